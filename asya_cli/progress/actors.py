@@ -1,0 +1,95 @@
+"""From one look at a task to the next: which actor is where, since when, and how long it took. No clock, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from asya.protocol.progress import progress_percent
+from asya.protocol.times import parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from asya.protocol.task_view import TaskView
+
+Stage = Literal["waiting", "received", "processing", "done", "failed"]
+
+_STAGE_OF: dict[str, Stage] = {"received": "received", "processing": "processing", "completed": "done"}
+
+
+@dataclass(frozen=True)
+class ActorLine:
+    """One actor of the route.
+
+    Attributes
+    ----------
+    began_at:
+        When it was first seen at work, seconds since the epoch by the mesh's clock; None if it never was.
+    seconds:
+        How long it took, once it is done; None if it was too quick to be seen at work.
+    """
+
+    actor: str
+    stage: Stage = "waiting"
+    began_at: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """All actors of a route in order, and the whole task."""
+
+    lines: tuple[ActorLine, ...]
+    percent: int = 0
+    status: str = "pending"
+
+    @classmethod
+    def of(cls, route: Iterable[str]) -> Progress:
+        """Nothing has happened yet."""
+        return cls(tuple(ActorLine(actor) for actor in route))
+
+    def after(self, task: TaskView) -> Progress:
+        """The progress after a look at the task. Looks may skip actors; a stage never goes back."""
+        route = task.route
+        if route is None:
+            return replace(self, percent=task.progress_percent, status=task.status)
+        names = (*route.prev, *((route.curr,) if route.curr else ()), *route.next)
+        at = parse_time(task.updated_at).timestamp()
+        current = len(route.prev)
+        stage = _current_stage(task)
+        lines = []
+        for position, name in enumerate(names):
+            known = self.lines[position] if position < len(self.lines) else ActorLine(name)
+            line = replace(known, actor=name)
+            if position < current:
+                line = _moved(line, "done", at)
+            elif position == current:
+                line = _moved(line, stage, at)
+            lines.append(line)
+        return Progress(tuple(lines), max(self.percent, task.progress_percent), task.status)
+
+
+def _current_stage(task: TaskView) -> Stage:
+    if task.status == "succeeded":
+        return "done"
+    if task.status in ("failed", "canceled"):
+        return "failed"
+    assert task.route is not None
+    # The record says how far the task is, not at which stage its actor is: that is in the percentage.
+    for status in ("completed", "processing", "received"):
+        if task.progress_percent >= progress_percent(task.route, status):
+            return _STAGE_OF[status]
+    return "waiting"
+
+
+_ORDER = {"waiting": 0, "received": 1, "processing": 2, "done": 3, "failed": 3}
+
+
+def _moved(line: ActorLine, stage: Stage, at: float) -> ActorLine:
+    if _ORDER[stage] <= _ORDER[line.stage]:
+        return line
+    ended = stage in ("done", "failed")
+    began_at = line.began_at if ended or line.began_at is not None else at
+    seconds = at - began_at if ended and began_at is not None else None
+    return replace(line, stage=stage, began_at=began_at, seconds=seconds)

@@ -1,0 +1,122 @@
+"""The progress as a person watches it: a line per actor, a bar for the whole task."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from asya_cli.progress.actors import ActorLine, Progress
+from asya_cli.progress.watch import watch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import RenderableType
+
+    from asya.protocol.task_view import TaskView
+    from asya_cli.mesh_client import MeshClient
+
+BAR_WIDTH = 40
+MARKS = {"waiting": "[dim]·[/]", "done": "[green]✔[/]", "failed": "[red]✘[/]"}
+STYLES = {"waiting": "dim", "received": "yellow", "processing": "cyan", "done": "green", "failed": "red"}
+
+
+class Display:
+    """Shows a `Progress`, redrawn in place on a terminal, a line per change elsewhere.
+
+    Parameters
+    ----------
+    remarks:
+        What to say of an actor beside its name, such as what it runs on.
+    """
+
+    def __init__(self, console: Console, progress: Progress, remarks: Mapping[str, str] | None = None) -> None:
+        self._console = console
+        self._progress = progress
+        self._remarks = remarks or {}
+        self._spinner = Spinner("dots", style="cyan")
+        self._began = time.monotonic()
+        self._live = Live(self, console=console, refresh_per_second=10, transient=False) if console.is_terminal else None
+
+    @property
+    def progress(self) -> Progress:
+        """As last shown."""
+        return self._progress
+
+    def __enter__(self) -> Display:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live:
+            self._live.stop()
+
+    def show(self, progress: Progress) -> None:
+        """Show a new state."""
+        if self._live is None:
+            for line in changed(self._progress, progress):
+                took = "" if line.seconds is None else f"{line.seconds:.1f} s"
+                self._console.print(f"  {progress.percent:3d} %  {line.actor:<24} {line.stage:<12}{took}", highlight=False)
+        self._progress = progress
+
+    def __rich__(self) -> RenderableType:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(width=1)
+        table.add_column(no_wrap=True)
+        table.add_column(style="dim", no_wrap=True)
+        table.add_column(no_wrap=True, min_width=10)
+        table.add_column(justify="right", no_wrap=True, min_width=8)
+        for line in self._progress.lines:
+            mark = self._spinner if line.stage in ("received", "processing") else Text.from_markup(MARKS[line.stage])
+            stage = Text(line.stage, STYLES[line.stage])
+            table.add_row(mark, line.actor, self._remarks.get(line.actor, ""), stage, duration(line, time.time()))
+        total = Table.grid(padding=(0, 2))
+        colour = "red" if self._progress.status in ("failed", "canceled") else "cyan"
+        bar = ProgressBar(100, self._progress.percent, width=BAR_WIDTH, complete_style=colour, finished_style="green")
+        total.add_row("", bar, f"{self._progress.percent:3d} %", Text(f"{time.monotonic() - self._began:.0f} s", "dim"))
+        return Group(table, Text(), total)
+
+
+def duration(line: ActorLine, now: float) -> str:
+    """How long the actor took, or has been at it so far."""
+    if line.seconds is not None:
+        return f"{line.seconds:.1f} s"
+    if line.stage == "done":
+        return "< 1 s"
+    if line.began_at is None or line.stage == "failed":
+        return ""
+    return f"{max(0.0, now - line.began_at):.0f} s"
+
+
+def changed(before: Progress, after: Progress) -> list[ActorLine]:
+    """The lines that say something new."""
+    known = dict(enumerate(before.lines))
+    return [
+        line
+        for position, line in enumerate(after.lines)
+        if line.stage != "waiting" and (position not in known or known[position].stage != line.stage)
+    ]
+
+
+def follow_task(mesh: MeshClient, task: TaskView, console: Console, seconds: float) -> TaskView:
+    """Show a known task until it ends; returns it as it ended.
+
+    Raises
+    ------
+    CommandError
+        As `watch` does.
+    """
+    with Display(console, Progress(()).after(task)) as display:
+        for look in watch(mesh, task.id, seconds):
+            if look is not None:
+                task = look
+                display.show(display.progress.after(task))
+    return task

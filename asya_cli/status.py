@@ -1,0 +1,62 @@
+"""`asya status`: what happened to an envelope, from its record and from what the mesh stored of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asya_cli.errors import CommandError
+from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
+
+if TYPE_CHECKING:
+    from asya.protocol.envelope import Envelope
+    from asya_cli.mesh_client import StoredObject
+
+FOLLOW_SECONDS = 24 * 3600.0
+
+
+def status(
+    envelope_id: EnvelopeId,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its progress until it ends.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Only the record, as the status endpoint answers it.")] = False,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+) -> None:
+    """Tell what happened to an envelope: its record, and the route, status and error it ended with."""
+    import msgspec
+    from rich.console import Console
+
+    from asya_cli.story import show_story
+
+    mesh = client(state, namespace, region)
+    task = mesh.task(envelope_id)
+    if follow and task is not None:
+        from asya_cli.progress.display import follow_task
+
+        task = follow_task(mesh, task, Console(stderr=True), FOLLOW_SECONDS)
+    if as_json:
+        if task is None:
+            raise CommandError(f"there is no task {envelope_id!r}")
+        sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(task), indent=2) + b"\n")
+        return
+    stored = mesh.stored(envelope_id, task.result_uri if task else None)
+    if task is None and stored is None:
+        raise CommandError(
+            f"nothing is known of {envelope_id!r}: no task, and no object under {mesh.connection.results.uri}",
+            "Either the id is another one, or no sidecar has received the envelope yet (a raw message gets its record\n"
+            "there), or the task is somebody else's, or everything of it has expired.",
+        )
+    show_story(Console(), task, stored, envelope_of(stored))
+
+
+def envelope_of(stored: StoredObject | None) -> Envelope | None:
+    """The stored envelope; None if there is none, or it was never readable."""
+    from asya.protocol.codec import ParseError, decode
+
+    try:
+        return decode(stored.body) if stored else None
+    except ParseError:
+        return None

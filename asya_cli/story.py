@@ -1,0 +1,97 @@
+"""What is known of an envelope, as a person reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from asya.protocol.envelope import Envelope
+    from asya.protocol.errors import ErrorInfo
+    from asya.protocol.route import Route
+    from asya.protocol.task_view import TaskView
+    from asya_cli.mesh_client import StoredObject
+
+COLOURS = {"succeeded": "green", "failed": "red", "canceled": "yellow", "paused": "yellow"}
+
+
+def show_story(console: Console, task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> None:
+    """Print the record, and beside it what the stored envelope says."""
+    console.print(headline(task, envelope), soft_wrap=True)
+    facts = Table.grid(padding=(0, 2))
+    facts.add_column(style="dim", no_wrap=True)
+    facts.add_column(overflow="fold")
+    for name, value in facts_of(task, stored, envelope):
+        facts.add_row(name, value)
+    console.print(facts)
+    error = error_of(task, envelope)
+    if error is not None and error.traceback:
+        console.print(Text(error.traceback.rstrip(), style="dim"), soft_wrap=True)
+
+
+def headline(task: TaskView | None, envelope: Envelope | None) -> Text:
+    """The id, and the one word that matters most."""
+    status = envelope.status if envelope else None
+    word = task.status if task else (status.phase if status and status.phase else "no record")
+    reason = (task.reason if task else None) or (status.reason if status else None)
+    name = task.id if task else (envelope.id if envelope else "")
+    text = Text.assemble((name, "bold"), "  ", (word, COLOURS.get(word, "cyan")))
+    if reason and reason != "Completed":
+        text.append(f" ({reason})")
+    if task and word not in COLOURS:
+        text.append(f"  {task.progress_percent} %")
+    return text
+
+
+def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> list[tuple[str, Text]]:
+    """The lines below the headline: name and value, those that there are."""
+    status = envelope.status if envelope else None
+    route = envelope.route if envelope else (task.route if task else None)
+    ended_well = (task.status if task else (status.phase if status else None)) == "succeeded"
+    error = error_of(task, envelope)
+    lines: list[tuple[str, Text | str | int | None]] = [
+        ("route", route_line(route, ended_well=ended_well) if route else None),
+        ("attempt", attempts(task, envelope)),
+        ("error", f"{error.type}: {error.message}" if error else None),
+        ("created", (task.created_at if task else None) or (status.created_at if status else None)),
+        ("updated", (task.updated_at if task else None) or (status.updated_at if status else None)),
+        ("deadline", (task.deadline_at if task else None) or (status.deadline_at if status else None)),
+        ("parent", (task.parent_id if task else None) or (envelope.parent_id if envelope else None)),
+        ("generation", (task.generation if task else 0) or None),
+        ("owner", task.owner if task else None),
+        ("stored as", stored.uri if stored else None),
+    ]
+    if task is None:
+        lines.append(("record", "none: reporting was off for this envelope, or the record has expired"))
+    return [(name, value if isinstance(value, Text) else Text(str(value))) for name, value in lines if value is not None]
+
+
+def attempts(task: TaskView | None, envelope: Envelope | None) -> str | None:
+    """`2 of 3`, as far as it is known."""
+    status = envelope.status if envelope else None
+    if status and status.attempt and status.max_attempts:
+        return f"{status.attempt} of {status.max_attempts}"
+    return str(task.attempt) if task and task.attempt else None
+
+
+def error_of(task: TaskView | None, envelope: Envelope | None) -> ErrorInfo | None:
+    """The error it ended with; the stored one has the traceback."""
+    stored = envelope.status.error if envelope and envelope.status else None
+    return stored or (task.error if task else None)
+
+
+def route_line(route: Route, *, ended_well: bool) -> Text:
+    """Done, here, still to come: `inspect ✓ → clean ● → report`."""
+    line = Text()
+    done = [*route.prev, route.curr] if ended_well and route.curr else [*route.prev]
+    for actor in done:
+        line.append(" → " if line else "").append(f"{actor} ✓", "green")
+    if not ended_well and route.curr:
+        line.append(" → " if line else "").append(f"{route.curr} ●", "bold yellow")
+    for actor in route.next:
+        line.append(" → " if line else "").append(actor, "dim")
+    return line

@@ -1,0 +1,1 @@
+"""The actor mesh: protocol, runtime, routing decisions, AWS edges and Lambda entry points."""

@@ -1,0 +1,1 @@
+"""The edges: queues, objects, tables, reports, job runs, telemetry and settings."""

@@ -1,0 +1,180 @@
+"""The tasks table in DynamoDB.
+
+Access patterns: records by ids (BatchGetItem); a record with its hops, record first (one Query, backwards); a record
+replaced by revision (conditional PutItem, which answers with the present one if it comes too late); hops by key
+(BatchWriteItem, unconditional).
+"""
+
+import random
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
+from itertools import chain, takewhile
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from asya.aws import task_items
+from asya.aws.table_errors import table_errors
+from asya.aws.task_store import Conflict, Stored, TaskStoreError
+from asya.protocol.hops import Hop
+from asya.protocol.task import TaskRecord
+from asya.protocol.times import parse_time
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from asya.aws.task_items import Item
+
+# Limits of the service's batch calls.
+READ_BATCH = 100
+WRITE_BATCH = 25
+# What a batch leaves undone is asked for again this often, first after this many seconds, then after twice as many.
+ROUNDS = 5
+FIRST_PAUSE = 0.05
+
+T = TypeVar("T")
+
+
+class DynamoTaskStore:
+    """`TaskStore` in a DynamoDB table.
+
+    Args:
+        table: the table's name.
+        retention: seconds that a task is kept after its last change, or its deadline if that is later.
+        pause: waits for so many seconds.
+    """
+
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        table: str,
+        retention: float,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._retention = retention
+        self._pause = pause
+
+    def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
+        """See `TaskStore`. Where a batch stays incomplete after a few rounds, the whole read fails."""
+        found: dict[str, Stored] = {}
+        for some in _chunks(sorted(set(ids)), READ_BATCH):
+            for item in self._read([task_items.record_key(task_id) for task_id in some], consistent=consistent):
+                if not task_items.is_expired(item, _epoch(now)):
+                    found[item["pk"]["S"]] = _stored(item)
+        return found
+
+    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Conflict | None:
+        """See `TaskStore`. Its own write repeated after a lost answer shows as a conflict with an equal record."""
+        revision = replaces.revision if replaces else 0
+        if replaces:
+            condition, values = "revision = :seen", {":seen": {"N": str(revision)}}
+        else:
+            condition, values = "attribute_not_exists(pk) OR expires_at <= :now", {":now": {"N": str(_epoch(now))}}
+        with table_errors(f"write the record of task {record.id}"):
+            try:
+                self._client.put_item(
+                    TableName=self._table,
+                    Item=task_items.record_item(record, revision + 1, self._expiry(record, now)),
+                    ConditionExpression=condition,
+                    ExpressionAttributeValues=values,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except self._client.exceptions.ConditionalCheckFailedException as conflict:
+                item = cast("Item | None", conflict.response.get("Item"))
+                return Conflict(_stored(item) if item else None)
+        return None
+
+    def withdraw(self, task_id: str) -> None:
+        """See `TaskStore`."""
+        with table_errors(f"withdraw task {task_id}"):
+            try:
+                self._client.delete_item(
+                    TableName=self._table,
+                    Key=task_items.record_key(task_id),
+                    ConditionExpression="revision = :first AND #status = :pending",
+                    ExpressionAttributeNames={"#status": "status"},
+                    ExpressionAttributeValues={":first": {"N": "1"}, ":pending": {"S": "pending"}},
+                )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return  # gone already, or more than created: then it is to stay
+
+    def put_hops(self, hops: Sequence[Hop], now: datetime) -> frozenset[str]:
+        """See `TaskStore`."""
+        expires_at = _epoch(now) + round(self._retention)
+        undone: set[str] = set()
+        for some in _chunks(hops, WRITE_BATCH):
+            undone |= self._write([task_items.hop_item(hop, expires_at) for hop in some])
+        return frozenset(undone)
+
+    def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, Iterator[Hop]] | None:
+        """See `TaskStore`. Backwards, the record comes first, then its hops from the newest generation down."""
+        items = self._partition(task_id)
+        first = next(items, None)
+        if first is None or first["sk"]["S"] != task_items.RECORD or task_items.is_expired(first, _epoch(now)):
+            return None
+        record = task_items.record_of(first)
+        hops = map(task_items.hop_of, filter(task_items.is_hop, items))
+        return record, takewhile(lambda hop: hop.generation >= record.generation, hops)
+
+    def _expiry(self, record: TaskRecord, now: datetime) -> int:
+        needed_until = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
+        return _epoch(needed_until) + round(self._retention)
+
+    def _read(self, keys: "list[Item]", *, consistent: bool) -> "Iterator[Item]":
+        for pause in self._pauses():
+            with table_errors("read the records of tasks"):
+                answer = self._client.batch_get_item(
+                    RequestItems={self._table: {"Keys": keys, "ConsistentRead": consistent}}
+                )
+            yield from answer["Responses"].get(self._table, [])
+            if self._table not in answer["UnprocessedKeys"]:
+                return
+            keys = list(answer["UnprocessedKeys"][self._table]["Keys"])
+            self._pause(pause)
+        raise TaskStoreError(f"cannot read the records of tasks: the table {self._table} is busy")
+
+    def _write(self, items: "Sequence[Item]") -> set[str]:
+        """Write one batch; gives the partition keys of what the table would not take even after a few rounds."""
+        for pause in self._pauses():
+            with table_errors("write the hops of tasks"):
+                answer = self._client.batch_write_item(
+                    RequestItems={self._table: [{"PutRequest": {"Item": item}} for item in items]}
+                )
+            unprocessed = answer["UnprocessedItems"].get(self._table, [])
+            if not unprocessed:
+                return set()
+            items = [cast("Item", request["PutRequest"]["Item"]) for request in unprocessed]
+            self._pause(pause)
+        return {item["pk"]["S"] for item in items}
+
+    def _partition(self, task_id: str) -> "Iterator[Item]":
+        with table_errors(f"read task {task_id}"):
+            pages = self._client.get_paginator("query").paginate(
+                TableName=self._table,
+                KeyConditionExpression="pk = :id AND sk BETWEEN :hops AND :record",
+                ExpressionAttributeValues={
+                    ":id": {"S": task_id},
+                    ":hops": {"S": task_items.HOP_PREFIX},
+                    ":record": {"S": task_items.RECORD},
+                },
+                ScanIndexForward=False,
+                ConsistentRead=True,
+            )
+            yield from chain.from_iterable(page["Items"] for page in pages)
+
+    def _pauses(self) -> Iterator[float]:
+        """Doubling, each shortened at random so that those who were refused together do not return together."""
+        return (FIRST_PAUSE * 2**turn * random.uniform(0.5, 1.0) for turn in range(ROUNDS))
+
+
+def _stored(item: "Item") -> Stored:
+    return Stored(task_items.record_of(item), int(item["revision"]["N"]))
+
+
+def _epoch(moment: datetime) -> int:
+    return int(moment.timestamp())
+
+
+def _chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
+    return (list(items[start : start + size]) for start in range(0, len(items), size))

@@ -1,0 +1,90 @@
+"""Progress reports: never blocking, never failing a message; bounded tries, then dropped and counted (`protocol §5`, reports)."""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+
+from asya.aws.gateway_client import GatewayClient, GatewayError
+from asya.protocol.events import TaskEvent
+
+# Reports of one hop leave together, as one write, unless its handler takes longer than this.
+LINGER_SECONDS = 1.0
+TRIES = 2
+SECONDS_PER_TRY = 2.0
+BATCH_LIMIT = 100
+
+
+class ProgressReporter:
+    """Gathers events and reports them in batches from a thread of its own; `flush` waits for the rest, a bounded time."""
+
+    def __init__(self, client: GatewayClient, on_dropped: Callable[[int, str], None]) -> None:
+        self._client = client
+        self._on_dropped = on_dropped
+        self._waiting: list[tuple[str, TaskEvent]] = []
+        self._oldest = 0.0
+        self._sending = 0
+        self._flushing = False
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def report(self, base_url: str, event: TaskEvent) -> None:
+        """Hand over an event; returns at once."""
+        with self._changed:
+            if not self._waiting:
+                self._oldest = time.monotonic()
+            self._waiting.append((base_url, event))
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="progress-reporter", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def flush(self, seconds: float = TRIES * SECONDS_PER_TRY + 1) -> None:
+        """Send what waits and return when it is gone, or when the time is up: the rest is dropped."""
+        with self._changed:
+            self._flushing = True
+            self._changed.notify_all()
+            done = self._changed.wait_for(lambda: not self._waiting and not self._sending, timeout=seconds)
+            self._flushing = False
+            if not done:
+                dropped, self._waiting = len(self._waiting), []
+                if dropped:
+                    self._on_dropped(dropped, f"not sent within {seconds} s")
+
+    def _run(self) -> None:
+        while True:
+            batch = self._next_batch()
+            by_url: dict[str, list[TaskEvent]] = defaultdict(list)
+            for base_url, event in batch:
+                by_url[base_url].append(event)
+            for base_url, events in by_url.items():
+                self._send(base_url, events)
+            with self._changed:
+                self._sending = 0
+                self._changed.notify_all()
+
+    def _next_batch(self) -> list[tuple[str, TaskEvent]]:
+        with self._changed:
+            while True:
+                self._changed.wait_for(lambda: bool(self._waiting))
+                wait = self._oldest + LINGER_SECONDS - time.monotonic()
+                if self._flushing or wait <= 0 or len(self._waiting) >= BATCH_LIMIT:
+                    batch, self._waiting = self._waiting[:BATCH_LIMIT], self._waiting[BATCH_LIMIT:]
+                    self._oldest = time.monotonic()
+                    self._sending = len(batch)
+                    return batch
+                self._changed.wait(wait)
+
+    def _send(self, base_url: str, events: list[TaskEvent]) -> None:
+        problem = ""
+        for _ in range(TRIES):
+            try:
+                results = self._client.report(base_url, events, seconds=SECONDS_PER_TRY)
+            except GatewayError as error:
+                problem = str(error)
+                continue
+            events = [event for event, result in zip(events, results, strict=True) if result.status >= 500]
+            if not events:
+                return
+            problem = "the endpoint could not write them"
+        self._on_dropped(len(events), problem)

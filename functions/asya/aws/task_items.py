@@ -1,0 +1,121 @@
+"""Tasks and hops as items of the tasks table.
+
+Keys (they can never change): `pk` = task id; `sk` = `record`, or
+`hop#{generation:04d}#{position:06d}#{attempt:06d}#{stage}`. `expires_at` is the table's TTL, in epoch seconds.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UNSET, Raw
+from msgspec.structs import replace
+
+from asya.protocol.hops import Hop
+from asya.protocol.task import TaskRecord
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+Item = Mapping[str, "AttributeValueTypeDef"]
+
+RECORD = "record"
+HOP_PREFIX = "hop#"
+LARGEST_GENERATION = 9_999
+LARGEST_COUNT = 999_999  # of positions and attempts
+
+_RECORD_TEXTS = (
+    *("status", "created_at", "updated_at", "parent_id", "root_id", "owner"),
+    *("deadline_at", "actor", "result_uri", "reason"),
+)
+_RECORD_NUMBERS = ("generation", "attempt", "pause_epoch")
+_HOP_TEXTS = ("actor", "curr", "at", "received_at", "processing_at", "completed_at")
+_HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")
+
+
+def record_key(task_id: str) -> "dict[str, AttributeValueTypeDef]":
+    """The key of a task's record."""
+    return {"pk": {"S": task_id}, "sk": {"S": RECORD}}
+
+
+def hop_prefix(generation: int) -> str:
+    """What the sort keys of a generation's hops begin with."""
+    return f"{HOP_PREFIX}{generation:04d}#"
+
+
+def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
+    """A record as an item. Route, result and error are JSON text: DynamoDB's own numbers would not keep theirs."""
+    item = record_key(record.id) | _attributes(record, _RECORD_TEXTS, _RECORD_NUMBERS)
+    item |= {"revision": {"N": str(revision)}, "expires_at": {"N": str(expires_at)}}
+    for name in ("route", "error", "result"):
+        value = getattr(record, name)
+        if value is not None and value is not UNSET:
+            item[name] = {"S": msgspec.json.encode(value).decode()}
+    return item
+
+
+def record_of(item: Item) -> TaskRecord:
+    """Read a record back."""
+    fields: dict[str, object] = {name: _text(item, name) for name in _RECORD_TEXTS}
+    fields |= {name: int(item[name]["N"]) for name in _RECORD_NUMBERS if name in item}
+    fields |= {name: msgspec.json.decode(item[name]["S"]) for name in ("route", "error") if name in item}
+    record = msgspec.convert(fields | {"id": item["pk"]["S"]}, TaskRecord)
+    return replace(record, result=Raw(item["result"]["S"].encode())) if "result" in item else record
+
+
+def hop_item(hop: Hop, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
+    """A part of a hop as an item, below 1 KB but for very long routes."""
+    sort_key = f"{hop_prefix(hop.generation)}{hop.position:06d}#{hop.attempt:06d}#{hop.stage}"
+    item: dict[str, AttributeValueTypeDef] = {"pk": {"S": hop.id}, "sk": {"S": sort_key}}
+    item |= _attributes(hop, _HOP_TEXTS, _HOP_NUMBERS)
+    item["next"] = {"L": [{"S": actor} for actor in hop.next]}
+    if hop.prev is not None:
+        item["prev"] = {"L": [{"S": actor} for actor in hop.prev]}
+    item["expires_at"] = {"N": str(expires_at)}
+    return item
+
+
+def hop_of(item: Item) -> Hop:
+    """Read a part of a hop back."""
+    _, generation, position, attempt, stage = item["sk"]["S"].split("#")
+    fields: dict[str, object] = {name: _text(item, name) for name in _HOP_TEXTS}
+    fields |= {name: float(item[name]["N"]) for name in _HOP_NUMBERS if name in item}
+    return msgspec.convert(
+        fields
+        | {
+            "id": item["pk"]["S"],
+            "generation": int(generation),
+            "position": int(position),
+            "attempt": int(attempt),
+            "stage": stage,
+            "percent": int(item["percent"]["N"]),
+            "next": [actor["S"] for actor in item["next"]["L"]],
+            "prev": [actor["S"] for actor in item["prev"]["L"]] if "prev" in item else None,
+        },
+        Hop,
+    )
+
+
+def is_hop(item: Item) -> bool:
+    """Whether an item of a task's partition is part of a hop."""
+    return item["sk"]["S"].startswith(HOP_PREFIX)
+
+
+def is_expired(item: Item, now: int) -> bool:
+    """Whether an item has outlived its retention; DynamoDB may take days to remove it."""
+    return int(item["expires_at"]["N"]) <= now
+
+
+def _attributes(source: object, texts: tuple[str, ...], numbers: tuple[str, ...]) -> "dict[str, AttributeValueTypeDef]":
+    found: dict[str, AttributeValueTypeDef] = {}
+    for name in texts:
+        if (text := getattr(source, name)) is not None:
+            found[name] = {"S": text}
+    for name in numbers:
+        if (number := getattr(source, name)) is not None:
+            found[name] = {"N": str(number if isinstance(number, int) else round(number, 3))}
+    return found
+
+
+def _text(item: Item, name: str) -> str | None:
+    return item[name]["S"] if name in item else None

@@ -1,0 +1,194 @@
+"""What the mesh knows about its tasks: reports taken, states and records told (`protocol §13`).
+
+Writes per task: its record when it is created, when its first hop starts and when it ends; one part of a hop per report that
+comes with the hop's end, more only where a hop takes its time. Ids seen running are remembered, so that a progress
+report costs no read.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from functools import reduce
+from http import HTTPStatus
+
+from asya.aws.task_store import Stored, TaskStore, TaskStoreError
+from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState
+from asya.protocol.hops import fold, hops_of
+from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task_view import TaskView, backstopped, view
+
+# A record changes a handful of times in its life: whoever loses this often against others has seen all of it.
+MERGE_ATTEMPTS = 10
+REMEMBERED = 10_000
+WRITERS = 8
+
+UNKNOWN = "unknown"
+
+
+class Tasks:
+    """The tasks of one mesh.
+
+    Args:
+        store: where they are kept.
+        log: takes a line about trouble that the caller only sees as a 503.
+    """
+
+    def __init__(self, store: TaskStore, log: Callable[[str], None]) -> None:
+        self._store = store
+        self._log = log
+        self._running = _Remembered(REMEMBERED)
+        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="records")
+
+    def create(self, record: TaskRecord, now: datetime) -> None:
+        """Keep a new task; one that is there already stays as it is.
+
+        Raises:
+            TaskStoreError: if the table does not take it.
+        """
+        self._store.put_record(record, None, now)
+
+    def withdraw(self, task_id: str) -> None:
+        """Take back a task that was created but never started.
+
+        Raises:
+            TaskStoreError: if the table does not take it.
+        """
+        self._store.withdraw(task_id)
+
+    def read(self, task_id: str, now: datetime) -> TaskView | None:
+        """A task as it is now; None if there is none.
+
+        Raises:
+            TaskStoreError: if the table cannot be read.
+        """
+        loaded = self._store.load(task_id, now)
+        if loaded is None:
+            return None
+        record, hops = loaded
+        return view(record, fold(hops, record.generation), now)
+
+    def states(self, queries: Sequence[StateQuery], now: datetime) -> tuple[TaskState, ...]:
+        """What a sidecar has to know before it starts a hop, in the order of the queries.
+
+        Raises:
+            TaskStoreError: if the table cannot be read.
+        """
+        ids = {query.id for query in queries} | {query.root_id for query in queries if query.root_id}
+        known = {
+            task_id: backstopped(stored.record, now)
+            for task_id, stored in self._store.records(ids, now, consistent=True).items()
+        }
+        return tuple(_state(query, known) for query in queries)
+
+    def report(self, events: Sequence[TaskEvent], now: datetime, *, may_create: bool) -> list[EventResult]:
+        """Take reports in: 204 taken (also if it is of no consequence), 404 unknown task, 503 not now; in their order.
+
+        Args:
+            may_create: whether a report about an unknown task creates it.
+        """
+        by_task: dict[str, list[TaskEvent]] = {}
+        for event in events:
+            by_task.setdefault(event.id, []).append(event)
+        outcomes = self._merge_records(by_task, now, may_create=may_create)
+        taken = [event for event in events if outcomes[event.id] is HTTPStatus.NO_CONTENT]
+        for task_id in self._write_hops(taken, now):
+            outcomes[task_id] = HTTPStatus.SERVICE_UNAVAILABLE
+        return [_result(event.id, outcomes[event.id]) for event in events]
+
+    def _merge_records(
+        self, by_task: dict[str, list[TaskEvent]], now: datetime, *, may_create: bool
+    ) -> dict[str, HTTPStatus]:
+        outcomes = dict.fromkeys(by_task, HTTPStatus.NO_CONTENT)
+        changing = {task_id: told for task_id, told in by_task.items() if not self._is_running(told)}
+        roots = {event.root_id for told in changing.values() for event in told if event.root_id}
+        if not changing:
+            return outcomes
+        try:
+            known = self._store.records({*changing, *roots}, now)
+        except TaskStoreError as error:
+            self._log(str(error))
+            return outcomes | dict.fromkeys(changing, HTTPStatus.SERVICE_UNAVAILABLE)
+
+        def bring_up_to_date(told: list[TaskEvent]) -> HTTPStatus:
+            stored = known.get(told[0].id)
+            if stored is None and not may_create:
+                return HTTPStatus.NOT_FOUND
+            owner = next((known[event.root_id].record.owner for event in told if event.root_id in known), None)
+            return self._merge_record(told, stored, owner, now)
+
+        return outcomes | dict(zip(changing, self._writers.map(bring_up_to_date, changing.values()), strict=True))
+
+    def _merge_record(
+        self, told: list[TaskEvent], stored: Stored | None, owner: str | None, now: datetime
+    ) -> HTTPStatus:
+        task_id = told[0].id
+        for _ in range(MERGE_ATTEMPTS):
+            record = reduce(
+                lambda so_far, event: merge(so_far, event, owner=owner), told, stored.record if stored else None
+            )
+            if record is None:  # never: there is at least one report
+                raise ValueError(f"no report about task {task_id}")
+            try:
+                conflict = None if stored and record == stored.record else self._store.put_record(record, stored, now)
+            except TaskStoreError as error:
+                self._log(str(error))
+                return HTTPStatus.SERVICE_UNAVAILABLE
+            if conflict is None:
+                self._running.add(task_id, record.generation)
+                return HTTPStatus.NO_CONTENT
+            stored = conflict.current
+        self._log(f"the record of task {task_id} changed {MERGE_ATTEMPTS} times while reports were merged into it")
+        return HTTPStatus.SERVICE_UNAVAILABLE
+
+    def _is_running(self, told: Iterable[TaskEvent]) -> bool:
+        """Whether these reports cannot change the record: mere progress of a task that is known to run, or to have ended."""
+        return all(
+            event.status in PROGRESS_STATUSES and self._running.covers(event.id, event.generation) for event in told
+        )
+
+    def _write_hops(self, events: list[TaskEvent], now: datetime) -> frozenset[str]:
+        hops = hops_of(events)
+        if not hops:
+            return frozenset()
+        try:
+            return self._store.put_hops(hops, now)
+        except TaskStoreError as error:
+            self._log(str(error))
+            return frozenset(hop.id for hop in hops)
+
+
+class _Remembered:
+    """Generations by task id, of those tasks that were met last."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._generations: OrderedDict[str, int] = OrderedDict()
+
+    def add(self, task_id: str, generation: int) -> None:
+        self._generations[task_id] = max(generation, self._generations.pop(task_id, 0))
+        while len(self._generations) > self._limit:
+            self._generations.popitem(last=False)
+
+    def covers(self, task_id: str, generation: int) -> bool:
+        return self._generations.get(task_id, -1) >= generation
+
+
+def _state(query: StateQuery, known: dict[str, TaskRecord]) -> TaskState:
+    record = known.get(query.id)
+    root = known.get(query.root_id) if query.root_id else None
+    return TaskState(
+        id=query.id,
+        status=record.status if record else UNKNOWN,
+        generation=record.generation if record else 0,
+        pause_epoch=record.pause_epoch if record else None,
+        root_status=(root.status if root else UNKNOWN) if query.root_id else None,
+    )
+
+
+def _result(task_id: str, outcome: HTTPStatus) -> EventResult:
+    explanations = {
+        HTTPStatus.NOT_FOUND: f"there is no task {task_id}",
+        HTTPStatus.SERVICE_UNAVAILABLE: "the tasks table did not take it; send it again",
+    }
+    return EventResult(id=task_id, status=outcome.value, error=explanations.get(outcome))

@@ -1,0 +1,58 @@
+"""Logs and metrics of a function (`protocol §15`): JSON lines and CloudWatch's embedded metric format, both by Powertools."""
+
+from collections import defaultdict
+from typing import Literal
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+METRICS_NAMESPACE = "Asya"
+# An embedded metric object holds this many values of one metric.
+_VALUES_AT_ONCE = 100
+
+Unit = Literal["Count", "Milliseconds", "Bytes"]
+Dimension = Literal["outcome", "kind", "reason", "state"]
+
+_Series = dict[tuple[str, Unit], list[float]]
+
+
+class Telemetry:
+    """One function's logger and the metrics of the batch at work; `flush` writes them out and forgets them."""
+
+    def __init__(self, namespace: str, actor: str) -> None:
+        self.log = Logger(service=actor)
+        self.log.append_keys(namespace=namespace, actor=actor)
+        self._namespace = namespace
+        self._actor = actor
+        self._series: dict[tuple[Dimension, str] | None, _Series] = defaultdict(lambda: defaultdict(list))
+
+    def count(self, name: str, amount: float = 1, *, by: tuple[Dimension, str] | None = None) -> None:
+        """Count something, optionally split by one bounded dimension (never an id)."""
+        values = self._series[by][name, "Count"]
+        if values:
+            values[0] += amount
+        else:
+            values.append(amount)
+
+    def measure(self, name: str, value: float, unit: Unit) -> None:
+        """Note one measurement; CloudWatch makes percentiles of them."""
+        self._series[None][name, unit].append(value)
+
+    def flush(self) -> None:
+        """Write the metrics gathered since the last time."""
+        series, self._series = self._series, defaultdict(lambda: defaultdict(list))
+        for by, metrics in series.items():
+            self._write(by, metrics)
+
+    def _write(self, by: tuple[Dimension, str] | None, metrics: _Series) -> None:
+        while any(metrics.values()):
+            writer = EphemeralMetrics(namespace=METRICS_NAMESPACE, service=self._actor)
+            writer.add_dimension(name="namespace", value=self._namespace)
+            writer.add_dimension(name="actor", value=self._actor)
+            if by is not None:
+                writer.add_dimension(name=by[0], value=by[1])
+            for (name, unit), values in metrics.items():
+                for value in values[:_VALUES_AT_ONCE]:
+                    writer.add_metric(name=name, unit=MetricUnit[unit], value=value)
+                del values[:_VALUES_AT_ONCE]
+            writer.flush_metrics()

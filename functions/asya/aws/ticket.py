@@ -1,0 +1,32 @@
+"""What becomes of something handed over to be sent or reported."""
+
+import threading
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(slots=True)
+class Ticket:
+    """Settled once it is known whether the thing was accepted by where it goes.
+
+    Attributes:
+        kind: what was handed over, for the metric `Sent`.
+        error: why it was not accepted, if it was not.
+    """
+
+    kind: str
+    error: Exception | None = None
+    settled: threading.Event = field(default_factory=threading.Event)
+
+    def settle(self, error: Exception | None = None) -> None:
+        """Note how it went; only the first word counts."""
+        if not self.settled.is_set():
+            self.error = error
+            self.settled.set()
+
+
+class Outlet(Protocol):
+    """Somewhere that things are handed over to and leave in batches."""
+
+    def flush(self) -> None:
+        """Send everything that waits; when it returns, every ticket handed out so far is settled."""

@@ -1,0 +1,196 @@
+"""The data of a mesh, for handlers: payloads carry references, this module reads and writes what they name.
+
+    from asya import data
+
+    with data.open(payload["flights"]) as body: ...
+    data.write("reports/42.html", html.encode(), "text/html; charset=utf-8")
+
+References are relative to the *data URI*, environment variable `ASYA_DATA_URI`: `s3://bucket/data/` in a mesh, a
+`file:///folder/` in tests. An actor reaches what its `access` in the mesh file grants, no more.
+"""
+
+import builtins
+import io
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from urllib.parse import urlsplit
+
+from asya.protocol.references import check_reference
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+VARIABLE = "ASYA_DATA_URI"
+
+
+def uri(reference: str) -> str:
+    """The absolute URI of a file or folder, for libraries that open URIs themselves (Spark, pandas, DuckDB).
+
+    Raises:
+        ValueError: if the reference is malformed.
+    """
+    return _store().uri(check_reference(reference))
+
+
+def size(reference: str) -> int:
+    """The size of a file in bytes.
+
+    Raises:
+        ValueError: if the reference is malformed or names a folder.
+        FileNotFoundError: if there is no such file.
+        PermissionError: if the actor's `access` does not cover it.
+    """
+    return _store().size(_file(reference))
+
+
+def open(reference: str) -> BinaryIO:  # noqa: A001  (`data.open` is what a reader expects)
+    """Open a file for reading, as a stream: what is not read is not transferred. Close it, or use `with`.
+
+    Raises: as `size` does.
+    """
+    return _store().open(_file(reference))
+
+
+def read(reference: str) -> bytes:
+    """The whole content of a file.
+
+    Raises: as `size` does.
+    """
+    with open(reference) as body:
+        return body.read()
+
+
+def write(reference: str, body: bytes, content_type: str = "application/octet-stream") -> str:
+    """Write a file whole, replacing what was there, and return its reference.
+
+    Nobody ever sees half a file, and writing the same again changes nothing: safe when a handler runs twice.
+
+    Raises:
+        ValueError: if the reference is malformed or names a folder.
+        PermissionError: if the actor's `access` does not cover it.
+    """
+    _store().write(_file(reference), body, content_type)
+    return reference
+
+
+class _Store(Protocol):
+    def uri(self, reference: str) -> str: ...
+    def size(self, reference: str) -> int: ...
+    def open(self, reference: str) -> BinaryIO: ...
+    def write(self, reference: str, body: bytes, content_type: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class _Bucket:
+    """A prefix of an S3 bucket."""
+
+    name: str
+    prefix: str  # empty, or ends with "/"
+
+    def uri(self, reference: str) -> str:
+        return f"s3://{self.name}/{self.prefix}{reference}"
+
+    def size(self, reference: str) -> int:
+        with self._errors_for_people(reference, "read"):
+            return _s3().head_object(Bucket=self.name, Key=self.prefix + reference)["ContentLength"]
+
+    def open(self, reference: str) -> BinaryIO:
+        with self._errors_for_people(reference, "read"):
+            body = _s3().get_object(Bucket=self.name, Key=self.prefix + reference)["Body"]
+        return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", body)))
+
+    def write(self, reference: str, body: bytes, content_type: str) -> None:
+        with self._errors_for_people(reference, "write"):
+            _s3().put_object(Bucket=self.name, Key=self.prefix + reference, Body=body, ContentType=content_type)
+
+    @contextmanager
+    def _errors_for_people(self, reference: str, action: str) -> Iterator[None]:
+        from botocore.exceptions import ClientError
+
+        try:
+            yield
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code in {"404", "NoSuchKey", "NotFound"}:
+                raise _missing(reference, self.uri(reference)) from error
+            if code in {"403", "AccessDenied"}:  # S3 also says this of a missing key to those who may not list
+                raise PermissionError(
+                    f"may not {action} {reference!r} ({self.uri(reference)}): it does not exist, "
+                    f"or the actor's `access` in the mesh file does not let it {action} that"
+                ) from error
+            raise
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A local folder: the same contract, for tests."""
+
+    root: Path
+
+    def uri(self, reference: str) -> str:
+        return f"file://{self.root}/{reference}"  # unescaped, as Hadoop takes it
+
+    def size(self, reference: str) -> int:
+        return self._existing(reference).stat().st_size
+
+    def open(self, reference: str) -> BinaryIO:
+        return builtins.open(self._existing(reference), "rb")
+
+    def write(self, reference: str, body: bytes, content_type: str) -> None:  # noqa: ARG002  (a folder keeps no types)
+        path = self.root / reference
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
+        try:
+            with builtins.open(descriptor, "wb") as file:
+                file.write(body)
+            Path(draft).replace(path)
+        except BaseException:
+            Path(draft).unlink(missing_ok=True)
+            raise
+
+    def _existing(self, reference: str) -> Path:
+        path = self.root / reference
+        if not path.is_file():
+            raise _missing(reference, self.uri(reference))
+        return path
+
+
+def _missing(reference: str, where: str) -> FileNotFoundError:
+    return FileNotFoundError(f"there is no file {reference!r} ({where})")
+
+
+def _file(reference: str) -> str:
+    if check_reference(reference).endswith("/"):
+        raise ValueError(f"{reference!r} names a folder, and a file is needed here")
+    return reference
+
+
+def _store() -> _Store:
+    base = os.environ.get(VARIABLE)
+    if not base:
+        raise RuntimeError(f"{VARIABLE} is not set: a mesh sets it; in a test set it to file:///your/folder/")
+    return _store_at(base)
+
+
+@cache
+def _store_at(base: str) -> _Store:
+    parts = urlsplit(base)
+    if parts.scheme == "s3" and parts.netloc:
+        prefix = parts.path.strip("/")
+        return _Bucket(parts.netloc, f"{prefix}/" if prefix else "")
+    if parts.scheme == "file" and not parts.netloc and parts.path.startswith("/"):
+        return _Folder(Path(parts.path))
+    raise ValueError(f"{VARIABLE}={base!r} is neither s3://bucket/prefix/ nor file:///folder/")
+
+
+@cache
+def _s3() -> "S3Client":
+    import boto3  # only here: a handler that reads no data does not wait for it
+
+    return boto3.client("s3")

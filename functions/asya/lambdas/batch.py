@@ -1,0 +1,137 @@
+"""An SQS batch in, the messages to keep out: acknowledgement, and what one bad neighbour may not do (`protocol §4`)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.aws.telemetry import Telemetry
+from asya.aws.ticket import Outlet, Ticket
+from asya.protocol.times import from_epoch_milliseconds
+from asya.routing.hop import Arrival
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+# A deliberate nack is offered again soon: a visibility sized for a running handler would delay recovery for minutes.
+NACK_SECONDS = 5
+
+Answer = dict[str, list[dict[str, str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One message of a batch, as Lambda hands it over."""
+
+    arrival: Arrival
+    receipt_handle: str
+
+    @property
+    def message_id(self) -> str:
+        """SQS's id of the message."""
+        return self.arrival.message_id
+
+
+def records(event: Mapping[str, Any]) -> list[Record]:
+    """The messages of a Lambda SQS event."""
+    return [_record(item) for item in event["Records"]]
+
+
+def _record(item: Mapping[str, Any]) -> Record:
+    attributes = item["attributes"]
+    body = item["body"].encode("utf-8", "surrogatepass")
+    arrival = Arrival(
+        body=body,
+        message_id=item["messageId"],
+        sent_at=from_epoch_milliseconds(int(attributes["SentTimestamp"])),
+        receive_count=int(attributes["ApproximateReceiveCount"]),
+        sender=attributes.get("SenderId", "").partition(":")[0],
+        size=len(body),
+    )
+    return Record(arrival, item["receiptHandle"])
+
+
+@dataclass(frozen=True, slots=True)
+class BatchWorker:
+    """Works through the records of an event, one after the other, and tells Lambda which to keep.
+
+    A record is done once everything it caused has been accepted by where it goes.
+    """
+
+    sqs: "SQSClient"
+    queue_url: str
+    outlets: tuple[Outlet, ...]
+    telemetry: Telemetry
+
+    def work(self, items: Sequence[Record], handle: Callable[[Record], list[Ticket]]) -> Answer:
+        """Handle each record; an error that nobody foresaw keeps its record and lets the others go on.
+
+        When any record was received before, it may be the one that ends the process: the most-received go last, and each is
+        deleted as it finishes, so that it takes nothing along.
+        """
+        suspect = any(record.arrival.receive_count > 1 for record in items)
+        kept: list[Record] = []
+        if suspect:
+            for record in sorted(items, key=lambda record: record.arrival.receive_count):
+                if self._done([record], handle, kept):
+                    self._delete(record)
+        else:
+            self._done(items, handle, kept)
+        self._offer_again_soon(kept)
+        return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in kept]}
+
+    def _done(self, items: Sequence[Record], handle: Callable[[Record], list[Ticket]], kept: list[Record]) -> bool:
+        """Handle these records and see everything out that they caused; whether all went well."""
+        tickets: list[tuple[Record, list[Ticket]]] = []
+        for record in items:
+            try:
+                tickets.append((record, handle(record)))
+            except Exception as error:  # noqa: BLE001 - whatever it is, it may not take the rest of the batch along
+                self._keep(record, error, kept)
+        for outlet in self.outlets:
+            outlet.flush()
+        for record, some in tickets:
+            problem = next((ticket.error for ticket in some if ticket.error is not None), None)
+            if problem is not None:
+                self._keep(record, problem, kept)
+            for ticket in some:
+                if ticket.error is None:
+                    self.telemetry.count("Sent", by=("kind", ticket.kind))
+        return not kept or kept[-1] not in items
+
+    def _delete(self, record: Record) -> None:
+        try:
+            self.sqs.delete_message(QueueUrl=self.queue_url, ReceiptHandle=record.receipt_handle)
+        except (ClientError, BotoCoreError) as error:
+            # Lambda deletes it at the end of the batch; only if the process dies before that is it done once more.
+            self.telemetry.log.warning("could not delete a finished message early", exc_info=error)
+
+    def _keep(self, record: Record, error: Exception, kept: list[Record]) -> None:
+        """Nack: the message stays on the queue and comes again; in the end it lies in the DLQ."""
+        kept.append(record)
+        self.telemetry.log.error(
+            "message kept on the queue",
+            exc_info=error,
+            message_id=record.message_id,
+            receive_count=record.arrival.receive_count,
+        )
+
+    def _offer_again_soon(self, kept: list[Record]) -> None:
+        for group in _tens(kept):
+            try:
+                self.sqs.change_message_visibility_batch(
+                    QueueUrl=self.queue_url,
+                    Entries=[
+                        {"Id": str(number), "ReceiptHandle": record.receipt_handle, "VisibilityTimeout": NACK_SECONDS}
+                        for number, record in enumerate(group)
+                    ],
+                )
+            except (ClientError, BotoCoreError) as error:
+                # They are kept all the same, and come again when the queue's own visibility ends.
+                self.telemetry.log.warning("could not shorten the visibility of kept messages", exc_info=error)
+
+
+def _tens(items: Sequence[Record]) -> Iterator[Sequence[Record]]:
+    for start in range(0, len(items), 10):
+        yield items[start : start + 10]

@@ -1,0 +1,152 @@
+"""The gateway for people and programs: start a task, look at it (`protocol §13`)."""
+
+import hashlib
+import os
+import secrets
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from asya.aws import clients
+from asya.aws.dynamo_tasks import DynamoTaskStore
+from asya.aws.settings import Settings, load_settings
+from asya.aws.submission_keys import SubmissionKeys
+from asya.aws.submission_sender import SubmissionSender
+from asya.aws.task_starter import Key, TaskStarter
+from asya.aws.tasks import Tasks
+from asya.aws.telemetry import Telemetry
+from asya.lambdas.gateway_http import Request, Response, Route, answer, required_identity
+from asya.protocol import codec
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import MeshTable
+from asya.routing.access import AccessRules
+from asya.routing.delivery import Delivery
+from asya.routing.refusal import RefusedError
+from asya.routing.submission import (
+    Origin,
+    Submission,
+    first_envelope,
+    first_queue,
+    is_stealth,
+    queue_group,
+    read_submission,
+)
+
+KEY_LIMIT = 255
+
+
+@dataclass(frozen=True)
+class Api:
+    """What the calls need, and the calls.
+
+    Attributes:
+        gateway_url: what envelopes are told to report to; None = where the request came in.
+        new_id: makes a task's id.
+        new_span: makes 16 hexadecimal digits.
+    """
+
+    mesh: MeshTable
+    tasks: Tasks
+    starter: TaskStarter
+    access: AccessRules
+    gateway_url: str | None = None
+    new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+    new_span: Callable[[], str] = lambda: secrets.token_hex(8)
+
+    def routes(self, now: datetime) -> tuple[Route, ...]:
+        """The calls as of one moment."""
+        return (
+            Route("POST", "/api/v1/mesh", lambda request: self.start(request, now)),
+            Route("GET", "/api/v1/mesh/{id}", lambda request: self.task(request, now)),
+            Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
+        )
+
+    def start(self, request: Request, now: datetime) -> Response:
+        """`POST /api/v1/mesh?actor=A`: 201 with the task's id."""
+        caller = self.access.caller(required_identity(request))
+        if len(request.body) > self.mesh.gateway.max_body:
+            problem = f"the body has {len(request.body)} bytes; this mesh takes {self.mesh.gateway.max_body}"
+            raise RefusedError(413, "too_large", problem)
+        submission = read_submission(request.body, request.query.get("actor"), self.mesh)
+        compose = self._composer(submission, request)
+        key = _key(request, submission, caller.principal)
+        if key is None:
+            task_id = self.starter.start(compose, caller.principal, self.new_id(), now)
+        else:
+            task_id = self.starter.start_once(compose, key, self.new_id(), now)
+        content = {"id": task_id, "tracked": False} if is_stealth(submission) else {"id": task_id}
+        return Response(201, content)
+
+    def task(self, request: Request, now: datetime) -> Response:
+        """`GET /api/v1/mesh/{id}`: the record; somebody else's task is as good as none."""
+        caller = self.access.caller(required_identity(request))
+        task_id = request.parameters["id"]
+        found = self.tasks.read(task_id, now)
+        if found is None or not caller.may_see(found.owner):
+            raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
+        return Response(200, found)
+
+    def _composer(
+        self, submission: Submission, request: Request
+    ) -> Callable[[str, datetime], tuple[Envelope, Delivery]]:
+        origin = Origin(
+            gateway_url=self.gateway_url or request.base_url,
+            span=self.new_span(),
+            traceparent=request.headers.get("traceparent"),
+            tracestate=request.headers.get("tracestate"),
+        )
+
+        def compose(task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
+            envelope = first_envelope(submission, task_id, created_at, origin)
+            queue = first_queue(envelope)
+            return envelope, Delivery(
+                queue, codec.encode(envelope), "next", group=queue_group(envelope, self.mesh.actors[queue])
+            )
+
+        return compose
+
+
+def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Lambda's entry point."""
+    api, telemetry = _built()
+    return answer(event, api.routes(datetime.now(UTC)), telemetry.log)
+
+
+def build(settings: Settings, telemetry: Telemetry) -> Api:
+    """The calls over the mesh's table and queues."""
+    table, retention = settings.table_name("tasks"), settings.table.retention.tasks
+    tasks = Tasks(DynamoTaskStore(clients.dynamodb(), table, retention), telemetry.log.warning)
+    return Api(
+        mesh=settings.table,
+        tasks=tasks,
+        starter=TaskStarter(
+            tasks=tasks,
+            keys=SubmissionKeys(clients.dynamodb(), table, retention),
+            sender=SubmissionSender(clients.sqs(), settings.queue_url),
+            warn=telemetry.log.warning,
+        ),
+        access=AccessRules(settings.table, settings.account, settings.region),
+        gateway_url=settings.gateway_url,
+    )
+
+
+@cache
+def _built() -> tuple[Api, Telemetry]:
+    settings = load_settings(os.environ)
+    telemetry = Telemetry(settings.namespace, settings.actor)
+    return build(settings, telemetry), telemetry
+
+
+def _key(request: Request, submission: Submission, owner: str) -> Key | None:
+    """The request's `Idempotency-Key`, if it has one. What is asked for is the actor and the body, byte for byte."""
+    text = request.headers.get("idempotency-key")
+    if text is None:
+        return None
+    if not (0 < len(text) <= KEY_LIMIT and text.isascii() and text.isprintable()):
+        problem = f"an Idempotency-Key has 1 to {KEY_LIMIT} printable ASCII characters"
+        raise RefusedError(400, "invalid_field", problem, "Idempotency-Key")
+    digest = hashlib.sha256(submission.actor.encode() + b"\n" + request.body).hexdigest()
+    return Key(owner, text, digest)

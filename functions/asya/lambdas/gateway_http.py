@@ -1,0 +1,205 @@
+"""HTTP for the gateway's functions: API Gateway's events in, JSON out; every error is JSON with a code (`protocol §13`)."""
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from aws_lambda_powertools import Logger
+
+from asya.aws.task_store import TaskStoreError
+from asya.routing.access import Identity
+from asya.routing.refusal import RefusedError
+
+
+class _Http(msgspec.Struct):
+    method: str
+    path: str
+
+
+class _Iam(msgspec.Struct, rename="camel"):
+    user_arn: str | None = None
+    user_id: str | None = None
+
+
+class _Authorizer(msgspec.Struct):
+    iam: _Iam | None = None
+
+
+class _Context(msgspec.Struct, rename="camel"):
+    http: _Http
+    domain_name: str = ""
+    stage: str = "$default"
+    request_id: str = ""
+    authorizer: _Authorizer | None = None
+
+
+class _Event(msgspec.Struct, rename="camel"):
+    """What of API Gateway's event (payload format 2.0) is of use."""
+
+    request_context: _Context
+    headers: dict[str, str] = {}
+    query_string_parameters: dict[str, str] | None = None
+    path_parameters: dict[str, str] | None = None
+    body: str | None = None
+    is_base64_encoded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request.
+
+    Attributes:
+        path: without the stage.
+        parameters: the variable parts of the path, by name.
+        headers: names in lower case.
+        identity: who signed it; None if it came unsigned.
+        base_url: the API's own address, without a trailing slash.
+    """
+
+    method: str
+    path: str
+    parameters: Mapping[str, str]
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes
+    identity: Identity | None
+    base_url: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer: its status, and what to show as JSON."""
+
+    status: int
+    content: object
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Operation = Callable[[Request], Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A call of the API: `GET`, `/api/v1/mesh/{id}`, and what answers it."""
+
+    method: str
+    template: str
+    operation: Operation
+
+    def parameters(self, path: str) -> dict[str, str] | None:
+        """The variable parts of a path of this template; None if the path is none."""
+        expected, given = self.template.split("/"), path.split("/")
+        if len(expected) != len(given):
+            return None
+        variable = {part[1:-1]: value for part, value in zip(expected, given, strict=True) if part.startswith("{")}
+        constant = zip(expected, given, strict=True)
+        fits = all(part == value or (part.startswith("{") and value) for part, value in constant)
+        return variable if fits else None
+
+
+def answer(event: Mapping[str, Any], routes: Sequence[Route], log: Logger) -> dict[str, Any]:
+    """Answer an event of API Gateway; whatever goes wrong becomes an answer too, and a log line if it is our fault."""
+    request_id = ""
+    try:
+        parsed = _parse(event)
+        request_id = parsed.request_context.request_id
+        response = _dispatch(parsed, routes)
+    except RefusedError as refused:
+        response = _refusal(refused)
+    except TaskStoreError:
+        log.exception("the tasks table is in trouble", request_id=request_id)
+        response = _failure(503, "unavailable", "the tasks table cannot be reached just now; try again")
+    except Exception:
+        log.exception("a request failed in a way nobody expected", request_id=request_id)
+        response = _failure(500, "internal", f"something unexpected went wrong; the log names request {request_id}")
+    return _rendered(response)
+
+
+def required_identity(request: Request) -> Identity:
+    """Who signed the request.
+
+    Raises:
+        RefusedError: 403 if nobody did, or API Gateway does not say who.
+    """
+    if request.identity is None:
+        raise RefusedError(403, "forbidden", "the request must be signed (SigV4) by a principal of this account")
+    return request.identity
+
+
+def _parse(event: Mapping[str, Any]) -> _Event:
+    try:
+        return msgspec.convert(event, _Event)
+    except msgspec.ValidationError as error:
+        raise RefusedError(
+            400, "invalid_event", f"this is no event of an HTTP API, payload format 2.0: {error}"
+        ) from None
+
+
+def _dispatch(event: _Event, routes: Sequence[Route]) -> Response:
+    http, path = event.request_context.http, _path(event)
+    fitting = [(route, found) for route in routes if (found := route.parameters(path)) is not None]
+    for route, parameters in fitting:
+        if route.method == http.method:
+            return route.operation(_request(event, path, parameters | (event.path_parameters or {})))
+    if fitting:
+        allowed = ", ".join(sorted({route.method for route, _ in fitting}))
+        response = _failure(405, "method_not_allowed", f"{path} takes {allowed}, not {http.method}")
+        return Response(response.status, response.content, {"allow": allowed})
+    raise RefusedError(404, "not_found", f"there is nothing at {path}")
+
+
+def _path(event: _Event) -> str:
+    context = event.request_context
+    if context.stage != "$default":
+        return context.http.path.removeprefix(f"/{context.stage}")
+    return context.http.path
+
+
+def _request(event: _Event, path: str, parameters: Mapping[str, str]) -> Request:
+    context = event.request_context
+    headers = {name.lower(): value for name, value in event.headers.items()}
+    iam = context.authorizer.iam if context.authorizer else None
+    stage = "" if context.stage == "$default" else f"/{context.stage}"
+    return Request(
+        method=context.http.method,
+        path=path,
+        parameters=parameters,
+        query=event.query_string_parameters or {},
+        headers=headers,
+        body=_body(event),
+        identity=Identity(iam.user_arn, iam.user_id) if iam and iam.user_arn and iam.user_id else None,
+        base_url=f"{headers.get('x-forwarded-proto', 'https')}://{context.domain_name}{stage}",
+        request_id=context.request_id,
+    )
+
+
+def _body(event: _Event) -> bytes:
+    try:
+        if event.is_base64_encoded:
+            return base64.b64decode(event.body or "", validate=True)
+        return (event.body or "").encode("utf-8")
+    except (binascii.Error, UnicodeEncodeError):
+        raise RefusedError(400, "invalid_body", "the body is not what its encoding says") from None
+
+
+def _refusal(refused: RefusedError) -> Response:
+    return _failure(refused.status, refused.code, refused.message, refused.field, refused.retry_after)
+
+
+def _failure(
+    status: int, code: str, message: str, field_name: str | None = None, retry_after: int | None = None
+) -> Response:
+    error = {"code": code, "message": message} | ({"field": field_name} if field_name else {})
+    return Response(status, {"error": error}, {"retry-after": str(retry_after)} if retry_after else {})
+
+
+def _rendered(response: Response) -> dict[str, Any]:
+    return {
+        "statusCode": response.status,
+        "headers": {"content-type": "application/json", "cache-control": "no-store", **response.headers},
+        "body": msgspec.json.encode(response.content).decode("utf-8"),
+    }

@@ -1,0 +1,72 @@
+"""The first half of every sidecar, light or heavy: from a batch of messages to hops that may start (`protocol §5`, 1 to 6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from asya.lambdas import preflight
+from asya.lambdas.batch import Record
+from asya.lambdas.services import Services, now
+from asya.protocol.codec import ParseError
+from asya.protocol.events import TaskState
+from asya.routing import arrival
+from asya.routing.delivery import Diversion
+from asya.routing.hop import Hop
+
+
+class NotRegisteredError(RuntimeError):
+    """A task could not be made known; nothing that its envelope causes may leave before it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What is known about a batch before its first handler runs."""
+
+    services: Services
+    received: dict[str, Hop | Diversion]
+    unregistered: set[str]
+    states: dict[str, TaskState]
+
+    def start(self, record: Record) -> Hop | Diversion:
+        """Complete steps 4 to 6 for one message, at the moment its turn comes.
+
+        Raises:
+            NotRegisteredError: the message is to be kept.
+            Exception: its payload could not be fetched; the same.
+        """
+        found = self.received.get(record.message_id) or receive(self.services, record)
+        if isinstance(found, Diversion):
+            return found
+        if record.message_id in self.unregistered:
+            raise NotRegisteredError(f"task {found.envelope.id} could not be registered at the gateway")
+        state = self.states.get(found.envelope.id)
+        return arrival.start(found, state, now=now(), new_span=lambda: uuid4().hex[:16])
+
+
+def take_in(services: Services, items: Sequence[Record]) -> Intake:
+    """Parse a batch, register what is new and ask for the tasks' states: one call each for the whole batch."""
+    received: dict[str, Hop | Diversion] = {}
+    for record in items:
+        try:
+            received[record.message_id] = receive(services, record)
+        except Exception as error:
+            services.telemetry.log.warning("payload not fetched yet", exc_info=error, message_id=record.message_id)
+    hops = [found for found in received.values() if isinstance(found, Hop)]
+    return Intake(services, received, preflight.register(services, hops), preflight.task_states(services, hops))
+
+
+def receive(services: Services, record: Record) -> Hop | Diversion:
+    """Steps 1 to 3 for one message, its claim check redeemed.
+
+    Raises:
+        botocore.exceptions.ClientError: if a payload cannot be fetched for now.
+    """
+    settings = services.settings
+    message = record.arrival
+    try:
+        body = services.claim_check.redeem(message.body)
+    except ParseError as error:
+        return arrival.parse_failure(message, error, now=now())
+    if body is not message.body:
+        message = replace(message, body=body)
+    return arrival.receive(message, actor=settings.actor, mesh=settings.table, now=now())

@@ -1,0 +1,88 @@
+"""What the SQS-fed functions work with, made once per process."""
+
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache, cached_property
+
+import boto3
+
+from asya.aws import clients
+from asya.aws.claim_check import ClaimCheck
+from asya.aws.gateway_client import GatewayClient, allowed_hosts
+from asya.aws.outbox import Outbox
+from asya.aws.progress_reporter import ProgressReporter
+from asya.aws.settings import Settings, load_settings
+from asya.aws.sure_reports import SureReports
+from asya.aws.telemetry import Telemetry
+from asya.lambdas.batch import BatchWorker
+from asya.protocol.envelope import Envelope
+from asya.routing.callback import callback_url
+
+
+@dataclass(frozen=True)
+class Services:
+    """The edges of one function, and where they lead."""
+
+    settings: Settings
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """Logs and metrics."""
+        return Telemetry(self.settings.namespace, self.settings.actor)
+
+    @cached_property
+    def claim_check(self) -> ClaimCheck:
+        """Where payloads wait that are too large for SQS."""
+        return ClaimCheck(clients.s3(), self.settings.bucket)
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """Sends to the queues of this mesh."""
+        return Outbox(clients.sqs(), self.settings.queue_url, self.claim_check.offload)
+
+    @cached_property
+    def worker(self) -> BatchWorker:
+        """Works through batches of this function's own queue."""
+        queue_url = self.settings.queue_url(self.settings.actor)
+        return BatchWorker(clients.sqs(), queue_url, (self.outbox, self.sure_reports), self.telemetry)
+
+    @cached_property
+    def gateway(self) -> GatewayClient:
+        """Speaks to the status endpoint."""
+        return GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), self.settings.region)
+
+    @cached_property
+    def sure_reports(self) -> SureReports:
+        """Reports that must arrive."""
+        return SureReports(self.gateway)
+
+    @cached_property
+    def progress(self) -> ProgressReporter:
+        """Reports progress in the background."""
+        return ProgressReporter(self.gateway, self._progress_dropped)
+
+    def callback(self, envelope: Envelope) -> str | None:
+        """Where the reports on this envelope go; None for stealth ones and where there is no gateway."""
+        if envelope.is_stealth:
+            return None
+        return callback_url(envelope, configured=self.settings.gateway_url, allowed_hosts=self._allowed_hosts)
+
+    @cached_property
+    def _allowed_hosts(self) -> frozenset[str]:
+        return allowed_hosts(self.settings.gateway_url, self.settings.table.gateway.allowed_hosts)
+
+    def _progress_dropped(self, count: int, problem: str) -> None:
+        self.telemetry.count("ReportsDropped", count)
+        self.telemetry.log.warning("progress reports dropped", count=count, problem=problem)
+
+
+@cache
+def services() -> Services:
+    """The process's services, from its environment."""
+    return Services(load_settings(os.environ))
+
+
+def now() -> datetime:
+    """The clock; read only at the entry points, and passed on from there."""
+    return datetime.now(UTC)

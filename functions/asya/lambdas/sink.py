@@ -1,0 +1,113 @@
+"""x-sink: every envelope that ended is persisted, then reported; failed ones go on to x-sump (`protocol §11`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.aws import clients
+from asya.aws.results import Results
+from asya.aws.sink_claims import Claim, SinkClaims
+from asya.aws.ticket import Ticket
+from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.services import Services, now, services
+from asya.protocol.codec import ParseError, decode
+from asya.protocol.envelope import Envelope
+from asya.protocol.keys import result_key
+from asya.routing import arrival, ending, reports
+
+
+def handle(event: Mapping[str, Any], _context: object) -> Answer:
+    """Lambda's entry point: one batch of x-sink's queue."""
+    return _sink().process(event)
+
+
+@cache
+def _sink() -> "SinkActor":
+    found = services()
+    settings = found.settings
+    return SinkActor(
+        found,
+        Results(clients.s3(), settings.results_uri),
+        SinkClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks),
+    )
+
+
+class NotPersistedError(RuntimeError):
+    """The object could not be written; the end was reported, and the message stays until it can."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkActor:
+    """What x-sink does with each message."""
+
+    services: Services
+    results: Results
+    claims: SinkClaims
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Work through one batch."""
+        items = records(event)
+        telemetry = self.services.telemetry
+        telemetry.count("Received", len(items))
+        try:
+            return self.services.worker.work(items, self._handle)
+        finally:
+            telemetry.flush()
+
+    def _handle(self, record: Record) -> list[Ticket]:
+        moment = now()
+        try:
+            envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
+        except ParseError as error:
+            diverted = arrival.parse_failure(record.arrival, error, now=moment)
+            return [self.services.outbox.send(delivery) for delivery in diverted.deliveries]
+        return self._end(ending.completed_status(envelope, sent_at=record.arrival.sent_at, now=moment))
+
+    def _end(self, envelope: Envelope) -> list[Ticket]:
+        phase = (envelope.status.phase if envelope.status else None) or "succeeded"
+        key = result_key(envelope, self.services.settings.table.sink)
+        older_key = None
+        if phase in ending.CLAIMED_PHASES:
+            claim = Claim(envelope.id, envelope.generation, phase, key)
+            result = self.claims.take(claim, epoch_seconds=now().timestamp())
+            if result.outcome == "refused":
+                self.services.telemetry.log.warning(
+                    "already ended", envelope_id=envelope.id, phase=phase, holder=str(result.holder)
+                )
+                return []
+            if result.replaces is not None and result.replaces.key != key:
+                older_key = result.replaces.key
+        self.services.telemetry.count("Processed", by=("outcome", phase))
+        return self._persist_and_report(envelope, phase, key, older_key)
+
+    def _persist_and_report(self, envelope: Envelope, phase: str, key: str, older_key: str | None) -> list[Ticket]:
+        problem: Exception | None = None
+        uri: str | None = None
+        if self.services.settings.table.sink.persist and not ending.is_hook_copy(envelope):
+            try:
+                uri = self.results.write_envelope(key, envelope)
+                if older_key is not None:
+                    self.results.remove(older_key)
+            except (ClientError, BotoCoreError) as error:
+                problem = error
+        tickets = [*self._report(envelope, phase, uri), *self._pass_on(envelope)]
+        if problem is not None:
+            kept = Ticket("object")
+            kept.settle(
+                NotPersistedError(f"envelope {envelope.id} could not be written to {self.results.uri(key)}: {problem}")
+            )
+            tickets.append(kept)
+        return tickets
+
+    def _report(self, envelope: Envelope, phase: str, uri: str | None) -> list[Ticket]:
+        url = self.services.callback(envelope)
+        if url is None or phase not in ending.REPORTED_PHASES:
+            return []
+        return [self.services.sure_reports.report(url, reports.terminal(envelope, now=now(), result_uri=uri))]
+
+    def _pass_on(self, envelope: Envelope) -> list[Ticket]:
+        sink = self.services.settings.table.sink
+        return [self.services.outbox.send(delivery) for delivery in ending.passed_on(envelope, sink)]

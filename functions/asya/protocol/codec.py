@@ -1,0 +1,258 @@
+"""Bytes on a queue to an envelope and back (`protocol §1`).
+
+The common envelope takes one pass, by a struct that knows exactly our keys. Whatever does not fit it (unknown keys to carry
+along, a route of an older shape, a mistake) takes the careful pass, which names the field.
+"""
+
+from typing import TypeVar
+
+import msgspec
+from msgspec import Raw
+from msgspec.json import Decoder
+
+from asya.protocol import ids
+from asya.protocol.envelope import Envelope
+from asya.protocol.older_shapes import is_older, newer_route
+from asya.protocol.route import Route
+from asya.protocol.status import Status
+from asya.protocol.strict_json import escape
+from asya.protocol.times import parse_time
+
+T = TypeVar("T")
+
+
+class ParseError(ValueError):
+    """A message that is no envelope. `envelope_id` is the id it has, if that one is usable."""
+
+    def __init__(self, problem: str, envelope_id: str | None = None) -> None:
+        super().__init__(f"Failed to parse message: {problem}")
+        self.envelope_id = envelope_id
+
+
+class _Wire(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The keys of an envelope, in the order people read them."""
+
+    id: str
+    parent_id: str | None = None
+    route: Route
+    headers: dict[str, Raw] | None = None
+    status: Status | None = None
+    payload: Raw
+
+
+_KNOWN_KEYS = frozenset(_Wire.__struct_fields__)
+_KNOWN_STATUS_KEYS = frozenset(Status.__struct_fields__)
+
+_encoder = msgspec.json.Encoder()
+_wire_decoder = msgspec.json.Decoder(_Wire)
+_object_decoder = msgspec.json.Decoder(dict[str, Raw])
+_optional_object_decoder: Decoder[dict[str, Raw] | None] = Decoder(dict[str, Raw] | None)
+_text_decoder = Decoder(str)
+_optional_text_decoder: Decoder[str | None] = Decoder(str | None)
+_names_decoder = Decoder(tuple[str, ...])
+_status_decoder = Decoder(Status)
+
+
+def decode(body: bytes, *, message_id: str = "") -> Envelope:
+    """Read a message.
+
+    Args:
+        body: the message as it lay on the queue.
+        message_id: its SQS message id; only an envelope of the `steps` shape may lack an id of its own, and gets one made from it.
+
+    Raises:
+        ParseError: naming the field and what is wrong with it.
+    """
+    try:
+        if not body.isascii():
+            body.decode("utf-8")
+        wire = _wire_decoder.decode(body)
+    except UnicodeDecodeError as error:
+        raise ParseError(f"the message is not UTF-8 (byte {error.start})") from None
+    except (msgspec.MsgspecError, RecursionError):
+        return _decode_carefully(body, message_id)
+    envelope = Envelope(
+        id=wire.id,
+        route=wire.route,
+        payload=wire.payload,
+        parent_id=wire.parent_id or None,
+        headers=wire.headers or {},
+        status=wire.status,
+    )
+    _check_values(envelope)
+    return envelope
+
+
+def encode(envelope: Envelope) -> bytes:
+    """Write an envelope in its new shape. Payload and header bytes go out as they are; what is ours is ASCII."""
+    if not envelope.extra and not envelope.status_extra:
+        text = _encoder.encode(
+            _Wire(
+                id=envelope.id,
+                parent_id=envelope.parent_id,
+                route=envelope.route,
+                headers=envelope.headers or None,
+                status=envelope.status,
+                payload=envelope.payload,
+            )
+        )
+        if text.isascii():
+            return text
+    return _encode_carefully(envelope)
+
+
+def _encode_carefully(envelope: Envelope) -> bytes:
+    members: dict[str, bytes] = {"id": _own(envelope.id)}
+    if envelope.parent_id:
+        members["parent_id"] = _own(envelope.parent_id)
+    members["route"] = _own(envelope.route)
+    if envelope.headers:
+        members["headers"] = _object({name: bytes(raw) for name, raw in envelope.headers.items()})
+    status = _status_members(envelope)
+    if status:
+        members["status"] = _object(status)
+    members["payload"] = bytes(envelope.payload)
+    members |= {name: bytes(raw) for name, raw in envelope.extra.items()}
+    return _object(members)
+
+
+def _status_members(envelope: Envelope) -> dict[str, bytes]:
+    known = _object_decoder.decode(_encoder.encode(envelope.status)) if envelope.status is not None else {}
+    return {name: escape(bytes(raw)) for name, raw in known.items()} | {
+        name: bytes(raw) for name, raw in envelope.status_extra.items()
+    }
+
+
+def _object(members: dict[str, bytes]) -> bytes:
+    return b"{" + b",".join(_own(name) + b":" + value for name, value in members.items()) + b"}"
+
+
+def _own(value: object) -> bytes:
+    return escape(_encoder.encode(value))
+
+
+def _decode_carefully(body: bytes, message_id: str) -> Envelope:
+    try:
+        members = _object_decoder.decode(body)
+    except RecursionError:
+        raise ParseError("the message is nested too deeply") from None
+    except msgspec.ValidationError:
+        raise ParseError("the message is no JSON object") from None
+    except msgspec.DecodeError as error:
+        raise ParseError(f"the message is no JSON: {error}") from None
+
+    route_raw = members.get("route")
+    envelope_id = _id_of(members, route_raw, message_id)
+    if route_raw is None:
+        raise ParseError("route is missing", envelope_id)
+    if "payload" not in members:
+        raise ParseError("payload is missing", envelope_id)
+    status, status_extra = _status_of(members, envelope_id)
+    headers: dict[str, Raw] | None = _field(members, "headers", _optional_object_decoder, envelope_id)
+    envelope = Envelope(
+        id=envelope_id,
+        route=_route_of(route_raw, envelope_id),
+        payload=members["payload"],
+        parent_id=_field(members, "parent_id", _optional_text_decoder, envelope_id) or None,
+        headers=headers or {},
+        status=status,
+        extra={name: raw for name, raw in members.items() if name not in _KNOWN_KEYS},
+        status_extra=status_extra,
+    )
+    _check_values(envelope)
+    return envelope
+
+
+def _id_of(members: dict[str, Raw], route_raw: Raw | None, message_id: str) -> str:
+    name = "id"
+    if "id" not in members and route_raw is not None and is_older(route_raw, "steps"):
+        if "job_id" not in members:
+            return ids.id_of_message(message_id)
+        name = "job_id"
+    if name not in members:
+        raise ParseError("id is missing")
+    try:
+        value = msgspec.json.decode(members[name])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ParseError(f"{name}: {error}") from None
+    if not isinstance(value, str):
+        raise ParseError(f"{name} must be a string, not {_json_type(value)}")
+    _check_id(value, name)
+    return value
+
+
+def _check_id(value: str, name: str) -> None:
+    if not value:
+        raise ParseError(f"{name} is empty")
+    if not ids.is_usable(value):
+        raise ParseError(f"{name} has {len(value.encode())} bytes; {ids.ID_LIMIT} at most")
+
+
+def _route_of(raw: Raw, envelope_id: str) -> Route:
+    try:
+        older = newer_route(raw)
+    except ValueError as error:
+        raise ParseError(str(error), envelope_id) from None
+    if older is not None:
+        return older
+    members = _decoded(raw, _object_decoder, "route", envelope_id)
+    for name in ("prev", "curr", "next"):
+        if name not in members:
+            raise ParseError(f"route.{name} is missing", envelope_id)
+    return Route(
+        prev=_field(members, "prev", _names_decoder, envelope_id, "route."),
+        curr=_field(members, "curr", _text_decoder, envelope_id, "route."),
+        next=_field(members, "next", _names_decoder, envelope_id, "route."),
+    )
+
+
+def _status_of(members: dict[str, Raw], envelope_id: str) -> tuple[Status | None, dict[str, Raw]]:
+    status_members = _field(members, "status", _optional_object_decoder, envelope_id)
+    if not status_members:
+        return None, {}
+    extra = {name: raw for name, raw in status_members.items() if name not in _KNOWN_STATUS_KEYS}
+    known = {name: bytes(raw) for name, raw in status_members.items() if name not in extra}
+    status = _decoded(Raw(_object(known)), _status_decoder, "status", envelope_id)
+    return status, extra
+
+
+def _field(members: dict[str, Raw], name: str, decoder: Decoder[T], envelope_id: str, above: str = "") -> T:
+    return _decoded(members.get(name, Raw(b"null")), decoder, above + name, envelope_id)
+
+
+def _decoded(raw: Raw, decoder: Decoder[T], path: str, envelope_id: str) -> T:
+    try:
+        return decoder.decode(raw)
+    except RecursionError:
+        raise ParseError(f"{path} is nested too deeply", envelope_id) from None
+    except msgspec.MsgspecError as error:
+        problem, _, place = str(error).partition(" - at `$")
+        raise ParseError(f"{path}{place.rstrip('`')}: {problem}", envelope_id) from None
+
+
+def _check_values(envelope: Envelope) -> None:
+    """What types alone do not say: the length of the id, and that the times are times."""
+    if not 0 < len(envelope.id) <= ids.ID_LIMIT // 4:
+        _check_id(envelope.id, "id")
+    status = envelope.status
+    if status is None:
+        return
+    for name in ("deadline_at", "created_at", "updated_at"):
+        text: str | None = getattr(status, name)
+        if text is not None:
+            try:
+                parse_time(text)
+            except ValueError as error:
+                raise ParseError(f"status.{name}: {error}", envelope.id) from None
+
+
+def _json_type(value: object) -> str:
+    names = {
+        dict: "an object",
+        list: "an array",
+        bool: "a boolean",
+        int: "a number",
+        float: "a number",
+        type(None): "null",
+    }
+    return names.get(type(value), type(value).__name__)

@@ -1,0 +1,171 @@
+"""Reading a batch of reports: each for itself, so that a malformed one spoils none of its neighbours (`protocol §13`)."""
+
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import UNSET, Raw
+from msgspec.structs import replace
+
+from asya.protocol import ids
+from asya.protocol.errors import ErrorInfo, cut
+from asya.protocol.events import (
+    INLINE_RESULT_LIMIT,
+    PROGRESS_STATUSES,
+    EventResult,
+    StateQuery,
+    TaskEvent,
+)
+from asya.protocol.times import format_time, parse_time
+
+BATCH_LIMIT = 500
+# Of these the table's keys are made, with as many digits.
+GENERATION_LIMIT = 9_999
+COUNT_LIMIT = 999_999
+TEXT_LIMIT = 1024
+MESSAGE_LIMIT = 16 * 1024
+EVENT_LIMIT = 256 * 1024  # bytes; a record has to stay below DynamoDB's 400 KB
+NUMBER_LIMIT = 1e12
+
+
+class _OnlyId(msgspec.Struct):
+    id: str = ""
+
+
+_list_decoder = msgspec.json.Decoder(list[Raw])
+_event_decoder = msgspec.json.Decoder(TaskEvent)
+_id_decoder = msgspec.json.Decoder(_OnlyId)
+_states_decoder = msgspec.json.Decoder(list[StateQuery])
+
+
+class BatchError(ValueError):
+    """A request that is no batch at all; `field` names what is wrong, if it is a field."""
+
+    def __init__(self, problem: str, field: str | None = None) -> None:
+        super().__init__(problem)
+        self.field = field
+
+
+def read_events(body: bytes) -> list[TaskEvent | EventResult]:
+    """The events of a batch in order; in the place of a malformed one, its result 400, which names the field.
+
+    Raises:
+        BatchError: if the body is no list, or too long a one.
+    """
+    return [_read_event(raw) for raw in _read_list(body)]
+
+
+def read_queries(body: bytes) -> list[StateQuery]:
+    """The queries of a request for states.
+
+    Raises:
+        BatchError: if it is no list of queries, or too long a one.
+    """
+    _read_list(body)
+    try:
+        queries = _states_decoder.decode(body)
+    except msgspec.ValidationError as error:
+        problem, field = _explained(error)
+        raise BatchError(problem, field) from None
+    for number, query in enumerate(queries):
+        for name in ("id", "root_id"):
+            value = getattr(query, name)
+            if not (ids.is_usable(value) or (name == "root_id" and value is None)):
+                raise BatchError(f"[{number}].{name} must have 1 to {ids.ID_LIMIT} bytes", f"[{number}].{name}")
+    return queries
+
+
+def _read_list(body: bytes) -> list[Raw]:
+    try:
+        items = _list_decoder.decode(body)
+    except msgspec.ValidationError:
+        raise BatchError("the body must be a JSON array") from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BatchError(f"the body is no JSON: {error}") from None
+    if len(items) > BATCH_LIMIT:
+        raise BatchError(f"{len(items)} items in one request; {BATCH_LIMIT} at most")
+    return items
+
+
+def _read_event(raw: Raw) -> TaskEvent | EventResult:
+    try:
+        if len(bytes(raw)) > EVENT_LIMIT:
+            return _refused(raw, f"the event has more than {EVENT_LIMIT} bytes")
+        event = _event_decoder.decode(raw)
+        problem = next(_problems(event), None)
+    except msgspec.ValidationError as error:
+        problem = _explained(error)[0]
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        problem = f"the event is no JSON that can be read: {error}"
+    return _refused(raw, problem) if problem else _normalised(event)
+
+
+def _refused(raw: Raw, problem: str) -> EventResult:
+    return EventResult(id=_id_of(raw), status=400, error=problem)
+
+
+def _problems(event: TaskEvent) -> Iterator[str]:
+    """What types alone do not say."""
+    data = event.data
+    for name, text in (("id", event.id), ("parent_id", event.parent_id), ("root_id", event.root_id)):
+        if not (ids.is_usable(text) or (name != "id" and text is None)):
+            yield f"{name} must have 1 to {ids.ID_LIMIT} bytes"
+    for name, number, lowest, highest in (
+        ("generation", event.generation, 0, GENERATION_LIMIT),
+        ("position", event.position, 0, COUNT_LIMIT),
+        ("attempt", event.attempt, 1, COUNT_LIMIT),
+        ("data.attempt", data.attempt, 1, COUNT_LIMIT),
+        ("data.message_size_kb", data.message_size_kb, 0, NUMBER_LIMIT),
+        ("data.duration_ms", data.duration_ms, 0, NUMBER_LIMIT),
+    ):
+        if number is not None and not lowest <= number <= highest:
+            yield f"{name} is {number}; from {lowest} to {highest:g} are possible"
+    for name in ("actor", "result_uri", "reason", "owner"):
+        if len(getattr(data, name) or "") > TEXT_LIMIT:
+            yield f"data.{name} has more than {TEXT_LIMIT} characters"
+    for name, time in (("at", event.at), ("data.deadline_at", data.deadline_at)):
+        try:
+            parse_time(time or event.at)
+        except ValueError as error:
+            yield f"{name}: {error}"
+    if event.status in PROGRESS_STATUSES and data.route is None:
+        yield f"data.route is missing; progress ({event.status}) is told from it"
+    if data.result is not UNSET and len(bytes(data.result)) > INLINE_RESULT_LIMIT:
+        yield f"data.result has more than {INLINE_RESULT_LIMIT} bytes; report its result_uri instead"
+
+
+def _normalised(event: TaskEvent) -> TaskEvent:
+    """Times in one form, so that they compare as text; error texts no longer than a record should hold."""
+    data = event.data
+    return replace(
+        event,
+        at=format_time(parse_time(event.at)),
+        data=replace(
+            data,
+            deadline_at=format_time(parse_time(data.deadline_at)) if data.deadline_at else None,
+            error=_shortened(data.error) if data.error else None,
+        ),
+    )
+
+
+def _shortened(error: ErrorInfo) -> ErrorInfo:
+    return ErrorInfo(
+        type=error.type[:TEXT_LIMIT],
+        message=error.message[:MESSAGE_LIMIT],
+        mro=tuple(name[:TEXT_LIMIT] for name in error.mro[:32]),
+        traceback=cut(error.traceback),
+    )
+
+
+def _explained(error: msgspec.ValidationError) -> tuple[str, str | None]:
+    """A message that begins with the field's name."""
+    problem, _, place = str(error).partition(" - at `$")
+    field = place.rstrip("`").lstrip(".")
+    return (f"{field}: {problem}" if field else problem), field or None
+
+
+def _id_of(raw: Raw) -> str:
+    try:
+        found = _id_decoder.decode(raw).id
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return ""
+    return found if ids.is_usable(found) else ""

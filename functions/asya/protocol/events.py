@@ -1,0 +1,89 @@
+"""What the mesh reports about a task, as it travels to the gateway's batch endpoint (`protocol §13`).
+
+One event is one item of `POST /api/v1/mesh/events`. Events are idempotent: (id, generation, position, attempt, status) names one.
+"""
+
+from typing import Literal
+
+import msgspec
+
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.route import Route
+
+Progress = Literal["received", "processing", "completed"]
+Terminal = Literal["succeeded", "failed", "canceled"]
+EventStatus = Literal["registered", "received", "processing", "completed", "succeeded", "failed", "canceled", "paused"]
+
+PROGRESS_STATUSES: frozenset[str] = frozenset({"received", "processing", "completed"})
+TERMINAL_STATUSES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
+
+# A result up to this size travels inside the report; a larger one by its object's address.
+INLINE_RESULT_LIMIT = 64 * 1024
+
+
+class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an event tells beside its status; which fields are there depends on the status (`protocol §13`)."""
+
+    actor: str = ""
+    route: Route | None = None
+    attempt: int | None = None
+    message_size_kb: float | None = None
+    duration_ms: float | None = None
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    result_uri: str | None = None
+    error: ErrorInfo | None = None
+    reason: str | None = None
+    owner: str | None = None
+    deadline_at: str | None = None
+
+
+class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One report about one envelope. `at` is when it happened at the reporter (RFC 3339)."""
+
+    id: str
+    status: EventStatus
+    at: str
+    type: Literal["status"] = "status"
+    generation: int = 0
+    position: int = 0
+    attempt: int = 1
+    parent_id: str | None = None
+    root_id: str | None = None
+    data: EventData = EventData()
+
+
+class EventResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of one event of a batch: 204 taken, 400 and 404 never will be, 5xx try again."""
+
+    id: str
+    status: int
+    error: str | None = None
+
+
+class EventResults(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of the batch endpoint, in the order of the request."""
+
+    items: tuple[EventResult, ...]
+
+
+class StateQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One item of `POST /api/v1/mesh/states`: a task, and the root of its tree if it is a child."""
+
+    id: str
+    root_id: str | None = None
+
+
+class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer for one item; `unknown` where there is no record. Status words of `protocol §13`."""
+
+    id: str
+    status: str
+    generation: int = 0
+    pause_epoch: int | None = None
+    root_status: str | None = None
+
+
+class TaskStates(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer of the states endpoint, in the order of the request."""
+
+    items: tuple[TaskState, ...]

@@ -1,0 +1,26 @@
+"""The managed headers and who may touch them (`protocol §3`)."""
+
+FIRST_ATTEMPT = "x-asya-first-attempt"
+GATEWAY_URL = "x-asya-gateway-url"
+MESH_STATUS = "x-asya-mesh-status"
+ROOT = "x-asya-root"
+ROUTE_OVERRIDE = "x-asya-route-override"
+ROUTE_RESOLVED = "x-asya-route-resolved"
+FAN_IN = "x-asya-fan-in"
+PAUSE = "x-asya-pause"
+PAYLOAD_REF = "x-asya-payload-ref"
+NOT_BEFORE = "x-asya-not-before"
+HOOK = "x-asya-hook"
+REPLAY_OF = "x-asya-replay-of"
+GENERATION = "x-asya-generation"
+TRACEPARENT = "traceparent"
+TRACESTATE = "tracestate"
+
+MANAGED_PREFIX = "x-asya-"
+# What a producer may set although it is managed: the gateway lets these through.
+FROM_PRODUCERS = frozenset({MESH_STATUS, ROUTE_OVERRIDE})
+
+
+def is_managed(name: str) -> bool:
+    """Whether the runtime owns this header."""
+    return name.startswith(MANAGED_PREFIX) or name in (TRACEPARENT, TRACESTATE)

@@ -1,0 +1,40 @@
+"""Derived ids: a redelivery makes the same ones (`protocol §4`)."""
+
+import hashlib
+import uuid
+
+ID_LIMIT = 256
+
+
+def child_id(envelope_id: str, generation: int, position: int, index: int | str) -> str:
+    """The id of a fan-out child, or of the failed child of a streamed hop (`index` "error"), shaped as a UUID version 4."""
+    return _uuid4_of("child", envelope_id, generation, position, index)
+
+
+def hook_id(envelope_id: str, generation: int, hook: str) -> str:
+    """The id of the copy that x-sink hands to a hook (`protocol §11`)."""
+    return _uuid4_of("hook", envelope_id, generation, hook)
+
+
+def set_id(origin_id: str, generation: int, position: int) -> str:
+    """The id of the set of slices that an envelope opens at a hop (`protocol §9`)."""
+    return _uuid4_of("set", origin_id, generation, position)
+
+
+def id_of_message(message_id: str) -> str:
+    """The id of an envelope that came without a usable one, made from its SQS message id."""
+    return _uuid4_of("message", message_id)
+
+
+def is_usable(value: object) -> bool:
+    """Whether a value can be an envelope id: a string of 1 to 256 bytes."""
+    return isinstance(value, str) and 0 < len(value.encode("utf-8", "surrogatepass")) <= ID_LIMIT
+
+
+def _uuid4_of(*parts: object) -> str:
+    # Length-prefixed, so that no two lists of parts run together into the same text.
+    text = "".join(f"{len(str(part))}:{part}" for part in parts)
+    digest = bytearray(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16])
+    digest[6] = (digest[6] & 0x0F) | 0x40
+    digest[8] = (digest[8] & 0x3F) | 0x80
+    return str(uuid.UUID(bytes=bytes(digest)))

@@ -1,0 +1,55 @@
+"""The S3 keys of what ended (`protocol §11`), relative to the results bucket and its prefix."""
+
+import re
+
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import Sink
+
+SUMP_PREFIX = "sump/"
+CANCELED_PREFIX = "canceled/"
+PAUSED_PREFIX = "paused/"
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+_SINGLE_DOT_WITHIN = re.compile(r"(?<=[^.])\.(?=[^.])")
+
+
+def safe_segment(text: str) -> str:
+    """Percent-encode all but `[A-Za-z0-9_-]` and single dots within; no id can climb out of its prefix."""
+    kept = {match.start() for match in _SINGLE_DOT_WITHIN.finditer(text)}
+    return "".join(
+        character if index in kept or not _UNSAFE.match(character) else _percent(character)
+        for index, character in enumerate(text)
+    )
+
+
+def result_key(envelope: Envelope, sink: Sink) -> str:
+    """Where x-sink writes this envelope: by its phase, in the mesh's layout.
+
+    `by-id` is one look-up by id; `by-time` is `{prefix}{updated_at}/{last_actor}/{id}.json`.
+    """
+    status = envelope.status
+    phase = status.phase if status else "succeeded"
+    name = f"{safe_segment(envelope.id)}.json"
+    if phase == "canceled":
+        return CANCELED_PREFIX + name
+    if phase == "paused":
+        return PAUSED_PREFIX + name
+    prefix = sink.failed_prefix if phase == "failed" else sink.succeeded_prefix
+    if sink.layout == "by-time":
+        return f"{prefix}{(status.updated_at if status else None) or 'unknown'}/{last_actor(envelope)}/{name}"
+    return prefix + name
+
+
+def sump_key(envelope_id: str) -> str:
+    """Where x-sump keeps its copy."""
+    return f"{SUMP_PREFIX}{safe_segment(envelope_id)}.json"
+
+
+def last_actor(envelope: Envelope) -> str:
+    """`curr` if it is not empty, else the last of `prev`, else `unknown`."""
+    route = envelope.route
+    return safe_segment(route.curr or (route.prev[-1] if route.prev else "unknown"))
+
+
+def _percent(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))

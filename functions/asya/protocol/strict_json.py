@@ -1,0 +1,103 @@
+"""Values to JSON and back without loss, or a clear refusal (`protocol §1`).
+
+msgspec is fast but lenient: it writes NaN as null, sets as lists, bytes as base64 and `{1: 2}` as `{"1": 2}`. Reading the
+output back and comparing finds all of these at a fraction of the price of a walk; only when the comparison fails does a walk
+find out what it was.
+"""
+
+import json
+import math
+import re
+
+import msgspec
+from msgspec import Raw
+
+_NON_ASCII = re.compile(r"[^\x00-\x7f]")
+
+
+class NotJsonError(TypeError):
+    """A value that JSON cannot hold: names its type and the path to it."""
+
+
+def encode_value(value: object) -> Raw:
+    """JSON text of a value, ASCII only (SQS takes XML characters only).
+
+    Raises:
+        NotJsonError: for NaN, infinities, keys that are no strings, bytes, sets and anything else JSON has no form for.
+    """
+    try:
+        text = msgspec.json.encode(value)
+        if msgspec.json.decode(text) == value:
+            return Raw(escape(text))
+    except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
+        pass  # what exactly is wrong, if anything, is for the walk below to say
+    try:
+        plain = _plain(value, "$")
+        text = json.dumps(plain, allow_nan=False, separators=(",", ":")).encode("ascii")
+    except RecursionError:
+        raise NotJsonError("the value is nested too deeply, or contains itself") from None
+    return Raw(text)
+
+
+def decode_value(raw: Raw | bytes) -> object:
+    """The value of JSON text.
+
+    Raises:
+        ValueError: if the text holds something Python's numbers or strings cannot (a number out of range).
+    """
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
+def escape(text: bytes) -> bytes:
+    r"""The same JSON with every character outside ASCII as `\uXXXX`; such characters stand only inside strings."""
+    if text.isascii():
+        return text
+    return _NON_ASCII.sub(_escaped, text.decode("utf-8")).encode("ascii")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return json.dumps(match.group())[1:-1]
+
+
+def _plain(value: object, path: str) -> object:
+    """The value in plain dicts, lists, strings and numbers, tuples as lists."""
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return _plain_text(value, path)
+        case int():
+            return int(value)
+        case float():
+            if not math.isfinite(value):
+                raise NotJsonError(f"{path}: {value} has no form in JSON")
+            return float(value)
+        case dict():
+            for key in value:
+                if not isinstance(key, str):
+                    raise NotJsonError(f"{path}: the key {key!r} is of type {_type_name(key)}; JSON keys are strings")
+            return {_plain_text(key, path): _plain(item, _below(path, key)) for key, item in value.items()}
+        case list() | tuple():
+            return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
+        case _:
+            raise NotJsonError(f"{path}: a value of type {_type_name(value)} has no form in JSON")
+
+
+def _plain_text(text: str, path: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise NotJsonError(f"{path}: the text holds half a surrogate pair") from None
+    return str(text)
+
+
+def _below(path: str, key: str) -> str:
+    return f"{path}.{key}" if key.isidentifier() else f"{path}[{json.dumps(key)}]"
+
+
+def _type_name(value: object) -> str:
+    kind = type(value)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,150 @@
+"""A task: the record of one envelope id, and how reports change it (`protocol §13`).
+
+Reports may come twice, late, out of order and from several sidecars at once. `merge` gives the same record for any order
+of the same reports, but for the two things that the first one decides: `created_at`, and which terminal status stands.
+"""
+
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
+
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
+from asya.protocol.route import Route
+
+TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
+
+_RANKS: dict[str, int] = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
+
+
+class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What is kept about a task, once; its hops are kept beside it (`asya.protocol.hops`).
+
+    Attributes:
+        owner: principal id of who created it; None for nobody's, which only operators see.
+        actor, route, attempt: as of its creation or, once terminal, of its end; in between the hops say more.
+        pause_epoch: position at which it paused last (`protocol §11`).
+    """
+
+    id: str
+    status: TaskStatus
+    created_at: str
+    updated_at: str
+    generation: int = 0
+    parent_id: str | None = None
+    root_id: str | None = None
+    owner: str | None = None
+    deadline_at: str | None = None
+    actor: str | None = None
+    route: Route | None = None
+    attempt: int | None = None
+    result: Raw | UnsetType = UNSET
+    result_uri: str | None = None
+    error: ErrorInfo | None = None
+    reason: str | None = None
+    pause_epoch: int | None = None
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it has ended; it will not change any more but by a new generation."""
+        return self.status in TERMINAL_STATUSES
+
+
+def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = None) -> TaskRecord:
+    """The record after a report.
+
+    Args:
+        record: the record so far; None where this report is the first word about the task.
+        owner: whose task it is if neither the record nor the report says so: on children, that of the root.
+
+    Returns:
+        a record equal to `record` where the report is of no consequence to it: a lower status, an older generation, a repetition.
+    """
+    if record is None:
+        return _born(event, owner)
+    if event.generation < record.generation:
+        return record
+    identified = _identified(record, event, owner)
+    if event.generation > record.generation:
+        return _reopened(identified, event)
+    status = _status_of(event)
+    if record.is_terminal:
+        return _with_late_result(identified, event)
+    if _RANKS[status] <= _RANKS[record.status]:
+        return identified
+    return _advanced(identified, event, status)
+
+
+def _status_of(event: TaskEvent) -> TaskStatus:
+    """Registered, received, processing and completed all say that it is running."""
+    match event.status:
+        case "succeeded" | "failed" | "canceled" | "paused":
+            return event.status
+        case _:
+            return "running"
+
+
+def _born(event: TaskEvent, owner: str | None) -> TaskRecord:
+    unknown = TaskRecord(id=event.id, status="pending", created_at=event.at, updated_at=event.at)
+    identified = _identified(unknown, event, owner)
+    return _advanced(replace(identified, generation=event.generation), event, _status_of(event))
+
+
+def _identified(record: TaskRecord, event: TaskEvent, owner: str | None) -> TaskRecord:
+    """What belongs to the task rather than to its progress: filled in once, by whichever report knows it first."""
+    return replace(
+        record,
+        parent_id=record.parent_id or event.parent_id,
+        root_id=record.root_id or event.root_id,
+        owner=record.owner or event.data.owner or owner,
+        deadline_at=record.deadline_at or event.data.deadline_at,
+    )
+
+
+def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskRecord:
+    data = event.data
+    moved = replace(
+        record,
+        status=status,
+        updated_at=event.at if status in TERMINAL_STATUSES else max(record.updated_at, event.at),
+        pause_epoch=event.position if status == "paused" else record.pause_epoch,
+    )
+    if status not in TERMINAL_STATUSES and record.route is not None:
+        return moved
+    moved = replace(
+        moved,
+        actor=data.actor or record.actor,
+        route=data.route or record.route,
+        attempt=data.attempt or event.attempt,
+    )
+    if status not in TERMINAL_STATUSES:
+        return moved
+    return replace(moved, result=data.result, result_uri=data.result_uri, error=data.error, reason=data.reason)
+
+
+def _reopened(record: TaskRecord, event: TaskEvent) -> TaskRecord:
+    """A redriven envelope starts the task again; what the older generation came to is gone (`protocol §12`)."""
+    blank = replace(
+        record,
+        status="pending",
+        generation=event.generation,
+        updated_at=event.at,
+        actor=None,
+        route=None,
+        attempt=None,
+        result=UNSET,
+        result_uri=None,
+        error=None,
+        reason=None,
+        pause_epoch=None,
+    )
+    return _advanced(blank, event, _status_of(event))
+
+
+def _with_late_result(record: TaskRecord, event: TaskEvent) -> TaskRecord:
+    """x-sink may have reported before its upload worked; then it says later where the object is (`protocol §11`)."""
+    if record.result_uri is None and event.status == record.status and event.data.result_uri:
+        return replace(record, result_uri=event.data.result_uri)
+    return record

@@ -1,0 +1,26 @@
+"""W3C trace context: one trace from submission to sink, a new span each hop (`protocol §3`)."""
+
+import hashlib
+import re
+
+import msgspec
+from msgspec import Raw
+
+_TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})")
+
+
+def next_hop(received: Raw | None, envelope_id: str, span: str) -> str:
+    """The `traceparent` of this hop: the trace that came, or one derived from the envelope's id.
+
+    Args:
+        received: the header's JSON text as it came, if it did.
+        span: 16 hexadecimal digits, not all zero.
+    """
+    if received is not None:
+        try:
+            match = _TRACEPARENT.fullmatch(msgspec.json.decode(received, type=str))
+        except msgspec.MsgspecError:
+            match = None
+        if match:
+            return f"00-{match.group(1)}-{span}-{match.group(2)}"
+    return f"00-{hashlib.sha256(envelope_id.encode()).hexdigest()[:32]}-{span}-01"

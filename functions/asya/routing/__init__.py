@@ -1,0 +1,1 @@
+"""Decisions: an envelope and an outcome in, deliveries and reports out. Pure."""

@@ -1,0 +1,36 @@
+"""What a decision asks to be carried out: messages to send, reports to make."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from asya.protocol.events import TaskEvent
+
+DeliveryKind = Literal["next", "sink", "sump", "retry", "later"]
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One message for the queue of `actor`.
+
+    Attributes:
+        body: the envelope's bytes.
+        delay: whole seconds before it may be received, 0 to 900.
+        kind: why it is sent, for the metric `Sent`.
+        group: tenant for fair queues (`fair_by`), if any.
+    """
+
+    actor: str
+    body: bytes
+    kind: DeliveryKind
+    delay: int = 0
+    group: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diversion:
+    """The end of a hop that never reached the handler: what to send, what to report, and why (a metric's word)."""
+
+    envelope_id: str
+    deliveries: tuple[Delivery, ...]
+    why: str
+    events: tuple[TaskEvent, ...] = ()

@@ -1,0 +1,53 @@
+"""What x-sink passes on of an envelope that ended (`protocol §11`)."""
+
+from datetime import datetime
+
+from msgspec.structs import replace
+
+from asya.protocol import headers, ids, names, status
+from asya.protocol.codec import encode
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import Sink
+from asya.protocol.route import Route
+from asya.protocol.times import format_time
+from asya.routing.delivery import Delivery
+
+CLAIMED_PHASES = frozenset({"succeeded", "failed", "canceled"})
+REPORTED_PHASES = frozenset({"succeeded", "failed"})
+
+
+def completed_status(envelope: Envelope, *, sent_at: datetime, now: datetime) -> Envelope:
+    """An envelope that somebody sent straight to x-sink has no end yet: it ended well here."""
+    was = envelope.status
+    if was is not None and was.phase in CLAIMED_PHASES | {"paused"}:
+        return envelope
+    at = format_time(now)
+    started = status.started(was, actor=names.SINK, now=at, sent_at=format_time(sent_at), max_attempts=1)
+    return replace(envelope, status=status.succeeded(started, now=at))
+
+
+def passed_on(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
+    """A copy for each hook, then, if it failed, the envelope itself for x-sump."""
+    phase = envelope.status.phase if envelope.status else None
+    deliveries: list[Delivery] = []
+    if phase in REPORTED_PHASES and (envelope.parent_id is None or sink.hooks_for_children):
+        deliveries += [Delivery(hook, encode(_hook_copy(envelope, hook)), "next") for hook in sink.hooks]
+    if phase == "failed":
+        deliveries.append(Delivery(names.SUMP, encode(envelope), "sump"))
+    return tuple(deliveries)
+
+
+def is_hook_copy(envelope: Envelope) -> bool:
+    """Whether this is the run of a hook; such an envelope ends silently, or in x-sump if it failed."""
+    return headers.HOOK in envelope.headers
+
+
+def _hook_copy(envelope: Envelope, hook: str) -> Envelope:
+    copy = replace(
+        envelope,
+        id=ids.hook_id(envelope.id, envelope.generation, hook),
+        parent_id=envelope.id,
+        route=Route((), hook, ()),
+        status=None,
+    )
+    return copy.with_headers({headers.HOOK: hook, headers.MESH_STATUS: "off", headers.FIRST_ATTEMPT: None})

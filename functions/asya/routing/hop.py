@@ -1,0 +1,67 @@
+"""One hop: an envelope at an actor, between its arrival and what leaves."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.status import Status
+from asya.protocol.times import parse_time
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A message as it was received: its bytes and what SQS says about it.
+
+    Attributes:
+        size: bytes on the queue, for reports; `body` may be longer where a claim check was redeemed.
+        sender: principal id of who sent it, without the session name.
+    """
+
+    body: bytes
+    message_id: str
+    sent_at: datetime
+    receive_count: int = 1
+    sender: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """An envelope that this actor is to process, stamped `processing`.
+
+    Attributes:
+        envelope: with the status and headers of this hop; its payload is the one received.
+        registers: it came without a status, so the task has to be registered first.
+    """
+
+    envelope: Envelope
+    actor: str
+    spec: Actor
+    mesh: MeshTable
+    arrival: Arrival
+    registers: bool = False
+
+    @property
+    def status(self) -> Status:
+        """The stamped status; always there on a hop."""
+        if self.envelope.status is None:
+            raise ValueError(f"envelope {self.envelope.id} is on a hop without a status")
+        return self.envelope.status
+
+    @property
+    def attempt(self) -> int:
+        """Which attempt this is, from 1."""
+        return self.status.attempt or 1
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the envelope as a whole must be done."""
+        return parse_time(self.status.deadline_at) if self.status.deadline_at else None
+
+    def time_limit(self, now: datetime) -> tuple[timedelta, bool]:
+        """How long the handler may take, and whether it is the deadline that says so (`protocol §5.7`)."""
+        own = timedelta(seconds=self.spec.timeout)
+        if self.deadline is None or self.deadline - now >= own:
+            return own, False
+        return self.deadline - now, True

@@ -1,0 +1,217 @@
+"""From a hop's outcome to what leaves: frames, an empty result, a failure (`protocol §5`, steps 8 to 12; `§8`)."""
+
+import math
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from asya.protocol import headers, ids, names, status
+from asya.protocol.codec import encode
+from asya.protocol.durations import format_duration
+from asya.protocol.envelope import Envelope
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.status import TERMINAL_PHASES, Reason
+from asya.protocol.times import format_time, parse_time
+from asya.routing import policies
+from asya.routing.arrival import LONGEST_DELAY
+from asya.routing.delivery import Delivery
+from asya.routing.hop import Hop
+from asya.routing.targets import UnknownTargetError, check_target, overrides
+from asya.runtime.frames import Frame
+
+# What the next actor must not see of this one's hop (`protocol §3`, `§5.9`).
+_ENDS_WITH_THE_HOP = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE)
+
+
+def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
+    """One output frame: the shift, then the next actor's queue, or x-sink at the end of the route.
+
+    Frame 0 keeps the id and the parent; later ones are children with a derived id (`protocol §4`).
+
+    Raises:
+        UnknownTargetError: if the route leads to nothing that may be sent to; the hop then fails with `mismatch`.
+    """
+    received = hop.envelope
+    route = received.route.shifted(output.next)
+    target = check_target(hop.mesh, overrides(received).get(route.curr, route.curr)) if route.curr else names.SINK
+    at = format_time(now)
+    if route.curr:
+        new_status = status.routed(hop.status, actor=target, now=at)
+    else:
+        new_status = status.succeeded(hop.status, now=at)
+    envelope = _with_output(replace(received, route=route, status=new_status), output)
+    if route.curr and target != route.curr:
+        envelope = _with_override_noted(envelope, logical=route.curr, target=target, by=hop.actor)
+    if index > 0:
+        envelope = _child(envelope, ids.child_id(received.id, received.generation, received.route.position, index))
+    return _delivery(hop, target, envelope, "next" if route.curr else "sink")
+
+
+def empty(hop: Hop, *, now: datetime) -> Delivery:
+    """No frame: the original, un-shifted, ends well at x-sink (`protocol §5.10`)."""
+    if hop.status.phase in TERMINAL_PHASES:
+        ended = hop.status
+    else:
+        ended = status.succeeded(hop.status, now=format_time(now))
+    return _delivery(hop, names.SINK, replace(hop.envelope, status=ended), "sink")
+
+
+# Without a policy a failure's reason tells whose it is: the handler's, or that of the job run that died under it (`protocol §8`, `§10`).
+FailureReason = Literal["RuntimeError", "SparkJobFailed"]
+
+
+def failed(
+    hop: Hop,
+    error: ErrorInfo,
+    *,
+    now: datetime,
+    jitter: float,
+    frames_sent: int = 0,
+    reason: FailureReason = "RuntimeError",
+) -> Delivery:
+    """The handler raised: retried, routed or ended as the actor's policies say (`protocol §8`).
+
+    Args:
+        jitter: uniform in [0, 1).
+        reason: of the failure if no policy applies.
+        frames_sent: frames that already left. The id travels on with frame 0, so whatever ends the hop after it is not retried
+            and leaves as a failed child (`protocol §6`).
+    """
+    if frames_sent:
+        return _ended(hop, names.SINK, reason, error, now, frames_sent=frames_sent)
+    verdict = _verdict(hop, error, now, jitter)
+    match verdict:
+        case policies.Retry():
+            return _retry(hop, verdict, error, now)
+        case policies.Exhausted():
+            return _exhausted(hop, verdict, error, now)
+        case policies.NoPolicy():
+            return _ended(hop, names.SINK, reason, error, now)
+
+
+def timed_out(
+    hop: Hop, limit: timedelta, *, by_deadline: bool, now: datetime, jitter: float, frames_sent: int = 0
+) -> Delivery:
+    """The handler's own limit → x-sump, unless a rule literally says `Timeout`; the deadline's → x-sink (`protocol §5.11`)."""
+    message = f"Runtime did not respond within {format_duration(limit.total_seconds())}"
+    error = ErrorInfo(type="Timeout", message=message)
+    if by_deadline:
+        return _ended(hop, names.SINK, "Timeout", error, now, frames_sent=frames_sent)
+    if not frames_sent:
+        verdict = _verdict(hop, error, now, jitter, time_limit=True)
+        if isinstance(verdict, policies.Retry):
+            return _retry(hop, verdict, error, now)
+        if isinstance(verdict, policies.Exhausted) and verdict.then_route is not None:
+            return _exhausted(hop, verdict, error, now)
+    return _ended(hop, names.SUMP, "Timeout", error, now, frames_sent=frames_sent)
+
+
+def crashed(hop: Hop, error: ErrorInfo, *, now: datetime, frames_sent: int = 0) -> Delivery:
+    """The handler left by SystemExit or another BaseException (`protocol §5.11`)."""
+    return _ended(hop, names.SUMP, "RuntimeCrash", error, now, frames_sent=frames_sent)
+
+
+def mismatch(hop: Hop, error: UnknownTargetError, *, now: datetime, frames_sent: int = 0) -> Delivery:
+    """The next actor is none of this mesh, or reserved (`protocol §5.12`)."""
+    info = ErrorInfo(type="RouteMismatch", message=str(error))
+    return _ended(hop, names.SUMP, "RouteMismatch", info, now, frames_sent=frames_sent)
+
+
+def unreadable(hop: Hop, problem: str, *, now: datetime) -> Delivery:
+    """The payload is JSON by its grammar but holds what no value can (a number out of range)."""
+    info = ErrorInfo(type="ParseError", message=f"Failed to parse message: payload: {problem}")
+    return _ended(hop, names.SUMP, "ParseError", info, now)
+
+
+def _verdict(hop: Hop, error: ErrorInfo, now: datetime, jitter: float, *, time_limit: bool = False) -> policies.Verdict:
+    first = hop.envelope.header(headers.FIRST_ATTEMPT)
+    return policies.decide(
+        hop.spec.resiliency,
+        error,
+        attempt=hop.attempt,
+        first_attempt=parse_time(first) if isinstance(first, str) else now,
+        now=now,
+        jitter=jitter,
+        time_limit=time_limit,
+    )
+
+
+def _retry(hop: Hop, verdict: policies.Retry, error: ErrorInfo, now: datetime) -> Delivery:
+    """To the own queue, same id, route and payload, attempt + 1, delayed; not if due after the deadline."""
+    stamped = replace(hop.status, max_attempts=verdict.max_attempts)
+    due = now + verdict.delay
+    if hop.deadline is not None and due > hop.deadline:
+        return _ended(hop, names.SINK, "Timeout", error, now, max_attempts=verdict.max_attempts)
+    envelope = replace(hop.envelope, status=status.retrying(stamped, now=format_time(now), error=error))
+    if verdict.delay > LONGEST_DELAY:
+        envelope = envelope.with_headers({headers.NOT_BEFORE: format_time(due)})
+    delay = math.ceil(min(verdict.delay, LONGEST_DELAY).total_seconds())
+    return _delivery(hop, hop.actor, envelope, "retry", delay=delay)
+
+
+def _exhausted(hop: Hop, verdict: policies.Exhausted, error: ErrorInfo, now: datetime) -> Delivery:
+    if verdict.then_route is None:
+        return _ended(hop, names.SINK, "PolicyExhausted", error, now, max_attempts=verdict.max_attempts)
+    route = hop.envelope.route.shifted(verdict.then_route)
+    if not route.curr:
+        return _ended(hop, names.SINK, "PolicyExhausted", error, now, max_attempts=verdict.max_attempts)
+    target = check_target(hop.mesh, overrides(hop.envelope).get(route.curr, route.curr))
+    routed = status.policy_routed(hop.status, actor=target, now=format_time(now), error=error)
+    envelope = replace(hop.envelope, route=route, status=routed).with_headers(dict.fromkeys(_ENDS_WITH_THE_HOP))
+    return _delivery(hop, target, envelope, "next")
+
+
+def _ended(
+    hop: Hop,
+    end: Literal["x-sink", "x-sump"] | str,
+    reason: Reason,
+    error: ErrorInfo,
+    now: datetime,
+    *,
+    frames_sent: int = 0,
+    max_attempts: int | None = None,
+) -> Delivery:
+    """Failed for good: the payload as received, the route un-shifted."""
+    was = hop.status if max_attempts is None else replace(hop.status, max_attempts=max_attempts)
+    ended = status.failed(was, reason=reason, now=format_time(now), error=error)
+    envelope = replace(hop.envelope, status=ended)
+    if frames_sent:
+        derived = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
+        envelope = _child(envelope, derived)
+    return _delivery(hop, end, envelope, "sump" if end == names.SUMP else "sink")
+
+
+def _child(envelope: Envelope, child_id: str) -> Envelope:
+    """The same content as a child of this envelope: own id, parent, and the root of the whole tree."""
+    root = envelope.root_id or envelope.id
+    return replace(envelope, id=child_id, parent_id=envelope.id).with_headers({headers.ROOT: root})
+
+
+def _with_output(envelope: Envelope, output: Frame) -> Envelope:
+    changed = {name: raw for name, raw in envelope.headers.items() if name not in _ENDS_WITH_THE_HOP}
+    _apply(changed, output.headers)
+    extra = dict(envelope.status_extra)
+    _apply(extra, output.status)
+    return replace(envelope, payload=output.payload, headers=changed, status_extra=extra)
+
+
+def _apply(target: dict[str, Raw], changes: dict[str, Raw | None]) -> None:
+    for name, raw in changes.items():
+        if raw is None:
+            target.pop(name, None)
+        else:
+            target[name] = raw
+
+
+def _with_override_noted(envelope: Envelope, *, logical: str, target: str, by: str) -> Envelope:
+    noted = envelope.header(headers.ROUTE_RESOLVED) if headers.ROUTE_RESOLVED in envelope.headers else None
+    resolved = dict(noted) if isinstance(noted, dict) else {}
+    resolved[logical] = {"target": target, "by": by}
+    return envelope.with_headers({headers.ROUTE_RESOLVED: resolved})
+
+
+def _delivery(hop: Hop, actor: str, envelope: Envelope, kind: str, *, delay: int = 0) -> Delivery:
+    group = hop.envelope.header(hop.spec.fair_by) if hop.spec.fair_by and hop.spec.fair_by in envelope.headers else None
+    return Delivery(actor, encode(envelope), kind, delay, group if isinstance(group, str) else None)  # type: ignore[arg-type]

@@ -1,0 +1,87 @@
+"""What a hop reports about its task (`protocol §5`, reports; `§13`, event data)."""
+
+from datetime import datetime
+
+import msgspec
+
+from asya.protocol.envelope import Envelope
+from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, EventStatus, TaskEvent
+from asya.protocol.times import format_time
+from asya.routing.hop import Hop
+
+
+def registered(hop: Hop, *, now: datetime) -> TaskEvent:
+    """An envelope came by raw SendMessage: its task is made known before anything it causes (must arrive)."""
+    data = EventData(
+        actor=hop.actor,
+        route=hop.envelope.route,
+        owner=hop.arrival.sender or None,
+        deadline_at=hop.envelope.status.deadline_at if hop.envelope.status else None,
+    )
+    return _event(hop, "registered", data, now)
+
+
+def received(hop: Hop, *, now: datetime) -> TaskEvent:
+    """The message was pulled from the queue."""
+    size = round(hop.arrival.size / 1024, 3)
+    data = EventData(actor=hop.actor, route=hop.envelope.route, attempt=hop.attempt, message_size_kb=size)
+    return _event(hop, "received", data, now)
+
+
+def processing(hop: Hop, *, now: datetime) -> TaskEvent:
+    """The handler is about to run."""
+    return _event(hop, "processing", EventData(actor=hop.actor, route=hop.envelope.route, attempt=hop.attempt), now)
+
+
+def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, duration_ms: float) -> TaskEvent:
+    """The first frame is there (or none will come). The route is the hop's, `next` as left for frame 0."""
+    route = hop.envelope.route
+    if next_actors is not None:
+        route = msgspec.structs.replace(route, next=next_actors)
+    data = EventData(actor=hop.actor, route=route, attempt=hop.attempt, duration_ms=round(duration_ms, 3))
+    return _event(hop, "completed", data, now)
+
+
+def terminal(envelope: Envelope, *, now: datetime, result_uri: str | None = None) -> TaskEvent:
+    """How an envelope ended, told by x-sink or x-sump. A result up to 64 KiB travels inline."""
+    status = envelope.status
+    phase = status.phase if status else None
+    actor = (status.actor if status else None) or ""
+    succeeded = phase == "succeeded"
+    inline = succeeded and len(bytes(envelope.payload)) <= INLINE_RESULT_LIMIT
+    data = EventData(
+        actor=actor,
+        route=envelope.route,
+        attempt=status.attempt if status else None,
+        result=envelope.payload if inline else msgspec.UNSET,
+        result_uri=result_uri,
+        error=status.error if status and not succeeded else None,
+        reason=status.reason if status and not succeeded else None,
+    )
+    end: EventStatus = phase if phase in ("succeeded", "failed", "canceled", "paused") else "failed"
+    return TaskEvent(
+        id=envelope.id,
+        status=end,
+        at=format_time(now),
+        generation=envelope.generation,
+        position=envelope.route.position,
+        attempt=(status.attempt if status else None) or 1,
+        parent_id=envelope.parent_id,
+        root_id=envelope.root_id,
+        data=data,
+    )
+
+
+def _event(hop: Hop, status: EventStatus, data: EventData, now: datetime) -> TaskEvent:
+    envelope = hop.envelope
+    return TaskEvent(
+        id=envelope.id,
+        status=status,
+        at=format_time(now),
+        generation=envelope.generation,
+        position=envelope.route.position,
+        attempt=(envelope.status.attempt if envelope.status else None) or 1,
+        parent_id=envelope.parent_id,
+        root_id=envelope.root_id,
+        data=data,
+    )

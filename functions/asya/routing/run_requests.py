@@ -1,0 +1,191 @@
+"""How a job run is asked for: its arguments, Spark's parameters, and the rights of its session (`protocol §10`)."""
+
+import json
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os.path import commonprefix
+from urllib.parse import urlsplit
+
+from asya.protocol import names
+from asya.protocol.job_runs import PENDING_PREFIX, Manifest, manifest_key, run_prefix, scratch_prefix
+from asya.protocol.mesh_table import SparkJob
+
+POLICY_LIMIT = 2048  # characters of an inline session policy
+PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
+
+DATA_URI_VARIABLE = "ASYA_DATA_URI"
+
+
+class UnstartableError(ValueError):
+    """A job's settings make a request that EMR Serverless cannot take; the message says which."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a mesh's jobs run and what they run.
+
+    Attributes:
+        bucket: the mesh's own bucket.
+        data_uri: what references are relative to; ends with `/`.
+        entry_point, py_files: `s3://` URIs of our side of every job and of the user's jobs.
+        access_policy_prefix: the ARN of an actor's access policy is this and the policy's name.
+    """
+
+    bucket: str
+    data_uri: str
+    entry_point: str
+    py_files: tuple[str, ...]
+    job_role_arn: str
+    access_policy_prefix: str
+
+    @property
+    def partition(self) -> str:
+        """`aws`, `aws-cn`, `aws-us-gov`."""
+        return self.job_role_arn.split(":")[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """Everything that StartJobRun is told. The same manifest and deployment give the same request."""
+
+    name: str
+    client_token: str
+    role_arn: str
+    entry_point: str
+    arguments: tuple[str, ...]
+    submit_parameters: str
+    session_policy: str
+    policy_arns: tuple[str, ...]
+    time_limit: int
+    tags: Mapping[str, str]
+
+
+def run_request(manifest: Manifest, job: SparkJob, place: Place) -> RunRequest:
+    """What to ask of EMR Serverless for this run.
+
+    Raises:
+        UnstartableError: if a limit of the API is passed.
+    """
+    manifest_uri = f"s3://{place.bucket}/{manifest_key(manifest.actor, manifest.number)}"
+    policy_name = names.access_policy_name(manifest.namespace, manifest.actor)
+    return RunRequest(
+        name=manifest.run_id,
+        client_token=manifest.client_token,
+        role_arn=place.job_role_arn,
+        entry_point=place.entry_point,
+        # Arguments are visible to everyone who may read the job run: pointers only.
+        arguments=("--manifest", manifest_uri, "--data-uri", place.data_uri),
+        submit_parameters=submit_parameters(job, place),
+        session_policy=session_policy(manifest, job, place),
+        policy_arns=(place.access_policy_prefix + policy_name,),
+        time_limit=manifest.time_limit,
+        tags={"asya:namespace": manifest.namespace, "asya:actor": manifest.actor, "asya:run": manifest.run_id},
+    )
+
+
+def submit_parameters(job: SparkJob, place: Place) -> str:
+    """`sparkSubmitParameters`: sizes, files, environment; the mesh file's own `conf` comes last and so wins.
+
+    Raises:
+        UnstartableError: if they are too long.
+    """
+    words: list[str] = []
+    for name, value in _conf(job, place).items():
+        words += ["--conf", f"{name}={value}"]
+    py_files = (*place.py_files, *job.py_files)
+    if py_files:
+        words += ["--py-files", ",".join(py_files)]
+    if job.archives:
+        words += ["--archives", ",".join(job.archives)]
+    text = shlex.join(words)
+    if len(text) > PARAMETERS_LIMIT:
+        raise UnstartableError(
+            f"the Spark parameters of job {job.job!r} have {len(text)} characters; {PARAMETERS_LIMIT} at most"
+        )
+    return text
+
+
+def _conf(job: SparkJob, place: Place) -> dict[str, str]:
+    conf = {
+        "spark.driver.cores": str(job.driver.cores),
+        "spark.driver.memory": f"{job.driver.memory_mb}m",
+        "spark.executor.cores": str(job.executor.cores),
+        "spark.executor.memory": f"{job.executor.memory_mb}m",
+        "spark.dynamicAllocation.enabled": "true",
+        "spark.dynamicAllocation.minExecutors": str(job.min_executors),
+        # The service's default of three would be above the maximum of a small job.
+        "spark.dynamicAllocation.initialExecutors": str(min(max(job.min_executors, 1), job.max_executors)),
+        "spark.dynamicAllocation.maxExecutors": str(job.max_executors),
+    }
+    if job.driver.disk_gb is not None:
+        conf["spark.emr-serverless.driver.disk"] = f"{job.driver.disk_gb}g"
+    if job.executor.disk_gb is not None:
+        conf["spark.emr-serverless.executor.disk"] = f"{job.executor.disk_gb}g"
+    for name, value in {DATA_URI_VARIABLE: place.data_uri, **job.env}.items():
+        conf[f"spark.emr-serverless.driverEnv.{name}"] = value
+        conf[f"spark.executorEnv.{name}"] = value
+    return conf | job.conf
+
+
+def session_policy(manifest: Manifest, job: SparkJob, place: Place) -> str:
+    """What this one run may touch beside its actor's `access`: its own folder, its envelopes, its code, its scratch.
+
+    Raises:
+        UnstartableError: if it cannot be said within 2,048 characters.
+    """
+    code = (place.entry_point, *place.py_files, *job.py_files, *(uri.partition("#")[0] for uri in job.archives))
+    text = _policy(manifest, place, [_object(uri) for uri in code])
+    if len(text) > POLICY_LIMIT:
+        text = _policy(manifest, place, _summed_up(code))
+    if len(text) > POLICY_LIMIT:
+        raise UnstartableError(
+            f"the session policy of job {job.job!r} has {len(text)} characters; {POLICY_LIMIT} at most. "
+            "Put its py_files and archives into one folder"
+        )
+    return text
+
+
+def _policy(manifest: Manifest, place: Place, code: Iterable[str]) -> str:
+    run = f"{place.bucket}/{run_prefix(manifest.actor, manifest.number)}"
+    pending = f"{place.bucket}/{PENDING_PREFIX}{manifest.actor}/"
+    scratch = _object(place.data_uri) + scratch_prefix(manifest.actor, manifest.number)
+    resource = f"arn:{place.partition}:s3:::".__add__
+    statements: list[dict[str, object]] = [
+        {"Effect": "Allow", "Action": "s3:GetObject", "Resource": [resource(name) for name in (f"{pending}*", *code)]},
+        {
+            "Effect": "Allow",
+            "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"],
+            "Resource": [resource(f"{run}*"), resource(f"{scratch}*")],
+        },
+    ]
+    folders: dict[str, list[str]] = defaultdict(list)
+    for folder in (run, pending, scratch):
+        bucket, _, prefix = folder.partition("/")
+        # Without the slash too: file systems look for a folder by its bare name.
+        folders[bucket] += [prefix.rstrip("/"), f"{prefix}*"]
+    for bucket, prefixes in folders.items():
+        condition = {"StringLike": {"s3:prefix": prefixes}}
+        statements.append(
+            {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": resource(bucket), "Condition": condition}
+        )
+    return json.dumps({"Version": "2012-10-17", "Statement": statements}, separators=(",", ":"))
+
+
+def _object(uri: str) -> str:
+    """`bucket/key` of an `s3://` URI."""
+    parts = urlsplit(uri)
+    return f"{parts.netloc}{parts.path}"
+
+
+def _summed_up(uris: Iterable[str]) -> list[str]:
+    """One pattern per bucket, as narrow as the longest prefix that its objects share."""
+    by_bucket: dict[str, list[str]] = defaultdict(list)
+    for uri in uris:
+        name = _object(uri)
+        by_bucket[name.partition("/")[0] + "/"].append(name)
+    return [
+        commonprefix(some) + "*" if len(some) > 1 else some[0]  # noqa: RUF071 - patterns match by character
+        for some in by_bucket.values()
+    ]

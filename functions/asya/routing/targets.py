@@ -1,0 +1,37 @@
+"""Which queue an actor's name leads to, and whether it may be sent to at all (`protocol §1`, `§3`)."""
+
+from asya.protocol import headers, names
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import MeshTable
+
+
+class UnknownTargetError(ValueError):
+    """A route names an actor that nothing may be sent to; the message says which and why."""
+
+
+def overrides(envelope: Envelope) -> dict[str, str]:
+    """The producer's `x-asya-route-override`: logical actor → the actor that takes its place.
+
+    Entries that are no names are ignored here; a name that is one but leads nowhere fails at the sending.
+    """
+    value = envelope.header(headers.ROUTE_OVERRIDE) if headers.ROUTE_OVERRIDE in envelope.headers else None
+    if not isinstance(value, dict):
+        return {}
+    return {logical: actual for logical, actual in value.items() if isinstance(actual, str)}
+
+
+def check_target(mesh: MeshTable, actor: str) -> str:
+    """Return `actor` if an envelope may be sent to it in this mesh.
+
+    Raises:
+        UnknownTargetError: if it is no name, reserved, or not in the mesh.
+    """
+    try:
+        names.check_label(actor, "actor")
+    except ValueError as error:
+        raise UnknownTargetError(str(error)) from None
+    if not names.may_stand_in_route(actor):
+        raise UnknownTargetError(f"actor {actor!r} is reserved and may not stand in a route")
+    if actor not in mesh.actors:
+        raise UnknownTargetError(f"actor {actor!r} is not in the mesh {mesh.namespace!r}")
+    return actor

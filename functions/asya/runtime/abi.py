@@ -1,0 +1,205 @@
+"""What a handler may ask of its envelope by yielding a tuple (`protocol §7`).
+
+`x = yield ("GET", path)` · `yield ("SET", path, value)` · `yield ("DEL", path)` · `yield ("FLY", {...})`
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from asya.protocol import headers as header_names
+from asya.runtime.paths import Key, Path, Segment, Slice, parse_path
+
+READABLE = ("id", "parent_id", "route", "headers", "status")
+KEPT_STATUS_KEYS = frozenset({"deadline_at", "created_at", "attempt", "max_attempts"})
+
+
+@dataclass(slots=True)
+class EnvelopeView:
+    """An envelope as one handler call sees and changes it: plain values, copied in and out.
+
+    Attributes:
+        fly: where ephemeral messages go; None drops them.
+    """
+
+    id: str
+    parent_id: str
+    prev: tuple[str, ...]
+    curr: str
+    next: list[str]
+    headers: dict[str, Any]
+    status: dict[str, Any]
+    fly: Callable[[Mapping[str, Any]], None] | None = None
+    next_touched: bool = field(default=False)
+
+
+def execute(view: EnvelopeView, command: tuple[Any, ...]) -> Any:
+    """Carry out one command and return what the handler's `yield` gives.
+
+    Raises:
+        RuntimeError: unknown verb.
+        ValueError: wrong number of parts, or a malformed path.
+        KeyError, IndexError: the path leads nowhere.
+        PermissionError: it may not be read or written.
+    """
+    verb = command[0] if command else None
+    match verb:
+        case "GET":
+            _arity(command, 2, '("GET", path)')
+            return copy.deepcopy(_get(view, parse_path(command[1])))
+        case "SET":
+            _arity(command, 3, '("SET", path, value)')
+            _set(view, parse_path(command[1]), copy.deepcopy(command[2]))
+        case "DEL":
+            _arity(command, 2, '("DEL", path)')
+            _delete(view, parse_path(command[1]))
+        case "FLY":
+            _arity(command, 2, '("FLY", {…})')
+            if not isinstance(command[1], dict):
+                raise ValueError(f"FLY takes an object, not a {type(command[1]).__name__}")
+            if view.fly is not None:
+                view.fly(copy.deepcopy(command[1]))
+        case _:
+            raise RuntimeError(
+                f"unknown command {verb!r}: a yielded tuple is a command (GET, SET, DEL, FLY); yield a list for a payload"
+            )
+    return None
+
+
+def _arity(command: tuple[Any, ...], parts: int, form: str) -> None:
+    if len(command) != parts:
+        raise ValueError(f"{command[0]} has {len(command)} parts; its form is {form}")
+
+
+def _get(view: EnvelopeView, path: Path) -> Any:
+    root = {
+        "id": view.id,
+        "parent_id": view.parent_id,
+        "route": {"prev": list(view.prev), "curr": view.curr, "next": list(view.next)},
+        "headers": view.headers,
+        "status": view.status,
+    }
+    if not isinstance(path[0], Key) or path[0].name not in READABLE:
+        raise PermissionError(f"{path} may not be read; readable are {', '.join('.' + name for name in READABLE)}")
+    return _walk(root, path.segments, path)
+
+
+def _set(view: EnvelopeView, path: Path, value: Any) -> None:
+    names = path.leading_names
+    if names[:2] == ("route", "next"):
+        _set_next(view, path, value)
+    elif names[:1] == ("headers",):
+        _set_object(view.headers, path, value, _is_kept_header)
+    elif names[:1] == ("status",):
+        _set_object(view.status, path, value, KEPT_STATUS_KEYS.__contains__)
+    else:
+        raise PermissionError(f"{path} may not be written; writable are .route.next, .headers and .status")
+
+
+def _delete(view: EnvelopeView, path: Path) -> None:
+    names = path.leading_names
+    if names == ("route", "next") and len(path.segments) == 2:
+        view.next, view.next_touched = [], True
+    elif names[:2] == ("route", "next"):
+        changed = list(view.next)
+        _remove(changed, path.segments[2], path)
+        view.next, view.next_touched = changed, True
+    elif names[:1] == ("headers",):
+        _delete_in(view.headers, path, _is_kept_header)
+    elif names[:1] == ("status",):
+        _delete_in(view.status, path, KEPT_STATUS_KEYS.__contains__)
+    else:
+        raise PermissionError(f"{path} may not be deleted; writable are .route.next, .headers and .status")
+
+
+def _set_next(view: EnvelopeView, path: Path, value: Any) -> None:
+    changed: Any = list(view.next)
+    below = path.segments[2:]
+    if not below:
+        changed = value
+    elif len(below) == 1:
+        _assign(changed, below[0], value, path)
+    else:
+        raise ValueError(f"{path}: the entries of .route.next are names; nothing lies below them")
+    if not isinstance(changed, list | tuple) or not all(isinstance(name, str) for name in changed):
+        raise ValueError(f"{path}: .route.next is a list of actor names")
+    view.next, view.next_touched = list(changed), True
+
+
+def _set_object(root: dict[str, Any], path: Path, value: Any, is_kept: Callable[[str], bool]) -> None:
+    """SET of the whole object replaces all but the managed parts; a managed part itself may not be set."""
+    below = path.segments[1:]
+    if not below:
+        if not isinstance(value, dict):
+            raise ValueError(f"{path} is an object; it cannot be set to a {type(value).__name__}")
+        kept = {name: item for name, item in root.items() if is_kept(name)}
+        root.clear()
+        root.update({name: item for name, item in value.items() if not is_kept(name)} | kept)
+        return
+    _check_writable(below[0], path, is_kept)
+    _assign(_walk(root, below[:-1], path), below[-1], value, path)
+
+
+def _delete_in(root: dict[str, Any], path: Path, is_kept: Callable[[str], bool]) -> None:
+    below = path.segments[1:]
+    if not below:
+        for name in [name for name in root if not is_kept(name)]:
+            del root[name]
+        return
+    _check_writable(below[0], path, is_kept)
+    _remove(_walk(root, below[:-1], path), below[-1], path)
+
+
+def _check_writable(segment: Segment, path: Path, is_kept: Callable[[str], bool]) -> None:
+    if isinstance(segment, Key) and is_kept(segment.name):
+        raise PermissionError(f"{path} is managed by the mesh; a handler may read it only")
+
+
+def _is_kept_header(name: str) -> bool:
+    return header_names.is_managed(name) and name != header_names.FAN_IN
+
+
+def _walk(value: Any, segments: tuple[Segment, ...], path: Path) -> Any:
+    for segment in segments:
+        if isinstance(segment, Slice):
+            raise ValueError(f"{path}: a slice may only be the last part of a SET")
+        if isinstance(segment, Key):
+            if not isinstance(value, dict) or segment.name not in value:
+                raise KeyError(f"{path}: there is no {segment.name!r}")
+            value = value[segment.name]
+        else:
+            _check_list(value, path)
+            if not -len(value) <= segment.index < len(value):
+                raise IndexError(f"{path}: index {segment.index} of {len(value)} entries")
+            value = value[segment.index]
+    return value
+
+
+def _assign(container: Any, segment: Segment, value: Any, path: Path) -> None:
+    if isinstance(segment, Key):
+        if not isinstance(container, dict):
+            raise KeyError(f"{path}: a {type(container).__name__} has no keys")
+        container[segment.name] = value
+    elif isinstance(segment, Slice):
+        _check_list(container, path)
+        if not isinstance(value, list | tuple):
+            raise ValueError(f"{path}: a slice takes a list")
+        container[segment.start : segment.stop] = list(value)
+    else:
+        _check_list(container, path)
+        if not -len(container) <= segment.index < len(container):
+            raise IndexError(f"{path}: index {segment.index} of {len(container)} entries")
+        container[segment.index] = value
+
+
+def _remove(container: Any, segment: Segment, path: Path) -> None:
+    if isinstance(segment, Slice):
+        raise ValueError(f"{path}: a slice may only be the last part of a SET")
+    _walk(container, (segment,), path)
+    del container[segment.name if isinstance(segment, Key) else segment.index]
+
+
+def _check_list(value: Any, path: Path) -> None:
+    if not isinstance(value, list):
+        raise KeyError(f"{path}: a {type(value).__name__} has no indices")

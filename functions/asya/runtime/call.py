@@ -1,0 +1,249 @@
+"""One call of a handler: payload in, frames out, whatever kind of function it is (`protocol §6`)."""
+
+import asyncio
+import inspect
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec import Raw
+
+from asya.protocol.errors import ErrorInfo, describe_exception
+from asya.protocol.strict_json import NotJsonError, encode_value
+from asya.runtime.abi import EnvelopeView, execute
+from asya.runtime.frames import Frame
+from asya.runtime.load import Handler
+from asya.runtime.time_limit import Stopwatch, TimeLimitReached, interrupted_after
+
+# How much longer blocking code inside a coroutine may take before it is interrupted like any other.
+_BLOCKED_LOOP_GRACE = 0.5
+
+
+class HandlerFailed(Exception):  # noqa: N818 - the outcome of user code, not an error of ours
+    """The handler raised, or gave something that JSON cannot hold."""
+
+    def __init__(self, error: ErrorInfo) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class HandlerCrashed(HandlerFailed):
+    """The handler left by SystemExit or another BaseException."""
+
+
+class HandlerTimedOut(Exception):  # noqa: N818 - as above
+    """The handler did not finish in time and was interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """How to call one handler.
+
+    Attributes:
+        adapt: turns the payload's JSON value into the handler's argument (typed signatures).
+        lists_fan_out: a returned list is one frame per item, as in the oldest generations (`fan_out_lists`).
+    """
+
+    handler: Handler
+    adapt: Callable[[Any], Any] = lambda payload: payload
+    lists_fan_out: bool = False
+
+    def frames(self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float) -> Iterator[Frame]:
+        """Run the handler and give each frame as it comes.
+
+        Args:
+            payload: the payload's value; the handler may mutate it.
+            open_view: makes the envelope as the ABI shows it; called only for generators, which alone can reach it.
+            seconds: time for the whole call.
+
+        Raises:
+            HandlerFailed, HandlerCrashed, HandlerTimedOut: how the call ended, if not by itself.
+        """
+        watch = Stopwatch(seconds)
+        result = _guarded(watch, lambda: self.handler(self.adapt(payload)))
+        if inspect.isawaitable(result):
+            awaitable = result
+            result = _guarded(watch, lambda: _awaited(awaitable, watch), grace=_BLOCKED_LOOP_GRACE)
+        if inspect.isgenerator(result):
+            yield from _driven(_SyncSource(result), open_view(), watch)
+        elif inspect.isasyncgen(result):
+            yield from _driven(_AsyncSource(result, watch), open_view(), watch)
+        elif self.lists_fan_out and isinstance(result, list):
+            for item in result:
+                yield Frame(_serialised(item))
+        elif result is not None:
+            yield Frame(_serialised(result))
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """Headers and status as the call began, to tell what the handler changed."""
+
+    headers: dict[str, Raw]
+    status: dict[str, Raw]
+
+    @classmethod
+    def of(cls, view: EnvelopeView) -> "_Snapshot":
+        return cls(_encoded(view.headers), _encoded(view.status))
+
+    def frame(self, payload: Raw, view: EnvelopeView) -> Frame:
+        return Frame(
+            payload=payload,
+            next=tuple(view.next) if view.next_touched else None,
+            headers=_changes(self.headers, _encoded(view.headers)),
+            status=_changes(self.status, _encoded(view.status)),
+        )
+
+
+def _encoded(values: dict[str, Any]) -> dict[str, Raw]:
+    try:
+        return {name: encode_value(value) for name, value in values.items()}
+    except NotJsonError as error:
+        raise HandlerFailed(ErrorInfo(type="processing_error", message=f"the handler set no JSON: {error}")) from None
+
+
+def _changes(before: dict[str, Raw], after: dict[str, Raw]) -> dict[str, Raw | None]:
+    changed: dict[str, Raw | None] = {
+        name: raw for name, raw in after.items() if name not in before or bytes(before[name]) != bytes(raw)
+    }
+    return changed | {name: None for name in before if name not in after}
+
+
+def _driven(source: "_SyncSource | _AsyncSource", view: EnvelopeView, watch: Stopwatch) -> Iterator[Frame]:
+    """Pull a generator: bare yields give nothing, tuples are commands, everything else is a frame."""
+    as_received = _Snapshot.of(view)
+    answer: Any = None
+    complaint: Exception | None = None
+    try:
+        while True:
+            try:
+                value = _guarded(watch, lambda: source.resume(answer, complaint), grace=source.grace)  # noqa: B023
+            except _Exhausted:
+                return
+            answer, complaint = None, None
+            if isinstance(value, tuple):
+                try:
+                    answer = execute(view, value)
+                except Exception as error:  # noqa: BLE001 - the handler's mistake is raised where it made it
+                    complaint = error
+            elif value is not None:
+                yield as_received.frame(_serialised(value), view)
+    finally:
+        source.close()
+
+
+class _Exhausted(Exception):  # noqa: N818
+    """The generator is done."""
+
+
+class _SyncSource:
+    grace = 0.0
+
+    def __init__(self, generator: Generator[Any, Any, Any]) -> None:
+        self._generator = generator
+
+    def resume(self, answer: Any, complaint: Exception | None) -> Any:
+        try:
+            return self._generator.throw(complaint) if complaint is not None else self._generator.send(answer)
+        except StopIteration:
+            raise _Exhausted from None
+
+    def close(self) -> None:
+        _close_quietly(self._generator.close)
+
+
+class _AsyncSource:
+    grace = _BLOCKED_LOOP_GRACE
+
+    def __init__(self, generator: AsyncGenerator[Any, Any], watch: Stopwatch) -> None:
+        self._generator = generator
+        self._watch = watch
+
+    def resume(self, answer: Any, complaint: Exception | None) -> Any:
+        step = self._generator.athrow(complaint) if complaint is not None else self._generator.asend(answer)
+        try:
+            return _awaited(step, self._watch)
+        except StopAsyncIteration:
+            raise _Exhausted from None
+
+    def close(self) -> None:
+        _close_quietly(lambda: _loop().run_until_complete(self._generator.aclose()))
+
+
+def _close_quietly(close: Callable[[], Any]) -> None:
+    """Let an abandoned generator run its `finally`; what that raises changes nothing any more."""
+    with interrupted_after(_BLOCKED_LOOP_GRACE):
+        try:
+            close()
+        except (Exception, TimeLimitReached, SystemExit):  # noqa: BLE001 - the outcome of the hop is settled
+            return
+
+
+def _guarded(watch: Stopwatch, run: Callable[[], Any], grace: float = 0.0) -> Any:
+    """Run user code under its time limit and turn however it leaves into one of our outcomes."""
+    try:
+        with interrupted_after(watch.left + grace):
+            return run()
+    except _Exhausted:
+        raise
+    except (TimeLimitReached, _CoroutineTimedOut):
+        raise HandlerTimedOut from None
+    except Exception as error:
+        raise HandlerFailed(_described(error)) from error
+    except BaseException as error:
+        raise HandlerCrashed(_described(error)) from error
+
+
+def _described(error: BaseException) -> ErrorInfo:
+    """The error as user code sees it: our own frames above it left out of the traceback."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return describe_exception(error.with_traceback(trace))
+
+
+class _CoroutineTimedOut(Exception):  # noqa: N818
+    """A coroutine was cancelled because its time was up (a TimeoutError of the handler's own is an ordinary error)."""
+
+
+def _awaited(awaitable: Awaitable[Any], watch: Stopwatch) -> Any:
+    async def bounded() -> Any:
+        limit = asyncio.timeout(watch.left)
+        try:
+            async with limit:
+                return await awaitable
+        except TimeoutError:
+            if limit.expired():
+                raise _CoroutineTimedOut from None
+            raise
+
+    try:
+        return _loop().run_until_complete(bounded())
+    except (TimeLimitReached, SystemExit, KeyboardInterrupt):
+        _discard_loop()  # it was torn out of the middle of a step; what runs on it can no longer be trusted
+        raise
+
+
+_current_loop: asyncio.AbstractEventLoop | None = None
+
+
+def _loop() -> asyncio.AbstractEventLoop:
+    """One event loop per process, so that a handler's own clients survive from call to call."""
+    global _current_loop  # noqa: PLW0603 - the process's loop, made on first use
+    if _current_loop is None or _current_loop.is_closed():
+        _current_loop = asyncio.new_event_loop()
+    return _current_loop
+
+
+def _discard_loop() -> None:
+    global _current_loop  # noqa: PLW0603 - as above
+    if _current_loop is not None and not _current_loop.is_closed():
+        _current_loop.close()
+    _current_loop = None
+
+
+def _serialised(value: Any) -> Raw:
+    try:
+        return encode_value(value)
+    except NotJsonError as error:
+        raise HandlerFailed(ErrorInfo(type="processing_error", message=f"the handler gave no JSON: {error}")) from None

@@ -1,0 +1,88 @@
+"""The light actors of the flight-delay example: a look at the files before the work, a report after it."""
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Generator
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import quote
+
+from asya import data
+from flights_report import render
+
+Payload = dict[str, Any]
+HEADER_LIMIT = 64 * 1024  # characters
+
+# What the pipeline reads of each table. `planes` is looked at too, if the payload names it.
+COLUMNS = {
+    "flights": (
+        *("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "arr_time", "sched_arr_time", "arr_delay"),
+        *("carrier", "flight", "tailnum", "origin", "dest", "air_time", "distance", "hour", "minute", "time_hour"),
+    ),
+    "airlines": ("carrier", "name"),
+    "airports": ("faa", "name"),
+    "weather": ("origin", "year", "month", "day", "hour", "precip"),
+}
+
+
+def inspect_dataset(payload: Payload) -> Payload:
+    """Check the files before a Spark job is paid for, and add to the payload
+
+    - the references of tables it does not name: the files beside `flights`,
+    - `files`: the size in bytes and the columns of each.
+
+    Raises:
+        ValueError: if `flights` is missing, a reference is malformed, or a file is no CSV with the columns needed.
+        FileNotFoundError: if a file does not exist.
+    """
+    if not isinstance(payload, dict) or not payload.get("flights"):
+        raise ValueError('the payload must name the flights file, such as {"flights": "raw/flights.csv.gz"}')
+    files = {"flights": inspect_file("flights", payload["flights"])}
+    beside_flights = {table: beside(payload["flights"], table) for table in COLUMNS if not payload.get(table)}
+    payload = payload | beside_flights
+    for table in ("airlines", "airports", "weather", "planes"):
+        if payload.get(table):
+            files[table] = inspect_file(table, payload[table])
+    return {**payload, "files": files}
+
+
+def publish_report(payload: Payload) -> Generator[Any, Any, None]:
+    """Write the report, one HTML file that needs nothing else, and add its reference to the payload as `report`.
+
+    Raises:
+        KeyError: if the payload holds no statistics.
+    """
+    envelope_id = yield ("GET", ".id")
+    report = f"reports/{quote(envelope_id, safe='')}.html"
+    data.write(report, render(payload).encode(), "text/html; charset=utf-8")
+    yield {**payload, "report": report}
+
+
+def beside(flights: str, table: str) -> str:
+    """The reference of a table in the folder of the flights file: gzipped if there is such a file, else plain."""
+    compressed = str(PurePosixPath(flights).with_name(f"{table}.csv.gz"))
+    try:
+        data.size(compressed)
+    except (FileNotFoundError, PermissionError):  # S3 tells those who may not list only that access is denied
+        return compressed.removesuffix(".gz")
+    return compressed
+
+
+def inspect_file(table: str, reference: str) -> Payload:
+    """Size and columns of a CSV file. Only its first bytes are read, however large it is."""
+    size, columns = data.size(reference), read_header(reference)
+    if missing := [name for name in COLUMNS.get(table, ()) if name not in columns]:
+        raise ValueError(f"{reference} lacks the column(s) {', '.join(missing)}; it has {', '.join(columns) or 'none'}")
+    return {"reference": reference, "size": size, "columns": columns}
+
+
+def read_header(reference: str) -> list[str]:
+    """The column names of a CSV file, plain or gzip."""
+    with data.open(reference) as body:
+        text = io.TextIOWrapper(gzip.GzipFile(fileobj=body) if reference.endswith(".gz") else body, "utf-8-sig")
+        try:
+            return next(csv.reader([text.readline(HEADER_LIMIT)]))
+        except (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, csv.Error) as error:
+            raise ValueError(f"{reference} is no CSV file, plain or gzip: {error}") from error

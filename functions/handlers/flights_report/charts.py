@@ -1,0 +1,97 @@
+"""Charts as inline SVG: colours come from the page's style sheet, so they follow its light or dark theme."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from html import escape
+from typing import NamedTuple
+
+Values = Sequence[float | None]
+
+WIDTH, HEIGHT = 760, 300
+LEFT, RIGHT, TOP, BOTTOM = 44, 8, 16, 28  # margins around the plot
+
+
+class Frame(NamedTuple):
+    """The plot's coordinates: `slots` places from left to right, values from `low` to `high` upwards."""
+
+    slots: int
+    low: float
+    high: float
+
+    @property
+    def slot(self) -> float:
+        return (WIDTH - LEFT - RIGHT) / max(self.slots, 1)
+
+    def x(self, place: float) -> float:
+        return LEFT + place * self.slot
+
+    def y(self, value: float) -> float:
+        return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - value) / (self.high - self.low)
+
+
+def columns(labels: Sequence[str], series: dict[str, Values]) -> str:
+    """Columns side by side, a group for each label."""
+    width = 0.76 / len(series)
+
+    def draw(frame: Frame) -> Iterator[str]:
+        for number, (name, values) in enumerate(series.items()):
+            for place, value in enumerate(values):
+                if value is not None:
+                    top, base = sorted((frame.y(value), frame.y(0)))
+                    left = frame.x(place + 0.12 + number * width)
+                    yield (
+                        f'<rect class="fill-{number}" x="{left:.1f}" y="{top:.1f}" width="{frame.slot * width - 1:.1f}" '
+                        f'height="{base - top:.1f}" rx="2">{_hint(labels[place], name, value)}</rect>'
+                    )
+
+    return _chart(labels, series, draw)
+
+
+def lines(labels: Sequence[str], series: dict[str, Values]) -> str:
+    """A line with points for each of the series; gaps where there is no value."""
+
+    def draw(frame: Frame) -> Iterator[str]:
+        for number, (name, values) in enumerate(series.items()):
+            at = {p: (frame.x(p + 0.5), frame.y(v)) for p, v in enumerate(values) if v is not None}
+            path = " ".join(f"{'L' if p - 1 in at else 'M'}{x:.1f},{y:.1f}" for p, (x, y) in at.items())
+            yield f'<path class="line-{number % 6}" d="{path}"/>'
+            for place, (x, y) in at.items():
+                hint = _hint(labels[place], name, values[place] or 0)
+                yield f'<circle class="fill-{number % 6}" cx="{x:.1f}" cy="{y:.1f}" r="4">{hint}</circle>'
+
+    return _chart(labels, series, draw)
+
+
+def _chart(labels: Sequence[str], series: dict[str, Values], draw: Callable[[Frame], Iterator[str]]) -> str:
+    ticks = _ticks([value for values in series.values() for value in values if value is not None])
+    frame = Frame(len(labels), ticks[0], ticks[-1])
+    legend = "".join(f'<span><i class="fill-{n % 6}"></i>{escape(name)}</span>' for n, name in enumerate(series))
+    parts = [*_axes(frame, labels, ticks), *draw(frame)]
+    return (
+        f'<div class="legend">{legend}</div>'
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(", ".join(series))}">'
+        f"{''.join(parts)}</svg>"
+    )
+
+
+def _axes(frame: Frame, labels: Sequence[str], ticks: Sequence[float]) -> Iterator[str]:
+    for tick in ticks:
+        kind, y = "grid" if tick else "zero", frame.y(tick)
+        yield f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}">{f"{tick:g}".replace("-", "−")}</text>'
+    for place, label in enumerate(labels):
+        yield f'<text class="label" x="{frame.x(place + 0.5):.1f}" y="{HEIGHT - 8}">{escape(label)}</text>'
+
+
+def _ticks(values: Sequence[float]) -> list[float]:
+    """Round numbers around the values, zero among them."""
+    low, high = min([0, *values]), max([0, *values])
+    rough = (high - low) / 5 or 1
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [n * step for n in range(first, max(last, first + 1) + 1)]
+
+
+def _hint(label: str, name: str, value: float) -> str:
+    return f"<title>{escape(label)}, {escape(name)}: {value:.1f} min</title>"

@@ -1,0 +1,68 @@
+"""The page: which figures, charts and tables it shows, and in what order."""
+
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from .charts import Values, columns, lines
+from .tables import Column, bar, count, minutes, share, table, text
+from .words import figure, hour_name, key_figures, month_name, title
+
+Row = dict[str, Any]
+
+TEMPLATE = Template(Path(__file__).with_name("page.html").read_text(encoding="utf-8"))
+
+
+def render(payload: dict[str, Any]) -> str:
+    """The report on a payload that went through the pipeline; the same payload gives the same page.
+
+    Raises:
+        KeyError: if the payload holds no statistics.
+    """
+    statistics = payload["statistics"]
+    return TEMPLATE.substitute(
+        title=text(title(statistics)),
+        source=text(payload["flights"]),
+        figures="".join(figure(*each) for each in key_figures(payload)),
+        by_hour=hour_chart(statistics["by_hour"]),
+        by_month=month_chart(statistics["by_origin_month"]),
+        by_weather=table(statistics["weather"], [Column("Weather", "weather", text), *MEASURES]),
+        by_carrier=table(latest_first(statistics["by_carrier"]), [*CARRIER, *MEASURES]),
+        worst_routes=table(statistics["worst_routes"], [*ROUTE, *MEASURES]),
+    )
+
+
+MEASURES = [
+    Column("Flights", "flights", count, numeric=True),
+    Column("Cancelled", "cancelled", share, numeric=True),
+    Column("Departure delay", "mean_dep_delay", minutes, numeric=True),
+    Column("Arrival delay", "mean_arr_delay", bar, numeric=True),
+    Column("95 % arrive within", "p95_arr_delay", minutes, numeric=True),
+]
+CARRIER = [Column("", "carrier", text), Column("Airline", "name", text)]
+ROUTE = [Column("From", "origin", text), Column("To", "dest", text), Column("", "dest_name", text)]
+
+
+def hour_chart(rows: list[Row]) -> str:
+    """Mean delays by scheduled hour of departure."""
+    labels = [hour_name(row["hour"]) for row in rows]
+    return columns(labels, {"departure": pick(rows, "mean_dep_delay"), "arrival": pick(rows, "mean_arr_delay")})
+
+
+def month_chart(rows: list[Row]) -> str:
+    """Mean arrival delays by month, a line for each airport."""
+    delays = {(row["origin"], row["month"]): row["mean_arr_delay"] for row in rows}
+    months = sorted({month for _, month in delays}, key=lambda month: month or 0)
+    origins = sorted({origin for origin, _ in delays}, key=str)
+    series: dict[str, Values] = {str(origin): [delays.get((origin, month)) for month in months] for origin in origins}
+    return lines([month_name(month) for month in months], series)
+
+
+def latest_first(rows: list[Row]) -> list[Row]:
+    """Rows by mean arrival delay, the worst first and those without one last."""
+    return sorted(rows, key=lambda row: (row["mean_arr_delay"] is None, -(row["mean_arr_delay"] or 0)))
+
+
+def pick(rows: list[Row], key: str) -> Values:
+    """One column of the rows."""
+    return [row[key] for row in rows]

@@ -1,0 +1,64 @@
+"""Installing Python packages into a folder, for the interpreter they will run on."""
+
+import platform
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from uv import find_uv_bin
+
+# Files that tell how a package came here; they differ from machine to machine and nobody reads them at run time.
+_INSTALL_RECORDS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
+
+
+class PackagesError(Exception):
+    """Packages that cannot be installed for where they are to run."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The interpreter that packages are for: one on AWS by its version and platform, or one on this machine."""
+
+    python_version: str | None = None
+    python_platform: str | None = None
+    interpreter: Path | None = None
+
+    def arguments(self) -> list[str]:
+        """As uv takes it."""
+        if self.interpreter is not None:
+            return ["--python", str(self.interpreter)]
+        return ["--python-version", str(self.python_version), "--python-platform", str(self.python_platform)]
+
+    def key(self) -> str:
+        """What a build for this target is told apart by."""
+        if self.interpreter is None:
+            return f"{self.python_version} {self.python_platform}"
+        return f"{self.interpreter.resolve()} {platform.machine()}"
+
+
+LAMBDA = Target(python_version="3.13", python_platform="aarch64-manylinux_2_28")
+
+
+def install(requirements: Path, folder: Path, target: Target, *, hashed: bool = False) -> None:
+    """Install a requirements file into a folder, wheels only.
+
+    Raises:
+        PackagesError: with uv's own words, if something cannot be had for this target.
+    """
+    command = [find_uv_bin(), "pip", "install", "--quiet", "--target", str(folder), "--only-binary", ":all:"]
+    command += ["-r", str(requirements)]
+    command += [*target.arguments(), *(["--require-hashes"] if hashed else [])]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    if result.returncode:
+        raise PackagesError(f"{requirements}: cannot be installed for {target.key()}:\n{result.stderr.strip()}")
+    _drop_bulk(folder)
+
+
+def _drop_bulk(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), reverse=True):
+        if path.is_dir() and (path.name in {"__pycache__", "tests"} or path == folder / "bin"):
+            shutil.rmtree(path)
+        elif path.name in _INSTALL_RECORDS and path.parent.suffix == ".dist-info":
+            path.unlink()
+    (folder / ".lock").unlink(missing_ok=True)

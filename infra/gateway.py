@@ -1,0 +1,115 @@
+"""The HTTP API: every route is signed for (IAM) but the health check; two functions behind it (`protocol §13`)."""
+
+import json
+from dataclasses import dataclass
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_apigatewayv2 as apigateway
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
+from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
+from constructs import Construct
+
+from asya.protocol import names
+from infra.build.functions import build_table
+from infra.function import FunctionSettings, MeshFunction
+from infra.mesh import Mesh
+from infra.nag import acknowledge
+from infra.permissions import actors, gateway
+
+_TIMEOUT = 29  # the API waits 30 s at most
+_ROUTES = (
+    ("POST", "/api/v1/mesh", names.GATEWAY_API),
+    ("GET", "/api/v1/mesh/{id}", names.GATEWAY_API),
+    ("POST", "/api/v1/mesh/events", names.GATEWAY_INGEST),
+    ("POST", "/api/v1/mesh/states", names.GATEWAY_INGEST),
+)
+_LOG_FIELDS = {
+    "request_id": "requestId",
+    "at": "requestTime",
+    "route": "routeKey",
+    "path": "path",
+    "status": "status",
+    "bytes": "responseLength",
+    "caller": "identity.userArn",
+    "error": "error.message",
+    "integration_error": "integrationErrorMessage",
+}
+
+
+@dataclass(frozen=True)
+class GatewayAddress:
+    """Where the gateway is: its API's id, and its URL without a trailing slash."""
+
+    api_id: str
+    url: str
+
+
+class Gateway(Construct):
+    """The API, its log, its functions."""
+
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+        super().__init__(scope, "Gateway")
+        code = lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
+        grants = {
+            names.GATEWAY_INGEST: gateway.ingest(mesh.addresses),
+            names.GATEWAY_API: gateway.api(mesh.addresses, actors.routable(mesh.table)),
+        }
+        functions = {
+            name: MeshFunction(
+                self,
+                mesh,
+                layer,
+                FunctionSettings(
+                    name=name,
+                    handler=f"asya.lambdas.{name.removeprefix('x-').replace('-', '_')}.handle",
+                    code=code,
+                    grants=grants[name],
+                    timeout=_TIMEOUT,
+                ),
+            )
+            for name in grants
+        }
+        api = apigateway.HttpApi(self, "Api", api_name=f"asya-{mesh.namespace}", create_default_stage=False)
+        integrations = {
+            name: HttpLambdaIntegration(f"{name}-integration", function.function)
+            for name, function in functions.items()
+        }
+        authorizer = HttpIamAuthorizer()
+        for method, path, name in _ROUTES:
+            api.add_routes(
+                path=path,
+                methods=[apigateway.HttpMethod[method]],
+                integration=integrations[name],
+                authorizer=authorizer,
+            )
+        health = api.add_routes(
+            path="/health",
+            methods=[apigateway.HttpMethod.GET],
+            integration=integrations[names.GATEWAY_API],
+        )
+        acknowledge(health[0], "AwsSolutions-APIG4", "The health check says nothing but that the gateway answers.")
+        self._default_stage(mesh, api)
+        self.address = GatewayAddress(api.api_id, api.api_endpoint)
+
+    def _default_stage(self, mesh: Mesh, api: apigateway.HttpApi) -> None:
+        log = logs.LogGroup(
+            self,
+            "AccessLog",
+            # Groups of this prefix need no entry in the account's one, small log delivery policy.
+            log_group_name=f"/aws/vendedlogs/asya-{mesh.namespace}-gateway",
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        apigateway.CfnStage(
+            self,
+            "Stage",
+            api_id=api.api_id,
+            stage_name="$default",
+            auto_deploy=True,
+            access_log_settings=apigateway.CfnStage.AccessLogSettingsProperty(
+                destination_arn=log.log_group_arn,
+                format=json.dumps({name: f"$context.{field}" for name, field in _LOG_FIELDS.items()}),
+            ),
+        )

@@ -1,0 +1,55 @@
+"""A heavy actor: the function that makes its envelopes pending, and the policy that its job runs are narrowed to."""
+
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from infra import derived
+from infra.build.functions import build_table
+from infra.function import FeedSettings, FunctionSettings, MeshFunction
+from infra.gateway import GatewayAddress
+from infra.mesh import Mesh
+from infra.nag import acknowledge_wildcards
+from infra.permissions import actors
+from infra.permissions.access import access_grants
+from infra.permissions.grant import document
+from infra.permissions.spark import scratch
+
+
+def heavy_actor(
+    scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
+) -> MeshFunction:
+    """The admitting function of a heavy actor, fed by its queue. Its batches are SQS's; job runs have their own size."""
+    section, addresses = mesh.file.actors[name], mesh.addresses
+    folder = build_table(mesh.options.build_folder, mesh.table_bytes)
+    function = MeshFunction(
+        scope,
+        mesh,
+        layer,
+        FunctionSettings(
+            name=name,
+            handler="asya.lambdas.spark_admit.handle",
+            code=lambda_.Code.from_asset(str(folder)),
+            grants=actors.admit(addresses, name, gateway.api_id),
+            timeout=derived.ADMIT_TIMEOUT,
+            memory=section.memory,
+            environment={"ASYA_GATEWAY_URL": gateway.url},
+            in_routes=True,
+        ),
+    )
+    function.fed_by_queue(FeedSettings(concurrency=section.concurrency, provisioned=section.provisioned))
+    _access_policy(function, mesh, name)
+    return function
+
+
+def _access_policy(scope: Construct, mesh: Mesh, name: str) -> None:
+    addresses = mesh.addresses
+    grants = [*scratch(addresses), *access_grants(mesh.file.actors[name].access, addresses)]
+    policy = iam.CfnManagedPolicy(
+        scope,
+        "Access",
+        managed_policy_name=addresses.access_policy_name(name),
+        description=f"What job runs of {name} may reach beside their own files",
+        policy_document=document(grants),
+    )
+    acknowledge_wildcards(policy, grants)

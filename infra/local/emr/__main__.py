@@ -1,0 +1,25 @@
+"""The process: `python -m infra.local.emr <settings.json>`; root's keys come by environment."""
+
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from infra.local.emr.server import Server
+from infra.local.emr.settings import Settings
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    settings = Settings.read(Path(sys.argv[1]))
+    server = Server(settings, os.environ["AWS_ACCESS_KEY_ID"])
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: server.end())
+    server.serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""Reading `sparkSubmitParameters`: the options of spark-submit that EMR Serverless takes. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_LISTS = {
+    "--py-files": "spark.submit.pyFiles",
+    "--files": "spark.files",
+    "--jars": "spark.jars",
+    "--archives": "spark.archives",
+}
+_SINGLE = {
+    "--driver-cores": "spark.driver.cores",
+    "--driver-memory": "spark.driver.memory",
+    "--executor-cores": "spark.executor.cores",
+    "--executor-memory": "spark.executor.memory",
+    "--num-executors": "spark.executor.instances",
+    "--name": "spark.app.name",
+}
+_DRIVER_ENVIRONMENT = "spark.emr-serverless.driverEnv."
+# This machine's own business: where it runs, with how much, and in which containers.
+_NOT_LOCAL = (
+    "spark.master",
+    "spark.submit.deployMode",
+    "spark.dynamicAllocation.",
+    "spark.executor.instances",
+    "spark.emr-serverless.",
+    "spark.kubernetes.",
+    "spark.yarn.",
+)
+_FILES = ("spark.submit.pyFiles", "spark.files", "spark.jars", "spark.archives")
+
+
+class SubmitParametersError(ValueError):
+    """The parameters are not ones that spark-submit would take."""
+
+
+@dataclass(frozen=True)
+class SubmitParameters:
+    """What `sparkSubmitParameters` and the configuration overrides say."""
+
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+    def files(self, name: str) -> list[str]:
+        """The URIs listed under one of the file options, by its configuration name."""
+        return [part.strip() for part in self.conf.get(name, "").split(",") if part.strip()]
+
+    def driver_environment(self) -> dict[str, str]:
+        """The environment variables the job asks for in its driver."""
+        start = len(_DRIVER_ENVIRONMENT)
+        return {key[start:]: value for key, value in self.conf.items() if key.startswith(_DRIVER_ENVIRONMENT)}
+
+    def local_conf(self) -> dict[str, str]:
+        """The configuration that means something in a Spark of one process."""
+        return {
+            key: value
+            for key, value in self.conf.items()
+            if key not in _FILES and not any(key.startswith(prefix) for prefix in _NOT_LOCAL)
+        }
+
+
+def parse(text: str | None, defaults: Mapping[str, str] | None = None) -> SubmitParameters:
+    """Read the parameters; `defaults` are the `spark-defaults` of the configuration overrides.
+
+    Raises
+    ------
+    SubmitParametersError
+        An option is unknown, or lacks its value.
+    """
+    conf = dict(defaults or {})
+    try:
+        words = shlex.split(text or "")
+    except ValueError as error:
+        raise SubmitParametersError(f"sparkSubmitParameters cannot be split into words: {error}") from None
+    while words:
+        option, _, value = words.pop(0).partition("=")
+        if not value:
+            if not words:
+                raise SubmitParametersError(f"sparkSubmitParameters: {option} has no value")
+            value = words.pop(0)
+        if option == "--conf":
+            key, equals, setting = value.partition("=")
+            if not equals:
+                raise SubmitParametersError(f"sparkSubmitParameters: --conf {value} is not of the form key=value")
+            conf[key] = setting
+        elif option in _LISTS or option in _SINGLE:
+            conf[_LISTS.get(option) or _SINGLE[option]] = value
+        else:
+            raise SubmitParametersError(
+                f"sparkSubmitParameters: the local EMR Serverless does not know {option}; "
+                "it takes --conf, --py-files, --files, --jars, --archives, --name and the driver and executor sizes"
+            )
+    return SubmitParameters(conf)

@@ -1,0 +1,44 @@
+"""The keys that the local cloud makes for itself, new with every fresh start, never anybody's real ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ACCOUNT_ID = "000000000000"
+REGION = "us-east-1"
+
+
+@dataclass(frozen=True)
+class AccessKey:
+    """An AWS access key."""
+
+    access_key: str
+    secret_key: str
+
+    def environment(self) -> dict[str, str]:
+        """As the environment variables that AWS tools read."""
+        return {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
+
+
+def new_root_key() -> AccessKey:
+    """A random key for MiniStack's root user. Whoever holds it may do anything in this one local cloud."""
+    return AccessKey("AKIA" + secrets.token_hex(8).upper(), secrets.token_hex(20))
+
+
+def write_keys(path: Path, keys: dict[str, AccessKey]) -> None:
+    """Keep the keys in a file that only its owner can read."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w") as file:
+        json.dump({name: asdict(key) for name, key in keys.items()}, file, indent=2)
+
+
+def read_keys(path: Path) -> dict[str, AccessKey]:
+    """The keys kept in the file; raises FileNotFoundError when there is none."""
+    return {name: AccessKey(**key) for name, key in json.loads(path.read_text()).items()}

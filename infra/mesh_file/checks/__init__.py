@@ -1,0 +1,22 @@
+"""What the types alone cannot say about a mesh: each check yields the places that break one rule."""
+
+from collections.abc import Callable, Iterator
+
+from infra.mesh_file.checks import access, code, kinds, limits, names, resiliency, routes
+from infra.mesh_file.checks.context import Context, Finding
+
+CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
+    names.check,
+    kinds.check,
+    code.check,
+    limits.check,
+    resiliency.check,
+    routes.check,
+    access.check,
+)
+
+
+def run_checks(context: Context) -> Iterator[Finding]:
+    """Every finding of every check."""
+    for check in CHECKS:
+        yield from check(context)

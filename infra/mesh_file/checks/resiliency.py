@@ -1,0 +1,18 @@
+"""Rules name policies that exist (`protocol §8`)."""
+
+from collections.abc import Iterator
+
+from infra.mesh_file.checks.context import Context, Finding
+from infra.mesh_file.problems import did_you_mean
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for name, actor in context.mesh.actors.items():
+        policies = actor.resiliency.policies
+        for index, rule in enumerate(actor.resiliency.rules):
+            if rule.policy not in policies:
+                known = f"this actor has {', '.join(sorted(policies))}" if policies else "this actor has none"
+                yield (
+                    ("actors", name, "resiliency", "rules", index, "policy"),
+                    f"there is no policy {rule.policy!r}; {known}{did_you_mean(rule.policy, policies)}",
+                )

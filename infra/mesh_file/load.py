@@ -1,0 +1,79 @@
+"""Loading a mesh file: read, merge, type, check; every mistake is collected before anything is refused."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from infra.mesh_file.availability import unavailable
+from infra.mesh_file.checks import run_checks
+from infra.mesh_file.checks.context import Context, Finding
+from infra.mesh_file.mesh_model import MeshFile
+from infra.mesh_file.problems import MeshFileError, Problem
+from infra.mesh_file.source import Location, Source, read_source
+from infra.mesh_file.validation import validate
+
+
+@dataclass(frozen=True)
+class LoadedMesh:
+    """A mesh file that can be used: the model, where it lies, and the namespace with its stage."""
+
+    path: Path
+    mesh: MeshFile
+    namespace: str
+    source: Source
+
+    @property
+    def code_folder(self) -> Path:
+        """The folder of the light handlers."""
+        return self.path.parent / self.mesh.code
+
+    @property
+    def jobs_folder(self) -> Path:
+        """The folder of the heavy jobs."""
+        return self.path.parent / self.mesh.jobs
+
+
+def load_mesh(path: Path, stage: str | None = None) -> LoadedMesh:
+    """Read and check a mesh file.
+
+    Args:
+        path: the file.
+        stage: becomes part of the namespace (`shop-staging`); None or empty adds nothing.
+
+    Raises:
+        MeshFileError: with every mistake in the file, its line and its key.
+    """
+    source = read_source(path)
+    validated = validate(source)
+    problems = list(validated.problems)
+    if validated.mesh is None:
+        raise MeshFileError(problems)
+    mesh = validated.mesh
+    namespace = f"{mesh.namespace}-{stage}" if stage else mesh.namespace
+    context = Context(mesh, path.parent, namespace)
+    consequences = [finding for finding in run_checks(context) if not _follows(finding, validated.dropped)]
+    problems += _problems(source, consequences)
+    if problems:
+        raise MeshFileError(problems)
+    return LoadedMesh(path, mesh, namespace, source)
+
+
+def check_available(loaded: LoadedMesh) -> None:
+    """Refuse what the mesh cannot do yet.
+
+    Raises:
+        MeshFileError: naming each such place.
+    """
+    problems = _problems(loaded.source, unavailable(loaded.mesh))
+    if problems:
+        raise MeshFileError(problems)
+
+
+def _problems(source: Source, findings: Iterable[Finding]) -> list[Problem]:
+    return [source.problem(location, message) for location, message in findings]
+
+
+def _follows(finding: Finding, dropped: set[Location]) -> bool:
+    """Whether a finding may only be the consequence of a value that was refused before: one in the same mapping."""
+    place, _ = finding
+    return any(place[: len(gone) - 1] == gone[:-1] and len(place) <= len(gone) for gone in dropped)

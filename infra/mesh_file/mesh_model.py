@@ -1,0 +1,111 @@
+"""The mesh file as a whole. Durations are seconds, `max_body` is bytes once read."""
+
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from infra.mesh_file.actor_model import ActorSection, ActorSettings
+from infra.mesh_file.base import Section, Text
+from infra.mesh_file.spark_model import SparkSettings
+from infra.mesh_file.units import Bytes, Duration, Lifetime
+
+_DAY = 86400.0
+
+
+class ToolSection(Section):
+    """A route with a name and a schema, that people and agents call."""
+
+    description: str = ""
+    route: tuple[str, ...] = Field(default=(), min_length=1)
+    """Actors in order; the actor of the tool's own name if missing."""
+    timeout: Duration = Field(default=300.0, ge=2)
+    input_schema: dict[str, JsonValue] = Field(default={"type": "object"})
+    """JSON Schema of the arguments."""
+    progress: bool = True
+
+
+class AgentSection(Section):
+    """The mesh's card for other agents; what is missing comes from the tools."""
+
+    name: str | None = None
+    description: str | None = None
+    version: str | None = None
+    skills: tuple[dict[str, JsonValue], ...] | None = None
+
+
+class SinkPrefixes(Section):
+    """Where x-sink puts what succeeded and what failed, below the results prefix."""
+
+    succeeded: str | None = None
+    failed: str | None = None
+
+
+class SinkSection(Section):
+    """What happens with envelopes that are done."""
+
+    persist: bool = True
+    layout: Literal["by-id", "by-time"] = "by-id"
+    prefixes: SinkPrefixes = SinkPrefixes()
+    hooks: tuple[str, ...] = ()
+    """Actors that get a copy of every terminal envelope."""
+    hooks_for_children: bool = False
+    index: bool = True
+
+
+class JwtSection(Section):
+    """Whose tokens the gateway takes from people."""
+
+    issuer: str
+    audience: tuple[str, ...] = Field(min_length=1)
+
+
+class GatewaySection(Section):
+    """The HTTP interface."""
+
+    jwt: JwtSection | None = None
+    streaming: Literal["buffered", "adapter"] = "buffered"
+    max_body: Bytes = Field(default=256 * 1024, ge=1024, le=10 * 1024 * 1024)
+    allowed_hosts: tuple[str, ...] = ()
+    """Hosts, beside the mesh's own, that status callbacks may go to."""
+
+
+class RetentionSection(Section):
+    """How long things are kept, in whole days; results may be kept for ever (`none`)."""
+
+    tasks: Duration = Field(default=30 * _DAY, gt=0)
+    payloads: Duration = Field(default=45 * _DAY, gt=0)
+    runs: Duration = Field(default=14 * _DAY, gt=0)
+    results: Lifetime = None
+
+
+class StorageSection(Section):
+    """Buckets that exist already, and how long things are kept."""
+
+    data_bucket: str | None = Field(default=None, min_length=3, max_length=63)
+    results_bucket: str | None = Field(default=None, min_length=3, max_length=63)
+    retention: RetentionSection = RetentionSection()
+
+
+class MeshFile(Section):
+    """A mesh: its name, its actors and what they share."""
+
+    namespace: str
+    """A DNS label; part of every name."""
+    code: str = "functions/handlers"
+    """The folder of the light handlers, relative to this file."""
+    jobs: str = "spark_jobs"
+    """The folder of the heavy jobs, relative to this file."""
+    defaults: ActorSettings = ActorSettings()
+    """Settings that every actor has unless it says otherwise."""
+    actors: dict[str, ActorSection] = Field(min_length=1)
+    tools: dict[str, ToolSection] = Field(default={})
+    agent: AgentSection | None = None
+    sink: SinkSection = SinkSection()
+    gateway: GatewaySection = GatewaySection()
+    spark: SparkSettings = SparkSettings()
+    storage: StorageSection = StorageSection()
+    max_hops: int = Field(default=1000, ge=1, le=100_000)
+    operators: tuple[str, ...] = ()
+    """IAM ARNs or JWT claims of those who see and act on every task."""
+    tags: dict[str, Text] = Field(default={})
+    """Put on every resource."""

@@ -1,0 +1,89 @@
+"""What the functions of actors may do (`protocol §1`: where an actor may send; `§4`, `§6`: what it keeps in S3)."""
+
+from collections.abc import Iterable
+
+from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
+from infra.addresses import Addresses
+from infra.permissions import common
+from infra.permissions.grant import Grant
+
+
+def routable(table: MeshTable) -> set[str]:
+    """Every actor that a route of this mesh may name."""
+    return {name for name in table.actors if names.may_stand_in_route(name)}
+
+
+def targets_of(table: MeshTable, actor: str) -> set[str]:
+    """Where an actor may send: where its declared routes lead, to itself, to the end actors and the routable crew."""
+    declared = table.actors[actor].can_send_to
+    crew = names.ROUTABLE_CREW & table.actors.keys()
+    return common.ends(actor, *crew, *(routable(table) if declared is None else declared))
+
+
+def light(addresses: Addresses, table: MeshTable, actor: str, api_id: str, access: Iterable[Grant]) -> list[Grant]:
+    """A sidecar with the user's handler in it."""
+    return [
+        *_sidecar(addresses, actor, api_id),
+        common.send(addresses, targets_of(table, actor)),
+        common.objects(addresses, common.READ_WRITE, "payloads", "frames", "hops"),
+        *access,
+    ]
+
+
+def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant]:
+    """A user's own end actor: nothing is routed or reported for it (`protocol §5`)."""
+    return [
+        common.logs(addresses, actor),
+        common.consume(addresses, actor),
+        common.send(addresses, common.ends(actor)),
+        common.objects(addresses, common.READ, "inbox", "payloads"),
+        common.tell_missing(addresses),
+        *access,
+    ]
+
+
+def admit(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
+    """The sidecar of a heavy actor: it makes envelopes pending; the job does what the user's code does."""
+    return [
+        *_sidecar(addresses, actor, api_id),
+        common.send(addresses, common.ends(actor, names.DISPATCH)),
+        common.objects(addresses, common.READ_WRITE, "payloads", "pending", "hops"),
+        common.table(addresses, "pending"),
+    ]
+
+
+def sink(addresses: Addresses, hooks: Iterable[str], api_id: str) -> list[Grant]:
+    """x-sink: claims an id, writes its result, reports it, feeds the hooks (`protocol §11`)."""
+    results = addresses.results
+    put = ("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject")
+    why = "Results are found by their id; a later generation's replaces an older one's."
+    return [
+        *_sidecar(addresses, names.SINK, api_id),
+        common.send(addresses, common.ends(*hooks)),
+        common.objects(addresses, common.READ_WRITE, "payloads"),
+        common.table(addresses, "sink"),
+        Grant(put, (addresses.objects_arn(results.bucket, f"{results.prefix}*"),), why=why),
+    ]
+
+
+def sump(addresses: Addresses, api_id: str) -> list[Grant]:
+    """x-sump: keeps a copy of what failed and reports it (`protocol §11`)."""
+    copies = addresses.objects_arn(addresses.results.bucket, f"{addresses.results.prefix}sump/*")
+    why = "Copies are found by the envelope's id."
+    return [
+        *_sidecar(addresses, names.SUMP, api_id),
+        common.send(addresses, {names.SUMP}),
+        common.objects(addresses, common.READ, "payloads"),
+        Grant(("s3:AbortMultipartUpload", "s3:PutObject"), (copies,), why=why),
+    ]
+
+
+def _sidecar(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
+    return [
+        common.logs(addresses, actor),
+        common.consume(addresses, actor),
+        common.objects(addresses, common.READ, "inbox"),
+        common.tell_missing(addresses),
+        common.report(addresses, api_id),
+    ]

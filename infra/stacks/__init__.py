@@ -1,0 +1,1 @@
+"""The stacks of a mesh: state, queues, gateway, functions, deployed in that order."""

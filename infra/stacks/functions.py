@@ -1,0 +1,36 @@
+"""The functions of one shard of the actors."""
+
+from collections.abc import Iterable
+
+from aws_cdk import Stack
+from constructs import Construct
+
+from asya.protocol import names
+from infra.crew import crew
+from infra.gateway import GatewayAddress
+from infra.heavy_actor import heavy_actor
+from infra.layer import mesh_layer
+from infra.light_actor import light_actor
+from infra.mesh import Mesh
+from infra.monitoring import Monitoring
+from infra.permissions.spark import heavy_actors
+from infra.placement import CREW_SHARD
+from infra.spark import Spark
+
+
+class FunctionsStack(Stack):
+    """A sidecar for each of these actors; what the mesh itself runs is in the crew's shard."""
+
+    def __init__(
+        self, scope: Construct, mesh: Mesh, gateway: GatewayAddress, shard: int, actors: Iterable[str]
+    ) -> None:
+        super().__init__(scope, names.stack_name(mesh.namespace, f"functions-{shard}"))
+        layer = mesh_layer(self, mesh)
+        for name in actors:
+            make = heavy_actor if mesh.table.actors[name].kind == "spark" else light_actor
+            make(self, mesh, layer, gateway, name)
+        if shard == CREW_SHARD:
+            crew(self, mesh, layer, gateway)
+            if heavy_actors(mesh.table):
+                Spark(self, mesh, layer, gateway)
+            Monitoring(self, mesh)

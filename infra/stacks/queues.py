@@ -1,0 +1,47 @@
+"""The queues of one shard of the actors."""
+
+from collections.abc import Iterable
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from asya.protocol import names
+from infra import derived
+from infra.mesh import Mesh
+from infra.permissions.spark import heavy_actors
+from infra.placement import CREW_SHARD
+from infra.queues import ActorQueue
+from infra.spark import RULE
+
+_RECEIVES = 5
+
+
+class QueuesStack(Stack):
+    """A queue and a dead-letter queue for each of these actors; those of the mesh itself are in the crew's shard."""
+
+    def __init__(self, scope: Construct, mesh: Mesh, shard: int, actors: Iterable[str]) -> None:
+        super().__init__(scope, names.stack_name(mesh.namespace, f"queues-{shard}"))
+        for name in actors:
+            actor = mesh.table.actors[name]
+            heavy = actor.kind == "spark"
+            timeout = derived.ADMIT_TIMEOUT if heavy else derived.function_timeout(actor.timeout, actor.batch.size)
+            ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives)
+        if shard == CREW_SHARD:
+            self._crew(mesh)
+
+    def _crew(self, mesh: Mesh) -> None:
+        for name in (names.SINK, names.SUMP):
+            ActorQueue(self, mesh.namespace, name, derived.CREW_TIMEOUT, _RECEIVES)
+        if heavy_actors(mesh.table):
+            ActorQueue(self, mesh.namespace, names.DISPATCH, derived.DISPATCH_TIMEOUT, _RECEIVES)
+            completion = ActorQueue(self, mesh.namespace, names.COMPLETION, derived.COMPLETION_TIMEOUT, _RECEIVES)
+            rule = mesh.addresses.arn("events", f"rule/{names.resource_name(mesh.namespace, RULE)}")
+            completion.queue.add_to_resource_policy(
+                iam.PolicyStatement(
+                    actions=["sqs:SendMessage"],
+                    principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                    resources=[completion.queue.queue_arn],
+                    conditions={"ArnEquals": {"aws:SourceArn": rule}},
+                )
+            )

@@ -1,0 +1,6 @@
+"""What a job run starts: `python -m asya_spark --manifest URI --data-uri URI`."""
+
+from asya_spark.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""What a job may know about the envelope it works for."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Context:
+    """The envelope at work. With a DataFrame of envelopes there is no single one: `id` is then the run's, the rest is empty.
+
+    Attributes:
+        position: number of hops done before this one.
+        attempt: from 1.
+        deadline_at: RFC 3339, if there is a deadline.
+        scratch: a reference prefix, ending with `/`, for temporary data of this envelope in this run alone.
+    """
+
+    id: str
+    parent_id: str
+    headers: Mapping[str, Any]
+    actor: str
+    position: int
+    attempt: int
+    deadline_at: str | None
+    scratch: str
+
+
+_current: ContextVar[Context] = ContextVar("asya_spark_context")
+
+
+def context() -> Context:
+    """The envelope at work.
+
+    Raises:
+        RuntimeError: outside of a job, or in a thread that the job started itself (ask before, and hand it over).
+    """
+    try:
+        return _current.get()
+    except LookupError:
+        raise RuntimeError(
+            "there is no envelope at work here: call asya_spark.context() inside of a job, "
+            "and in the thread the job was called in"
+        ) from None
+
+
+@contextmanager
+def at_work(current: Context) -> Iterator[None]:
+    """Make `current` what `context()` gives."""
+    token = _current.set(current)
+    try:
+        yield
+    finally:
+        _current.reset(token)

@@ -1,0 +1,23 @@
+"""The data of a mesh, for jobs: payloads carry references, Spark wants URIs.
+
+References are relative to the *data URI*, environment variable `ASYA_DATA_URI`, as in light handlers (`asya.data`).
+"""
+
+import os
+
+from asya.protocol.references import check_reference
+
+VARIABLE = "ASYA_DATA_URI"
+
+
+def uri(reference: str) -> str:
+    """The absolute URI of a file or folder.
+
+    Raises:
+        ValueError: if the reference is malformed.
+        RuntimeError: outside of a mesh, if the variable is not set.
+    """
+    base = os.environ.get(VARIABLE)
+    if not base:
+        raise RuntimeError(f"{VARIABLE} is not set: a mesh sets it; in a test set it to file:///your/folder/")
+    return f"{base.rstrip('/')}/{check_reference(reference)}"

@@ -1,0 +1,116 @@
+"""One call of a job: whatever kind of function it is, its frames as lines of JSON (`protocol §6`, `§7`)."""
+
+import asyncio
+import copy
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from typing import Any
+
+from asya.runtime.abi import EnvelopeView, execute
+from asya_spark import strict_json
+from asya_spark.manifest import Envelope
+
+
+class ProcessingError(Exception):
+    """A job gave something that JSON cannot hold."""
+
+
+def frames(call: Callable[[], Any], envelope: Envelope) -> Iterator[str]:
+    """Call the job and give each frame as JSON text: payload, and what changed of route, headers and status.
+
+    Args:
+        call: calls the user's function.
+
+    Raises:
+        ProcessingError: for a value that is no JSON.
+        BaseException: whatever the job raised.
+    """
+    result = call()
+    if inspect.iscoroutine(result):
+        result = asyncio.run(result)
+    if inspect.isgenerator(result):
+        yield from _driven(result, envelope)
+    elif inspect.isasyncgen(result):
+        yield from _driven(_in_step(result), envelope)
+    elif result is not None:
+        yield f'{{"payload":{_encoded(result)}}}'
+
+
+def _driven(generator: Generator[Any, Any, Any], envelope: Envelope) -> Iterator[str]:
+    """Bare yields give nothing, tuples are commands, everything else is a frame."""
+    view = _view(envelope)
+    try:
+        value = next(generator)
+        while True:
+            if isinstance(value, tuple):
+                try:
+                    answer = execute(view, value)
+                except Exception as error:  # noqa: BLE001 - the job's mistake is raised where it made it
+                    value = generator.throw(error)
+                    continue
+                value = generator.send(answer)
+            else:
+                if value is not None:
+                    yield _frame(value, view, envelope)
+                value = next(generator)
+    except StopIteration:
+        return
+    finally:
+        generator.close()
+
+
+def _in_step(source: AsyncGenerator[Any, Any]) -> Generator[Any, Any, Any]:
+    """An async generator, driven from ordinary code."""
+    with asyncio.Runner() as runner:
+        step: Any = source.asend(None)
+        while True:
+            try:
+                value = runner.run(_awaited(step))
+            except StopAsyncIteration:
+                return
+            try:
+                answer = yield value
+                step = source.asend(answer)
+            except GeneratorExit:
+                runner.run(_awaited(source.aclose()))
+                raise
+            except Exception as error:  # noqa: BLE001 - handed on to the job
+                step = source.athrow(error)
+
+
+async def _awaited(step: Any) -> Any:
+    return await step
+
+
+def _view(envelope: Envelope) -> EnvelopeView:
+    return EnvelopeView(
+        id=envelope.id,
+        parent_id=envelope.parent_id,
+        prev=envelope.prev,
+        curr=envelope.curr,
+        next=list(envelope.next),
+        headers=copy.deepcopy(envelope.headers),
+        status=copy.deepcopy(envelope.status),
+    )
+
+
+def _frame(value: Any, view: EnvelopeView, envelope: Envelope) -> str:
+    members = {"payload": _encoded(value)}
+    if view.next_touched:
+        members["next"] = _encoded(view.next)
+    for name, before, after in (
+        ("headers", envelope.headers, view.headers),
+        ("status", envelope.status, view.status),
+    ):
+        changed = {key: item for key, item in after.items() if key not in before or before[key] != item}
+        changed |= dict.fromkeys(key for key in before if key not in after)
+        if changed:
+            members[name] = _encoded(changed)
+    return "{" + ",".join(f'"{name}":{text}' for name, text in members.items()) + "}"
+
+
+def _encoded(value: Any) -> str:
+    try:
+        return strict_json.encode(value)
+    except strict_json.NotJsonError as error:
+        raise ProcessingError(f"the job gave no JSON: {error}") from None

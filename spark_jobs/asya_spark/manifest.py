@@ -1,0 +1,132 @@
+"""The manifest of a run, as the job reads it; written by the dispatcher (`asya.protocol.job_runs`)."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from asya_spark.files import Files
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """One envelope, stamped by its actor's sidecar."""
+
+    id: str
+    parent_id: str
+    prev: tuple[str, ...]
+    curr: str
+    next: tuple[str, ...]
+    headers: dict[str, Any]
+    status: dict[str, Any]
+    payload: Any
+
+
+@dataclass(frozen=True)
+class Member:
+    """One place in the manifest; the envelope itself is in there, or in an object of its own."""
+
+    index: int
+    id: str
+    position: int
+    attempt: int
+    deadline_at: str | None
+    inline: dict[str, Any] | None
+    key: str | None
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A run.
+
+    Attributes:
+        root: URI of the bucket that the run's files lie in.
+        folder: URI of the run's own folder; both end with `/`.
+        timeout: seconds per envelope, or of the whole function for a DataFrame of envelopes.
+    """
+
+    root: str
+    folder: str
+    run_id: str
+    actor: str
+    number: int
+    job: str
+    shape: str
+    timeout: float
+    streamed: bool
+    payload_schema: str | None
+    members: tuple[Member, ...]
+
+
+class ManifestError(RuntimeError):
+    """The manifest is missing, or written by another version of asya."""
+
+
+def read_manifest(files: Files, uri: str) -> Manifest:
+    """Read a run's manifest.
+
+    Raises:
+        ManifestError: saying what is wrong with it.
+    """
+    try:
+        content = json.loads(files.read(uri))
+        if content.get("version", VERSION) != VERSION:
+            raise ManifestError(
+                f"{uri} is of version {content['version']}; this asya_spark reads {VERSION}: deploy again"
+            )
+        return _manifest(content, uri)
+    except FileNotFoundError as error:
+        raise ManifestError(str(error)) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ManifestError(f"{uri} is no manifest: {type(error).__name__}: {error}") from error
+
+
+def load_envelope(files: Files, manifest: Manifest, member: Member) -> Envelope:
+    """The envelope of a member."""
+    content = member.inline
+    if content is None:
+        content = json.loads(files.read(f"{manifest.root}{member.key}"))
+    route = content["route"]
+    return Envelope(
+        id=content["id"],
+        parent_id=content.get("parent_id") or "",
+        prev=tuple(route["prev"]),
+        curr=route["curr"],
+        next=tuple(route["next"]),
+        headers=content.get("headers") or {},
+        status=content.get("status") or {},
+        payload=content["payload"],
+    )
+
+
+def _manifest(content: dict[str, Any], uri: str) -> Manifest:
+    folder = uri.rpartition("/")[0] + "/"
+    own = f"runs/{content['actor']}/{content['number']:010d}/"
+    if not folder.endswith(own):
+        raise ManifestError(f"{uri} holds the manifest of run {content['run_id']}")
+    return Manifest(
+        root=folder.removesuffix(own),
+        folder=folder,
+        run_id=content["run_id"],
+        actor=content["actor"],
+        number=content["number"],
+        job=content["job"],
+        shape=content["shape"],
+        timeout=float(content["timeout"]),
+        streamed=content.get("streamed", True),
+        payload_schema=content.get("payload_schema"),
+        members=tuple(_member(index, member) for index, member in enumerate(content["members"])),
+    )
+
+
+def _member(index: int, content: dict[str, Any]) -> Member:
+    return Member(
+        index=index,
+        id=content["id"],
+        position=content["position"],
+        attempt=content["attempt"],
+        deadline_at=content.get("deadline_at"),
+        inline=content.get("envelope"),
+        key=content.get("envelope_key"),
+    )

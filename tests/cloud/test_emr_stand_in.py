@@ -1,0 +1,352 @@
+"""The EMR Serverless stand-in, driven by boto3: its API, its states, IAM, real PySpark, and its faults."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from botocore import UNSIGNED
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from infra.local.emr.settings import WorkerSettings
+from infra.local.keys import AccessKey
+from infra.local.servers import ServerOptions
+from tests.cloud.stand_in_cloud import APPLICATION, BUCKET, QUEUE, ROLE, StandIn, stand_in, until
+
+if TYPE_CHECKING:
+    from botocore.model import StructureShape
+
+pytestmark = pytest.mark.cloud
+
+PLAIN = "import sys; print('hello', *sys.argv[1:])"
+SLEEPER = "import time; print('asleep', flush=True); time.sleep(600)"
+NO_RETRY = Config(retries={"total_max_attempts": 1})
+
+
+@pytest.fixture(scope="module")
+def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
+    options = ServerOptions(
+        auth=True,
+        event_queues=(QUEUE,),
+        starts_per_second=50,
+        start_burst=50,
+        workers=WorkerSettings(slots=2, reuse=True),
+    )
+    with stand_in(tmp_path_factory.mktemp("stand-in"), options) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def no_faults(cloud: StandIn) -> Iterator[None]:
+    yield
+    cloud.local("PUT", "faults", {})
+
+
+def start_by(cloud: StandIn, key: AccessKey, **more: Any) -> Any:
+    client = cloud.client("emr-serverless", key)
+    job = {"entryPoint": f"s3://{BUCKET}/code/none.py"}
+    request = {"applicationId": APPLICATION, "executionRoleArn": ROLE, "jobDriver": {"sparkSubmit": job}, **more}
+    return client.start_job_run(**request)
+
+
+def test_a_run_goes_through_the_states_and_every_change_is_an_event(cloud: StandIn) -> None:
+    run_id = cloud.start(PLAIN, "a b", "c", name="states")
+
+    run = cloud.wait(run_id)
+
+    assert run["state"] == "SUCCESS", run["stateDetails"]
+    assert run["name"] == "states"
+    assert run["billedResourceUtilization"]["vCPUHour"] >= 16 / 60  # a driver and three executors, a minute at least
+    assert (cloud.folder.emr / run_id / "stdout").read_text() == "hello a b c\n"
+
+    def mine(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [event for event in events if event["detail"]["jobRunId"] == run_id]
+
+    events = mine(cloud.events(lambda found: len(mine(found)) == 4))
+    steps = {(event["detail"]["previousState"], event["detail"]["state"]) for event in events}
+    assert steps == {
+        ("SUBMITTED", "PENDING"),
+        ("PENDING", "SCHEDULED"),
+        ("SCHEDULED", "RUNNING"),
+        ("RUNNING", "SUCCESS"),
+    }
+    assert events[0]["source"] == "aws.emr-serverless"
+    assert events[0]["detail-type"] == "EMR Serverless Job Run State Change"
+    assert events[0]["detail"]["jobRunName"] == "states"
+    assert "stateDetails" not in events[0]["detail"]
+
+
+def test_spark_reads_and_writes_s3_under_the_job_role(cloud: StandIn) -> None:
+    source = cloud.put("data/in/numbers.csv", "n\n1\n2\n3\n")
+    cloud.put("data/out/stale.txt", "gone after the overwrite")
+    script = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+frame = spark.read.option("header", True).csv(sys.argv[1])
+frame.selectExpr("n", "cast(n as int) % 2 odd").write.mode("overwrite").partitionBy("odd").parquet(sys.argv[2])
+print(spark.conf.get("spark.test.setting"), spark.sparkContext.appName)
+"""
+    run_id = cloud.start(
+        script, source, f"s3://{BUCKET}/data/out", name="spark", parameters="--conf spark.test.setting='of the run'"
+    )
+
+    run = cloud.wait(run_id)
+
+    assert run["state"] == "SUCCESS", run["stateDetails"]
+    assert (cloud.folder.emr / run_id / "stdout").read_text() == "of the run spark\n"
+    keys = cloud.keys("data/out/")
+    assert "data/out/_SUCCESS" in keys
+    assert {key.split("/")[2] for key in keys} == {"_SUCCESS", "odd=0", "odd=1"}
+    assert not any(key.rsplit("/", 1)[-1].startswith(".") for key in keys)
+
+
+def test_a_commit_reaches_s3_after_everything_it_speaks_of(cloud: StandIn) -> None:
+    script = """
+import time
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+jvm, configuration = spark._jvm, spark._jsc.hadoopConfiguration()
+def write(uri, text):
+    path = jvm.org.apache.hadoop.fs.Path(uri)
+    stream = path.getFileSystem(configuration).create(path, True)
+    stream.write(bytearray(text.encode())); stream.close()
+base = "s3://stand-in-bucket/"
+write(base + "data/committed/part", "data")
+write(base + "runs/actor/1/heartbeat.json", "{}")
+write(base + "runs/actor/1/commit.json", "{}")
+time.sleep(600)
+"""
+    run_id = cloud.start(script, name="commit")
+
+    until(lambda: "runs/actor/1/commit.json" in cloud.keys("runs/actor/1/"), 60, "the commit, while the job still runs")
+
+    assert cloud.keys("data/committed/") == ["data/committed/part"]
+    assert "runs/actor/1/heartbeat.json" in cloud.keys("runs/actor/1/")
+    modified = {
+        key: cloud.client("s3").head_object(Bucket=BUCKET, Key=key)["LastModified"]
+        for key in ("data/committed/part", "runs/actor/1/commit.json")
+    }
+    assert modified["data/committed/part"] <= modified["runs/actor/1/commit.json"]
+    cloud.client("emr-serverless").cancel_job_run(applicationId=APPLICATION, jobRunId=run_id)
+    assert cloud.wait(run_id)["state"] == "CANCELLED"
+
+
+def test_the_session_policy_narrows_what_a_run_may_do(cloud: StandIn) -> None:
+    cloud.put("data/mine/in.txt", "mine")
+    cloud.put("data/theirs/in.txt", "theirs")
+    policy = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Action": ["s3:GetObject", "s3:PutObject"],
+                "Resource": [f"arn:aws:s3:::{BUCKET}/data/mine/*", f"arn:aws:s3:::{BUCKET}/code/*"],
+            },
+            {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": f"arn:aws:s3:::{BUCKET}"},
+        ],
+    }
+    script = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+for name in ("mine", "theirs"):
+    path = spark._jvm.org.apache.hadoop.fs.Path(f"s3://stand-in-bucket/data/{name}/in.txt")
+    print(name, path.getFileSystem(spark._jsc.hadoopConfiguration()).exists(path))
+spark.range(1).write.csv(f"s3://stand-in-bucket/data/{sys.argv[1]}/out")
+"""
+    narrow = {"executionIamPolicy": {"policy": json.dumps(policy)}}
+
+    allowed = cloud.start(script, "mine", name="allowed", **narrow)
+    refused = cloud.start(script, "theirs", name="refused", **narrow)
+
+    assert cloud.wait(allowed)["state"] == "SUCCESS"
+    assert (cloud.folder.emr / allowed / "stdout").read_text() == "mine True\ntheirs False\n"
+    failed = cloud.wait(refused)
+    assert failed["state"] == "FAILED"
+    assert "AccessDenied: s3:PutObject on s3://stand-in-bucket/data/theirs/out" in failed["stateDetails"]
+    assert not cloud.keys("data/theirs/out")
+
+
+def test_failures_say_why(cloud: StandIn) -> None:
+    raised = cloud.wait(cloud.start("raise ValueError('no such flight')", name="raises"))
+    exited = cloud.wait(cloud.start("import os; os._exit(7)", name="exits"))
+    missing = cloud.wait(cloud.start("", name="missing", parameters="--py-files s3://stand-in-bucket/code/none.zip"))
+
+    assert raised["state"] == exited["state"] == missing["state"] == "FAILED"
+    assert "ExitCode: 1. Last few exceptions: ValueError: no such flight" in raised["stateDetails"]
+    assert "ExitCode: 7." in exited["stateDetails"]
+    assert "s3://stand-in-bucket/code/none.zip cannot be read with the job's role" in missing["stateDetails"]
+    page = cloud.client("emr-serverless").get_dashboard_for_job_run(
+        applicationId=APPLICATION, jobRunId=raised["jobRunId"]
+    )
+    assert "_local/runs/" in page["url"]
+
+
+def test_a_client_token_starts_one_run(cloud: StandIn) -> None:
+    first = cloud.start(PLAIN, name="token", clientToken="the-same")
+
+    assert cloud.start(PLAIN, name="token", clientToken="the-same") == first
+    with pytest.raises(ClientError, match="ConflictException"):
+        cloud.start(PLAIN, "other", name="token", clientToken="the-same")
+    assert cloud.wait(first)["state"] == "SUCCESS"
+
+
+def test_cancel_kill_and_timeout(cloud: StandIn) -> None:
+    client = cloud.client("emr-serverless")
+    cancelled = cloud.start(SLEEPER, name="cancelled")
+    killed = cloud.start(SLEEPER, name="killed")
+    cloud.wait(cancelled, ["RUNNING"])
+    cloud.wait(killed, ["RUNNING"])
+
+    client.cancel_job_run(applicationId=APPLICATION, jobRunId=cancelled)
+    assert cloud.local("POST", f"runs/{killed}/kill") == {"killed": True}
+
+    assert cloud.wait(cancelled)["state"] == "CANCELLED"
+    failed = cloud.wait(killed)
+    assert failed["state"] == "FAILED"
+    assert "ExitCode: 137" in failed["stateDetails"]
+    with pytest.raises(ClientError, match="ValidationException"):
+        client.cancel_job_run(applicationId=APPLICATION, jobRunId=cancelled)
+
+
+def test_runs_over_the_capacity_are_queued(cloud: StandIn) -> None:
+    cloud.local("PUT", "faults", {"max_concurrent_runs": 1})
+    first = cloud.start(SLEEPER, name="first")
+    cloud.wait(first, ["RUNNING"])
+    second = cloud.start(PLAIN, name="second")
+
+    assert cloud.wait(second, ["QUEUED"])["state"] == "QUEUED"
+    cloud.client("emr-serverless").cancel_job_run(applicationId=APPLICATION, jobRunId=first)
+
+    run = cloud.wait(second)
+    assert run["state"] == "SUCCESS"
+    assert run["queuedDurationMilliseconds"] > 0
+
+
+def test_starts_are_throttled(cloud: StandIn) -> None:
+    cloud.local("PUT", "faults", {"starts_per_second": 0.001, "start_burst": 2})
+    key = cloud.root
+    codes = []
+    for number in range(3):
+        try:
+            client: Any = cloud.client("emr-serverless", key)
+            client.meta.events.unregister("needs-retry.emr-serverless")
+            client.start_job_run(
+                applicationId=APPLICATION,
+                executionRoleArn=ROLE,
+                clientToken=f"throttled-{number}",
+                jobDriver={"sparkSubmit": {"entryPoint": cloud.put("code/plain.py", PLAIN)}},
+            )
+            codes.append("started")
+        except ClientError as error:
+            assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 429
+            codes.append(error.response["Error"]["Code"])
+    assert codes == ["started", "started", "ThrottlingException"]
+
+
+def test_events_get_lost_and_repeated(cloud: StandIn) -> None:
+    cloud.local("PUT", "faults", {"lose_events": 1})
+    cloud.wait(cloud.start(PLAIN, name="silent"))
+    cloud.local("PUT", "faults", {"repeat_events": 1})
+    run_id = cloud.start(PLAIN, name="loud")
+    cloud.wait(run_id)
+
+    def of(name: str, found: list[dict[str, Any]]) -> list[str]:
+        return [event["detail"]["state"] for event in found if event["detail"]["jobRunName"] == name]
+
+    events = cloud.events(lambda found: of("loud", found).count("SUCCESS") == 2)
+    assert not of("silent", events)
+
+
+def test_a_lost_response_leaves_the_run(cloud: StandIn) -> None:
+    cloud.local("PUT", "faults", {"lose_responses": 1})
+    client = cloud.client("emr-serverless")
+    job = {"entryPoint": cloud.put("code/plain.py", PLAIN)}
+    request = {"applicationId": APPLICATION, "executionRoleArn": ROLE, "jobDriver": {"sparkSubmit": job}}
+    client.meta.events.register("before-send.*", lambda **_: None)
+    with pytest.raises(Exception, match=r"(?i)connection|closed"):
+        client.start_job_run(**request, clientToken="lost", name="lost")
+    cloud.local("PUT", "faults", {})
+
+    run_id = client.start_job_run(**request, clientToken="lost", name="lost")["jobRunId"]
+
+    found = client.list_job_runs(applicationId=APPLICATION, maxResults=50)["jobRuns"]
+    assert [run["id"] for run in found if run["name"] == "lost"] == [run_id]
+
+
+def test_iam_is_asked(cloud: StandIn) -> None:
+    application = f"arn:aws:emr-serverless:us-east-1:000000000000:/applications/{APPLICATION}"
+    start = {"Effect": "Allow", "Action": "emr-serverless:StartJobRun", "Resource": application}
+    to_emr = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
+    to_lambda = {"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}}
+    passing = {"Effect": "Allow", "Action": "iam:PassRole", "Resource": ROLE}
+
+    nobody = cloud.user("nobody", {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"})
+    starter = cloud.user("starter", start)
+    wrong = cloud.user("wrong", start, {**passing, "Condition": to_lambda})
+    right = cloud.user("right", start, {**passing, "Condition": to_emr})
+
+    with pytest.raises(ClientError, match=r"user/nobody is not authorized to perform: emr-serverless:StartJobRun"):
+        start_by(cloud, nobody)
+    for key in (starter, wrong):
+        with pytest.raises(ClientError, match=r"not authorized to perform: iam:PassRole"):
+            start_by(cloud, key)
+    run_id = start_by(cloud, right)["jobRunId"]
+    assert cloud.run(run_id)["createdBy"].endswith("user/right")
+
+
+def test_signatures_are_checked(cloud: StandIn) -> None:
+    forged = AccessKey(cloud.user("forged", {"Effect": "Allow", "Action": "*", "Resource": "*"}).access_key, "wrong")
+    with pytest.raises(ClientError, match="InvalidSignatureException"):
+        start_by(cloud, forged)
+    with pytest.raises(ClientError, match="UnrecognizedClientException"):
+        start_by(cloud, AccessKey("AKIAXXXXXXXXXXXXXXXX", "x"))
+    unsigned: Any = boto3.client(
+        "emr-serverless",
+        endpoint_url=cloud.servers.emr_endpoint,
+        region_name="us-east-1",
+        config=Config(signature_version=UNSIGNED),
+    )
+    with pytest.raises(ClientError, match="Missing Authentication Token"):
+        unsigned.list_applications()
+
+
+def test_requests_are_checked_against_the_service_model(cloud: StandIn) -> None:
+    client: Any = cloud.client("emr-serverless")
+    # What boto3 leaves to the service: patterns, longest lengths, and here a missing required member too.
+    shape: StructureShape = client.meta.service_model.operation_model("StartJobRun").input_shape
+    assert "clientToken" in shape.required_members
+    with pytest.raises(ClientError, match="clientToken does not match"):
+        cloud.start(PLAIN, name="bad", clientToken="spaces are not allowed")
+    with pytest.raises(ClientError, match="at most 2048"):
+        cloud.start(PLAIN, name="bad", executionIamPolicy={"policy": "{" + " " * 2050})
+    with pytest.raises(ClientError, match=r"sparkSubmitParameters: the local EMR Serverless does not know --deploy-mode"):
+        cloud.start(PLAIN, name="bad", parameters="--deploy-mode cluster")
+    with pytest.raises(ClientError, match="Application 00none does not exist"):
+        client.get_application(applicationId="00none")
+    with pytest.raises(ClientError, match="JobRun 00none does not exist"):
+        client.get_job_run(applicationId=APPLICATION, jobRunId="00none")
+
+
+def test_applications_and_lists(cloud: StandIn) -> None:
+    client: Any = cloud.client("emr-serverless")
+    made = client.create_application(name="mine", releaseLabel="emr-spark-8.1.0", type="SPARK")
+    client.start_application(applicationId=made["applicationId"])
+    assert client.get_application(applicationId=made["applicationId"])["application"]["state"] == "STARTED"
+    client.stop_application(applicationId=made["applicationId"])
+    assert {one["id"] for one in client.list_applications()["applications"]} == {APPLICATION, made["applicationId"]}
+
+    ids = {cloud.start(PLAIN, name=f"listed-{number}") for number in range(3)}
+    for run_id in ids:
+        cloud.wait(run_id)
+    pages = client.get_paginator("list_job_runs").paginate(
+        applicationId=APPLICATION, states=["SUCCESS"], PaginationConfig={"PageSize": 2}
+    )
+    listed = [run["id"] for page in pages for run in page["jobRuns"]]
+    assert ids <= set(listed)
+    assert len(listed) == len(set(listed))

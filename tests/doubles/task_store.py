@@ -1,0 +1,83 @@
+"""The tasks table in memory: the same port, for tests that need thousands of writes, or trouble on demand."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from threading import Lock
+
+from asya.aws.task_store import Conflict, Stored, TaskStoreError
+from asya.protocol.hops import Hop
+from asya.protocol.task import TaskRecord
+from asya.protocol.times import parse_time
+
+HopKey = tuple[str, int, int, int, str]
+
+
+@dataclass
+class MemoryTaskStore:
+    """`TaskStore` without a table.
+
+    Attributes:
+        broken: makes every call fail.
+        refused_hops: ids of tasks whose hops are never taken.
+        writes: how many records and hops have been written.
+    """
+
+    retention: float = 3600.0
+    broken: bool = False
+    refused_hops: set[str] = field(default_factory=set)
+    writes: int = 0
+    reads: int = 0
+    _records: dict[str, tuple[Stored, datetime]] = field(default_factory=dict)
+    _hops: dict[HopKey, Hop] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
+        self._check()
+        self.reads += 1
+        with self._lock:
+            return {task_id: stored for task_id in ids if (stored := self._current(task_id, now))}
+
+    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Conflict | None:
+        self._check()
+        with self._lock:
+            current = self._current(record.id, now)
+            seen = replaces.revision if replaces else 0
+            if (current.revision if current else 0) != seen:
+                return Conflict(current)
+            until = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
+            self._records[record.id] = (Stored(record, seen + 1), until + timedelta(seconds=self.retention))
+            self.writes += 1
+        return None
+
+    def withdraw(self, task_id: str) -> None:
+        self._check()
+        with self._lock:
+            found = self._records.get(task_id)
+            if found and found[0].revision == 1 and found[0].record.status == "pending":
+                del self._records[task_id]
+
+    def put_hops(self, hops: Sequence[Hop], now: datetime) -> frozenset[str]:
+        self._check()
+        with self._lock:
+            for hop in hops:
+                if hop.id not in self.refused_hops:
+                    self._hops[hop.id, hop.generation, hop.position, hop.attempt, hop.stage] = hop
+                    self.writes += 1
+        return frozenset(hop.id for hop in hops) & self.refused_hops
+
+    def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, list[Hop]] | None:
+        self._check()
+        with self._lock:
+            stored = self._current(task_id, now)
+            if stored is None:
+                return None
+            return stored.record, [hop for key, hop in self._hops.items() if key[0] == task_id]
+
+    def _current(self, task_id: str, now: datetime) -> Stored | None:
+        stored, expires_at = self._records.get(task_id, (None, now))
+        return stored if stored and expires_at > now else None
+
+    def _check(self) -> None:
+        if self.broken:
+            raise TaskStoreError("the table is down")

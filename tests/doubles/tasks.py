@@ -1,0 +1,45 @@
+"""Reports to test with."""
+
+from datetime import UTC, datetime, timedelta
+
+from asya.protocol.events import EventData, EventStatus, TaskEvent
+from asya.protocol.route import Route
+from asya.protocol.times import format_time
+
+START = datetime(2026, 11, 20, 9, 0, tzinfo=UTC)
+ACTORS = ("inspect-dataset", "clean-flights", "publish-report")
+
+
+def at(seconds: float) -> datetime:
+    """A moment after the start."""
+    return START + timedelta(seconds=seconds)
+
+
+def route_at(position: int, actors: tuple[str, ...] = ACTORS) -> Route:
+    """The route of an envelope that is on its hop number `position`, from 0."""
+    return Route(actors[:position], actors[position] if position < len(actors) else "", actors[position + 1 :])
+
+
+def event(task_id: str, status: EventStatus, position: int = 0, seconds: float = 0.0, **more: object) -> TaskEvent:
+    """A report; keyword arguments of the data and of the event itself may be mixed."""
+    route = route_at(position)
+    of_event = {name: more.pop(name) for name in ("generation", "attempt", "parent_id", "root_id") if name in more}
+    data = {"actor": route.curr or ACTORS[-1], "route": route, "attempt": of_event.get("attempt", 1)} | more
+    return TaskEvent(
+        id=task_id,
+        status=status,
+        at=format_time(at(seconds)),
+        position=position,
+        data=EventData(**data),  # type: ignore[arg-type]
+        **of_event,  # type: ignore[arg-type]
+    )
+
+
+def hop(task_id: str, position: int, **more: object) -> list[TaskEvent]:
+    """The three reports of a hop that went well."""
+    start = float(position * 10)
+    return [
+        event(task_id, "received", position, start, message_size_kb=1.5, **more),
+        event(task_id, "processing", position, start + 1, **more),
+        event(task_id, "completed", position, start + 5, duration_ms=4000.0, **more),
+    ]

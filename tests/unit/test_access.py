@@ -1,0 +1,85 @@
+"""protocol §13: the mesh's own functions, operators, owners, and everybody else."""
+
+import pytest
+
+from asya.protocol import names
+from asya.protocol.mesh_table import Actor, MeshTable
+from asya.routing.access import AccessRules, Identity, function_roles
+
+ACCOUNT = "123456789012"
+ACTORS = {"inspect-dataset": Actor(kind="handler"), "x-sink": Actor(kind="crew")}
+
+
+def rules(*operators: str) -> AccessRules:
+    table = MeshTable(namespace="flights", actors=ACTORS, operators=operators)
+    return AccessRules(table, ACCOUNT, "us-east-1")
+
+
+def session(role: str, account: str = ACCOUNT) -> Identity:
+    return Identity(f"arn:aws:sts::{account}:assumed-role/{role}/some-session", "AROAEXAMPLE:some-session")
+
+
+USER = Identity(f"arn:aws:iam::{ACCOUNT}:user/team/alice", "AIDAALICE")
+
+
+def test_a_function_of_the_mesh_is_known_by_its_role() -> None:
+    caller = rules().caller(session(names.role_name("flights", "inspect-dataset", "us-east-1")))
+    assert (caller.is_mesh_function, caller.is_operator, caller.principal) == (True, False, "AROAEXAMPLE")
+
+
+def test_system_functions_are_functions_of_the_mesh() -> None:
+    roles = function_roles(MeshTable(namespace="flights", actors=ACTORS), "us-east-1")
+    expected = ("inspect-dataset", "x-sink", names.DISPATCH, names.COMPLETION, names.RECONCILE)
+    assert roles == {names.role_name("flights", name, "us-east-1") for name in expected}
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        session(names.role_name("other", "inspect-dataset", "us-east-1")),
+        session(names.role_name("flights", "inspect-dataset", "eu-west-1")),
+        session(names.role_name("flights", "inspect-dataset", "us-east-1"), account="999999999999"),
+        session(names.role_name("flights", "x-job", "us-east-1")),
+        session(names.role_name("flights", names.GATEWAY_API, "us-east-1")),
+        Identity(f"arn:aws:iam::{ACCOUNT}:user/{names.role_name('flights', 'x-sink', 'us-east-1')}", "AIDAX"),
+    ],
+)
+def test_nobody_else_is(identity: Identity) -> None:
+    assert not rules().caller(identity).is_mesh_function
+
+
+def test_without_named_operators_everybody_else_is_one() -> None:
+    assert rules().caller(USER).is_operator
+    assert not rules().caller(session(names.role_name("flights", "x-sink", "us-east-1"))).is_operator
+
+
+@pytest.mark.parametrize(
+    ("operator", "identity", "expected"),
+    [
+        (f"arn:aws:iam::{ACCOUNT}:user/team/alice", USER, True),
+        (f"arn:aws:iam::{ACCOUNT}:user/team/*", USER, True),
+        (f"arn:aws:iam::{ACCOUNT}:user/bob", USER, False),
+        (f"arn:aws:iam::{ACCOUNT}:role/Admin", session("Admin"), True),
+        (f"arn:aws:iam::{ACCOUNT}:role/path/of/Admin", session("Admin"), True),
+        (f"arn:aws:iam::{ACCOUNT}:role/Adm*", session("Admin"), True),
+        (f"arn:aws:iam::{ACCOUNT}:role/Admin", session("Administrator"), False),
+        (f"arn:aws:iam::{ACCOUNT}:role/Admin", session("Admin", account="999999999999"), False),
+        (f"arn:aws:sts::{ACCOUNT}:assumed-role/Admin/some-session", session("Admin"), True),
+        ("*", USER, True),
+    ],
+)
+def test_operators_are_named_by_user_or_role(operator: str, identity: Identity, expected: bool) -> None:
+    assert rules(operator).caller(identity).is_operator is expected
+
+
+def test_owners_see_their_own_and_operators_everything() -> None:
+    alice = rules("nobody").caller(USER)
+    assert [alice.may_see(owner) for owner in ("AIDAALICE", "AIDABOB", None)] == [True, False, False]
+    operator = rules("*").caller(USER)
+    assert all(operator.may_see(owner) for owner in ("AIDAALICE", "AIDABOB", None))
+
+
+def test_every_session_of_a_role_owns_what_the_role_owns() -> None:
+    one = rules("nobody").caller(Identity(session("Analysts").arn, "AROAXYZ:monday"))
+    other = rules("nobody").caller(Identity(session("Analysts").arn, "AROAXYZ:tuesday"))
+    assert one.principal == other.principal == "AROAXYZ"

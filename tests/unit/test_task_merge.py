@@ -1,0 +1,143 @@
+"""protocol §13: which reports change a task's record, and that their order does not matter."""
+
+import itertools
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+from msgspec.structs import replace
+
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import TaskEvent
+from asya.protocol.task import TaskRecord, merge
+from tests.doubles.tasks import event, hop, route_at
+
+RESULT = Raw(b'{"rows":3}')
+
+
+def merged(*events: TaskEvent, record: TaskRecord | None = None) -> TaskRecord:
+    for each in events:
+        record = merge(record, each)
+    assert record is not None
+    return record
+
+
+def pending() -> TaskRecord:
+    moment = event("t", "received").at
+    return TaskRecord(id="t", status="pending", created_at=moment, updated_at=moment, owner="AIDA", route=route_at(0))
+
+
+def test_the_first_progress_makes_it_running() -> None:
+    assert merged(event("t", "received", seconds=3), record=pending()).status == "running"
+
+
+def test_further_progress_changes_nothing_in_the_record() -> None:
+    running = merged(event("t", "received"), record=pending())
+    assert merged(event("t", "completed", 2, 99), record=running) == running
+
+
+def test_an_unknown_task_is_created_by_any_report() -> None:
+    record = merged(event("t", "completed", 1, parent_id="p", root_id="r"))
+    assert (record.status, record.parent_id, record.root_id, record.owner) == ("running", "p", "r", None)
+
+
+def test_a_child_inherits_the_owner_it_is_given() -> None:
+    assert merge(None, event("t", "received"), owner="AIDA").owner == "AIDA"
+
+
+def test_registration_tells_owner_route_and_deadline() -> None:
+    record = merged(event("t", "registered", owner="AIDAX", deadline_at="2026-11-20T10:00:00.000000Z"))
+    assert (record.status, record.owner, record.deadline_at) == ("running", "AIDAX", "2026-11-20T10:00:00.000000Z")
+    assert record.route == route_at(0)
+
+
+def test_a_registration_that_comes_late_still_tells_the_owner() -> None:
+    record = merged(event("t", "completed"), event("t", "registered", owner="AIDAX"))
+    assert record.owner == "AIDAX"
+    assert merged(event("t", "registered", owner="other"), record=record).owner == "AIDAX"
+
+
+def test_success_is_kept_with_its_result() -> None:
+    record = merged(event("t", "succeeded", 3, 9, result=RESULT, result_uri="s3://r/t.json"), record=pending())
+    assert (record.status, record.result, record.result_uri) == ("succeeded", RESULT, "s3://r/t.json")
+    assert (record.owner, record.actor, record.route) == ("AIDA", "publish-report", route_at(3))
+
+
+def test_failure_is_kept_with_its_error_and_reason() -> None:
+    error = ErrorInfo(type="ValueError", message="no such file")
+    record = merged(event("t", "failed", 1, 9, error=error, reason="RuntimeError"), record=pending())
+    assert (record.status, record.error, record.reason) == ("failed", error, "RuntimeError")
+
+
+@pytest.mark.parametrize("later", ["received", "completed", "registered", "paused", "succeeded", "canceled"])
+def test_terminal_stays(later: str) -> None:
+    ended = merged(event("t", "failed", 1, 9, reason="Timeout"), record=pending())
+    assert merged(event("t", later, 2, 20), record=ended) == ended  # type: ignore[arg-type]
+
+
+def test_the_results_address_may_come_later_but_only_once() -> None:
+    ended = merged(event("t", "succeeded", 3, 9, result=RESULT))
+    filled = merged(event("t", "succeeded", 3, 12, result_uri="s3://a"), record=ended)
+    assert (filled.result, filled.result_uri, filled.updated_at) == (RESULT, "s3://a", ended.updated_at)
+    assert merged(event("t", "succeeded", 3, 15, result_uri="s3://b"), record=filled) == filled
+
+
+def test_another_end_does_not_fill_in_its_address() -> None:
+    ended = merged(event("t", "succeeded", 3, 9))
+    assert merged(event("t", "failed", 3, 12, result_uri="s3://a"), record=ended).result_uri is None
+
+
+def test_progress_does_not_wake_a_paused_task() -> None:
+    paused = merged(*hop("t", 0), event("t", "paused", 1, 12))
+    assert (paused.status, paused.pause_epoch) == ("paused", 1)
+    assert merged(event("t", "completed", 2, 20), record=paused) == paused
+    assert merged(event("t", "succeeded", 3, 30), record=paused).status == "succeeded"
+
+
+def test_a_new_generation_starts_again() -> None:
+    ended = merged(event("t", "failed", 1, 9, reason="Timeout", result_uri="s3://a"), record=pending())
+    again = merged(event("t", "received", 1, 20, generation=1), record=ended)
+    assert (again.status, again.generation, again.reason, again.result_uri) == ("running", 1, None, None)
+    assert (again.created_at, again.owner) == (ended.created_at, "AIDA")
+    assert merged(event("t", "succeeded", 3, 30, generation=0), record=again) == again
+
+
+def reports() -> list[TaskEvent]:
+    """All that is said about a task that was redelivered, retried and registered, by several who do not wait for each other."""
+    return [
+        event("t", "registered", owner="AIDAX", deadline_at="2026-11-20T10:00:00.000000Z"),
+        *itertools.chain.from_iterable(hop("t", position) for position in range(3)),
+        *hop("t", 1, attempt=2),
+        event("t", "succeeded", 3, 40, result=RESULT),
+        event("t", "succeeded", 3, 45, result_uri="s3://results/t.json"),
+        *hop("t", 1, generation=1),
+        event("t", "failed", 2, 60, generation=1, reason="RuntimeError"),
+    ]
+
+
+@given(st.lists(st.sampled_from(reports()), max_size=20), st.permutations(reports()))
+def test_any_order_and_any_repetition_give_the_same_record(repeated: list[TaskEvent], order: list[TaskEvent]) -> None:
+    # What the first report decides is decided here: both begin with the same one.
+    first = reports()[0]
+    record = merged(first, *repeated, *order, *repeated)
+    expected = merged(first, *reports())
+    assert replace(record, updated_at="") == replace(expected, updated_at="")
+    assert record.updated_at == expected.updated_at
+
+
+@given(st.permutations(reports()))
+def test_no_report_ever_lowers_the_status(order: list[TaskEvent]) -> None:
+    ranks = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
+    record: TaskRecord | None = None
+    for each in order:
+        after = merge(record, each)
+        if record is not None:
+            assert (after.generation, ranks[after.status]) >= (record.generation, ranks[record.status])
+            assert after.created_at == record.created_at
+        record = after
+
+
+def test_records_compare_by_content() -> None:
+    assert msgspec.structs.replace(pending(), result=Raw(b"1")) == msgspec.structs.replace(pending(), result=Raw(b"1"))
