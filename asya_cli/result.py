@@ -14,7 +14,10 @@ from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State
 
 def result(
     envelope_id: EnvelopeId,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write it here instead of to the screen.")] = None,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write it here instead of to the screen.")
+    ] = None,
     payload: Annotated[bool, typer.Option("--payload", help="Only its payload, not the whole envelope.")] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
@@ -26,7 +29,9 @@ def result(
     stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if stored is None:
         standing = f"its task is {task.status}" if task else "there is no task of that id either"
-        raise CommandError(f"there is no result of {envelope_id!r}: {standing}", f"asya status {envelope_id} tells more.")
+        raise CommandError(
+            f"there is no result of {envelope_id!r}: {standing}", f"asya status {envelope_id} tells more."
+        )
     body = payload_of(stored.body, stored.uri) if payload else stored.body
     if output is None:
         sys.stdout.buffer.write(body)

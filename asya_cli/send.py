@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def send(
     event: Annotated[str, typer.Argument(metavar="FILE", help="JSON file; - for standard input.", show_default=False)],
+    *,
     actor: Annotated[
         str | None, typer.Option(help="FILE holds only a payload: wrap it in an envelope for this actor.")
     ] = None,

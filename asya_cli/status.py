@@ -19,8 +19,11 @@ FOLLOW_SECONDS = 24 * 3600.0
 
 def status(
     envelope_id: EnvelopeId,
+    *,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its progress until it ends.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Only the record, as the status endpoint answers it.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Only the record, as the status endpoint answers it.")
+    ] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,

@@ -67,7 +67,9 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
     ]
     if task is None:
         lines.append(("record", "none: reporting was off for this envelope, or the record has expired"))
-    return [(name, value if isinstance(value, Text) else Text(str(value))) for name, value in lines if value is not None]
+    return [
+        (name, value if isinstance(value, Text) else Text(str(value))) for name, value in lines if value is not None
+    ]
 
 
 def attempts(task: TaskView | None, envelope: Envelope | None) -> str | None:

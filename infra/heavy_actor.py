@@ -12,7 +12,7 @@ from infra.mesh import Mesh
 from infra.nag import acknowledge_wildcards
 from infra.permissions import actors
 from infra.permissions.access import access_grants
-from infra.permissions.grant import document
+from infra.permissions.grant import Grant, document
 from infra.permissions.spark import scratch
 
 
@@ -42,9 +42,15 @@ def heavy_actor(
     return function
 
 
+def run_access(mesh: Mesh, name: str) -> list[Grant]:
+    """What job runs of an actor may reach beside their own files: its `access`, and its scratch room."""
+    access = access_grants(mesh.file.actors[name].access, mesh.addresses)
+    return [*scratch(mesh.addresses, name), *access]
+
+
 def _access_policy(scope: Construct, mesh: Mesh, name: str) -> None:
     addresses = mesh.addresses
-    grants = [*scratch(addresses), *access_grants(mesh.file.actors[name].access, addresses)]
+    grants = run_access(mesh, name)
     policy = iam.CfnManagedPolicy(
         scope,
         "Access",

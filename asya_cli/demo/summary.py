@@ -27,7 +27,12 @@ def summary(payload: Row) -> list[RenderableType]:
         f"[bold]{rows_in:,}[/] flights, [bold]{cancelled:,}[/] of them cancelled ({share:.1%})",
         Columns(
             [
-                delays("Airlines, worst first", ["Airline"], [[row["name"] or row["carrier"]] for row in carriers], carriers),
+                delays(
+                    "Airlines, worst first",
+                    ["Airline"],
+                    [[row["name"] or row["carrier"]] for row in carriers],
+                    carriers,
+                ),
                 delays("Worst routes", ["From", "To"], [[row["origin"], row["dest"]] for row in routes], routes),
                 delays("Weather", [""], [[row["weather"]] for row in statistics["weather"]], statistics["weather"]),
             ],

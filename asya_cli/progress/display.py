@@ -43,7 +43,9 @@ class Display:
         self._remarks = remarks or {}
         self._spinner = Spinner("dots", style="cyan")
         self._began = time.monotonic()
-        self._live = Live(self, console=console, refresh_per_second=10, transient=False) if console.is_terminal else None
+        self._live = (
+            Live(self, console=console, refresh_per_second=10, transient=False) if console.is_terminal else None
+        )
 
     @property
     def progress(self) -> Progress:
@@ -64,7 +66,9 @@ class Display:
         if self._live is None:
             for line in changed(self._progress, progress):
                 took = "" if line.seconds is None else f"{line.seconds:.1f} s"
-                self._console.print(f"  {progress.percent:3d} %  {line.actor:<24} {line.stage:<12}{took}", highlight=False)
+                self._console.print(
+                    f"  {progress.percent:3d} %  {line.actor:<24} {line.stage:<12}{took}", highlight=False
+                )
         self._progress = progress
 
     def __rich__(self) -> RenderableType:

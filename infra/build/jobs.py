@@ -1,19 +1,15 @@
-"""The files a job run starts from: a script, zips of pure Python, and an archive of packages."""
+"""The files a job run starts from: a script, and zips of pure Python that it imports."""
 
-import gzip
 import shutil
-import tarfile
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
-from infra.build.folder import built, copy_sources
-from infra.build.packages import Target, install
+from infra.build.folder import built, copy_sources, source_files
+from infra.build.packages import PackagesError, Target, install
 
 _REPOSITORY = Path(__file__).parents[2]
 _LIBRARY = _REPOSITORY / "functions" / "asya"
 _JOB_LIBRARY = _REPOSITORY / "spark_jobs" / "asya_spark"
-_ARCHIVE = "packages.tar.gz"
 _ENTRY_POINT = '''"""Where every job run starts; what it is to do stands in the manifest its arguments point to."""
 
 import runpy
@@ -29,24 +25,43 @@ class JobFiles:
     entry_point: Path
     library: Path
     jobs: Path
-    packages: Path
 
 
 def build_jobs(root: Path, target: Target, jobs: Path) -> JobFiles:
-    """Make everything a run needs. Compiled packages cannot be imported from a zip, so packages travel unpacked.
+    """Make everything a run needs.
 
     Args:
         root: where to build.
         target: the interpreter of the Spark application.
         jobs: the user's folder; its `requirements.txt` is optional.
+
+    Raises:
+        PackagesError: if a required package cannot be had, or has compiled parts.
     """
     entry = built(root, "entry", [_ENTRY_POINT], lambda folder: _write(folder / "asya_job.py", _ENTRY_POINT))
+    requirements = jobs / "requirements.txt"
+
+    def make(folder: Path) -> None:
+        if requirements.is_file():
+            install(requirements, folder, target)
+            _refuse_compiled(requirements, folder, target)
+        _copy_jobs(jobs, folder)
+
     return JobFiles(
         entry_point=entry / "asya_job.py",
         library=built(root, "job-library", [_LIBRARY, _JOB_LIBRARY], _copy_library),
-        jobs=built(root, "jobs", ["jobs", jobs], lambda folder: _copy_jobs(jobs, folder)),
-        packages=_build_packages(root, target, jobs) / _ARCHIVE,
+        jobs=built(root, "jobs", ["jobs", target.key(), jobs], make),
     )
+
+
+def _refuse_compiled(requirements: Path, folder: Path, target: Target) -> None:
+    """Spark imports from the zip as it is, and Python cannot load compiled code from a zip."""
+    compiled = sorted({path.relative_to(folder).parts[0] for path in folder.rglob("*.so")})
+    if compiled:
+        raise PackagesError(
+            f"{requirements}: {', '.join(compiled)} cannot be imported from a zip, because of compiled parts; "
+            f"pack an archive for {target.key()}, put it in S3 and name it under the actor's spark.archives"
+        )
 
 
 def _copy_library(folder: Path) -> None:
@@ -56,41 +71,12 @@ def _copy_library(folder: Path) -> None:
 
 def _copy_jobs(jobs: Path, folder: Path) -> None:
     """The user's folder may be the one that our own job library lies in; that one travels by itself."""
-    for item in sorted(jobs.iterdir()):
-        if item.resolve() == _JOB_LIBRARY or item.name.startswith((".", "__pycache__")):
-            continue
-        if item.is_dir():
-            copy_sources(item, folder / item.name)
-        else:
-            _write(folder / item.name, item.read_bytes())
+    for file in source_files(jobs):
+        if _JOB_LIBRARY not in file.resolve().parents:
+            destination = folder / file.relative_to(jobs)
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, destination)
 
 
-def _build_packages(root: Path, target: Target, jobs: Path) -> Path:
-    ours, users = _REPOSITORY / "requirements" / "layer.txt", jobs / "requirements.txt"
-
-    def make(folder: Path) -> None:
-        staged = folder / "staged"
-        install(ours, staged, target, hashed=True)
-        if users.is_file():
-            install(users, staged, target)
-        _pack(staged, folder / _ARCHIVE)
-        shutil.rmtree(staged)
-
-    return built(root, "job-packages", ["packages", target.key(), ours, users], make)
-
-
-def _pack(source: Path, archive: Path) -> None:
-    """Pack a folder so that the same content gives the same bytes: no times, no owners, a fixed order."""
-    plain = BytesIO()
-    with tarfile.open(fileobj=plain, mode="w") as tar:
-        for path in sorted(source.rglob("*")):
-            if path.is_file():
-                entry = tar.gettarinfo(path, str(path.relative_to(source)))
-                entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname, entry.mode = 0, 0, 0, "", "", 0o644
-                with path.open("rb") as content:
-                    tar.addfile(entry, content)
-    archive.write_bytes(gzip.compress(plain.getvalue(), mtime=0))
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
+def _write(path: Path, content: str) -> None:
+    path.write_text(content, encoding="utf-8")

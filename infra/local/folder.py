@@ -69,6 +69,16 @@ class StateFolder:
         return self.root / "cdk.out"
 
     @property
+    def made_from(self) -> Path:
+        """What `cdk.out` was made from, as a hash."""
+        return self.root / "cdk.made-from"
+
+    @property
+    def outputs(self) -> Path:
+        """What the deployed stacks say of themselves."""
+        return self.root / "outputs.json"
+
+    @property
     def cdk_home(self) -> Path:
         """What the CDK command would otherwise keep in the user's home."""
         return self.root / "cdk"

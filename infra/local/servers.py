@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 import time
 import urllib.request
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from infra.local.emr.settings import ApplicationSettings, Settings, WorkerSettings
 from infra.local.errors import LocalCloudError
-from infra.local.folder import StateFolder
 from infra.local.keys import ACCOUNT_ID, REGION, AccessKey
 from infra.local.ports import LOOPBACK, free_ports
 from infra.local.processes import ProcessRecord, read_records, start
 from infra.local.tools import PROJECT, Tools
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from infra.local.folder import StateFolder
+
 MINISTACK = "ministack"
 EMR = "emr-serverless"
-EXECUTE_API_ENDPOINT = "AWS_ENDPOINT_URL_EXECUTE_API"
-"""Where HTTP APIs answer: their own host names do not resolve on this machine."""
-
 _START_SECONDS = 60.0
 _ATTEMPTS = 3
 _INHERITED = ("LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SYSTEMROOT")
@@ -94,7 +95,8 @@ def _start_ministack(
         **root.environment(),
         "BIND_HOST": LOOPBACK,
         "GATEWAY_PORT": str(servers.ministack_port),
-        "MINISTACK_HOST": LOOPBACK,
+        # Part of the names that HTTP APIs answer to: `{id}.execute-api.localhost` is this machine (RFC 6761).
+        "MINISTACK_HOST": "localhost",
         "MINISTACK_ACCOUNT_ID": ACCOUNT_ID,
         "MINISTACK_REGION": REGION,
         "AUTH": str(options.auth).lower(),
@@ -103,7 +105,6 @@ def _start_ministack(
         # The Lambda workers inherit these: the templates name no endpoint.
         "AWS_ENDPOINT_URL": servers.endpoint,
         "AWS_ENDPOINT_URL_EMR_SERVERLESS": servers.emr_endpoint,
-        EXECUTE_API_ENDPOINT: servers.execute_api,
     }
     command = [tools.cloud_python, "-P", str(Path(__file__).with_name("ministack_server.py"))]
     log = folder.logs / "ministack.log"

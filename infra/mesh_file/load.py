@@ -9,7 +9,7 @@ from infra.mesh_file.checks import run_checks
 from infra.mesh_file.checks.context import Context, Finding
 from infra.mesh_file.mesh_model import MeshFile
 from infra.mesh_file.problems import MeshFileError, Problem
-from infra.mesh_file.source import Location, Source, read_source
+from infra.mesh_file.source import Source, read_source
 from infra.mesh_file.validation import validate
 
 
@@ -51,8 +51,7 @@ def load_mesh(path: Path, stage: str | None = None) -> LoadedMesh:
     mesh = validated.mesh
     namespace = f"{mesh.namespace}-{stage}" if stage else mesh.namespace
     context = Context(mesh, path.parent, namespace)
-    consequences = [finding for finding in run_checks(context) if not _follows(finding, validated.dropped)]
-    problems += _problems(source, consequences)
+    problems += _problems(source, (finding for finding in run_checks(context) if not validated.explains(finding[0])))
     if problems:
         raise MeshFileError(problems)
     return LoadedMesh(path, mesh, namespace, source)
@@ -71,9 +70,3 @@ def check_available(loaded: LoadedMesh) -> None:
 
 def _problems(source: Source, findings: Iterable[Finding]) -> list[Problem]:
     return [source.problem(location, message) for location, message in findings]
-
-
-def _follows(finding: Finding, dropped: set[Location]) -> bool:
-    """Whether a finding may only be the consequence of a value that was refused before: one in the same mapping."""
-    place, _ = finding
-    return any(place[: len(gone) - 1] == gone[:-1] and len(place) <= len(gone) for gone in dropped)

@@ -64,7 +64,7 @@ class GatewaySection(Section):
 
     jwt: JwtSection | None = None
     streaming: Literal["buffered", "adapter"] = "buffered"
-    max_body: Bytes = Field(default=256 * 1024, ge=1024, le=10 * 1024 * 1024)
+    max_body: Bytes = 256 * 1024
     allowed_hosts: tuple[str, ...] = ()
     """Hosts, beside the mesh's own, that status callbacks may go to."""
 

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from infra.mesh_file.mesh_model import MeshFile
-from infra.mesh_file.units import show_duration
+from infra.mesh_file.mesh_model import GatewaySection, MeshFile
+from infra.mesh_file.units import DURATION_SCHEMA, SIZE_SCHEMA, show_duration
 
 PATH = Path(__file__).parents[2] / "docs" / "mesh.schema.json"
 
@@ -13,21 +13,29 @@ PATH = Path(__file__).parents[2] / "docs" / "mesh.schema.json"
 def schema_text() -> str:
     """The schema as it is committed."""
     schema = MeshFile.model_json_schema(by_alias=True)
-    _write_durations(schema)
+    _as_written(schema)
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def _write_durations(schema: Any) -> None:
-    """Show defaults the way the file writes them: `30s` where the model holds 30.0."""
-    if isinstance(schema, dict):
-        if isinstance(schema.get("default"), float) and "(ms|s|m|h|d)" in json.dumps(schema):
-            schema["default"] = show_duration(schema["default"])
-        for value in schema.values():
-            _write_durations(value)
-    elif isinstance(schema, list):
+def _as_written(schema: Any) -> None:
+    """Speak of what stands in the file (`30s`, `256k`), not of the seconds and bytes that the model makes of it."""
+    if isinstance(schema, list):
         for value in schema:
-            _write_durations(value)
+            _as_written(value)
+    elif isinstance(schema, dict):
+        pattern, default = schema.get("pattern"), schema.get("default")
+        if pattern in {DURATION_SCHEMA["pattern"], SIZE_SCHEMA["pattern"]}:
+            for bound in ("minimum", "maximum", "exclusiveMinimum"):
+                schema.pop(bound, None)
+        if pattern == DURATION_SCHEMA["pattern"] and isinstance(default, float):
+            schema["default"] = show_duration(default)
+        if schema.get("default") == GatewaySection().max_body:
+            schema["default"] = f"{GatewaySection().max_body // 1024}k"
+        if "$ref" in schema:
+            schema.pop("default", None)  # each key of that section has its own
+        for value in schema.values():
+            _as_written(value)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,12 @@ import re
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
+from pydantic.config import JsonDict
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES = {"k": 1024, "m": 1024**2, "g": 1024**3}
-_DURATION = re.compile(r"(\d{1,9})(ms|s|m|h|d)")
-_SIZE = re.compile(r"(\d{1,9})([kmg]?)", re.IGNORECASE)
+_DURATION = re.compile(r"([0-9]{1,9})(ms|s|m|h|d)")
+_SIZE = re.compile(r"([0-9]{1,9})([kmg]?)", re.IGNORECASE | re.ASCII)
 
 
 def parse_duration(text: Any) -> float:
@@ -65,14 +66,18 @@ def show_duration(seconds: float) -> str:
     return f"{round(seconds * 1000)}ms" if seconds else "0s"
 
 
-_DURATION_SCHEMA = {"type": "string", "pattern": r"^\d{1,9}(ms|s|m|h|d)$", "examples": ["500ms", "30s", "10m", "2h"]}
-_SIZE_SCHEMA = {"type": ["integer", "string"], "pattern": r"^\d{1,9}[kmgKMG]?$", "examples": [512, "4g"]}
+DURATION_SCHEMA: JsonDict = {
+    "type": "string",
+    "pattern": r"^[0-9]{1,9}(ms|s|m|h|d)$",
+    "examples": ["500ms", "30s", "10m", "2h"],
+}
+SIZE_SCHEMA: JsonDict = {"type": ["integer", "string"], "pattern": r"^[0-9]{1,9}[kmgKMG]?$", "examples": [512, "4g"]}
 
-Duration = Annotated[float, BeforeValidator(parse_duration), WithJsonSchema(_DURATION_SCHEMA)]
+Duration = Annotated[float, BeforeValidator(parse_duration), WithJsonSchema(DURATION_SCHEMA)]
 Lifetime = Annotated[
     float | None,
     BeforeValidator(parse_lifetime),
-    WithJsonSchema({"anyOf": [_DURATION_SCHEMA, {"const": "none"}, {"type": "null"}]}),
+    WithJsonSchema({"anyOf": [DURATION_SCHEMA, {"const": "none"}, {"type": "null"}]}),
 ]
-Bytes = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema(_SIZE_SCHEMA)]
-Megabytes = Annotated[int, BeforeValidator(parse_megabytes), WithJsonSchema(_SIZE_SCHEMA)]
+Bytes = Annotated[int, BeforeValidator(parse_bytes), WithJsonSchema(SIZE_SCHEMA)]
+Megabytes = Annotated[int, BeforeValidator(parse_megabytes), WithJsonSchema(SIZE_SCHEMA)]

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import ValidationError
@@ -12,9 +13,10 @@ from infra.mesh_file.base import Section
 from infra.mesh_file.mesh_model import MeshFile
 from infra.mesh_file.problems import Problem, did_you_mean
 from infra.mesh_file.source import Location, Source
-from infra.mesh_file.units import parse_duration, show_duration
+from infra.mesh_file.units import show_duration
 
 _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
+_KIND_KEYS = {"handler", "spark", "kind"}
 _ROUNDS = 10
 _TYPE_WORDS = {
     "model_type": "a mapping",
@@ -39,13 +41,27 @@ class Validated:
     """A typed mesh and what was wrong with the values it was made from.
 
     `mesh` is there even if some values were wrong (they are left out), so that other checks can go on; it is None only
-    if nothing sensible is left. `dropped` are the places left out.
+    if nothing sensible is left.
     """
 
     def __init__(self, mesh: MeshFile | None, problems: list[Problem], dropped: set[Location]) -> None:
         self.mesh = mesh
         self.problems = problems
-        self.dropped = dropped
+        self._dropped = dropped
+
+    def explains(self, place: Location) -> bool:
+        """Whether a finding at this place may only be the consequence of a value that was left out.
+
+        That is so at the value itself, at the key it was probably meant to be, and, if it would have said what kind of
+        actor this is, at the actor.
+        """
+        for gone in self._dropped:
+            meant = {gone[-1], _nearest(gone)}
+            if place[: len(gone)] == gone or (place and place[:-1] == gone[:-1] and place[-1] in meant):
+                return True
+            if place == gone[:-1] and meant & _KIND_KEYS:
+                return True
+        return False
 
 
 def validate(source: Source) -> Validated:
@@ -144,12 +160,13 @@ def _message(detail: ErrorDetails, location: Location, values: dict[str, Any]) -
 
 
 def _shown_bound(bound: Any, written: Any) -> str:
-    """A bound in the unit the value was written in."""
-    try:
-        parse_duration(written)
-    except ValueError:
-        return f"{bound:g}" if isinstance(bound, float) else str(bound)
-    return show_duration(float(bound))
+    """A bound in the unit the value was written in; durations are the only floats that are written as text."""
+    return show_duration(bound) if isinstance(bound, float) and isinstance(written, str) else f"{bound:g}"
+
+
+def _nearest(location: Location) -> str | None:
+    near = get_close_matches(str(location[-1]), _keys_at(location[:-1]), n=1)
+    return near[0] if near else None
 
 
 def _keys_at(location: Location) -> list[str]:

@@ -28,7 +28,7 @@ def dispatch(addresses: Addresses, application_id: str, api_id: str) -> list[Gra
     return [
         common.logs(addresses, names.DISPATCH),
         common.consume(addresses, names.DISPATCH),
-        common.send(addresses, common.ends(names.DISPATCH)),
+        common.send(addresses, common.ends(names.DISPATCH, names.COMPLETION)),
         common.report(addresses, api_id),
         common.table(addresses, "pending"),
         common.objects(addresses, common.READ_WRITE, "runs", "payloads"),
@@ -57,9 +57,23 @@ def complete(addresses: Addresses, table: MeshTable, application_id: str, api_id
     ]
 
 
-def scratch(addresses: Addresses) -> list[Grant]:
-    """Every job's own room beside the data; a run's session is narrowed to its own part of it."""
-    return folder_grants(addresses.data, ["scratch/*"], ["scratch/*"], addresses)
+def reconcile(addresses: Addresses, application_id: str) -> list[Grant]:
+    """Finds what was lost on the way and asks the dispatcher or the completion to see to it."""
+    runs = f"{addresses.application_arn(application_id)}/jobruns/*"
+    return [
+        common.logs(addresses, names.RECONCILE),
+        common.send(addresses, {names.DISPATCH, names.COMPLETION}),
+        common.table(addresses, "pending"),
+        common.objects(addresses, common.READ, "runs", "pending"),
+        common.tell_missing(addresses),
+        Grant(("emr-serverless:ListJobRuns",), (addresses.application_arn(application_id),)),
+        Grant(("emr-serverless:GetJobRun",), (runs,), why=_WHY_RUNS),
+    ]
+
+
+def scratch(addresses: Addresses, actor: str) -> list[Grant]:
+    """An actor's own room beside the data."""
+    return folder_grants(addresses.data, [f"scratch/{actor}/*"], [f"scratch/{actor}/*"], addresses)
 
 
 def job(addresses: Addresses, access: Iterable[Grant], code_bucket: str, code_keys: Iterable[str]) -> list[Grant]:
@@ -72,7 +86,6 @@ def job(addresses: Addresses, access: Iterable[Grant], code_bucket: str, code_ke
         common.objects(addresses, common.READ, "pending", "payloads", "inbox"),
         common.tell_missing(addresses),
         Grant(("s3:GetObject",), code),
-        *scratch(addresses),
         *access,
     ]
 

@@ -15,7 +15,7 @@ from infra.mesh import Mesh
 from infra.monitoring import Monitoring
 from infra.permissions.spark import heavy_actors
 from infra.placement import CREW_SHARD
-from infra.spark import Spark
+from infra.spark.runs import Spark
 
 
 class FunctionsStack(Stack):

@@ -12,7 +12,7 @@ from infra.mesh import Mesh
 from infra.permissions.spark import heavy_actors
 from infra.placement import CREW_SHARD
 from infra.queues import ActorQueue
-from infra.spark import RULE
+from infra.spark.run_events import rule_arn
 
 _RECEIVES = 5
 
@@ -36,12 +36,11 @@ class QueuesStack(Stack):
         if heavy_actors(mesh.table):
             ActorQueue(self, mesh.namespace, names.DISPATCH, derived.DISPATCH_TIMEOUT, _RECEIVES)
             completion = ActorQueue(self, mesh.namespace, names.COMPLETION, derived.COMPLETION_TIMEOUT, _RECEIVES)
-            rule = mesh.addresses.arn("events", f"rule/{names.resource_name(mesh.namespace, RULE)}")
             completion.queue.add_to_resource_policy(
                 iam.PolicyStatement(
                     actions=["sqs:SendMessage"],
                     principals=[iam.ServicePrincipal("events.amazonaws.com")],
                     resources=[completion.queue.queue_arn],
-                    conditions={"ArnEquals": {"aws:SourceArn": rule}},
+                    conditions={"ArnEquals": {"aws:SourceArn": rule_arn(mesh.addresses)}},
                 )
             )

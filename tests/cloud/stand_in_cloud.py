@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 
@@ -19,6 +17,10 @@ from infra.local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key
 from infra.local.processes import end_all
 from infra.local.servers import ServerOptions, Servers, start_servers
 from infra.local.tools import find_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
 BUCKET = "stand-in-bucket"
 QUEUE = "stand-in-completion"
@@ -70,7 +72,10 @@ class StandIn:
 
     def start(self, script: str, *arguments: str, name: str = "test", **more: Any) -> str:
         """Start a run of a script; returns its id."""
-        job: dict[str, Any] = {"entryPoint": self.put(f"code/{name}.py", script), "entryPointArguments": list(arguments)}
+        job: dict[str, Any] = {
+            "entryPoint": self.put(f"code/{name}.py", script),
+            "entryPointArguments": list(arguments),
+        }
         if "parameters" in more:
             job["sparkSubmitParameters"] = more.pop("parameters")
         answer = self.client("emr-serverless").start_job_run(
@@ -110,7 +115,9 @@ class StandIn:
         found: list[dict[str, Any]] = []
 
         def receive() -> bool:
-            for message in sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1).get("Messages", []):
+            for message in sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1).get(
+                "Messages", []
+            ):
                 found.append(json.loads(message["Body"]))
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
             return enough(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import boto3
@@ -12,19 +11,20 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from infra.local.emr.settings import WorkerSettings
+from infra.local.emr.settings import ApplicationSettings, WorkerSettings
 from infra.local.keys import AccessKey
 from infra.local.servers import ServerOptions
 from tests.cloud.stand_in_cloud import APPLICATION, BUCKET, QUEUE, ROLE, StandIn, stand_in, until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from botocore.model import StructureShape
 
 pytestmark = pytest.mark.cloud
 
 PLAIN = "import sys; print('hello', *sys.argv[1:])"
 SLEEPER = "import time; print('asleep', flush=True); time.sleep(600)"
-NO_RETRY = Config(retries={"total_max_attempts": 1})
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
         event_queues=(QUEUE,),
         starts_per_second=50,
         start_burst=50,
+        application=ApplicationSettings(max_vcpu=64, max_memory_gb=512),
         workers=WorkerSettings(slots=2, reuse=True),
     )
     with stand_in(tmp_path_factory.mktemp("stand-in"), options) as running:
@@ -49,7 +50,7 @@ def no_faults(cloud: StandIn) -> Iterator[None]:
 def start_by(cloud: StandIn, key: AccessKey, **more: Any) -> Any:
     client = cloud.client("emr-serverless", key)
     job = {"entryPoint": f"s3://{BUCKET}/code/none.py"}
-    request = {"applicationId": APPLICATION, "executionRoleArn": ROLE, "jobDriver": {"sparkSubmit": job}, **more}
+    request = {"applicationId": APPLICATION, "executionRoleArn": ROLE, "jobDriver": {"sparkSubmit": job}} | more
     return client.start_job_run(**request)
 
 
@@ -230,23 +231,18 @@ def test_runs_over_the_capacity_are_queued(cloud: StandIn) -> None:
 
 def test_starts_are_throttled(cloud: StandIn) -> None:
     cloud.local("PUT", "faults", {"starts_per_second": 0.001, "start_burst": 2})
-    key = cloud.root
-    codes = []
-    for number in range(3):
-        try:
-            client: Any = cloud.client("emr-serverless", key)
-            client.meta.events.unregister("needs-retry.emr-serverless")
-            client.start_job_run(
-                applicationId=APPLICATION,
-                executionRoleArn=ROLE,
-                clientToken=f"throttled-{number}",
-                jobDriver={"sparkSubmit": {"entryPoint": cloud.put("code/plain.py", PLAIN)}},
-            )
-            codes.append("started")
-        except ClientError as error:
-            assert error.response["ResponseMetadata"]["HTTPStatusCode"] == 429
-            codes.append(error.response["Error"]["Code"])
-    assert codes == ["started", "started", "ThrottlingException"]
+    uri = cloud.put("code/plain.py", PLAIN)
+
+    def start(number: int) -> None:
+        start_by(cloud, cloud.root, clientToken=f"throttled-{number}", jobDriver={"sparkSubmit": {"entryPoint": uri}})
+
+    start(0)
+    start(1)
+    with pytest.raises(ClientError, match="Rate exceeded") as throttled:
+        start(2)
+
+    assert throttled.value.response["Error"]["Code"] == "ThrottlingException"
+    assert throttled.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
 
 
 def test_events_get_lost_and_repeated(cloud: StandIn) -> None:
@@ -268,7 +264,6 @@ def test_a_lost_response_leaves_the_run(cloud: StandIn) -> None:
     client = cloud.client("emr-serverless")
     job = {"entryPoint": cloud.put("code/plain.py", PLAIN)}
     request = {"applicationId": APPLICATION, "executionRoleArn": ROLE, "jobDriver": {"sparkSubmit": job}}
-    client.meta.events.register("before-send.*", lambda **_: None)
     with pytest.raises(Exception, match=r"(?i)connection|closed"):
         client.start_job_run(**request, clientToken="lost", name="lost")
     cloud.local("PUT", "faults", {})
@@ -325,7 +320,9 @@ def test_requests_are_checked_against_the_service_model(cloud: StandIn) -> None:
         cloud.start(PLAIN, name="bad", clientToken="spaces are not allowed")
     with pytest.raises(ClientError, match="at most 2048"):
         cloud.start(PLAIN, name="bad", executionIamPolicy={"policy": "{" + " " * 2050})
-    with pytest.raises(ClientError, match=r"sparkSubmitParameters: the local EMR Serverless does not know --deploy-mode"):
+    with pytest.raises(
+        ClientError, match=r"sparkSubmitParameters: the local EMR Serverless does not know --deploy-mode"
+    ):
         cloud.start(PLAIN, name="bad", parameters="--deploy-mode cluster")
     with pytest.raises(ClientError, match="Application 00none does not exist"):
         client.get_application(applicationId="00none")

@@ -38,7 +38,7 @@ class MemoryTaskStore:
         with self._lock:
             return {task_id: stored for task_id in ids if (stored := self._current(task_id, now))}
 
-    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Conflict | None:
+    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Stored | Conflict:
         self._check()
         with self._lock:
             current = self._current(record.id, now)
@@ -46,9 +46,10 @@ class MemoryTaskStore:
             if (current.revision if current else 0) != seen:
                 return Conflict(current)
             until = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
-            self._records[record.id] = (Stored(record, seen + 1), until + timedelta(seconds=self.retention))
+            stored = Stored(record, seen + 1)
+            self._records[record.id] = (stored, until + timedelta(seconds=self.retention))
             self.writes += 1
-        return None
+        return stored
 
     def withdraw(self, task_id: str) -> None:
         self._check()

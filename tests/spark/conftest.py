@@ -1,7 +1,6 @@
 """One warm Spark session for every test in this folder, and a data folder for each."""
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +8,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from infra.local.tools import find_java
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """`local[2]`, Java from JAVA_HOME or the PATH."""
-    if not os.environ.get("JAVA_HOME") and not shutil.which("java"):
-        pytest.fail("Spark needs Java 17: set JAVA_HOME, or put java on the PATH")
+    """`local[2]`, on the Java that `scripts/find-java` finds."""
+    os.environ["JAVA_HOME"] = find_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     folder = tmp_path_factory.mktemp("spark")
     settings = {

@@ -8,12 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from moto import mock_aws
 from msgspec.structs import replace as changed
 
 from asya.aws import clients
+from asya.aws.settings import Settings, load_settings
 from asya.aws.telemetry import Telemetry
 from asya.lambdas import gateway_api, gateway_ingest
 from asya.lambdas.gateway_http import answer
@@ -86,16 +86,14 @@ class Gateway:
         return [json.loads(message["Body"]) for message in received.get("Messages", [])]
 
     def _call(self, function: Any, event: Event, now: datetime) -> tuple[int, Any]:
-        settings = changed_table(self.environ, self.mesh)
+        settings = settings_with(self.environ, self.mesh)
         telemetry = Telemetry("flights", "test")
         response = answer(event, function.build(settings, telemetry).routes(now), telemetry.log)
         assert response["headers"]["content-type"] == "application/json"
         return response["statusCode"], json.loads(response["body"])
 
 
-def changed_table(environ: dict[str, str], mesh: MeshTable) -> Any:
-    from asya.aws.settings import load_settings
-
+def settings_with(environ: dict[str, str], mesh: MeshTable) -> Settings:
     (Path(environ["LAMBDA_TASK_ROOT"]) / "mesh.json").write_bytes(encode_table(mesh))
     return load_settings(environ)
 
@@ -114,18 +112,23 @@ def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway
     }
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
-    forget_clients()
     with mock_aws():
-        create_tasks_table(boto3.client("dynamodb"), "asya-flights-tasks")
+        create_tasks_table(clients.dynamodb(), "asya-flights-tasks")
         for actor in ("inspect-dataset", "publish-report"):
-            boto3.client("sqs").create_queue(QueueName=names.queue_name("flights", actor))
+            clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
         yield Gateway(MESH, environ)
-    forget_clients()
+    gateway_api._built.cache_clear()
+    gateway_ingest._built.cache_clear()
 
 
-def forget_clients() -> None:
-    for made in (clients.sqs, clients.dynamodb, gateway_api._built, gateway_ingest._built):
-        made.cache_clear()
+@pytest.fixture(autouse=True, scope="module")
+def clients_of_this_module() -> Iterator[None]:
+    """Making clients is slow; these are made once, within the emulation, and left to nobody else."""
+    clients.sqs.cache_clear()
+    clients.dynamodb.cache_clear()
+    yield
+    clients.sqs.cache_clear()
+    clients.dynamodb.cache_clear()
 
 
 # --- POST /api/v1/mesh ----------------------------------------------------------------------------------------------
@@ -217,7 +220,9 @@ def test_a_base64_body_is_read(gateway: Gateway) -> None:
         ({"payload": "x" * 262_144}, {}, 413, "too_large", None),
     ],
 )
-def test_refusals(gateway: Gateway, body: Any, query: dict[str, str], status: int, code: str, field: str | None) -> None:
+def test_refusals(
+    gateway: Gateway, body: Any, query: dict[str, str], status: int, code: str, field: str | None
+) -> None:
     answered, content = gateway.api(asking(recorded("start-task"), body, **query))
     assert (answered, content["error"]["code"], content["error"].get("field")) == (status, code, field)
     assert content["error"]["message"]
@@ -234,11 +239,11 @@ def test_a_queue_that_is_not_there_leaves_no_task(gateway: Gateway) -> None:
     clients.sqs().delete_queue(QueueUrl=QUEUES + "asya-flights-inspect-dataset")
     status, content = gateway.api(asking(recorded("start-task")))
     assert (status, content["error"]["code"]) == (503, "not_sent")
-    assert boto3.client("dynamodb").scan(TableName="asya-flights-tasks")["Count"] == 0
+    assert clients.dynamodb().scan(TableName="asya-flights-tasks")["Count"] == 0
 
 
 def test_without_its_table_nothing_is_sent(gateway: Gateway) -> None:
-    boto3.client("dynamodb").delete_table(TableName="asya-flights-tasks")
+    clients.dynamodb().delete_table(TableName="asya-flights-tasks")
     for event in (recorded("start-task"), asking(recorded("start-task")), recorded("read-task")):
         status, content = gateway.api(event)
         assert (status, content["error"]["code"]) == (503, "unavailable")
@@ -369,7 +374,7 @@ def test_what_is_no_batch_is_refused(gateway: Gateway, body: str) -> None:
 
 
 def test_trouble_is_told_per_report(gateway: Gateway) -> None:
-    boto3.client("dynamodb").delete_table(TableName="asya-flights-tasks")
+    clients.dynamodb().delete_table(TableName="asya-flights-tasks")
     status, content = gateway.ingest(recorded("report-events"))
     assert (status, [item["status"] for item in content["items"]]) == (200, [503] * 4)
     assert gateway.ingest(recorded("ask-states"))[0] == 503

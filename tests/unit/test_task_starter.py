@@ -10,8 +10,8 @@ from moto import mock_aws
 
 from asya.aws.submission_keys import LEASE, SubmissionKeys
 from asya.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
-from asya.aws.task_store import TaskStoreError
 from asya.aws.task_starter import Key, TaskStarter
+from asya.aws.task_store import TaskStoreError
 from asya.aws.tasks import Tasks
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import Envelope

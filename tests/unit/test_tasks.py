@@ -27,10 +27,10 @@ def report(tasks: Tasks, *events: TaskEvent, may_create: bool = True) -> list[in
     return [result.status for result in tasks.report(events, at(50), may_create=may_create)]
 
 
-def created(tasks: Tasks, task_id: str = "t", **more: str) -> None:
+def created(tasks: Tasks, task_id: str = "t", owner: str | None = None, deadline_at: str | None = None) -> None:
     moment = format_time(at(0))
-    record = TaskRecord(id=task_id, status="pending", created_at=moment, updated_at=moment, route=route_at(0), **more)
-    tasks.create(record, at(0))
+    record = TaskRecord(id=task_id, status="pending", created_at=moment, updated_at=moment, route=route_at(0))
+    tasks.create(replace(record, owner=owner, deadline_at=deadline_at), at(0))
 
 
 def test_the_story_of_a_task() -> None:
@@ -95,7 +95,7 @@ def test_writes_per_task() -> None:
     for position in range(len(ACTORS)):
         report(tasks, *hop("t", position))
     report(tasks, event("t", "succeeded", 3, 40))
-    assert (store.writes, store.reads) == (3 + 3, 2)
+    assert (store.writes, store.reads) == (3 + 3, 1)
 
 
 def test_a_raw_message_costs_two_writes_of_its_record() -> None:
@@ -104,7 +104,27 @@ def test_a_raw_message_costs_two_writes_of_its_record() -> None:
     report(tasks, event("t", "registered", owner="AIDA"))
     report(tasks, *hop("t", 0))
     report(tasks, event("t", "succeeded", 3, 40))
-    assert store.writes == 2 + 1
+    assert (store.writes, store.reads) == (2 + 1, 0)
+
+
+def test_a_registration_by_an_operator_needs_a_task() -> None:
+    tasks = tasks_over(MemoryTaskStore())
+    assert report(tasks, event("t", "registered", owner="AIDA"), may_create=False) == [404]
+    created(tasks)
+    assert report(tasks, event("t", "registered", owner="AIDA"), may_create=False) == [204]
+
+
+def test_only_the_tasks_met_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("asya.aws.tasks.REMEMBERED", 2)
+    store = MemoryTaskStore()
+    tasks = tasks_over(store)
+    for task_id in ("a", "b", "c"):
+        report(tasks, *hop(task_id, 0))
+    read_before = store.reads
+    report(tasks, *hop("b", 1), *hop("c", 1))
+    assert store.reads == read_before
+    report(tasks, *hop("a", 1))
+    assert store.reads == read_before + 1
 
 
 def test_trouble_is_told_per_event_and_sending_again_mends_it() -> None:
@@ -128,7 +148,7 @@ class Contested(MemoryTaskStore):
 
     times = 0
 
-    def put_record(self, record: TaskRecord, replaces: Stored | None, now: object) -> Conflict | None:
+    def put_record(self, record: TaskRecord, replaces: Stored | None, now: object) -> Stored | Conflict:
         if self.times:
             self.times -= 1
             faster = TaskRecord(

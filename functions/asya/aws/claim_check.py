@@ -3,8 +3,9 @@
 On the wire such an envelope has `payload` null and the header `x-asya-payload-ref`; neither is ever seen past this module.
 """
 
+import dataclasses
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from botocore.exceptions import ClientError
@@ -12,9 +13,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.aws.limits import MESSAGE_BYTES, MESSAGE_MARGIN, is_sendable
-from asya.protocol import headers
+from asya.protocol import headers, names
 from asya.protocol.codec import ParseError, decode, encode
-from asya.protocol.envelope import NULL
+from asya.protocol.envelope import NULL, Envelope
+from asya.routing import oversize
 from asya.routing.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ class PayloadReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a payload waits. `size` in bytes, `sha256` in hexadecimal digits."""
 
     key: str
-    size: int
+    size: Annotated[int, msgspec.Meta(ge=0)]
     sha256: str
 
 
@@ -48,10 +50,11 @@ class ClaimCheck:
     def offload(self, delivery: Delivery) -> Delivery:
         """The delivery as it can be sent: unchanged if SQS takes it as it is.
 
-        The key is made from the content, so that doing it again writes the same object.
+        The key is made from the content, so that doing it again writes the same object. An envelope that is too large for other
+        reasons than its payload is sent to x-sump instead.
 
         Raises:
-            TooLargeError: if the payload is not what makes it large.
+            TooLargeError: if not even x-sump can be told of it.
             botocore.exceptions.ClientError: if S3 does not take it.
         """
         if len(delivery.body) <= self._limit and is_sendable(delivery.body):
@@ -60,14 +63,21 @@ class ClaimCheck:
         payload = bytes(envelope.payload)
         digest = hashlib.sha256(payload).hexdigest()
         reference = PayloadReference(f"{PREFIX}{digest[:2]}/{digest}.json", len(payload), digest)
-        slim = replace(envelope, payload=NULL).with_headers({headers.PAYLOAD_REF: msgspec.to_builtins(reference)})
-        body = encode(slim)
-        if len(body) > self._limit:
-            raise TooLargeError(
-                f"envelope {envelope.id} has {len(body)} bytes without its payload; {self._limit} at most can be sent"
-            )
+        light = self._light(delivery, envelope, reference)
         self._s3.put_object(Bucket=self._bucket, Key=reference.key, Body=payload, ContentType="application/json")
-        return Delivery(delivery.actor, body, delivery.kind, delivery.delay, delivery.group)
+        return light
+
+    def _light(self, delivery: Delivery, envelope: Envelope, reference: PayloadReference) -> Delivery:
+        """The delivery with a reference in the payload's place; to x-sump if it is too large all the same."""
+        body = _referring(envelope, reference)
+        if len(body) <= self._limit:
+            return dataclasses.replace(delivery, body=body)
+        problem = f"the envelope has {len(body)} bytes without its payload; {self._limit} at most can be sent"
+        for slim in oversize.for_sump(envelope, problem):
+            body = _referring(slim, reference)
+            if len(body) <= self._limit:
+                return Delivery(names.SUMP, body, "sump")
+        raise TooLargeError(f"envelope {envelope.id}: {problem}")
 
     def redeem(self, body: bytes) -> bytes:
         """The message as its sender meant it: unchanged if it carries no reference.
@@ -101,15 +111,23 @@ class ClaimCheck:
 
     def _fetch(self, reference: PayloadReference, envelope_id: str) -> bytes:
         try:
-            payload = self._s3.get_object(Bucket=self._bucket, Key=reference.key)["Body"].read()
+            answer = self._s3.get_object(Bucket=self._bucket, Key=reference.key)
         except ClientError as error:
             if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
                 raise ParseError(f"payload object {reference.key!r} does not exist", envelope_id) from error
             raise
+        # One byte more than announced tells an object that is longer, without reading all of it into memory.
+        payload = answer["Body"].read(reference.size + 1)
         if len(payload) != reference.size or hashlib.sha256(payload).hexdigest() != reference.sha256:
             raise ParseError(f"payload object {reference.key!r} is not the one referred to (size or hash)", envelope_id)
         try:
+            payload.decode("utf-8")
             msgspec.json.decode(payload, type=Raw)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             raise ParseError(f"payload object {reference.key!r} is no JSON: {error}", envelope_id) from None
         return payload
+
+
+def _referring(envelope: Envelope, reference: PayloadReference) -> bytes:
+    slim = replace(envelope, payload=NULL)
+    return encode(slim.with_headers({headers.PAYLOAD_REF: msgspec.to_builtins(reference)}))

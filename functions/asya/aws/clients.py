@@ -12,6 +12,7 @@ from botocore.config import Config
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_emr_serverless import EMRServerlessClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
@@ -39,10 +40,16 @@ def s3() -> "S3Client":
     return boto3.client("s3", config=_config(read_timeout=20))
 
 
-def _config(read_timeout: int) -> Config:
+@cache
+def emr_serverless() -> "EMRServerlessClient":
+    """EMR Serverless; asked once, because its quotas are small: being throttled is an answer, and the caller waits."""
+    return boto3.client("emr-serverless", config=_config(read_timeout=20, attempts=1))
+
+
+def _config(read_timeout: int, attempts: int = _ATTEMPTS) -> Config:
     return Config(
         connect_timeout=_CONNECT_TIMEOUT,
         read_timeout=read_timeout,
-        retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+        retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=_CONNECTIONS,
     )

@@ -64,7 +64,7 @@ class DynamoTaskStore:
                     found[item["pk"]["S"]] = _stored(item)
         return found
 
-    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Conflict | None:
+    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Stored | Conflict:
         """See `TaskStore`. Its own write repeated after a lost answer shows as a conflict with an equal record."""
         revision = replaces.revision if replaces else 0
         if replaces:
@@ -83,7 +83,7 @@ class DynamoTaskStore:
             except self._client.exceptions.ConditionalCheckFailedException as conflict:
                 item = cast("Item | None", conflict.response.get("Item"))
                 return Conflict(_stored(item) if item else None)
-        return None
+        return Stored(record, revision + 1)
 
     def withdraw(self, task_id: str) -> None:
         """See `TaskStore`."""

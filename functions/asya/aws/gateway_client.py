@@ -1,6 +1,7 @@
 """Speaking to the status endpoint: signed, bounded in time, towards allowed hosts only (`protocol §3`, `§13`)."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, TypeVar
 from urllib.parse import urlsplit
 
@@ -9,10 +10,15 @@ import urllib3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
+from botocore.exceptions import BotoCoreError
 
+from asya.aws.packing import packed
 from asya.protocol.events import EventResult, EventResults, StateQuery, TaskEvent, TaskState, TaskStates
 
 _SECONDS_TO_CONNECT = 1.0
+# One call's share; the endpoint takes 500 events and 4 MiB.
+_EVENTS_AT_ONCE = 200
+_BYTES_AT_ONCE = 2 * 1024 * 1024
 _encoder = msgspec.json.Encoder()
 # An answer that means: taken, or never will be (`protocol §5`, reports).
 _SETTLED = frozenset({204, 400, 404})
@@ -20,6 +26,14 @@ _SETTLED = frozenset({204, 400, 404})
 
 class GatewayError(RuntimeError):
     """The endpoint did not take something that it may take later: it is down, slow, throttling or refusing."""
+
+
+class RefusedByGatewayError(GatewayError):
+    """The endpoint refused a call for good (400, 404)."""
+
+    def __init__(self, status: int, problem: str) -> None:
+        super().__init__(problem)
+        self.status = status
 
 
 class CredentialsSource(Protocol):
@@ -30,23 +44,41 @@ class CredentialsSource(Protocol):
 
 
 class GatewayClient:
-    """The calls that the mesh's own functions make."""
+    """The calls that the mesh's own functions make.
 
-    def __init__(self, session: CredentialsSource, region: str) -> None:
+    Args:
+        endpoint: where HTTP APIs answer when not at their own host names, as in a local cloud: each at
+            `{endpoint}/{api id}/$default`. None on AWS.
+    """
+
+    def __init__(self, session: CredentialsSource, region: str, endpoint: str | None = None) -> None:
         self._session = session
         self._region = region
+        self._endpoint = endpoint
         self._pool = urllib3.PoolManager(maxsize=4, retries=False)
 
     def report(self, base_url: str, events: Sequence[TaskEvent], *, seconds: float = 5.0) -> tuple[EventResult, ...]:
-        """Report a batch of events; which of them were taken is in the answer, in the same order.
+        """Report events, in as many calls as it takes; which of them were taken is in the answer, in the same order.
+
+        Args:
+            seconds: for each call.
 
         Raises:
-            GatewayError: if the batch as a whole was not taken.
+            GatewayError: if any of it was not answered; some may have been taken, and are taken again without harm.
         """
-        if not events:
-            return ()
-        answer = self._post(base_url, "/api/v1/mesh/events", _encoder.encode(events), seconds)
-        return _decoded(answer, EventResults).items
+        results: list[EventResult] = []
+        for group in packed(map(_Item.of, events), count=_EVENTS_AT_ONCE, size=_BYTES_AT_ONCE):
+            results += self._report_group(base_url, group, seconds)
+        return tuple(results)
+
+    def _report_group(self, base_url: str, group: "Sequence[_Item]", seconds: float) -> Sequence[EventResult]:
+        body = b"[" + b",".join(item.text for item in group) + b"]"
+        try:
+            answer = self._post(base_url, "/api/v1/mesh/events", body, seconds)
+        except RefusedByGatewayError as refusal:
+            # The answer to the call is the answer to each of its events.
+            return [EventResult(id=item.event_id, status=refusal.status, error=str(refusal)) for item in group]
+        return _of_length(_decoded(answer, EventResults).items, len(group))
 
     def states(self, base_url: str, queries: Sequence[StateQuery], *, seconds: float = 1.0) -> tuple[TaskState, ...]:
         """The states of tasks and their roots, for pre-flight.
@@ -55,15 +87,15 @@ class GatewayClient:
             GatewayError: if there was no answer in time.
         """
         answer = self._post(base_url, "/api/v1/mesh/states", _encoder.encode(queries), seconds)
-        return _decoded(answer, TaskStates).items
+        return _of_length(_decoded(answer, TaskStates).items, len(queries))
 
     def _post(self, base_url: str, path: str, body: bytes, seconds: float) -> bytes:
-        url = base_url.rstrip("/") + path
+        url = _address(base_url.rstrip("/"), self._endpoint) + path
         timeout = urllib3.Timeout(connect=min(_SECONDS_TO_CONNECT, seconds), total=seconds)
         try:
             answer = self._pool.urlopen(
                 "POST",
-                _address(url),
+                url,
                 body=body,
                 headers=self._signed_headers(url, body),
                 timeout=timeout,
@@ -72,16 +104,22 @@ class GatewayClient:
         except urllib3.exceptions.HTTPError as error:
             raise GatewayError(f"no answer from {url}: {error}") from error
         if answer.status != 200:
-            raise GatewayError(f"{url} answered {answer.status}: {answer.data[:200].decode('utf-8', 'replace')}")
+            problem = f"{url} answered {answer.status}: {answer.data[:200].decode('utf-8', 'replace')}"
+            if answer.status in _SETTLED:
+                raise RefusedByGatewayError(answer.status, problem)
+            raise GatewayError(problem)
         return answer.data
 
     def _signed_headers(self, url: str, body: bytes) -> dict[str, str]:
-        credentials = self._session.get_credentials()
-        if credentials is None:
-            raise GatewayError("there are no AWS credentials to sign the report with")
         host = urlsplit(url).netloc
         request = AWSRequest("POST", url, data=body, headers={"content-type": "application/json", "host": host})
-        SigV4Auth(credentials, "execute-api", self._region).add_auth(request)
+        try:
+            credentials = self._session.get_credentials()
+            if credentials is None:
+                raise GatewayError("there are no AWS credentials to sign the report with")
+            SigV4Auth(credentials, "execute-api", self._region).add_auth(request)
+        except BotoCoreError as error:
+            raise GatewayError(f"signing the report failed: {error}") from error
         return dict(request.headers.items())
 
 
@@ -90,16 +128,37 @@ def is_settled(result: EventResult) -> bool:
     return result.status in _SETTLED
 
 
-def _address(url: str) -> str:
-    """Where to connect to. Names under `.localhost` are this machine (RFC 6761), though few resolvers know it."""
-    parts = urlsplit(url)
-    if not (parts.hostname or "").endswith(".localhost"):
-        return url
-    port = f":{parts.port}" if parts.port else ""
-    return parts._replace(netloc=f"127.0.0.1{port}").geturl()
+def _address(base_url: str, endpoint: str | None) -> str:
+    """Where to call an HTTP API whose own address is `base_url`."""
+    host = urlsplit(base_url).hostname or ""
+    api_id, found, _ = host.partition(".execute-api.")
+    return f"{endpoint.rstrip('/')}/{api_id}/$default" if endpoint and found else base_url
+
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An event as it goes into a request."""
+
+    event_id: str
+    text: bytes
+
+    @classmethod
+    def of(cls, event: TaskEvent) -> "_Item":
+        return cls(event.id, _encoder.encode(event))
+
+    @property
+    def size(self) -> int:
+        return len(self.text)
 
 
 Answer = TypeVar("Answer", EventResults, TaskStates)
+Item = TypeVar("Item", EventResult, TaskState)
+
+
+def _of_length(items: tuple[Item, ...], length: int) -> tuple[Item, ...]:
+    if len(items) != length:
+        raise GatewayError(f"the endpoint answered {len(items)} of {length} items")
+    return items
 
 
 def _decoded(body: bytes, kind: type[Answer]) -> Answer:

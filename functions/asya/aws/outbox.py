@@ -2,11 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.aws.limits import BATCH_ENTRIES, DELAY_SECONDS
 from asya.aws.packing import packed
@@ -87,13 +85,14 @@ class Outbox:
             self._changed.wait_for(lambda: not self._sending)
 
     def _send_all(self, due: dict[str, list[_Waiting]]) -> None:
-        for actor, waiting in due.items():
-            try:
+        """Send what was taken from those who wait; whatever happens, `flush` must not wait for it for ever."""
+        try:
+            for actor, waiting in due.items():
                 self._send_to_queue(actor, waiting)
-            finally:
-                with self._changed:
-                    self._sending -= 1
-                    self._changed.notify_all()
+        finally:
+            with self._changed:
+                self._sending -= len(due)
+                self._changed.notify_all()
 
     def _start_lingering(self) -> None:
         if self._thread is None or not self._thread.is_alive():
@@ -121,13 +120,10 @@ class Outbox:
         for group in packed(waiting):
             try:
                 self._send_group(actor, group)
-            except (ClientError, BotoCoreError) as error:
+            except Exception as error:  # noqa: BLE001 - its tickets carry it to those who wait; the other queues get theirs
                 problem = SendError(f"sending to the queue of {actor!r} failed: {error}")
                 problem.__cause__ = error
                 _settle_rest(group, problem)
-            except BaseException as error:
-                _settle_rest(group, SendError(f"sending to the queue of {actor!r} was interrupted: {error!r}"))
-                raise
 
     def _send_group(self, actor: str, group: list[_Waiting]) -> None:
         left = dict(enumerate(group))
@@ -145,9 +141,11 @@ class Outbox:
                     ticket.settle(SendError(f"the queue of {actor!r} did not take a message: {problem}"))
             if not left:
                 return
+        _settle_rest(left.values(), SendError(f"SQS did not say what became of a message for the queue of {actor!r}"))
 
 
-def _settle_rest(group: list[_Waiting], error: Exception) -> None:
+def _settle_rest(group: Iterable[_Waiting], error: Exception) -> None:
+    """Settle what is not settled yet."""
     for item in group:
         item.ticket.settle(error)
 

@@ -1,4 +1,4 @@
-"""Packing messages into SendMessageBatch requests: by count *and* by bytes (`protocol §4`). Pure."""
+"""Packing things into requests: by count *and* by bytes (`protocol §4`). Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
@@ -17,12 +17,17 @@ class Sized(Protocol):
 Item = TypeVar("Item", bound=Sized)
 
 
-def packed(items: Iterable[Item]) -> Iterator[list[Item]]:
-    """The items in order, in groups that one request takes."""
+def packed(items: Iterable[Item], *, count: int = BATCH_ENTRIES, size: int = BATCH_BYTES) -> Iterator[list[Item]]:
+    """The items in order, in groups that one request takes.
+
+    Args:
+        count: items in a group at most; by default what SendMessageBatch takes.
+        size: their bytes in total at most; an item that is larger by itself goes alone.
+    """
     group: list[Item] = []
     total = 0
     for item in items:
-        if group and (len(group) == BATCH_ENTRIES or total + item.size > BATCH_BYTES):
+        if group and (len(group) == count or total + item.size > size):
             yield group
             group, total = [], 0
         group.append(item)

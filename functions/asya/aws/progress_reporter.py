@@ -5,7 +5,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 
-from asya.aws.gateway_client import GatewayClient, GatewayError
+from asya.aws.gateway_client import GatewayClient
 from asya.protocol.events import TaskEvent
 
 # Reports of one hop leave together, as one write, unless its handler takes longer than this.
@@ -80,7 +80,7 @@ class ProgressReporter:
         for _ in range(TRIES):
             try:
                 results = self._client.report(base_url, events, seconds=SECONDS_PER_TRY)
-            except GatewayError as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, it may cost a report, never the reporter
                 problem = str(error)
                 continue
             events = [event for event, result in zip(events, results, strict=True) if result.status >= 500]

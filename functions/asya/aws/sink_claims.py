@@ -24,19 +24,17 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """`taken`: go on, write and report. `refused`: it ended otherwise already, or in a later generation (`holder`).
+    """`taken`: go on, write and report. `refused`: it ended otherwise already, or in a later generation.
 
     Attributes:
-        holder: the claim that was there before, if any.
+        claim: the one that holds now. Taken again, it still names the key it was first taken with, so that what a
+            redelivery finishes is the object that the first run began.
+        replaced_key: where the object of the generation before is, if there was one; to be removed once the new one is written.
     """
 
     outcome: Literal["taken", "refused"]
-    holder: Claim | None = None
-
-    @property
-    def replaces(self) -> Claim | None:
-        """The claim of an earlier generation that this one took over."""
-        return self.holder if self.outcome == "taken" else None
+    claim: Claim
+    replaced_key: str | None = None
 
 
 class SinkClaims:
@@ -54,35 +52,36 @@ class SinkClaims:
             botocore.exceptions.ClientError: if the table cannot be written now.
         """
         try:
-            answer = self._dynamodb.put_item(
+            answer = self._dynamodb.update_item(
                 TableName=self._table,
-                Item={
-                    "pk": {"S": claim.envelope_id},
-                    "sk": {"S": _SORT_KEY},
-                    "generation": {"N": str(claim.generation)},
-                    "phase": {"S": claim.phase},
-                    "key": {"S": claim.key},
-                    "expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
-                },
-                ConditionExpression=(
-                    "attribute_not_exists(pk) OR generation < :generation OR (generation = :generation AND phase = :phase)"
+                Key={"pk": {"S": claim.envelope_id}, "sk": {"S": _SORT_KEY}},
+                # The right-hand sides are read before anything is written: the key there was is noted as replaced.
+                UpdateExpression=(
+                    "SET replaced_key = if_not_exists(#key, :none), #key = :key, generation = :generation, "
+                    "phase = :phase, expires_at = :expires_at"
                 ),
+                ConditionExpression="attribute_not_exists(pk) OR generation < :generation",
+                ExpressionAttributeNames={"#key": "key"},
                 ExpressionAttributeValues={
+                    ":key": {"S": claim.key},
                     ":generation": {"N": str(claim.generation)},
                     ":phase": {"S": claim.phase},
+                    ":expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
+                    ":none": {"S": ""},
                 },
-                ReturnValues="ALL_OLD",
+                ReturnValues="ALL_NEW",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except ClientError as error:
             if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
                 raise
-            holder: dict[str, AttributeValueTypeDef] = error.response.get("Item", {})  # type: ignore[assignment]
-            return ClaimResult("refused", _claim(claim.envelope_id, holder))
-        return ClaimResult("taken", _claim(claim.envelope_id, answer.get("Attributes", {})))
+            item: dict[str, AttributeValueTypeDef] = error.response["Item"]  # type: ignore[typeddict-item]
+            return _result(claim, item)
+        return _result(claim, answer["Attributes"])
 
 
-def _claim(envelope_id: str, item: "dict[str, AttributeValueTypeDef]") -> Claim | None:
-    if not item:
-        return None
-    return Claim(envelope_id, int(item["generation"]["N"]), item["phase"]["S"], item["key"]["S"])
+def _result(wanted: Claim, item: "dict[str, AttributeValueTypeDef]") -> ClaimResult:
+    holds = Claim(wanted.envelope_id, int(item["generation"]["N"]), item["phase"]["S"], item["key"]["S"])
+    is_ours = (holds.generation, holds.phase) == (wanted.generation, wanted.phase)
+    replaced = item["replaced_key"]["S"]
+    return ClaimResult("taken" if is_ours else "refused", holds, replaced if replaced not in ("", holds.key) else None)

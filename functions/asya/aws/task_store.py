@@ -38,8 +38,8 @@ class TaskStore(Protocol):
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
         """The records of these tasks, as far as there are any; the latest ones for sure only if `consistent`."""
 
-    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Conflict | None:
-        """Write a record in the place of the one that was read, or of none; None if it is written."""
+    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Stored | Conflict:
+        """Write a record in the place of the one that was read, or of none; gives it as it is kept then."""
 
     def withdraw(self, task_id: str) -> None:
         """Remove a record that has never been anything but freshly created; any other stays."""

@@ -1,8 +1,8 @@
 """What the mesh knows about its tasks: reports taken, states and records told (`protocol §13`).
 
 Writes per task: its record when it is created, when its first hop starts and when it ends; one part of a hop per report that
-comes with the hop's end, more only where a hop takes its time. Ids seen running are remembered, so that a progress
-report costs no read.
+comes with the hop's end, more only where a hop takes its time. Records met before are remembered, so that mere progress
+costs no read; whether what is remembered is still true shows when it is replaced.
 """
 
 from collections import OrderedDict
@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import reduce
 from http import HTTPStatus
+from threading import Lock
 
 from asya.aws.task_store import Stored, TaskStore, TaskStoreError
 from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState
@@ -20,7 +21,7 @@ from asya.protocol.task_view import TaskView, backstopped, view
 
 # A record changes a handful of times in its life: whoever loses this often against others has seen all of it.
 MERGE_ATTEMPTS = 10
-REMEMBERED = 10_000
+REMEMBERED = 2_000
 WRITERS = 8
 
 UNKNOWN = "unknown"
@@ -37,7 +38,7 @@ class Tasks:
     def __init__(self, store: TaskStore, log: Callable[[str], None]) -> None:
         self._store = store
         self._log = log
-        self._running = _Remembered(REMEMBERED)
+        self._remembered = _Remembered(REMEMBERED)
         self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="records")
 
     def create(self, record: TaskRecord, now: datetime) -> None:
@@ -100,12 +101,9 @@ class Tasks:
         self, by_task: dict[str, list[TaskEvent]], now: datetime, *, may_create: bool
     ) -> dict[str, HTTPStatus]:
         outcomes = dict.fromkeys(by_task, HTTPStatus.NO_CONTENT)
-        changing = {task_id: told for task_id, told in by_task.items() if not self._is_running(told)}
-        roots = {event.root_id for told in changing.values() for event in told if event.root_id}
-        if not changing:
-            return outcomes
+        changing = {task_id: told for task_id, told in by_task.items() if not self._is_mere_progress(told)}
         try:
-            known = self._store.records({*changing, *roots}, now)
+            known = self._known(changing.values(), now, may_create=may_create)
         except TaskStoreError as error:
             self._log(str(error))
             return outcomes | dict.fromkeys(changing, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -119,6 +117,15 @@ class Tasks:
 
         return outcomes | dict(zip(changing, self._writers.map(bring_up_to_date, changing.values()), strict=True))
 
+    def _known(self, stories: Iterable[list[TaskEvent]], now: datetime, *, may_create: bool) -> dict[str, Stored]:
+        """The records of these tasks and their roots: remembered or read. Those being registered are taken to be new."""
+        told = [event for story in stories for event in story]
+        ids = {event.id for event in told} | {event.root_id for event in told if event.root_id}
+        remembered = {task_id: stored for task_id in ids if (stored := self._remembered.get(task_id))}
+        new = {event.id for event in told if event.status == "registered" and may_create}
+        unknown = ids - remembered.keys() - new
+        return remembered | (self._store.records(unknown, now, consistent=not may_create) if unknown else {})
+
     def _merge_record(
         self, told: list[TaskEvent], stored: Stored | None, owner: str | None, now: datetime
     ) -> HTTPStatus:
@@ -129,22 +136,25 @@ class Tasks:
             )
             if record is None:  # never: there is at least one report
                 raise ValueError(f"no report about task {task_id}")
+            if stored and record == stored.record:
+                self._remembered.add(stored)
+                return HTTPStatus.NO_CONTENT
             try:
-                conflict = None if stored and record == stored.record else self._store.put_record(record, stored, now)
+                outcome = self._store.put_record(record, stored, now)
             except TaskStoreError as error:
                 self._log(str(error))
                 return HTTPStatus.SERVICE_UNAVAILABLE
-            if conflict is None:
-                self._running.add(task_id, record.generation)
+            if isinstance(outcome, Stored):
+                self._remembered.add(outcome)
                 return HTTPStatus.NO_CONTENT
-            stored = conflict.current
+            stored = outcome.current
         self._log(f"the record of task {task_id} changed {MERGE_ATTEMPTS} times while reports were merged into it")
         return HTTPStatus.SERVICE_UNAVAILABLE
 
-    def _is_running(self, told: Iterable[TaskEvent]) -> bool:
-        """Whether these reports cannot change the record: mere progress of a task that is known to run, or to have ended."""
+    def _is_mere_progress(self, told: Iterable[TaskEvent]) -> bool:
+        """Whether these reports cannot change the record: progress of a task that is known to run, or to have ended."""
         return all(
-            event.status in PROGRESS_STATUSES and self._running.covers(event.id, event.generation) for event in told
+            event.status in PROGRESS_STATUSES and self._remembered.covers(event.id, event.generation) for event in told
         )
 
     def _write_hops(self, events: list[TaskEvent], now: datetime) -> frozenset[str]:
@@ -159,19 +169,28 @@ class Tasks:
 
 
 class _Remembered:
-    """Generations by task id, of those tasks that were met last."""
+    """The tasks that were met last: how far they were, and, until they end, their records."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._generations: OrderedDict[str, int] = OrderedDict()
+        self._lock = Lock()
+        self._tasks: OrderedDict[str, tuple[int, Stored | None]] = OrderedDict()
 
-    def add(self, task_id: str, generation: int) -> None:
-        self._generations[task_id] = max(generation, self._generations.pop(task_id, 0))
-        while len(self._generations) > self._limit:
-            self._generations.popitem(last=False)
+    def add(self, stored: Stored) -> None:
+        record = stored.record
+        with self._lock:
+            # An ended task's record may hold a large result, and hardly anything will be said about it any more.
+            self._tasks[record.id] = (record.generation, None if record.is_terminal else stored)
+            self._tasks.move_to_end(record.id)
+            if len(self._tasks) > self._limit:
+                self._tasks.popitem(last=False)
+
+    def get(self, task_id: str) -> Stored | None:
+        return self._tasks.get(task_id, (0, None))[1]
 
     def covers(self, task_id: str, generation: int) -> bool:
-        return self._generations.get(task_id, -1) >= generation
+        """Whether the task is known to have been started in this generation or a later one."""
+        return self._tasks.get(task_id, (-1, None))[0] >= generation
 
 
 def _state(query: StateQuery, known: dict[str, TaskRecord]) -> TaskState:

@@ -18,6 +18,11 @@ class Ticket:
     error: Exception | None = None
     settled: threading.Event = field(default_factory=threading.Event)
 
+    @property
+    def problem(self) -> Exception | None:
+        """Why the thing may not be taken for accepted; None if it was."""
+        return self.error if self.settled.is_set() else RuntimeError(f"it is not known what became of a {self.kind}")
+
     def settle(self, error: Exception | None = None) -> None:
         """Note how it went; only the first word counts."""
         if not self.settled.is_set():

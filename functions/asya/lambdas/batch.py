@@ -14,8 +14,10 @@ from asya.routing.hop import Arrival
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-# A deliberate nack is offered again soon: a visibility sized for a running handler would delay recovery for minutes.
+# A deliberate nack is offered again soon: a visibility sized for a running handler would delay recovery for minutes. The pause
+# doubles with each receive, so that five receives outlast a short outage.
 NACK_SECONDS = 5
+LONGEST_NACK_SECONDS = 80
 
 Answer = dict[str, list[dict[str, str]]]
 
@@ -57,6 +59,10 @@ class BatchWorker:
     """Works through the records of an event, one after the other, and tells Lambda which to keep.
 
     A record is done once everything it caused has been accepted by where it goes.
+
+    Attributes:
+        queue_url: of the queue that the records come from.
+        outlets: where handlers hand over what their tickets stand for.
     """
 
     sqs: "SQSClient"
@@ -64,41 +70,62 @@ class BatchWorker:
     outlets: tuple[Outlet, ...]
     telemetry: Telemetry
 
-    def work(self, items: Sequence[Record], handle: Callable[[Record], list[Ticket]]) -> Answer:
+    def work(
+        self,
+        items: Sequence[Record],
+        handle: Callable[[Record], list[Ticket]],
+        accepted: Callable[[Record], None] | None = None,
+    ) -> Answer:
         """Handle each record; an error that nobody foresaw keeps its record and lets the others go on.
 
         When any record was received before, it may be the one that ends the process: the most-received go last, and each is
         deleted as it finishes, so that it takes nothing along.
+
+        Args:
+            accepted: called for each record whose tickets were all accepted, before it is acked.
         """
         suspect = any(record.arrival.receive_count > 1 for record in items)
         kept: list[Record] = []
         if suspect:
             for record in sorted(items, key=lambda record: record.arrival.receive_count):
-                if self._done([record], handle, kept):
+                failed = self._failed([record], handle, accepted)
+                kept += failed
+                if not failed:
                     self._delete(record)
         else:
-            self._done(items, handle, kept)
+            kept += self._failed(items, handle, accepted)
         self._offer_again_soon(kept)
         return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in kept]}
 
-    def _done(self, items: Sequence[Record], handle: Callable[[Record], list[Ticket]], kept: list[Record]) -> bool:
-        """Handle these records and see everything out that they caused; whether all went well."""
+    def _failed(
+        self,
+        items: Sequence[Record],
+        handle: Callable[[Record], list[Ticket]],
+        accepted: Callable[[Record], None] | None,
+    ) -> list[Record]:
+        """Handle these records and see everything out that they caused; those that have to come again."""
+        failed: list[Record] = []
         tickets: list[tuple[Record, list[Ticket]]] = []
         for record in items:
             try:
                 tickets.append((record, handle(record)))
             except Exception as error:  # noqa: BLE001 - whatever it is, it may not take the rest of the batch along
-                self._keep(record, error, kept)
+                self._note(record, error)
+                failed.append(record)
         for outlet in self.outlets:
             outlet.flush()
         for record, some in tickets:
-            problem = next((ticket.error for ticket in some if ticket.error is not None), None)
-            if problem is not None:
-                self._keep(record, problem, kept)
-            for ticket in some:
-                if ticket.error is None:
+            problems = [ticket.problem for ticket in some]
+            for ticket, problem in zip(some, problems, strict=True):
+                if problem is None:
                     self.telemetry.count("Sent", by=("kind", ticket.kind))
-        return not kept or kept[-1] not in items
+            problem = next((problem for problem in problems if problem is not None), None)
+            if problem is not None:
+                self._note(record, problem)
+                failed.append(record)
+            elif accepted is not None:
+                accepted(record)
+        return failed
 
     def _delete(self, record: Record) -> None:
         try:
@@ -107,9 +134,8 @@ class BatchWorker:
             # Lambda deletes it at the end of the batch; only if the process dies before that is it done once more.
             self.telemetry.log.warning("could not delete a finished message early", exc_info=error)
 
-    def _keep(self, record: Record, error: Exception, kept: list[Record]) -> None:
+    def _note(self, record: Record, error: Exception) -> None:
         """Nack: the message stays on the queue and comes again; in the end it lies in the DLQ."""
-        kept.append(record)
         self.telemetry.log.error(
             "message kept on the queue",
             exc_info=error,
@@ -123,13 +149,22 @@ class BatchWorker:
                 self.sqs.change_message_visibility_batch(
                     QueueUrl=self.queue_url,
                     Entries=[
-                        {"Id": str(number), "ReceiptHandle": record.receipt_handle, "VisibilityTimeout": NACK_SECONDS}
+                        {
+                            "Id": str(number),
+                            "ReceiptHandle": record.receipt_handle,
+                            "VisibilityTimeout": _pause(record.arrival.receive_count),
+                        }
                         for number, record in enumerate(group)
                     ],
                 )
             except (ClientError, BotoCoreError) as error:
                 # They are kept all the same, and come again when the queue's own visibility ends.
                 self.telemetry.log.warning("could not shorten the visibility of kept messages", exc_info=error)
+
+
+def _pause(receive_count: int) -> int:
+    """Seconds until a kept message is offered again."""
+    return min(NACK_SECONDS * 2 ** min(receive_count - 1, 10), LONGEST_NACK_SECONDS)
 
 
 def _tens(items: Sequence[Record]) -> Iterator[Sequence[Record]]:

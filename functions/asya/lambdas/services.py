@@ -17,6 +17,7 @@ from asya.aws.sure_reports import SureReports
 from asya.aws.telemetry import Telemetry
 from asya.lambdas.batch import BatchWorker
 from asya.protocol.envelope import Envelope
+from asya.protocol.events import EventResult
 from asya.routing.callback import callback_url
 
 
@@ -50,12 +51,13 @@ class Services:
     @cached_property
     def gateway(self) -> GatewayClient:
         """Speaks to the status endpoint."""
-        return GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), self.settings.region)
+        session = boto3.DEFAULT_SESSION or boto3.Session()
+        return GatewayClient(session, self.settings.region, self.settings.execute_api_endpoint)
 
     @cached_property
     def sure_reports(self) -> SureReports:
         """Reports that must arrive."""
-        return SureReports(self.gateway)
+        return SureReports(self.gateway, self._report_refused)
 
     @cached_property
     def progress(self) -> ProgressReporter:
@@ -71,6 +73,11 @@ class Services:
     @cached_property
     def _allowed_hosts(self) -> frozenset[str]:
         return allowed_hosts(self.settings.gateway_url, self.settings.table.gateway.allowed_hosts)
+
+    def _report_refused(self, result: EventResult) -> None:
+        self.telemetry.log.warning(
+            "report refused for good", envelope_id=result.id, status=result.status, problem=result.error
+        )
 
     def _progress_dropped(self, count: int, problem: str) -> None:
         self.telemetry.count("ReportsDropped", count)

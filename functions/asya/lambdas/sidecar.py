@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -52,8 +53,8 @@ class Sidecar:
         items = records(event)
         telemetry = self.services.telemetry
         telemetry.count("Received", len(items))
-        intake = take_in(self.services, items)
         try:
+            intake = take_in(self.services, items)
             return self.services.worker.work(items, lambda record: self._handle(intake, record))
         finally:
             self.services.progress.flush()
@@ -98,10 +99,11 @@ class _Run:
             self._send(outcome.unreadable(hop, str(error), now=now()))
             return self._tickets
         try:
-            for frame in self._call.frames(payload, lambda: _view(hop.envelope), limit.total_seconds()):
-                delivery = outcome.frame(hop, frame, len(self._tickets), now=now())
-                self._report_completed(frame.next)
-                self._send(delivery)
+            with closing(self._call.frames(payload, lambda: _view(hop.envelope), limit.total_seconds())) as frames:
+                for frame in frames:
+                    delivery = outcome.frame(hop, frame, len(self._tickets), now=now())
+                    self._report_completed(frame.next)
+                    self._send(delivery)
             if not self._tickets:
                 self._report_completed(None)
                 self._send(outcome.empty(hop, now=now()))
@@ -139,16 +141,13 @@ class _Run:
             error_type=failure.error.type,
             error_message=failure.error.message,
         )
-        try:
-            delivery = outcome.failed(
-                hop,
-                failure.error,
-                now=now(),
-                jitter=random.random(),
-                frames_sent=len(self._tickets),
-            )
-        except UnknownTargetError as error:
-            delivery = outcome.mismatch(hop, error, now=now())
+        delivery = outcome.failed(
+            hop,
+            failure.error,
+            now=now(),
+            jitter=random.random(),
+            frames_sent=len(self._tickets),
+        )
         if delivery.kind == "retry":
             self._services.telemetry.count("Retried")
         self._send(delivery)

@@ -75,11 +75,10 @@ class SinkActor:
             result = self.claims.take(claim, epoch_seconds=now().timestamp())
             if result.outcome == "refused":
                 self.services.telemetry.log.warning(
-                    "already ended", envelope_id=envelope.id, phase=phase, holder=str(result.holder)
+                    "already ended", envelope_id=envelope.id, phase=phase, holder=str(result.claim)
                 )
                 return []
-            if result.replaces is not None and result.replaces.key != key:
-                older_key = result.replaces.key
+            key, older_key = result.claim.key, result.replaced_key
         self.services.telemetry.count("Processed", by=("outcome", phase))
         return self._persist_and_report(envelope, phase, key, older_key)
 

@@ -1,6 +1,6 @@
 """x-sump: the last stop of what failed: logged, counted, kept and reported (`protocol §11`)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -78,7 +78,7 @@ class SumpActor:
         body = record.arrival.body
         return [self._written(key, lambda key: self.results.write(key, body, "application/octet-stream"))]
 
-    def _written(self, key: str, write: Any) -> Ticket:
+    def _written(self, key: str, write: Callable[[str], str]) -> Ticket:
         ticket = Ticket("object")
         try:
             write(key)

@@ -42,6 +42,7 @@ class _Wire(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defau
 
 _KNOWN_KEYS = frozenset(_Wire.__struct_fields__)
 _KNOWN_STATUS_KEYS = frozenset(Status.__struct_fields__)
+_NO_STATUS = Status()
 
 _encoder = msgspec.json.Encoder()
 _wire_decoder = msgspec.json.Decoder(_Wire)
@@ -51,6 +52,7 @@ _text_decoder = Decoder(str)
 _optional_text_decoder: Decoder[str | None] = Decoder(str | None)
 _names_decoder = Decoder(tuple[str, ...])
 _status_decoder = Decoder(Status)
+_value_decoder: Decoder[object] = Decoder()
 
 
 def decode(body: bytes, *, message_id: str = "") -> Envelope:
@@ -77,7 +79,7 @@ def decode(body: bytes, *, message_id: str = "") -> Envelope:
         payload=wire.payload,
         parent_id=wire.parent_id or None,
         headers=wire.headers or {},
-        status=wire.status,
+        status=wire.status if wire.status != _NO_STATUS else None,
     )
     _check_values(envelope)
     return envelope
@@ -231,9 +233,16 @@ def _decoded(raw: Raw, decoder: Decoder[T], path: str, envelope_id: str) -> T:
 
 
 def _check_values(envelope: Envelope) -> None:
-    """What types alone do not say: the length of the id, and that the times are times."""
+    """What types alone do not say: the length of the id, that headers can be read, and that the times are times.
+
+    Headers are read here once, so that whoever asks for one later need not be ready for one that cannot be.
+    """
     if not 0 < len(envelope.id) <= ids.ID_LIMIT // 4:
         _check_id(envelope.id, "id")
+    for name, raw in envelope.headers.items():
+        _decoded(raw, _value_decoder, f"headers.{name}", envelope.id)
+    for name, raw in envelope.status_extra.items():
+        _decoded(raw, _value_decoder, f"status.{name}", envelope.id)
     status = envelope.status
     if status is None:
         return

@@ -35,7 +35,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_stealth(self) -> bool:
         """Whether the producer switched all reporting off (`protocol §3`)."""
-        return header_names.MESH_STATUS in self.headers and self.header(header_names.MESH_STATUS) == "off"
+        return self.header(header_names.MESH_STATUS) == "off"
 
     @property
     def root_id(self) -> str | None:

@@ -5,6 +5,8 @@ import traceback
 import msgspec
 
 TRACEBACK_LIMIT = 16 * 1024
+# A message may be a whole document; it has to fit beside the payload, into records and into logs.
+MESSAGE_LIMIT = 16 * 1024
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,8 +21,8 @@ class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
 def describe_exception(error: BaseException, *, with_traceback: bool = True) -> ErrorInfo:
     """Describe an exception raised by user code.
 
-    `mro` lists the ancestors without the class itself, `BaseException` and `object`; the traceback is cut at 16 KiB, its
-    end kept, because the end says where it happened (`protocol §4`, `§6`).
+    `mro` lists the ancestors without the class itself, `BaseException` and `object`; message and traceback are cut at
+    16 KiB, of the traceback the end is kept, because the end says where it happened (`protocol §4`, `§6`).
     """
     kind = type(error)
     ancestors = tuple(qualified_name(base) for base in kind.__mro__[1:] if base not in (BaseException, object))
@@ -43,6 +45,9 @@ def cut(text: str) -> str:
 
 def _message(error: BaseException) -> str:
     try:
-        return str(error).encode("utf-8", "replace").decode("utf-8")
+        data = str(error).encode("utf-8", "replace")
     except Exception as unprintable:  # noqa: BLE001 - a user's __str__ may raise anything; the error must still travel
         return f"<{type(error).__name__}; its text could not be read: {type(unprintable).__name__}>"
+    if len(data) <= MESSAGE_LIMIT:
+        return data.decode("utf-8")
+    return data[: MESSAGE_LIMIT - 4].decode("utf-8", "ignore") + "…"

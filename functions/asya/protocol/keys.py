@@ -4,6 +4,7 @@ import re
 
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Sink
+from asya.protocol.times import format_time, parse_time
 
 SUMP_PREFIX = "sump/"
 CANCELED_PREFIX = "canceled/"
@@ -36,7 +37,9 @@ def result_key(envelope: Envelope, sink: Sink) -> str:
         return PAUSED_PREFIX + name
     prefix = sink.failed_prefix if phase == "failed" else sink.succeeded_prefix
     if sink.layout == "by-time":
-        return f"{prefix}{(status.updated_at if status else None) or 'unknown'}/{last_actor(envelope)}/{name}"
+        ended_at = status.updated_at if status else None
+        timestamp = format_time(parse_time(ended_at)) if ended_at else "unknown"
+        return f"{prefix}{timestamp}/{last_actor(envelope)}/{name}"
     return prefix + name
 
 

@@ -60,6 +60,7 @@ def started(received: Status | None, *, actor: str, now: str, sent_at: str, max_
     Args:
         received: the status as it came, if any.
         sent_at: when the message was sent; `created_at` of an envelope that came without one.
+        max_attempts: of the actor's default policy. A retry keeps those of the policy that asked for it.
     """
     was = received or Status()
     retrying = was.phase == "retrying"
@@ -67,7 +68,7 @@ def started(received: Status | None, *, actor: str, now: str, sent_at: str, max_
         phase="processing",
         actor=actor,
         attempt=(was.attempt or 1) if retrying else 1,
-        max_attempts=max_attempts,
+        max_attempts=(was.max_attempts or max_attempts) if retrying else max_attempts,
         created_at=was.created_at or sent_at,
         updated_at=now,
         deadline_at=was.deadline_at,

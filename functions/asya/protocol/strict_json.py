@@ -36,6 +36,8 @@ def encode_value(value: object) -> Raw:
         text = json.dumps(plain, allow_nan=False, separators=(",", ":")).encode("ascii")
     except RecursionError:
         raise NotJsonError("the value is nested too deeply, or contains itself") from None
+    except ValueError as error:  # an integer of more digits than Python writes
+        raise NotJsonError(str(error)) from None
     return Raw(text)
 
 
@@ -91,7 +93,7 @@ def _plain_text(text: str, path: str) -> str:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise NotJsonError(f"{path}: the text holds half a surrogate pair") from None
-    return str(text)
+    return str.__str__(text)  # of an enumeration's member the text, where str() would give its name
 
 
 def _below(path: str, key: str) -> str:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 def format_time(moment: datetime) -> str:
     """Microseconds, `Z`: `2025-11-18T14:30:45.123456Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_time(text: str) -> datetime:
@@ -18,10 +18,10 @@ def parse_time(text: str) -> datetime:
     if len(text) >= len("2025-11-18T14:30:45Z") and text[4] == text[7] == "-" and text[10] == "T" and text[16] == ":":
         try:
             moment = datetime.fromisoformat(text)
-        except ValueError:
-            moment = None
-        if moment is not None and moment.tzinfo is not None:
-            return moment.astimezone(UTC)
+            if moment.tzinfo is not None:
+                return moment.astimezone(UTC)
+        except (ValueError, OverflowError):  # no time at all, or one that UTC puts outside of the years 1 to 9999
+            pass
     raise ValueError(f"{text!r} is no RFC 3339 time such as 2025-11-18T14:30:45.123456Z")
 
 

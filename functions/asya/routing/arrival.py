@@ -18,12 +18,11 @@ from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import next_hop
-from asya.routing.delivery import Delivery, Diversion
+from asya.routing.delivery import LONGEST_DELAY, LONGEST_WAIT, Delivery, Diversion
+from asya.routing.fairness import queue_group
 from asya.routing.hop import Arrival, Hop
 from asya.routing.targets import overrides
 
-LONGEST_DELAY = timedelta(seconds=900)
-LONGEST_WAIT = timedelta(hours=24)
 LEAST_TIME_LEFT = timedelta(seconds=1)
 
 
@@ -43,11 +42,18 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
 def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callable[[], str]) -> Hop | Diversion:
     """Steps 4 to 6: heed the task's state, check the route, stamp status and first attempt.
 
+    The deadline is looked at once more: the neighbours in the batch may have taken their time.
+
     Args:
         state: of the task and its root, None where it is not known (go on).
         new_span: gives 16 hexadecimal digits for this hop's trace span.
     """
-    return _stopped(hop, state, now) or _mismatched(hop, now) or _stamped(hop, now, new_span)
+    return (
+        _deadline_passed(hop, now)
+        or _stopped(hop, state, now)
+        or _mismatched(hop, now)
+        or _stamped(hop, now, new_span)
+    )
 
 
 def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Diversion:
@@ -80,18 +86,14 @@ def divert(hop: Hop, end: str, new_status: Status, *, why: str) -> Diversion:
 def _not_before(hop: Hop, now: datetime) -> Diversion | None:
     """Step 2: not due yet → sent again with a delay; no attempt, no hop."""
     envelope = hop.envelope
-    if headers.NOT_BEFORE not in envelope.headers:
-        return None
-    value = envelope.header(headers.NOT_BEFORE)
-    try:
-        due = parse_time(value) if isinstance(value, str) else now
-    except ValueError:
-        due = now
+    due = _time_in(envelope, headers.NOT_BEFORE)
     deadline = _deadline(envelope)
-    if due <= now or due - now > LONGEST_WAIT or (deadline is not None and deadline <= due):
+    if due is None or due <= now or due - now > LONGEST_WAIT or (deadline is not None and deadline <= due):
         return None
     delay = math.ceil(min(due - now, LONGEST_DELAY).total_seconds())
-    return Diversion(envelope.id, (Delivery(hop.actor, hop.arrival.body, "later", delay=delay),), "NotBefore")
+    group = queue_group(envelope, hop.spec)
+    again = Delivery(hop.actor, hop.arrival.body, "later", delay=delay, group=group)
+    return Diversion(envelope.id, (again,), "NotBefore")
 
 
 def _deadline_passed(hop: Hop, now: datetime) -> Diversion | None:
@@ -142,11 +144,11 @@ def _stamped(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     """Step 6: status, first attempt, trace."""
     at = format_time(now)
     stamped = _provisional(hop, now)
-    first = hop.envelope.header(headers.FIRST_ATTEMPT) if headers.FIRST_ATTEMPT in hop.envelope.headers else None
+    first = _time_in(hop.envelope, headers.FIRST_ATTEMPT) if stamped.attempt != 1 else None
     trace = hop.envelope.headers.get(headers.TRACEPARENT)
     envelope = replace(hop.envelope, status=stamped).with_headers(
         {
-            headers.FIRST_ATTEMPT: first if isinstance(first, str) and stamped.attempt != 1 else at,
+            headers.FIRST_ATTEMPT: hop.envelope.header(headers.FIRST_ATTEMPT) if first else at,
             headers.NOT_BEFORE: None,
             headers.TRACEPARENT: next_hop(trace, hop.envelope.id, new_span()),
         }
@@ -164,6 +166,15 @@ def _provisional(hop: Hop, now: datetime) -> Status:
         sent_at=format_time(hop.arrival.sent_at),
         max_attempts=default.max_attempts if default else 1,
     )
+
+
+def _time_in(envelope: Envelope, header: str) -> datetime | None:
+    """The time that a header holds; None if it holds none."""
+    value = envelope.header(header)
+    try:
+        return parse_time(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def _deadline(envelope: Envelope) -> datetime | None:

@@ -12,14 +12,13 @@ def callback_url(envelope: Envelope, *, configured: str | None, allowed_hosts: f
     The envelope's own header counts only if it is http or https and its host is allowed: reports are signed, and nobody may
     point our signatures at a host of their choice.
     """
-    if headers.GATEWAY_URL not in envelope.headers:
-        return configured
     value = envelope.header(headers.GATEWAY_URL)
     if not isinstance(value, str):
         return configured
     try:
         parts = urlsplit(value)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.netloc in allowed_hosts
     except ValueError:
         return configured
-    return value.rstrip("/") if usable and parts.netloc in allowed_hosts else configured
+    # Put together again from what was checked: other parsers may read the header's own text otherwise.
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}" if usable else configured

@@ -1,9 +1,15 @@
 """What a decision asks to be carried out: messages to send, reports to make."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Literal
 
 from asya.protocol.events import TaskEvent
+
+# What SQS delays a message by at most.
+LONGEST_DELAY = timedelta(seconds=900)
+# How far ahead `x-asya-not-before` counts; also the longest wait before a retry (`protocol §5.2`).
+LONGEST_WAIT = timedelta(hours=24)
 
 DeliveryKind = Literal["next", "sink", "sump", "retry", "later"]
 

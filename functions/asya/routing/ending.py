@@ -14,6 +14,7 @@ from asya.routing.delivery import Delivery
 
 CLAIMED_PHASES = frozenset({"succeeded", "failed", "canceled"})
 REPORTED_PHASES = frozenset({"succeeded", "failed"})
+_ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN)
 
 
 def completed_status(envelope: Envelope, *, sent_at: datetime, now: datetime) -> Envelope:
@@ -30,7 +31,9 @@ def passed_on(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     """A copy for each hook, then, if it failed, the envelope itself for x-sump."""
     phase = envelope.status.phase if envelope.status else None
     deliveries: list[Delivery] = []
-    if phase in REPORTED_PHASES and (envelope.parent_id is None or sink.hooks_for_children):
+    # A hook's own run triggers none: it would never end.
+    wants_hooks = not is_hook_copy(envelope) and (envelope.parent_id is None or sink.hooks_for_children)
+    if phase in REPORTED_PHASES and wants_hooks:
         deliveries += [Delivery(hook, encode(_hook_copy(envelope, hook)), "next") for hook in sink.hooks]
     if phase == "failed":
         deliveries.append(Delivery(names.SUMP, encode(envelope), "sump"))
@@ -43,11 +46,22 @@ def is_hook_copy(envelope: Envelope) -> bool:
 
 
 def _hook_copy(envelope: Envelope, hook: str) -> Envelope:
+    """The envelope as it ended, at the start of a route of its own: the error is there to be read, no deadline hurries it."""
+    was = envelope.status
+    at = was.updated_at if was else None
     copy = replace(
         envelope,
         id=ids.hook_id(envelope.id, envelope.generation, hook),
         parent_id=envelope.id,
         route=Route((), hook, ()),
-        status=None,
+        status=status.Status(
+            phase="pending",
+            actor=hook,
+            attempt=1,
+            max_attempts=1,
+            created_at=at,
+            updated_at=at,
+            error=was.error if was else None,
+        ),
     )
-    return copy.with_headers({headers.HOOK: hook, headers.MESH_STATUS: "off", headers.FIRST_ATTEMPT: None})
+    return copy.with_headers(dict.fromkeys(_ENDS_WITH_THE_ROUTE) | {headers.HOOK: hook, headers.MESH_STATUS: "off"})

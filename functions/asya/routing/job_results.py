@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 from msgspec import Raw
 
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.frame import Frame
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.routing import outcome
 from asya.routing.delivery import Delivery
 from asya.routing.hop import Hop
 from asya.routing.targets import UnknownTargetError
-from asya.runtime.frames import Frame
 
 SPARK_JOB_FAILED = "SparkJobFailed"
 

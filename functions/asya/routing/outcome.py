@@ -12,17 +12,19 @@ from asya.protocol.codec import encode
 from asya.protocol.durations import format_duration
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.status import TERMINAL_PHASES, Reason
+from asya.protocol.frame import Frame
+from asya.protocol.status import TERMINAL_PHASES, Reason, Status
 from asya.protocol.times import format_time, parse_time
 from asya.routing import policies
-from asya.routing.arrival import LONGEST_DELAY
-from asya.routing.delivery import Delivery
+from asya.routing.delivery import LONGEST_DELAY, Delivery, DeliveryKind
+from asya.routing.fairness import queue_group
 from asya.routing.hop import Hop
 from asya.routing.targets import UnknownTargetError, check_target, overrides
-from asya.runtime.frames import Frame
 
 # What the next actor must not see of this one's hop (`protocol §3`, `§5.9`).
 _ENDS_WITH_THE_HOP = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE)
+# A handler may set these for itself to read back; where the envelope stands next is for its routing to say.
+_STAMPED_STATUS_KEYS = frozenset(Status.__struct_fields__)
 
 
 def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
@@ -35,15 +37,15 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
     """
     received = hop.envelope
     route = received.route.shifted(output.next)
-    target = check_target(hop.mesh, overrides(received).get(route.curr, route.curr)) if route.curr else names.SINK
+    # An empty name with more behind it is no end of the route but a mistake.
+    target = _target(hop, route.curr) if route.curr or route.next else names.SINK
     at = format_time(now)
     if route.curr:
         new_status = status.routed(hop.status, actor=target, now=at)
     else:
         new_status = status.succeeded(hop.status, now=at)
     envelope = _with_output(replace(received, route=route, status=new_status), output)
-    if route.curr and target != route.curr:
-        envelope = _with_override_noted(envelope, logical=route.curr, target=target, by=hop.actor)
+    envelope = _with_override_noted(envelope, target, by=hop.actor)
     if index > 0:
         envelope = _child(envelope, ids.child_id(received.id, received.generation, received.route.position, index))
     return _delivery(hop, target, envelope, "next" if route.curr else "sink")
@@ -58,7 +60,8 @@ def empty(hop: Hop, *, now: datetime) -> Delivery:
     return _delivery(hop, names.SINK, replace(hop.envelope, status=ended), "sink")
 
 
-# Without a policy a failure's reason tells whose it is: the handler's, or that of the job run that died under it (`protocol §8`, `§10`).
+# Without a policy a failure's reason tells whose it is: the handler's, or that of the job run that died under it
+# (`protocol §8`, `§10`).
 FailureReason = Literal["RuntimeError", "SparkJobFailed"]
 
 
@@ -86,7 +89,9 @@ def failed(
         case policies.Retry():
             return _retry(hop, verdict, error, now)
         case policies.Exhausted():
-            return _exhausted(hop, verdict, error, now)
+            if verdict.then_route:
+                return _policy_routed(hop, verdict.then_route, error, now)
+            return _ended(hop, names.SINK, "PolicyExhausted", error, now, max_attempts=verdict.max_attempts)
         case policies.NoPolicy():
             return _ended(hop, names.SINK, reason, error, now)
 
@@ -103,8 +108,10 @@ def timed_out(
         verdict = _verdict(hop, error, now, jitter, time_limit=True)
         if isinstance(verdict, policies.Retry):
             return _retry(hop, verdict, error, now)
-        if isinstance(verdict, policies.Exhausted) and verdict.then_route is not None:
-            return _exhausted(hop, verdict, error, now)
+        if isinstance(verdict, policies.Exhausted):
+            if verdict.then_route:
+                return _policy_routed(hop, verdict.then_route, error, now)
+            return _ended(hop, names.SUMP, "Timeout", error, now, max_attempts=verdict.max_attempts)
     return _ended(hop, names.SUMP, "Timeout", error, now, frames_sent=frames_sent)
 
 
@@ -151,21 +158,21 @@ def _retry(hop: Hop, verdict: policies.Retry, error: ErrorInfo, now: datetime) -
     return _delivery(hop, hop.actor, envelope, "retry", delay=delay)
 
 
-def _exhausted(hop: Hop, verdict: policies.Exhausted, error: ErrorInfo, now: datetime) -> Delivery:
-    if verdict.then_route is None:
-        return _ended(hop, names.SINK, "PolicyExhausted", error, now, max_attempts=verdict.max_attempts)
-    route = hop.envelope.route.shifted(verdict.then_route)
-    if not route.curr:
-        return _ended(hop, names.SINK, "PolicyExhausted", error, now, max_attempts=verdict.max_attempts)
-    target = check_target(hop.mesh, overrides(hop.envelope).get(route.curr, route.curr))
+def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: datetime) -> Delivery:
+    """To the policy's `then_route` instead of x-sink; a mismatch if that leads nowhere."""
+    route = hop.envelope.route.shifted(actors)
+    try:
+        target = _target(hop, route.curr)
+    except UnknownTargetError as unknown:
+        return mismatch(hop, unknown, now=now)
     routed = status.policy_routed(hop.status, actor=target, now=format_time(now), error=error)
     envelope = replace(hop.envelope, route=route, status=routed).with_headers(dict.fromkeys(_ENDS_WITH_THE_HOP))
-    return _delivery(hop, target, envelope, "next")
+    return _delivery(hop, target, _with_override_noted(envelope, target, by=hop.actor), "next")
 
 
 def _ended(
     hop: Hop,
-    end: Literal["x-sink", "x-sump"] | str,
+    end: str,
     reason: Reason,
     error: ErrorInfo,
     now: datetime,
@@ -183,6 +190,15 @@ def _ended(
     return _delivery(hop, end, envelope, "sump" if end == names.SUMP else "sink")
 
 
+def _target(hop: Hop, actor: str) -> str:
+    """The actor whose queue an envelope for this one goes to.
+
+    Raises:
+        UnknownTargetError: if this hop's actor may not send there.
+    """
+    return check_target(hop.mesh, overrides(hop.envelope).get(actor, actor), sender=hop.actor)
+
+
 def _child(envelope: Envelope, child_id: str) -> Envelope:
     """The same content as a child of this envelope: own id, parent, and the root of the whole tree."""
     root = envelope.root_id or envelope.id
@@ -193,7 +209,7 @@ def _with_output(envelope: Envelope, output: Frame) -> Envelope:
     changed = {name: raw for name, raw in envelope.headers.items() if name not in _ENDS_WITH_THE_HOP}
     _apply(changed, output.headers)
     extra = dict(envelope.status_extra)
-    _apply(extra, output.status)
+    _apply(extra, {name: raw for name, raw in output.status.items() if name not in _STAMPED_STATUS_KEYS})
     return replace(envelope, payload=output.payload, headers=changed, status_extra=extra)
 
 
@@ -205,13 +221,18 @@ def _apply(target: dict[str, Raw], changes: dict[str, Raw | None]) -> None:
             target[name] = raw
 
 
-def _with_override_noted(envelope: Envelope, *, logical: str, target: str, by: str) -> Envelope:
-    noted = envelope.header(headers.ROUTE_RESOLVED) if headers.ROUTE_RESOLVED in envelope.headers else None
+def _with_override_noted(envelope: Envelope, target: str, *, by: str) -> Envelope:
+    """Where another actor takes the place of the next one, the audit header says so (`protocol §3`)."""
+    logical = envelope.route.curr
+    if not logical or target == logical:
+        return envelope
+    noted = envelope.header(headers.ROUTE_RESOLVED)
     resolved = dict(noted) if isinstance(noted, dict) else {}
     resolved[logical] = {"target": target, "by": by}
     return envelope.with_headers({headers.ROUTE_RESOLVED: resolved})
 
 
-def _delivery(hop: Hop, actor: str, envelope: Envelope, kind: str, *, delay: int = 0) -> Delivery:
-    group = hop.envelope.header(hop.spec.fair_by) if hop.spec.fair_by and hop.spec.fair_by in envelope.headers else None
-    return Delivery(actor, encode(envelope), kind, delay, group if isinstance(group, str) else None)  # type: ignore[arg-type]
+def _delivery(hop: Hop, actor: str, envelope: Envelope, kind: DeliveryKind, *, delay: int = 0) -> Delivery:
+    target = hop.mesh.actors.get(actor)
+    group = queue_group(envelope, target) if target else None
+    return Delivery(actor, encode(envelope), kind, delay, group)

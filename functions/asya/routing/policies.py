@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Policy, Resiliency
+from asya.routing.delivery import LONGEST_WAIT
 
 DEFAULT = "default"
 
@@ -59,7 +60,8 @@ def decide(
         policy.max_duration is not None and lasted.total_seconds() >= policy.max_duration
     ):
         return Exhausted(policy.max_attempts, policy.then_route)
-    return Retry(timedelta(seconds=backoff(policy, attempt, jitter)), policy.max_attempts)
+    delay = min(backoff(policy, attempt, jitter), LONGEST_WAIT.total_seconds())
+    return Retry(timedelta(seconds=delay), policy.max_attempts)
 
 
 def backoff(policy: Policy, attempt: int, jitter: float) -> float:

@@ -24,7 +24,14 @@ def registered(hop: Hop, *, now: datetime) -> TaskEvent:
 def received(hop: Hop, *, now: datetime) -> TaskEvent:
     """The message was pulled from the queue."""
     size = round(hop.arrival.size / 1024, 3)
-    data = EventData(actor=hop.actor, route=hop.envelope.route, attempt=hop.attempt, message_size_kb=size)
+    data = EventData(
+        actor=hop.actor,
+        route=hop.envelope.route,
+        attempt=hop.attempt,
+        message_size_kb=size,
+        # A child's record is made from its first event, and needs the deadline for the backstop.
+        deadline_at=hop.status.deadline_at,
+    )
     return _event(hop, "received", data, now)
 
 

@@ -34,16 +34,18 @@ def select(waiting: Iterable[Member], size: int, byte_limit: int = MANIFEST_BYTE
     chosen: list[Member] = []
     ids: set[str] = set()
     total = 0
+    skipped = False
     for member in waiting:
         weight = len(bytes(member.envelope)) if member.envelope else 0
         if len(chosen) == size or (chosen and total + weight > byte_limit):
             return Selection(tuple(chosen), more=True)
         if member.id in ids:
+            skipped = True
             continue
         chosen.append(member)
         ids.add(member.id)
         total += weight
-    return Selection(tuple(chosen), more=False)
+    return Selection(tuple(chosen), more=skipped)
 
 
 def form(members: Sequence[Member], *, namespace: str, actor: str, spec: Actor, number: int, now: datetime) -> Manifest:

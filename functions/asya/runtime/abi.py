@@ -103,6 +103,7 @@ def _delete(view: EnvelopeView, path: Path) -> None:
         view.next, view.next_touched = [], True
     elif names[:2] == ("route", "next"):
         changed = list(view.next)
+        _check_next_entry(path)
         _remove(changed, path.segments[2], path)
         view.next, view.next_touched = changed, True
     elif names[:1] == ("headers",):
@@ -116,15 +117,19 @@ def _delete(view: EnvelopeView, path: Path) -> None:
 def _set_next(view: EnvelopeView, path: Path, value: Any) -> None:
     changed: Any = list(view.next)
     below = path.segments[2:]
-    if not below:
-        changed = value
-    elif len(below) == 1:
+    _check_next_entry(path)
+    if below:
         _assign(changed, below[0], value, path)
     else:
-        raise ValueError(f"{path}: the entries of .route.next are names; nothing lies below them")
+        changed = value
     if not isinstance(changed, list | tuple) or not all(isinstance(name, str) for name in changed):
         raise ValueError(f"{path}: .route.next is a list of actor names")
     view.next, view.next_touched = list(changed), True
+
+
+def _check_next_entry(path: Path) -> None:
+    if len(path.segments) > len((".route", ".next", "[index]")):
+        raise ValueError(f"{path}: the entries of .route.next are names; nothing lies below them")
 
 
 def _set_object(root: dict[str, Any], path: Path, value: Any, is_kept: Callable[[str], bool]) -> None:

@@ -2,6 +2,8 @@
 
 import asyncio
 import inspect
+import logging
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +11,19 @@ from typing import Any
 from msgspec import Raw
 
 from asya.protocol.errors import ErrorInfo, describe_exception
+from asya.protocol.frame import Frame
 from asya.protocol.strict_json import NotJsonError, encode_value
 from asya.runtime.abi import EnvelopeView, execute
-from asya.runtime.frames import Frame
 from asya.runtime.load import Handler
-from asya.runtime.time_limit import Stopwatch, TimeLimitReached, interrupted_after
+from asya.runtime.time_limit import Stopwatch, TimeLimitReached, run_within
 
 # How much longer blocking code inside a coroutine may take before it is interrupted like any other.
-_BLOCKED_LOOP_GRACE = 0.5
+BLOCKED_LOOP_GRACE = 0.5
+# What an abandoned generator may take to clean up.
+_CLOSING_SECONDS = 0.5
+
+_OWN_FOLDER = os.path.dirname(__file__)
+_log = logging.getLogger(__name__)
 
 
 class HandlerFailed(Exception):  # noqa: N818 - the outcome of user code, not an error of ours
@@ -48,8 +55,10 @@ class Call:
     adapt: Callable[[Any], Any] = lambda payload: payload
     lists_fan_out: bool = False
 
-    def frames(self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float) -> Iterator[Frame]:
-        """Run the handler and give each frame as it comes.
+    def frames(
+        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
+    ) -> Generator[Frame, None, None]:
+        """Run the handler and give each frame as it comes. Closed before its end, it lets the handler clean up.
 
         Args:
             payload: the payload's value; the handler may mutate it.
@@ -63,14 +72,13 @@ class Call:
         result = _guarded(watch, lambda: self.handler(self.adapt(payload)))
         if inspect.isawaitable(result):
             awaitable = result
-            result = _guarded(watch, lambda: _awaited(awaitable, watch), grace=_BLOCKED_LOOP_GRACE)
+            result = _guarded(watch, lambda: _awaited(awaitable, watch), grace=BLOCKED_LOOP_GRACE)
         if inspect.isgenerator(result):
             yield from _driven(_SyncSource(result), open_view(), watch)
         elif inspect.isasyncgen(result):
             yield from _driven(_AsyncSource(result, watch), open_view(), watch)
         elif self.lists_fan_out and isinstance(result, list):
-            for item in result:
-                yield Frame(_serialised(item))
+            yield from [Frame(_serialised(item)) for item in result]
         elif result is not None:
             yield Frame(_serialised(result))
 
@@ -84,22 +92,22 @@ class _Snapshot:
 
     @classmethod
     def of(cls, view: EnvelopeView) -> "_Snapshot":
-        return cls(_encoded(view.headers), _encoded(view.status))
+        return cls(_encoded(view.headers, "headers"), _encoded(view.status, "status"))
 
     def frame(self, payload: Raw, view: EnvelopeView) -> Frame:
         return Frame(
             payload=payload,
             next=tuple(view.next) if view.next_touched else None,
-            headers=_changes(self.headers, _encoded(view.headers)),
-            status=_changes(self.status, _encoded(view.status)),
+            headers=_changes(self.headers, _encoded(view.headers, "headers")),
+            status=_changes(self.status, _encoded(view.status, "status")),
         )
 
 
-def _encoded(values: dict[str, Any]) -> dict[str, Raw]:
-    try:
-        return {name: encode_value(value) for name, value in values.items()}
-    except NotJsonError as error:
-        raise HandlerFailed(ErrorInfo(type="processing_error", message=f"the handler set no JSON: {error}")) from None
+def _encoded(values: dict[str, Any], where: str) -> dict[str, Raw]:
+    return {
+        str(name): _serialised(value, f"the handler set .{where}[{name!r}] to no JSON")
+        for name, value in values.items()
+    }
 
 
 def _changes(before: dict[str, Raw], after: dict[str, Raw]) -> dict[str, Raw | None]:
@@ -125,7 +133,7 @@ def _driven(source: "_SyncSource | _AsyncSource", view: EnvelopeView, watch: Sto
                 try:
                     answer = execute(view, value)
                 except Exception as error:  # noqa: BLE001 - the handler's mistake is raised where it made it
-                    complaint = error
+                    complaint = error.with_traceback(None)
             elif value is not None:
                 yield as_received.frame(_serialised(value), view)
     finally:
@@ -153,7 +161,9 @@ class _SyncSource:
 
 
 class _AsyncSource:
-    grace = _BLOCKED_LOOP_GRACE
+    @property
+    def grace(self) -> float:
+        return BLOCKED_LOOP_GRACE
 
     def __init__(self, generator: AsyncGenerator[Any, Any], watch: Stopwatch) -> None:
         self._generator = generator
@@ -167,23 +177,23 @@ class _AsyncSource:
             raise _Exhausted from None
 
     def close(self) -> None:
-        _close_quietly(lambda: _loop().run_until_complete(self._generator.aclose()))
+        _close_quietly(lambda: _awaited(self._generator.aclose(), Stopwatch(_CLOSING_SECONDS)), BLOCKED_LOOP_GRACE)
 
 
-def _close_quietly(close: Callable[[], Any]) -> None:
-    """Let an abandoned generator run its `finally`; what that raises changes nothing any more."""
-    with interrupted_after(_BLOCKED_LOOP_GRACE):
-        try:
-            close()
-        except (Exception, TimeLimitReached, SystemExit):  # noqa: BLE001 - the outcome of the hop is settled
-            return
+def _close_quietly(close: Callable[[], Any], grace: float = 0.0) -> None:
+    """Let an abandoned generator run its `finally`; what that raises changes nothing any more, the hop's outcome is settled."""
+    try:
+        run_within(_CLOSING_SECONDS + grace, close)
+    except BaseException as error:  # noqa: BLE001 - user code again, it may leave in any way
+        _log.warning("a generator that was not run to its end left its clean-up by %r", error)
 
 
 def _guarded(watch: Stopwatch, run: Callable[[], Any], grace: float = 0.0) -> Any:
     """Run user code under its time limit and turn however it leaves into one of our outcomes."""
+    if not watch.left:  # many short steps may each be done before an alarm can strike
+        raise HandlerTimedOut
     try:
-        with interrupted_after(watch.left + grace):
-            return run()
+        return run_within(watch.left + grace, run)
     except _Exhausted:
         raise
     except (TimeLimitReached, _CoroutineTimedOut):
@@ -195,10 +205,12 @@ def _guarded(watch: Stopwatch, run: Callable[[], Any], grace: float = 0.0) -> An
 
 
 def _described(error: BaseException) -> ErrorInfo:
-    """The error as user code sees it: our own frames above it left out of the traceback."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next
+    """The error as user code sees it: what is above it (our own frames, asyncio's) left out of the traceback."""
+    trace = frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        if os.path.dirname(frame.tb_frame.f_code.co_filename) == _OWN_FOLDER:
+            trace = frame.tb_next
+        frame = frame.tb_next
     return describe_exception(error.with_traceback(trace))
 
 
@@ -237,13 +249,16 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 def _discard_loop() -> None:
     global _current_loop  # noqa: PLW0603 - as above
+    asyncio._set_running_loop(None)  # the alarm may have struck just before the loop did this itself
     if _current_loop is not None and not _current_loop.is_closed():
         _current_loop.close()
     _current_loop = None
 
 
-def _serialised(value: Any) -> Raw:
+def _serialised(value: Any, problem: str = "the handler gave no JSON") -> Raw:
     try:
         return encode_value(value)
     except NotJsonError as error:
-        raise HandlerFailed(ErrorInfo(type="processing_error", message=f"the handler gave no JSON: {error}")) from None
+        raise HandlerFailed(ErrorInfo(type="processing_error", message=f"{problem}: {error}")) from None
+    except Exception as error:  # a mapping or a number of the user's own making may raise anything when it is read
+        raise HandlerFailed(_described(error)) from error

@@ -31,6 +31,8 @@ def load(name: str) -> Handler:
             raise LoadError(f"handler {name!r}: {where} has no {attribute!r}") from None
         if isinstance(target, type) and depth + 1 < len(attributes):
             target = _constructed(name, target)
+    if isinstance(target, type):
+        raise LoadError(f"handler {name!r} is a class; name one of its methods ({name}.method)")
     if not callable(target):
         raise LoadError(f"handler {name!r} is a {type(target).__name__}, not a function")
     return target  # type: ignore[no-any-return]

@@ -80,7 +80,10 @@ def parse_path(text: Any) -> Path:
         match = _SEGMENT.match(text, position)
         if match is None:
             raise ValueError(f"malformed path {text!r} at {text[position:]!r}")
-        segments.append(_segment(match))
+        try:
+            segments.append(_segment(match))
+        except ValueError as error:  # an unknown escape, an index of thousands of digits
+            raise ValueError(f"malformed path {text!r} at {match.group()!r}: {error}") from None
         position = match.end()
     return Path(text, tuple(segments))
 

@@ -3,13 +3,17 @@
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import FrameType
+from typing import TypeVar
 
 # A handler may swallow the first interruption (`except BaseException`); it is repeated, and in the end the function's own
 # timeout is what stops it.
 REPEAT_SECONDS = 1.0
+# The timer takes zero for "off".
+_SHORTEST = 0.000_1
+
+T = TypeVar("T")
 
 
 class TimeLimitReached(BaseException):
@@ -29,23 +33,30 @@ class Stopwatch:
         return max(0.0, self._end - time.monotonic())
 
 
-@contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
-    """Raise `TimeLimitReached` in the enclosed code once the time is up.
+def run_within(seconds: float, run: Callable[[], T]) -> T:
+    """What `run` returns, unless its time is up before.
 
     Signals reach only the main thread; elsewhere (a test that runs handlers in threads) the function's own timeout remains.
+
+    Raises:
+        TimeLimitReached: from wherever `run` was when its time was up; also if that was at its very end.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise TimeLimitReached
-
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.000_1), REPEAT_SECONDS)
+        return run()
+    before = signal.signal(signal.SIGALRM, _interrupt)
+    # The alarm may strike between any two steps, those of the clean-up included. It strikes again only after a second: what it
+    # tears out of the inner `finally` is done by the outer one, so that no alarm is ever left on. (A context manager would have
+    # a gap before its `__exit__`.)
     try:
-        yield
+        try:
+            signal.setitimer(signal.ITIMER_REAL, max(seconds, _SHORTEST), REPEAT_SECONDS)
+            return run()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, before or signal.SIG_DFL)
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise TimeLimitReached

@@ -13,7 +13,8 @@ from infra.local.emr.settings import Settings
 def main() -> None:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
+    for chatty in ("werkzeug", "botocore"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     settings = Settings.read(Path(sys.argv[1]))
     server = Server(settings, os.environ["AWS_ACCESS_KEY_ID"])
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -126,6 +126,10 @@ class Runner:
             source, _, name = uri.partition("#")
             _unpack(Path(self._bring(source, session)), work / (name or Path(urlsplit(source).path).name))
         jars = [self._bring(uri, session) for uri in parameters.files("spark.jars")]
+        environment = parameters.driver_environment()
+        # A started interpreter does not look at PYTHONPATH again, and here executors have another working folder.
+        python_path += _below(work, environment.get("PYTHONPATH", ""))
+        for_executors = _below(work, parameters.conf.get("spark.executorEnv.PYTHONPATH", ""))
         conf = {
             "spark.app.name": self._run.name,
             **parameters.local_conf(),
@@ -135,7 +139,7 @@ class Runner:
             "spark.ui.enabled": "false",
             "spark.local.dir": str(self._folder / "tmp"),
             "spark.sql.warehouse.dir": str(work / "warehouse"),
-            "spark.executorEnv.PYTHONPATH": os.pathsep.join(python_path),
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(dict.fromkeys([*python_path, *for_executors])),
         }
         if jars:
             conf["spark.jars"] = ",".join(jars)
@@ -144,7 +148,7 @@ class Runner:
             arguments=list(job.get("entryPointArguments", [])),
             python_path=python_path,
             conf=conf,
-            environment={**session.environment, **parameters.driver_environment()},
+            environment={**session.environment, **environment},
             folder=str(work),
             stdout=str(self._folder / "stdout"),
             stderr=str(self._folder / "stderr"),
@@ -219,6 +223,11 @@ class Runner:
                 self._denied = str(error)
                 driver.kill()
                 return
+
+
+def _below(folder: Path, python_path: str) -> list[str]:
+    """The entries of a PYTHONPATH, those relative to the job's working folder made absolute."""
+    return [str(folder / entry) for entry in python_path.split(os.pathsep) if entry]
 
 
 def mounts(mirror: Mirror) -> dict[str, str]:

@@ -97,7 +97,7 @@ class Scheduler:
             elif run.state is State.RUNNING and run.started_at and now() - run.started_at > run.timeout:
                 minutes = int(run.timeout.total_seconds() // 60)
                 self.cancel(run, f"Job execution timed out after {minutes} minutes")
-        if len(self._runners) < self._settings.workers.slots:
+        if not self._runners:  # a JVM that starts takes the machine from a job that runs
             self._drivers.fill()
 
     def _admit(self, run: JobRun, runs: list[JobRun]) -> None:

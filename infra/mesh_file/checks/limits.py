@@ -12,6 +12,7 @@ from infra.mesh_file.units import show_duration
 
 _DAY = 86400
 _VARIABLES_LIMIT = 3000  # of Lambda's 4 KB; the rest is for the mesh's own
+_BODY_LIMIT = 10 * 1024 * 1024
 _SMALL_BATCH = 10  # SQS delivers more than this at once only within a window
 _LIGHT_WINDOW = 300  # of an event source mapping
 _HEAVY_WINDOW = 900  # of a delayed message
@@ -24,6 +25,8 @@ def check(context: Context) -> Iterator[Finding]:
         for location, message in _actor(actor, context.mesh.spark.application):
             yield ("actors", name, *location), message
     yield from _retention(context.mesh.storage.retention)
+    if not 1024 <= context.mesh.gateway.max_body <= _BODY_LIMIT:
+        yield ("gateway", "max_body"), "should be from 1k to 10m, which is what API Gateway takes"
     application = context.mesh.spark.application
     if application.id is not None and application.model_fields_set - {"id"}:
         others = sorted(application.model_fields_set - {"id"})

@@ -13,7 +13,7 @@ class Frame:
         payload: what it returned or yielded.
         next: `route.next` as the handler left it for this frame; None if it never touched it.
         headers: headers the handler set (JSON text) or deleted (None).
-        status: free keys of the status that the handler set or deleted.
+        status: keys of the status that the handler set or deleted.
     """
 
     payload: Raw

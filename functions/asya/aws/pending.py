@@ -1,0 +1,184 @@
+"""Envelopes of heavy actors that wait for a job run (`protocol §10`).
+
+Keys (they can never change), in the table `asya-{namespace}-pending`:
+
+- claim: `CLAIM#{id}` / `{generation:04d}#{position:06d}#{attempt:06d}`: this attempt became pending once, and never again.
+- pending: `PENDING#{actor}#{shard:02d}` / `{admitted_at}#{id}#{generation}#{position}#{attempt}`: it waits.
+"""
+
+import hashlib
+import heapq
+import random
+import time
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+from botocore.exceptions import ClientError
+from msgspec import Raw
+from msgspec.structs import replace
+
+from asya.aws.refusals import is_precondition_failure, refused_conditions
+from asya.protocol.job_runs import PENDING_PREFIX, Member
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, WriteRequestTypeDef
+    from mypy_boto3_s3 import S3Client
+
+SHARDS = 8
+INLINE_BYTES = 4096
+# A queue keeps a message for 14 days at most; a redelivery after that cannot be.
+CLAIM_LIFETIME = timedelta(days=15)
+_DELETES_AT_ONCE = 25
+_ROUNDS = 8
+_FIRST_PAUSE = 0.05  # seconds
+
+
+class PendingError(RuntimeError):
+    """The table is too busy for now."""
+
+
+class Pending:
+    """The envelopes that wait, of all heavy actors of a mesh."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", s3: "S3Client", *, table: str, bucket: str) -> None:
+        self._dynamodb = dynamodb
+        self._s3 = s3
+        self._table = table
+        self._bucket = bucket
+
+    def admit(self, actor: str, member: Member, body: bytes, *, now: datetime) -> bool:
+        """Make an envelope pending, once; a body over 4 KB waits in S3.
+
+        Args:
+            member: without its envelope.
+            body: the stamped envelope.
+
+        Returns:
+            False if this attempt became pending before (a redelivery).
+
+        Raises:
+            botocore.exceptions.ClientError: if it could not be settled now.
+        """
+        placed = self._placed(actor, member, body)
+        expires = {"N": str(int((now + CLAIM_LIFETIME).timestamp()))}
+        try:
+            self._dynamodb.transact_write_items(
+                TransactItems=[
+                    {
+                        "Put": {
+                            "TableName": self._table,
+                            "Item": {**_claim_key(member), "expires_at": expires},
+                            "ConditionExpression": "attribute_not_exists(pk)",
+                        }
+                    },
+                    {"Put": {"TableName": self._table, "Item": _item(actor, placed)}},
+                ]
+            )
+        except ClientError as error:
+            if 0 in refused_conditions(error):
+                return False
+            raise
+        return True
+
+    def waiting(self, actor: str) -> Iterator[Member]:
+        """Everything that waits for this actor, oldest first, as a consistent read that goes only as far as it is followed."""
+        shards = [self._shard(actor, number) for number in range(SHARDS)]
+        for _, member in heapq.merge(*shards, key=lambda pair: pair[0]):
+            yield member
+
+    def is_any_waiting(self, actor: str) -> bool:
+        """Whether anything waits for this actor."""
+        return next(self.waiting(actor), None) is not None
+
+    def remove(self, actor: str, members: Sequence[Member]) -> None:
+        """Delete pending items: their envelopes are in a manifest, or have left. Doing it again changes nothing.
+
+        Raises:
+            PendingError: if the table did not take all of it.
+        """
+        for start in range(0, len(members), _DELETES_AT_ONCE):
+            some = members[start : start + _DELETES_AT_ONCE]
+            self._delete([{"DeleteRequest": {"Key": _pending_key(actor, member)}} for member in some])
+
+    def body(self, member: Member) -> bytes:
+        """The stamped envelope of a member, from wherever it waits."""
+        if member.envelope is not msgspec.UNSET:
+            return bytes(member.envelope)
+        if member.envelope_key is None:
+            raise ValueError(f"member {member.id} has neither an envelope nor the key of one")
+        return self._s3.get_object(Bucket=self._bucket, Key=member.envelope_key)["Body"].read()
+
+    def _placed(self, actor: str, member: Member, body: bytes) -> Member:
+        if len(body) <= INLINE_BYTES:
+            return replace(member, envelope=Raw(body))
+        # An id may hold anything, and keys of S3 and file systems may not.
+        digest = hashlib.sha256(_identity(member).encode("utf-8", "surrogatepass")).hexdigest()
+        key = f"{PENDING_PREFIX}{actor}/{digest}.json"
+        try:
+            # A redelivery stamps anew; what may be in a manifest already must not change under it.
+            self._s3.put_object(
+                Bucket=self._bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
+            )
+        except ClientError as error:
+            if not is_precondition_failure(error):
+                raise
+        return replace(member, envelope_key=key)
+
+    def _shard(self, actor: str, number: int) -> Iterator[tuple[str, Member]]:
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="pk = :shard",
+            ExpressionAttributeValues={":shard": {"S": _shard_key(actor, number)}},
+            ConsistentRead=True,
+        )
+        for page in pages:
+            for item in page["Items"]:
+                yield item["sk"]["S"], _member(item)
+
+    def _delete(self, requests: "Sequence[WriteRequestTypeDef]") -> None:
+        for turn in range(_ROUNDS):
+            answer = self._dynamodb.batch_write_item(RequestItems={self._table: requests})
+            left = answer["UnprocessedItems"].get(self._table)
+            if not left:
+                return
+            requests = [{"DeleteRequest": {"Key": request["DeleteRequest"]["Key"]}} for request in left]
+            time.sleep(_FIRST_PAUSE * 2**turn * random.uniform(0.5, 1.0))
+        raise PendingError(f"the table {self._table} is too busy to delete pending envelopes")
+
+
+def _identity(member: Member) -> str:
+    return f"{member.id}#{member.generation}#{member.position}#{member.attempt}"
+
+
+def _claim_key(member: Member) -> "dict[str, AttributeValueTypeDef]":
+    sort = f"{member.generation:04d}#{member.position:06d}#{member.attempt:06d}"
+    return {"pk": {"S": f"CLAIM#{member.id}"}, "sk": {"S": sort}}
+
+
+def _pending_key(actor: str, member: Member) -> "dict[str, AttributeValueTypeDef]":
+    shard = hashlib.sha256(member.id.encode("utf-8", "surrogatepass")).digest()[0] % SHARDS
+    return {
+        "pk": {"S": _shard_key(actor, shard)},
+        "sk": {"S": f"{member.admitted_at}#{_identity(member)}"},
+    }
+
+
+def _shard_key(actor: str, number: int) -> str:
+    return f"PENDING#{actor}#{number:02d}"
+
+
+def _item(actor: str, member: Member) -> "dict[str, AttributeValueTypeDef]":
+    """The item of a member: its envelope as bytes beside the rest as JSON, so that reading it parses no payload."""
+    rest = replace(member, envelope=msgspec.UNSET)
+    item: dict[str, AttributeValueTypeDef] = {**_pending_key(actor, member), "member": {"B": msgspec.json.encode(rest)}}
+    if member.envelope is not msgspec.UNSET:
+        item["envelope"] = {"B": bytes(member.envelope)}
+    return item
+
+
+def _member(item: "dict[str, AttributeValueTypeDef]") -> Member:
+    member = msgspec.json.decode(bytes(item["member"]["B"]), type=Member)
+    return replace(member, envelope=Raw(bytes(item["envelope"]["B"]))) if "envelope" in item else member

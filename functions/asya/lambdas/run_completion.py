@@ -1,0 +1,185 @@
+"""Routing the results of a job run that is over: in chunks, resumable, one commit only (`protocol §10`)."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+
+import msgspec
+
+from asya.aws.job_events import JobRunEvent
+from asya.aws.run_records import Cursor, RunRecord
+from asya.aws.ticket import Ticket
+from asya.lambdas.services import now
+from asya.lambdas.spark_services import SparkServices
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import TaskState
+from asya.protocol.job_runs import Manifest, Member, Part, ResultFrame, ResultHead
+from asya.protocol.mesh_table import Actor
+from asya.routing import job_results, reports
+from asya.routing.delivery import Delivery
+from asya.routing.hop import Hop
+from asya.routing.waiting import stopped_after_run
+
+# So many deliveries are on their way before it is noted how far the routing has come.
+CHUNK = 500
+_STATES_AHEAD = 100
+
+_head_decoder = msgspec.json.Decoder(ResultHead)
+_frame_decoder = msgspec.json.Decoder(ResultFrame)
+
+
+class OutOfTime(Exception):  # noqa: N818 - no error: the rest is for the next invocation
+    """The function's time is nearly up; the run's record tells where to go on."""
+
+
+class RunCompletion:
+    """The routing of one run, from where its record says it has come."""
+
+    def __init__(
+        self,
+        services: SparkServices,
+        *,
+        manifest: Manifest,
+        spec: Actor,
+        record: RunRecord,
+        event: JobRunEvent,
+        is_late: Callable[[], bool],
+    ) -> None:
+        self._services = services
+        self._manifest = manifest
+        self._spec = spec
+        self._record = record
+        self._event = event
+        self._is_late = is_late
+        self._cursor = self._noted = record.cursor
+        self._tickets: list[Ticket] = []
+        self._states: dict[str, TaskState] = {}
+        self._states_known_to = 0
+
+    def route(self) -> None:
+        """Route whatever has not been routed yet.
+
+        Raises:
+            OutOfTime: there is more.
+            ResultsError, SendError, botocore.exceptions.ClientError: not now; going on later repeats one chunk at most.
+        """
+        found, actor, number = self._services, self._manifest.actor, self._manifest.number
+        settlement = self._record.settlement
+        if settlement is None:
+            settlement = found.records.settle(actor, number, found.results.find(actor, number))
+        parts, error = found.results.parts(actor, number, settlement)
+        for place in range(self._cursor.part, len(parts)):
+            self._route_part(found.results.lines(actor, number, settlement.attempt, parts[place]))
+            self._cursor = Cursor(part=place + 1)
+        self._route_lost(parts, error)
+        self._checkpoint()
+
+    def _route_part(self, lines: Iterator[bytes]) -> None:
+        """One file of results, from the cursor on."""
+        _skip(lines, self._cursor.line)
+        for text in lines:
+            head = _head_decoder.decode(text)
+            frames = islice(lines, head.frames)
+            self._route_result(head, map(_frame_decoder.decode, frames))
+            _skip(frames)  # a result that was stopped, or ended early, leaves some behind
+            self._cursor = Cursor(self._cursor.part, self._cursor.line + 1 + head.frames)
+            self._checkpoint_if_due()
+
+    def _route_result(self, head: ResultHead, frames: Iterator[ResultFrame]) -> None:
+        """What leaves for one member; with a cursor amidst its frames only the rest."""
+        member = self._manifest.members[head.index]
+        hop = self._services.hop(self._manifest.actor, self._spec, member)
+        left_before = self._cursor.frame
+        # Once frame 0 has left, the id is elsewhere, and whatever stops the task will meet it there.
+        if not left_before and self._is_stopped(hop, head.index, member):
+            return
+        if left_before:
+            _skip(frames, left_before)
+        else:
+            frames = self._reported(hop, member, head, frames)
+        for delivery in job_results.deliveries(hop, head, frames, first=left_before, now=now(), jitter=random.random()):
+            self._send(delivery)
+            self._cursor = Cursor(self._cursor.part, self._cursor.line, self._cursor.frame + 1)
+            self._checkpoint_if_due()
+
+    def _reported(
+        self, hop: Hop, member: Member, head: ResultHead, frames: Iterator[ResultFrame]
+    ) -> Iterator[ResultFrame]:
+        """The frames; `completed` is reported with the first, or when it is known that there will be none."""
+        first = next(frames, None)
+        if first is None and head.end != "done":
+            return
+        if member.callback is not None:
+            ahead = first.next if first else None
+            event = reports.completed(hop, ahead, now=now(), duration_ms=head.duration_ms)
+            self._services.base.progress.report(member.callback, event)
+        if first is not None:
+            yield first
+            yield from frames
+
+    def _route_lost(self, parts: Sequence[Part], error: ErrorInfo | None) -> None:
+        """Members without a result are charged with what the run died of."""
+        found = {index for part in parts for index in range(part.first, part.last + 1)}
+        lost = [index for index in range(len(self._manifest.members)) if index not in found]
+        if len(lost) <= self._cursor.lost:
+            return
+        charge = error or self._died_of()
+        self._services.base.telemetry.log.warning(
+            "envelopes without a result", run_id=self._manifest.run_id, count=len(lost), problem=charge.message
+        )
+        for index in lost[self._cursor.lost :]:
+            member = self._manifest.members[index]
+            hop = self._services.hop(self._manifest.actor, self._spec, member)
+            if not self._is_stopped(hop, index, member):
+                self._send(job_results.lost(hop, charge, now=now(), jitter=random.random()))
+            self._cursor = Cursor(part=self._cursor.part, lost=self._cursor.lost + 1)
+            self._checkpoint_if_due()
+
+    def _died_of(self) -> ErrorInfo:
+        """What EMR Serverless says about the end of the run. Its events do not tell; GetJobRun does."""
+        details = self._event.details
+        if not details and self._event.job_run_id:
+            details = self._services.job_runs.state(self._event.job_run_id).details
+        said = f"job run {self._event.job_run_id or self._manifest.run_id} ended {self._event.state}"
+        message = f"{said}: {details}" if details else f"{said} without a result for this envelope"
+        return ErrorInfo(type=job_results.SPARK_JOB_FAILED, message=message)
+
+    def _is_stopped(self, hop: Hop, index: int, member: Member) -> bool:
+        """Whether the task was canceled meanwhile or its deadline passed; then that is what leaves."""
+        if index >= self._states_known_to:
+            ahead = self._manifest.members[index : index + _STATES_AHEAD]
+            self._states = self._services.states(ahead)
+            self._states_known_to = index + len(ahead)
+        stopped = stopped_after_run(hop, self._states.get(member.id), now=now())
+        for delivery in stopped.deliveries if stopped else ():
+            self._send(delivery)
+        return stopped is not None
+
+    def _send(self, delivery: Delivery) -> None:
+        if delivery.kind == "retry":
+            self._services.base.telemetry.count("Retried")
+        self._tickets.append(self._services.base.outbox.send(delivery))
+
+    def _checkpoint_if_due(self) -> None:
+        if len(self._tickets) >= CHUNK:
+            self._checkpoint()
+            if self._is_late():
+                raise OutOfTime
+
+    def _checkpoint(self) -> None:
+        """See everything out, then note how far it has come."""
+        base = self._services.base
+        base.outbox.flush()
+        for ticket in self._tickets:
+            if ticket.error is not None:
+                raise ticket.error
+            base.telemetry.count("Sent", by=("kind", ticket.kind))
+        self._tickets = []
+        self._services.records.advance(self._manifest.actor, self._manifest.number, self._noted, self._cursor)
+        self._noted = self._cursor
+        base.progress.flush()
+
+
+def _skip(items: Iterable[object], count: int | None = None) -> None:
+    for _ in islice(items, count):
+        pass

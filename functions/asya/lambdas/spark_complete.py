@@ -1,0 +1,147 @@
+"""The completion: hears of job runs, reports that they run, and routes what they gave when they are over (`protocol §10`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+from asya.aws import clients
+from asya.aws.job_events import JobRunEvent, decode_event
+from asya.aws.job_runs import TERMINAL_STATES
+from asya.aws.manifests import ManifestError
+from asya.aws.run_records import RunRecord
+from asya.aws.ticket import Ticket
+from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.run_completion import OutOfTime, RunCompletion
+from asya.lambdas.services import now
+from asya.lambdas.spark_services import SparkServices, spark_services
+from asya.protocol.job_runs import Manifest, parse_run_id
+from asya.routing import reports
+
+# Before the function's time is up; a chunk has to fit in.
+MARGIN_SECONDS = 60.0
+_REPORTS_AT_ONCE = 500
+
+
+class UnknownActorError(LookupError):
+    """An actor was taken out of the mesh while it had job runs; its envelopes are kept until a person has looked."""
+
+
+class LambdaContext(Protocol):
+    """What Lambda tells about the invocation."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Milliseconds until the function is ended."""
+
+
+def handle(event: Mapping[str, Any], context: LambdaContext) -> Answer:
+    """Lambda's entry point: one batch of events."""
+    return Completion(spark_services(), context).process(event)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """Works through events about job runs."""
+
+    services: SparkServices
+    context: LambdaContext
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Work through one batch."""
+        base = self.services.base
+        try:
+            return base.worker.work(records(event), self._handle)
+        finally:
+            base.progress.flush()
+            base.telemetry.flush()
+
+    def _handle(self, record: Record) -> list[Ticket]:
+        log = self.services.base.telemetry.log
+        try:
+            event = decode_event(record.arrival.body)
+        except ValueError as error:
+            log.warning("not an event; dropped", problem=str(error), message_id=record.message_id)
+            return []
+        name = parse_run_id(event.name, self.services.settings.namespace) if event else None
+        if event is None or name is None or event.application_id != self.services.spark.application_id:
+            log.info("an event about something else", message_id=record.message_id)
+            return []
+        self.services.base.telemetry.count("JobRuns", by=("state", event.state.lower()))
+        log.info("job run", run_id=event.name, job_run_id=event.job_run_id, state=event.state)
+        if event.state == "RUNNING":
+            self._report_running(*name)
+        elif event.state in TERMINAL_STATES:
+            self._complete(*name, event, record)
+        return []
+
+    def _complete(self, actor: str, number: int, event: JobRunEvent, message: Record) -> None:
+        """Route what is left to route, and close the run."""
+        found, log = self.services, self.services.base.telemetry.log
+        record = found.records.get(actor, number)
+        spec = found.heavy_actor(actor)
+        if record is None or record.state == "closed":
+            log.info("nothing left to do for this run", run_id=event.name)
+            return
+        if spec is None:
+            raise UnknownActorError(
+                f"run {event.name} has results, and this mesh has no heavy actor {actor!r} any more"
+            )
+        owner, moment = message.message_id, now()
+        # Whoever holds the lease has a message of their own, which comes again if they die: this one is not needed.
+        if not found.records.lease(actor, number, owner, until=moment + self._time_left, now=moment):
+            log.info("being routed by another", run_id=event.name)
+            return
+        completion = RunCompletion(
+            found,
+            manifest=self._manifest(record),
+            spec=spec,
+            record=record,
+            event=event,
+            is_late=lambda: self._time_left < timedelta(seconds=MARGIN_SECONDS),
+        )
+        try:
+            completion.route()
+        except OutOfTime:
+            log.info("going on in another invocation", run_id=event.name)
+            found.records.release(actor, number, owner)
+            self._send_again(message)
+            return
+        found.records.close(actor, number)
+        log.info("run closed", run_id=event.name, state=event.state)
+        for other in found.heavy_actors():
+            found.requests.hurry(other, now=now())
+
+    def _report_running(self, actor: str, number: int) -> None:
+        """`processing` for every member (`protocol §10`): progress, so whatever goes wrong here is only logged."""
+        found, spec = self.services, self.services.heavy_actor(actor)
+        record = found.records.get(actor, number)
+        if spec is None or record is None or record.state == "closed":
+            return
+        try:
+            manifest = self._manifest(record)
+            for count, member in enumerate(manifest.members, start=1):
+                if member.callback is not None:
+                    hop = found.hop(actor, spec, member)
+                    found.base.progress.report(member.callback, reports.processing(hop, now=now()))
+                if count % _REPORTS_AT_ONCE == 0:
+                    found.base.progress.flush()
+                    if self._time_left < timedelta(seconds=MARGIN_SECONDS):
+                        break
+        except Exception as error:  # progress never fails a message
+            found.base.telemetry.log.warning("could not report that a run is running", exc_info=error)
+
+    def _manifest(self, record: RunRecord) -> Manifest:
+        manifest = self.services.manifests.read(record.actor, record.number)
+        if manifest is None:
+            raise ManifestError(f"the manifest of run {record.number} of {record.actor} is gone")
+        return manifest
+
+    def _send_again(self, message: Record) -> None:
+        settings = self.services.settings
+        clients.sqs().send_message(
+            QueueUrl=settings.queue_url(settings.actor), MessageBody=message.arrival.body.decode("utf-8")
+        )
+
+    @property
+    def _time_left(self) -> timedelta:
+        return timedelta(milliseconds=self.context.get_remaining_time_in_millis())

@@ -1,0 +1,189 @@
+"""The dispatcher: forms job runs of what is pending and starts them, each once (`protocol §10`).
+
+That a run's manifest exists is what forms it. Whoever comes next, by whatever way, finishes the latest run (its envelopes are
+pending no more, EMR Serverless has it) before forming another: so no envelope is ever in two manifests, and no run is
+forgotten. Being throttled or at capacity is waiting: the request goes out again, for later.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from asya.aws.dispatch_requests import decode_request
+from asya.aws.job_runs import BusyError, ConflictingRunError, RefusedRunError
+from asya.aws.ticket import Ticket
+from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.services import now
+from asya.lambdas.spark_services import SparkServices, spark_services
+from asya.protocol.job_runs import Manifest, Member
+from asya.protocol.mesh_table import Actor
+from asya.protocol.times import parse_time
+from asya.routing import runs
+from asya.routing.run_requests import UnstartableError, run_request
+from asya.routing.waiting import is_canceled, is_due_for_refusal, stopped_before_run
+
+# Nobody says how long EMR Serverless remembers a token; after this long a run is looked for by its name first.
+TOKEN_TRUSTED_FOR = timedelta(hours=1)
+# Clocks differ, and a run cannot have been started before it was formed.
+CLOCK_MARGIN = timedelta(minutes=5)
+# A conflict may mean that the application is starting or stopping.
+CONFLICT_SECONDS = 30.0
+
+
+class MissingManifestError(RuntimeError):
+    """A run that is on record has no manifest; a person has to look."""
+
+
+def handle(event: Mapping[str, Any], _context: object) -> Answer:
+    """Lambda's entry point: one batch of requests."""
+    return Dispatcher(spark_services()).process(event)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatcher:
+    """Looks after heavy actors, one request at a time."""
+
+    services: SparkServices
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Work through one batch of requests."""
+        base = self.services.base
+        seen: set[str] = set()
+        try:
+            return base.worker.work(records(event), lambda record: self._handle(record, seen))
+        finally:
+            base.telemetry.flush()
+
+    def _handle(self, record: Record, seen: set[str]) -> list[Ticket]:
+        log = self.services.base.telemetry.log
+        try:
+            actor = decode_request(record.arrival.body)
+        except ValueError as error:
+            log.warning("not a dispatch request; dropped", problem=str(error), message_id=record.message_id)
+            return []
+        spec = self.services.heavy_actor(actor)
+        if spec is None:
+            log.error("a dispatch request for what is no heavy actor of this mesh; dropped", requested=actor)
+        elif actor not in seen:
+            self.look_after(actor, spec)
+            seen.add(actor)  # what became pending since has a request of its own: the flag was down before the reading
+        return []
+
+    def look_after(self, actor: str, spec: Actor) -> None:
+        """Finish the actor's latest run if that is not done; form and start the next one of what is pending.
+
+        The order is what makes it safe: flag down, latest run finished, pending read, manifest written.
+        """
+        found = self.services
+        found.requests.clear(actor)
+        number = found.records.latest(actor)
+        record = found.records.get(actor, number) if number else None
+        unfinished = record is not None and record.state == "formed"
+        # The quota first: a run that has to wait is not read over and over again.
+        if unfinished and not (self._may_start(actor) and self._start(self._manifest(actor, number), spec)):
+            return
+        selection = runs.select(found.pending.waiting(actor), spec.batch.size)
+        members = self._fit(actor, spec, selection.members)
+        more = selection.more
+        if members:
+            manifest = runs.form(
+                members, namespace=found.settings.namespace, actor=actor, spec=spec, number=number + 1, now=now()
+            )
+            if not found.manifests.commit(manifest):
+                # Another dispatcher was quicker; what it took of the pending is not known here, so look again afterwards.
+                manifest, more = self._manifest(actor, number + 1), True
+            if found.records.open(manifest, now=now()).state == "formed" and not (
+                self._may_start(actor) and self._start(manifest, spec)
+            ):
+                return
+        if more:
+            found.requests.ensure(actor, 0, now=now())
+
+    def _manifest(self, actor: str, number: int) -> Manifest:
+        manifest = self.services.manifests.read(actor, number)
+        if manifest is None:
+            raise MissingManifestError(f"run {number} of {actor} has no manifest in {self.services.settings.bucket}")
+        return manifest
+
+    def _fit(self, actor: str, spec: Actor, members: Sequence[Member]) -> list[Member]:
+        """The members that are to run; the canceled and those without time leave for x-sink."""
+        states = self.services.states(members)
+        fit: list[Member] = []
+        stopped: list[tuple[Member, Ticket]] = []
+        for member in members:
+            deadline = parse_time(member.deadline_at) if member.deadline_at else None
+            state = states.get(member.id)
+            if not is_canceled(state) and not is_due_for_refusal(deadline, now()):
+                fit.append(member)
+                continue
+            diversion = stopped_before_run(self.services.hop(actor, spec, member), state, now=now())
+            if diversion is None:
+                fit.append(member)
+                continue
+            self.services.base.telemetry.log.info("left out of the run", why=diversion.why, envelope_id=member.id)
+            stopped += [(member, self.services.base.outbox.send(delivery)) for delivery in diversion.deliveries]
+        self._see_out(actor, stopped)
+        return fit
+
+    def _see_out(self, actor: str, stopped: Sequence[tuple[Member, Ticket]]) -> None:
+        if not stopped:
+            return
+        self.services.base.outbox.flush()
+        for _, ticket in stopped:
+            if ticket.error is not None:
+                raise ticket.error
+        self.services.pending.remove(actor, [member for member, _ in stopped])
+
+    def _may_start(self, actor: str) -> bool:
+        """Whether the account's quota leaves room for a start; if not, another request is on its way."""
+        moment = now()
+        wait = self.services.quota.take(now=moment)
+        if wait:
+            self.services.requests.ensure(actor, wait, now=moment)
+        return not wait
+
+    def _start(self, manifest: Manifest, spec: Actor) -> bool:
+        """See to it that a run's envelopes are pending no more and that EMR Serverless has it.
+
+        Returns:
+            False if it has to wait; another request is on its way then.
+        """
+        found, actor = self.services, manifest.actor
+        found.pending.remove(actor, manifest.members)
+        log = found.base.telemetry.log
+        try:
+            job_run_id = self._started_id(manifest, spec)
+        except BusyError as busy:
+            log.info("the run waits", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
+            found.base.telemetry.count("JobRuns", by=("state", "waiting"))
+            seconds = busy.seconds * random.uniform(0.5, 1.5)
+            found.requests.ensure(actor, seconds, now=now(), for_capacity=busy.for_capacity)
+            return False
+        except (RefusedRunError, UnstartableError) as refused:
+            log.exception("the run cannot be started; its envelopes fail", run_id=manifest.run_id)
+            found.tell_completion(manifest, job_run_id="", state="FAILED", details=str(refused))
+            job_run_id = ""
+        found.records.started(actor, manifest.number, job_run_id)
+        found.base.telemetry.count("JobRuns", by=("state", "started" if job_run_id else "refused"))
+        found.base.telemetry.measure("EnvelopesPerRun", len(manifest.members), "Count")
+        log.info("run started", run_id=manifest.run_id, job_run_id=job_run_id, envelopes=len(manifest.members))
+        return True
+
+    def _started_id(self, manifest: Manifest, spec: Actor) -> str:
+        """EMR Serverless's id of the run, which is started unless it was."""
+        job_runs = self.services.job_runs
+        request = run_request(manifest, runs.spark_job(manifest.actor, spec), self.services.place)
+        formed = parse_time(manifest.formed_at)
+        if now() - formed > TOKEN_TRUSTED_FOR:
+            adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)
+            if adopted is not None:
+                return adopted
+        try:
+            return job_runs.start(request)
+        except ConflictingRunError as conflict:
+            adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)
+            if adopted is None:
+                raise BusyError(str(conflict), seconds=CONFLICT_SECONDS) from conflict
+            return adopted

@@ -1,0 +1,100 @@
+"""The functions that start job runs, take their results and find what was lost (`protocol §10`)."""
+
+from aws_cdk import aws_events as events
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.protocol import names
+from infra import derived
+from infra.build.functions import build_dispatcher, build_table
+from infra.function import FeedSettings, FunctionSettings, MeshFunction
+from infra.gateway import GatewayAddress
+from infra.mesh import Mesh
+from infra.permissions import spark
+from infra.spark.application import application_id
+from infra.spark.job_code import JobCode
+from infra.spark.job_role import job_role
+from infra.spark.run_events import run_events
+
+_SWEEP = "rate(5 minutes)"
+
+
+class Spark(Construct):
+    """Everything that job runs need. Made only for a mesh with a heavy actor."""
+
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
+        super().__init__(scope, "Spark")
+        self._mesh, self._layer, self._gateway = mesh, layer, gateway
+        self._application_id = application_id(self, mesh)
+        code = JobCode.uploaded(self, mesh)
+        job_role(self, mesh, code)
+        run_events(self, mesh, self._application_id)
+        self._environment = {
+            "ASYA_GATEWAY_URL": gateway.url,
+            "ASYA_SPARK_APPLICATION_ID": self._application_id,
+            "ASYA_JOB_ROLE_ARN": mesh.addresses.role_arn(spark.JOB),
+            "ASYA_JOB_ENTRY_POINT": code.entry_point.s3_object_url,
+            "ASYA_JOB_PY_FILES": ",".join(code.py_files),
+            "ASYA_ACCESS_POLICY_PREFIX": mesh.addresses.access_policy_prefix,
+        }
+        self._table_only = lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
+        self._dispatcher()
+        self._completion()
+        self._reconciler()
+
+    def _dispatcher(self) -> None:
+        options, table = self._mesh.options, self._mesh.table_bytes
+        folder = build_dispatcher(options.build_folder, options.packages_target, table)
+        settings = FunctionSettings(
+            name=names.DISPATCH,
+            handler="asya.lambdas.spark_dispatch.handle",
+            code=lambda_.Code.from_asset(str(folder)),
+            grants=spark.dispatch(self._mesh.addresses, self._application_id, self._gateway.api_id),
+            timeout=derived.DISPATCH_TIMEOUT,
+            environment=self._environment,
+            in_routes=True,
+        )
+        # Runs of one actor are formed one after the other anyway; a few requests at a time keep actors independent.
+        MeshFunction(self, self._mesh, self._layer, settings).fed_by_queue(FeedSettings(concurrency=5))
+
+    def _completion(self) -> None:
+        mesh = self._mesh
+        settings = FunctionSettings(
+            name=names.COMPLETION,
+            handler="asya.lambdas.spark_complete.handle",
+            code=self._table_only,
+            grants=spark.complete(mesh.addresses, mesh.table, self._application_id, self._gateway.api_id),
+            timeout=derived.COMPLETION_TIMEOUT,
+            memory=1024,
+            environment=self._environment,
+            in_routes=True,
+        )
+        # One run may hold thousands of envelopes: one event at a time.
+        MeshFunction(self, mesh, self._layer, settings).fed_by_queue(FeedSettings(batch_size=1, concurrency=10))
+
+    def _reconciler(self) -> None:
+        settings = FunctionSettings(
+            name=names.RECONCILE,
+            handler="asya.lambdas.spark_reconcile.handle",
+            code=self._table_only,
+            grants=spark.reconcile(self._mesh.addresses, self._application_id),
+            timeout=derived.RECONCILE_TIMEOUT,
+            environment=self._environment,
+        )
+        function = MeshFunction(self, self._mesh, self._layer, settings).function
+        rule = events.CfnRule(
+            self,
+            "Sweep",
+            name=names.resource_name(self._mesh.namespace, "reconcile"),
+            description=f"Looks after lost job runs of the mesh {self._mesh.namespace}",
+            schedule_expression=_SWEEP,
+            targets=[events.CfnRule.TargetProperty(id="reconciler", arn=function.function_arn)],
+        )
+        lambda_.CfnPermission(
+            self,
+            "SweepPermission",
+            action="lambda:InvokeFunction",
+            function_name=function.function_name,
+            principal="events.amazonaws.com",
+            source_arn=rule.attr_arn,
+        )

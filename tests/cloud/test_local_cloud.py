@@ -1,0 +1,187 @@
+"""`asya local`, from outside: up and down, and that no crash leaves a process behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+from botocore.exceptions import ClientError
+
+from infra.local.accounts import aws_client
+from infra.local.folder import StateFolder
+from infra.local.keys import AccessKey
+from infra.local.processes import members, read_records
+from tests.cloud.stand_in_cloud import until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.cloud
+
+MESH = """
+namespace: tiny
+code: handlers
+actors:
+  echo: {handler: echo.echo}
+tools:
+  echo: {description: says it again, route: [echo]}
+"""
+
+
+class Asya:
+    """The command, with a mesh and a state folder outside of the project."""
+
+    def __init__(self, path: Path) -> None:
+        self.folder = StateFolder.at(path / "state")
+        self.mesh = path / "mesh.yaml"
+        self.mesh.write_text(MESH)
+        (path / "handlers").mkdir()
+        (path / "handlers" / "echo.py").write_text("def echo(payload):\n    return payload\n")
+
+    def begin(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start `asya local …`."""
+        command = [sys.executable, "-m", "asya_cli.main", "local", *arguments, "--state", str(self.folder.root)]
+        # Keys of a developer, which nothing of the local cloud may pick up.
+        environment = {**os.environ, "AWS_PROFILE": "none", "AWS_ACCESS_KEY_ID": "AKIAREAL", "AWS_REGION": "eu-west-1"}
+        return subprocess.Popen(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        """Run `asya local …` to its end; its exit code and what it said."""
+        process = self.begin(*arguments)
+        said, _ = process.communicate(timeout=180)
+        return process.returncode, said
+
+    def up(self) -> tuple[int, str]:
+        return self.run("up", "--mesh", str(self.mesh), "--auth")
+
+    def client(self, service: str) -> Any:
+        """A client with the operator's key."""
+        described = json.loads(self.folder.connection.read_text())
+        return aws_client(
+            service, described["endpoint_url"], AccessKey(described["access_key"], described["secret_key"])
+        )
+
+
+@pytest.fixture(scope="module")
+def asya(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asya]:
+    command = Asya(tmp_path_factory.mktemp("local"))
+    yield command
+    command.run("down")
+
+
+def wait_for_servers(asya: Asya, process: subprocess.Popen[str]) -> None:
+    """Wait until the `up` that was begun has started its servers."""
+
+    def started() -> bool:
+        assert process.poll() is None, process.communicate()[0]
+        return len(read_records(asya.folder)) == 2
+
+    until(started, 60, "the servers")
+
+
+def test_ctrl_c_while_it_comes_up_ends_everything(asya: Asya) -> None:
+    process = asya.begin("up", "--mesh", str(asya.mesh))
+    wait_for_servers(asya, process)
+
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+
+    assert process.returncode != 0
+    assert not members(asya.folder)
+    assert asya.run("status")[0] == 1
+
+
+def test_a_mistake_in_the_mesh_file_is_said_and_nothing_is_started(asya: Asya, tmp_path: Path) -> None:
+    wrong = tmp_path / "mesh.yaml"
+    wrong.write_text(MESH.replace("handler:", "handlr:"))
+
+    code, said = asya.run("up", "--mesh", str(wrong))
+
+    assert code == 1
+    assert "mesh.yaml" in said
+    assert "handlr" in said
+    assert "Traceback" not in said
+    assert not members(asya.folder)
+
+
+def test_up_after_an_up_that_was_killed(asya: Asya) -> None:
+    process = asya.begin("up", "--mesh", str(asya.mesh))
+    wait_for_servers(asya, process)
+    left = members(asya.folder)
+    process.kill()
+    process.communicate()
+    assert left
+
+    code, said = asya.up()
+
+    assert code == 0, said
+    assert not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in left)
+    assert asya.run("status")[0] == 0
+
+
+def test_it_takes_messages_and_iam_holds(asya: Asya) -> None:
+    sqs = asya.client("sqs")
+    url = sqs.get_queue_url(QueueName="asya-tiny-echo")["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="not an envelope")
+
+    def handled() -> bool:
+        names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names))["Attributes"]
+        return all(found[name] == "0" for name in names)
+
+    until(handled, 30, "the message to be handled")
+    with pytest.raises(ClientError, match="not authorized to perform: sqs:ReceiveMessage"):
+        sqs.receive_message(QueueUrl=url)
+    with pytest.raises(ClientError, match="not authorized"):
+        asya.client("iam").list_users()
+    assert asya.folder.connection.stat().st_mode & 0o077 == 0
+
+
+def test_up_again_deploys_anew(asya: Asya) -> None:
+    before = read_records(asya.folder)
+    (asya.mesh.parent / "handlers" / "echo.py").write_text("def echo(payload):\n    return {**payload, 'new': True}\n")
+
+    code, said = asya.up()
+
+    assert code == 0, said
+    assert read_records(asya.folder) == before
+    code, said = asya.run("up", "--mesh", str(asya.mesh))
+    assert code == 1
+    assert "with --auth" in said
+
+
+def test_a_killed_ministack_is_swept_with_its_workers(asya: Asya) -> None:
+    record = next(one for one in read_records(asya.folder) if one.name == "ministack")
+    left = members(asya.folder)
+    assert len(left) > 2  # a worker of the message above at least
+    process = record.process()
+    assert process is not None
+    process.kill()
+    until(lambda: record.process() is None, 10, "MiniStack's end")
+    assert asya.run("status")[0] == 1
+
+    code, said = asya.run("down")
+
+    assert code == 0, said
+    deadline = time.monotonic() + 5
+    while members(asya.folder):
+        assert time.monotonic() < deadline
+    assert not asya.folder.connection.exists()
+    assert not asya.folder.temporary.exists()
+    assert (asya.folder.logs / "ministack.log").exists()
+    assert asya.run("down")[0] == 0

@@ -1,0 +1,91 @@
+"""The gateway's two batch calls behind a real socket, so that signing, time limits and answers are the real ones."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import msgspec
+
+from asya.protocol.events import EventResult, EventResults, StateQuery, TaskEvent, TaskState, TaskStates
+
+
+@dataclass
+class FakeGateway:
+    """What it was told, and how it answers.
+
+    Attributes:
+        events: every event that came, in order, taken or not.
+        states: of tasks; others are unknown.
+        status: of the answer to a whole call.
+        item_status: of the answer to one event, by (id, status).
+        silent: does not answer at all until the test is over.
+        headers: of the last request.
+    """
+
+    url: str = ""
+    events: list[TaskEvent] = field(default_factory=list)
+    queries: list[list[StateQuery]] = field(default_factory=list)
+    states: dict[str, TaskState] = field(default_factory=dict)
+    status: int = 200
+    item_status: dict[tuple[str, str], int] = field(default_factory=dict)
+    silent: bool = False
+    answer: bytes | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def reported(self, envelope_id: str) -> list[str]:
+        """The statuses that were reported on an envelope."""
+        return [event.status for event in self.events if event.id == envelope_id]
+
+    def respond(self, path: str, body: bytes) -> bytes:
+        """Take a call."""
+        if path.endswith("/states"):
+            queries = msgspec.json.decode(body, type=list[StateQuery])
+            self.queries.append(queries)
+            found = tuple(self.states.get(query.id, TaskState(id=query.id, status="unknown")) for query in queries)
+            return msgspec.json.encode(TaskStates(items=found))
+        events = msgspec.json.decode(body, type=list[TaskEvent])
+        self.events += events
+        results = (
+            EventResult(id=event.id, status=self.item_status.get((event.id, event.status), 204)) for event in events
+        )
+        return msgspec.json.encode(EventResults(items=tuple(results)))
+
+
+@contextmanager
+def running_gateway() -> Iterator[FakeGateway]:
+    """A gateway on a free loopback port."""
+    gateway = FakeGateway()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            gateway.headers = {name.lower(): value for name, value in self.headers.items()}
+            if gateway.silent:
+                gateway.over.wait(30)
+                return
+            answer = gateway.respond(self.path, body)
+            if gateway.status != 200:
+                answer = b'{"error": {"code": "on_demand"}}'
+            answer = gateway.answer or answer
+            self.send_response(gateway.status)
+            self.send_header("content-length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    gateway.url = f"http://127.0.0.1:{server.server_port}"
+    try:
+        yield gateway
+    finally:
+        gateway.over.set()
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,315 @@
+"""A mesh with two heavy actors in moto's cloud, with a double of EMR Serverless: the whole heavy path in one process."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from asya.aws import clients
+from asya.aws.job_runs import JobRuns
+from asya.aws.settings import Settings, SparkSettings
+from asya.lambdas.services import Services
+from asya.lambdas.spark_admit import Admission
+from asya.lambdas.spark_complete import Completion
+from asya.lambdas.spark_dispatch import Dispatcher
+from asya.lambdas.spark_reconcile import Reconciler
+from asya.lambdas.spark_services import SparkServices
+from asya.protocol.events import EventResult, TaskEvent, TaskState
+from asya.protocol.job_runs import Manifest, attempts_prefix
+from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, SparkApplication, SparkJob
+
+BUCKET = "asya-flights-bucket"
+APPLICATION = "00app"
+REGION = "us-east-1"
+QUEUES = ("clean", "stats", "publish", "x-sink", "x-sump", "x-dispatch", "x-completion")
+
+TABLE = MeshTable(
+    namespace="flights",
+    actors={
+        "clean": Actor(
+            kind="spark",
+            spark=SparkJob(job="flights.clean"),
+            timeout=60.0,
+            batch=Batch(size=3),
+            resiliency=Resiliency(policies={"default": Policy(max_attempts=2, initial_delay=0.0)}),
+        ),
+        "stats": Actor(kind="spark", spark=SparkJob(job="flights.stats"), batch=Batch(size=100)),
+        "publish": Actor(kind="handler", handler="flights.publish"),
+    },
+    spark=SparkApplication(start_per_second=0.01, start_burst=25),
+)
+
+
+class EmrServerless:
+    """What we use of EMR Serverless: tokens are idempotent, and it refuses what it is told to refuse."""
+
+    def __init__(self) -> None:
+        self.runs: dict[str, dict[str, Any]] = {}
+        self.by_token: dict[str, str] = {}
+        self.refusals: list[str] = []
+        self.calls = 0
+
+    def start_job_run(self, **request: Any) -> dict[str, str]:
+        self.calls += 1
+        if self.refusals:
+            code = self.refusals.pop(0)
+            raise ClientError({"Error": {"Code": code, "Message": "as told"}}, "StartJobRun")
+        token = request["clientToken"]
+        if token not in self.by_token:
+            job_run_id = f"run{len(self.runs) + 1}"
+            self.by_token[token] = job_run_id
+            self.runs[job_run_id] = {
+                "name": request["name"],
+                "state": "SUBMITTED",
+                "stateDetails": "",
+                "request": request,
+            }
+        return {"jobRunId": self.by_token[token]}
+
+    def get_job_run(self, applicationId: str, jobRunId: str) -> dict[str, Any]:  # noqa: N803
+        return {"jobRun": {key: value for key, value in self.runs[jobRunId].items() if key != "request"}}
+
+    def get_paginator(self, _operation: str) -> Any:
+        runs = [{"id": job_run_id, "name": run["name"]} for job_run_id, run in self.runs.items()]
+        return SimpleNamespace(paginate=lambda **_: [{"jobRuns": runs}])
+
+
+@dataclass
+class Gateway:
+    """Takes reports, and knows which tasks are canceled."""
+
+    events: list[TaskEvent] = field(default_factory=list)
+    canceled: set[str] = field(default_factory=set)
+
+    def report(self, _url: str, events: Any, **_: Any) -> tuple[EventResult, ...]:
+        self.events += events
+        return tuple(EventResult(id=event.id, status=204) for event in events)
+
+    def report_surely(self, _url: str, events: Any, **_: Any) -> None:
+        self.events += events
+
+    def states(self, _url: str, queries: Any, **_: Any) -> tuple[TaskState, ...]:
+        return tuple(
+            TaskState(id=query.id, status="canceled" if query.id in self.canceled else "running") for query in queries
+        )
+
+
+class Context:
+    """Lambda's context: so many questions about the time are answered with "plenty"."""
+
+    def __init__(self, answers: int = 1_000_000) -> None:
+        self.answers = answers
+
+    def get_remaining_time_in_millis(self) -> int:
+        self.answers -= 1
+        return 600_000 if self.answers >= 0 else 1_000
+
+
+class World:
+    """The mesh, and hands to move it with."""
+
+    def __init__(self, table: MeshTable) -> None:
+        self.emr = EmrServerless()
+        self.gateway = Gateway()
+        self.sqs = clients.sqs()
+        self.s3 = clients.s3()
+        self.dynamodb = clients.dynamodb()
+        self.table = table
+        self.services = self.services_of("x-dispatch")
+
+    def services_of(self, actor: str) -> SparkServices:
+        """The services of one function."""
+        settings = Settings(
+            table=self.table,
+            actor=actor,
+            region=REGION,
+            bucket=BUCKET,
+            data_uri=f"s3://{BUCKET}/data/",
+            results_uri=f"s3://{BUCKET}/results/",
+            queue_url_prefix=f"https://sqs.{REGION}.amazonaws.com/123456789012/",
+            gateway_url="https://gateway",
+            spark=SparkSettings(
+                application_id=APPLICATION,
+                job_role_arn="arn:aws:iam::123456789012:role/job",
+                entry_point="s3://assets/entry.py",
+                py_files=("s3://assets/asya.zip",),
+                access_policy_prefix="arn:aws:iam::123456789012:policy/",
+            ),
+        )
+        base = Services(settings)
+        base.__dict__["gateway"] = self.gateway
+        found = SparkServices(base)
+        found.__dict__["job_runs"] = JobRuns(self.emr, application_id=APPLICATION)  # type: ignore[arg-type]
+        return found
+
+    def send(self, envelope_id: str, payload: Any = None, *, actor: str = "clean", **more: Any) -> None:
+        """Put an envelope on an actor's queue."""
+        at = "2026-01-01T00:00:00Z"
+        status = {"phase": "pending", "created_at": at, "updated_at": at, **more.pop("status", {})}
+        envelope = {
+            "id": envelope_id,
+            "route": {"prev": [], "curr": actor, "next": ["publish"]},
+            "status": status,
+            "payload": payload,
+            **more,
+        }
+        self.put(actor, json.dumps(envelope))
+
+    def put(self, queue: str, body: str) -> None:
+        """Put a message on a queue."""
+        self.sqs.send_message(QueueUrl=self._url(queue), MessageBody=body)
+
+    def receive(self, queue: str) -> dict[str, Any]:
+        """What an event source mapping would hand over; the messages are gone."""
+        answer = self.sqs.receive_message(
+            QueueUrl=self._url(queue), MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
+        )
+        messages = answer.get("Messages", [])
+        for message in messages:
+            self.sqs.delete_message(QueueUrl=self._url(queue), ReceiptHandle=message["ReceiptHandle"])
+        return {
+            "Records": [
+                {
+                    "messageId": message["MessageId"],
+                    "receiptHandle": message["ReceiptHandle"],
+                    "body": message["Body"],
+                    "attributes": message["Attributes"],
+                }
+                for message in messages
+            ]
+        }
+
+    def bodies(self, queue: str) -> list[dict[str, Any]]:
+        """Everything that waits on a queue, by id; the messages are gone."""
+        found: list[dict[str, Any]] = []
+        while some := self.receive(queue)["Records"]:
+            found += [json.loads(record["body"]) for record in some]
+        return sorted(found, key=lambda body: body.get("id", ""))
+
+    def admit(self, actor: str = "clean") -> dict[str, Any]:
+        """Run the actor's sidecar on what waits; gives the event, so that it can be delivered again."""
+        event = self.receive(actor)
+        assert Admission(self.services_of(actor)).process(event) == {"batchItemFailures": []}
+        return event
+
+    def dispatch(self) -> int:
+        """Run the dispatcher on its requests that are due; gives their number."""
+        event = self.receive("x-dispatch")
+        assert Dispatcher(self.services_of("x-dispatch")).process(event) == {"batchItemFailures": []}
+        return len(event["Records"])
+
+    def complete(self, context: Context | None = None) -> int:
+        """Run the completion on the events that wait; gives their number."""
+        event = self.receive("x-completion")
+        completion = Completion(self.services_of("x-completion"), context or Context())
+        assert completion.process(event) == {"batchItemFailures": []}
+        return len(event["Records"])
+
+    def reconcile(self) -> None:
+        """Run a sweep."""
+        Reconciler(self.services_of("x-reconcile")).sweep()
+
+    def tell(self, job_run_id: str, state: str, *, details: str = "", event: bool = True) -> None:
+        """A job run comes into a state."""
+        run = self.emr.runs[job_run_id]
+        run |= {"state": state, "stateDetails": details}
+        detail = {"applicationId": APPLICATION, "jobRunId": job_run_id, "jobRunName": run["name"], "state": state}
+        if event:
+            body = {
+                "source": "aws.emr-serverless",
+                "detail-type": "EMR Serverless Job Run State Change",
+                "detail": detail,
+            }
+            self.put("x-completion", json.dumps(body))
+
+    def manifest(self, number: int, actor: str = "clean") -> Manifest:
+        """A run's manifest."""
+        manifest = self.services.manifests.read(actor, number)
+        assert manifest is not None
+        return manifest
+
+    def write_results(
+        self,
+        number: int,
+        results: list[list[dict[str, Any]]],
+        *,
+        actor: str = "clean",
+        attempt: str = "a1",
+        end: str | None = "commit",
+        error: dict[str, Any] | None = None,
+    ) -> None:
+        """What the job leaves: for each member its lines, head first, two members a part; then the commit or a journal."""
+        folder = f"{attempts_prefix(actor, number)}{attempt}/"
+        parts = []
+        for place in range(0, len(results), 2):
+            lines = [line for result in results[place : place + 2] for line in result]
+            body = "".join(json.dumps(line) + "\n" for line in lines).encode()
+            name = f"part-{place // 2:06d}.jsonl"
+            self.s3.put_object(Bucket=BUCKET, Key=folder + name, Body=body)
+            last = min(place + 1, len(results) - 1)
+            parts.append({"file": name, "first": place, "last": last, "lines": len(lines), "size": len(body)})
+        whole: dict[str, Any] = {"run_id": "r", "attempt": attempt, "parts": parts}
+        if end == "commit":
+            content = {**whole, "finished_at": "2026-01-01T00:00:00Z", "error": error}
+            self.s3.put_object(Bucket=BUCKET, Key=f"{folder}commit.json", Body=json.dumps(content).encode())
+        elif end == "journal":
+            content = {**whole, "sequence": 4, "updated_at": "2026-01-01T00:00:00Z", "at_work": len(results)}
+            self.s3.put_object(Bucket=BUCKET, Key=f"{folder}journal-0.json", Body=json.dumps(content).encode())
+
+    def reported(self, status: str) -> list[str]:
+        """The ids that something was reported of."""
+        return sorted(event.id for event in self.gateway.events if event.status == status)
+
+    def items(self, prefix: str) -> list[dict[str, Any]]:
+        """The items of the pending table whose partition begins so."""
+        found = self.dynamodb.scan(TableName="asya-flights-pending")["Items"]
+        return [item for item in found if item["pk"]["S"].startswith(prefix)]
+
+    def _url(self, queue: str) -> str:
+        return self.services.settings.queue_url(queue)
+
+
+def done(index: int, *payloads: Any, **frame: Any) -> list[dict[str, Any]]:
+    """The lines of a member that went well."""
+    head = {"index": index, "end": "done", "frames": len(payloads), "duration_ms": 5.0}
+    return [head, *({"payload": payload, **frame} for payload in payloads)]
+
+
+def failed(index: int, *payloads: Any, kind: str = "ValueError", message: str = "bad") -> list[dict[str, Any]]:
+    """The lines of a member whose job raised after these frames."""
+    error = {"type": kind, "message": message, "mro": ["Exception"], "traceback": "…"}
+    head = {"index": index, "end": "failed", "frames": len(payloads), "error": error}
+    return [head, *({"payload": payload} for payload in payloads)]
+
+
+@contextmanager
+def heavy_world(monkeypatch: pytest.MonkeyPatch, table: MeshTable = TABLE) -> Iterator[World]:
+    """A fresh world."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    made = (clients.sqs, clients.s3, clients.dynamodb)
+    with mock_aws():
+        for client in made:
+            client.cache_clear()
+        for queue in QUEUES:
+            clients.sqs().create_queue(QueueName=f"asya-flights-{queue}")
+        clients.s3().create_bucket(Bucket=BUCKET)
+        clients.dynamodb().create_table(
+            TableName="asya-flights-pending",
+            KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+            AttributeDefinitions=[
+                {"AttributeName": "pk", "AttributeType": "S"},
+                {"AttributeName": "sk", "AttributeType": "S"},
+            ],
+            BillingMode="PAY_PER_REQUEST",
+        )
+        yield World(table)
+        for client in made:
+            client.cache_clear()

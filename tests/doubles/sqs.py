@@ -1,0 +1,131 @@
+"""Queues in memory, as strict as SQS where it matters, and failing on demand."""
+
+import re
+import threading
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from botocore.exceptions import ClientError
+
+from asya.protocol.codec import decode
+from asya.protocol.envelope import Envelope
+
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_GROUP = re.compile(r"[!-~]{1,128}")
+_LIMIT = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message that was accepted."""
+
+    body: str
+    delay: int = 0
+    group: str | None = None
+
+    @property
+    def envelope(self) -> Envelope:
+        """What it carries."""
+        return decode(self.body.encode())
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """How a queue answers instead: an entry in `Failed`, an error of the whole call, or no word about an entry."""
+
+    kind: Literal["entry", "call", "silence"] = "entry"
+    code: str = "InternalError"
+    sender_fault: bool = False
+
+
+@dataclass
+class FakeSqs:
+    """The calls of an SQS client that the mesh makes.
+
+    Attributes:
+        sent: by queue name, in the order of acceptance.
+        requests: the sizes of the batches that came, by queue name.
+        deleted: receipt handles.
+        visibility: receipt handle → seconds.
+        refuse: what to answer to the next messages for a queue, by queue name; used up one by one.
+        refuse_always: the same, for good.
+    """
+
+    sent: dict[str, list[Sent]] = field(default_factory=lambda: defaultdict(list))
+    requests: list[tuple[str, int]] = field(default_factory=list)
+    deleted: list[str] = field(default_factory=list)
+    visibility: dict[str, int] = field(default_factory=dict)
+    refuse: dict[str, list[Refusal]] = field(default_factory=dict)
+    refuse_always: dict[str, Refusal] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        """Accept a batch, or part of it."""
+        queue = QueueUrl.rpartition("/")[2]
+        self._check("send_message_batch")
+        if not 1 <= len(Entries) <= 10:
+            raise _error("TooManyEntriesInBatchRequest", "SendMessageBatch")
+        if len({entry["Id"] for entry in Entries}) < len(Entries):
+            raise _error("BatchEntryIdsNotDistinct", "SendMessageBatch")
+        if sum(len(entry["MessageBody"].encode()) for entry in Entries) > _LIMIT:
+            raise _error("BatchRequestTooLong", "SendMessageBatch")
+        with self.changed:
+            self.requests.append((queue, len(Entries)))
+            answer: dict[str, list[dict[str, Any]]] = {"Successful": [], "Failed": []}
+            for entry in Entries:
+                refusal = self._refusal(queue, entry)
+                if refusal is None:
+                    delay, group = entry.get("DelaySeconds", 0), entry.get("MessageGroupId")
+                    self.sent[queue].append(Sent(entry["MessageBody"], delay, group))
+                    answer["Successful"].append({"Id": entry["Id"], "MessageId": "m"})
+                elif refusal.kind == "call":
+                    raise _error(refusal.code, "SendMessageBatch")
+                elif refusal.kind == "entry":
+                    answer["Failed"].append(
+                        {"Id": entry["Id"], "Code": refusal.code, "SenderFault": refusal.sender_fault, "Message": "no"}
+                    )
+            self.changed.notify_all()
+        return {name: entries for name, entries in answer.items() if entries}
+
+    def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> dict[str, Any]:  # noqa: N803
+        """Delete one message."""
+        self._check("delete_message")
+        self.deleted.append(ReceiptHandle)
+        return {}
+
+    def change_message_visibility_batch(
+        self,
+        *,
+        QueueUrl: str,  # noqa: N803
+        Entries: Sequence[Mapping[str, Any]],  # noqa: N803
+    ) -> dict[str, Any]:
+        """Set when messages are offered again."""
+        self._check("change_message_visibility_batch")
+        for entry in Entries:
+            self.visibility[entry["ReceiptHandle"]] = entry["VisibilityTimeout"]
+        return {}
+
+    def wait_until_sent(self, queue: str, count: int = 1, seconds: float = 5.0) -> bool:
+        """Wait until so many messages were accepted for a queue; False if that takes too long."""
+        with self.changed:
+            return self.changed.wait_for(lambda: len(self.sent[queue]) >= count, timeout=seconds)
+
+    def _refusal(self, queue: str, entry: Mapping[str, Any]) -> Refusal | None:
+        if _NO_XML.search(entry["MessageBody"]):
+            return Refusal(code="InvalidMessageContents", sender_fault=True)
+        group = entry.get("MessageGroupId")
+        if not 0 <= entry.get("DelaySeconds", 0) <= 900 or (group is not None and not _GROUP.fullmatch(group)):
+            return Refusal(code="InvalidParameterValue", sender_fault=True)
+        waiting = self.refuse.get(queue)
+        return waiting.pop(0) if waiting else self.refuse_always.get(queue)
+
+    def _check(self, call: str) -> None:
+        if call in self.broken:
+            raise _error("ServiceUnavailable", call)
+
+
+def _error(code: str, call: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "on demand"}}, call)

@@ -1,0 +1,8 @@
+"""Jobs of the mesh that the template tests deploy."""
+
+from typing import Any
+
+
+def crunch(spark: Any, payload: Any) -> Any:
+    del spark
+    return payload

@@ -1,0 +1,50 @@
+"""The app itself, as the CDK's command runs it: what is wrong is said in lines, not in tracebacks."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aws_cdk import App
+
+from infra.mesh_file import MeshFileError
+from infra.options import OptionError
+from infra.synthesis import fill
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+def test_a_mesh_file_that_cannot_be_used_is_told_line_by_line(tmp_path: Path) -> None:
+    (tmp_path / "functions" / "handlers").mkdir(parents=True)
+    (tmp_path / "mesh.yaml").write_text(
+        "namespace: shop\nactors:\n  a:\n    handler: orders.score\n    timeot: 3s\ntools:\n  t: {route: [a, b]}\n"
+    )
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    environment |= {"CDK_CONTEXT_JSON": json.dumps({"mesh": str(tmp_path / "mesh.yaml")})}
+    environment |= {"CDK_OUTDIR": str(tmp_path / "out")}
+    command = [sys.executable, str(REPOSITORY / "app.py")]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+    assert result.returncode == 1
+    assert result.stderr.replace(f"{tmp_path}/", "").splitlines() == [
+        "mesh.yaml:4: actors.a.handler: there is no module 'orders' in functions/handlers",
+        "mesh.yaml:5: actors.a.timeot: unknown key; did you mean 'timeout'?",
+        "mesh.yaml:7: tools.t.route[1]: there is no actor 'b'",
+    ]
+    assert not list(tmp_path.glob("out/*.template.json"))
+
+
+def test_what_the_mesh_cannot_do_yet_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mesh.yaml").write_text("namespace: shop\nactors:\n  a: {kind: pause}\n  b: {kind: fan_in}\n")
+    with pytest.raises(MeshFileError) as error:
+        fill(App(context={"mesh": "mesh.yaml"}), tmp_path)
+    assert [str(problem).removeprefix(f"{tmp_path}/") for problem in error.value.problems] == [
+        "mesh.yaml:3: actors.a.kind: kind: pause is not available yet",
+        "mesh.yaml:4: actors.b.kind: kind: fan_in is not available yet",
+    ]
+
+
+def test_an_option_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="-c layer_target=docker: should be lambda or host"):
+        fill(App(context={"layer_target": "docker"}), tmp_path)

@@ -1,0 +1,179 @@
+"""The folders that are deployed: what is in them, for which machine, and that the same input gives the same bytes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from asya.protocol.mesh_table import Actor, MeshTable, encode_table
+from infra.build.folder import built, digest
+from infra.build.functions import build_dispatcher, build_handlers, build_layer, build_table
+from infra.build.jobs import build_jobs
+from infra.build.packages import LAMBDA, PackagesError, Target, install
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parents[1]
+CLOUD_PYTHON = REPOSITORY / ".venv-cloud" / "bin" / "python"
+TABLE = encode_table(MeshTable(namespace="shop", actors={"score": Actor(kind="handler", handler="orders.score")}))
+AARCH64 = 183
+SPARK = Target(python_version="3.12", python_platform="aarch64-manylinux_2_28")
+
+
+@pytest.fixture(scope="session")
+def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_layer(tmp_path_factory.mktemp("layer"), LAMBDA)
+
+
+@pytest.fixture(scope="session")
+def host_layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_layer(tmp_path_factory.mktemp("host-layer"), Target(interpreter=CLOUD_PYTHON))
+
+
+def machine_of(library: Path) -> int:
+    header = library.read_bytes()[:20]
+    assert header[:4] == b"\x7fELF"
+    return int.from_bytes(header[18:20], "little")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_layer_holds_the_library_and_its_packages(layer: Path) -> None:
+    assert {"asya", "msgspec", "aws_lambda_powertools", "jmespath"} <= {p.name for p in (layer / "python").iterdir()}
+    assert not (layer / "python" / "boto3").exists()
+    names = contents(layer)
+    assert not any("__pycache__" in name or name.endswith(".pyc") or "/tests/" in name for name in names)
+    assert sum(map(len, names.values())) <= 25 * 1024 * 1024
+
+
+def test_compiled_code_in_the_layer_is_for_lambdas_processor_and_python(layer: Path) -> None:
+    libraries = list(layer.rglob("*.so"))
+    assert libraries
+    assert {machine_of(library) for library in libraries} == {AARCH64}
+    assert all("313" in library.name or "abi3" in library.name for library in libraries)
+
+
+def entry_points() -> list[str]:
+    folder = REPOSITORY / "functions" / "asya" / "lambdas"
+    return sorted(path.stem for path in folder.glob("*.py") if "\ndef handle(" in path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("module", entry_points())
+def test_entry_points_import_with_the_layer_and_boto3_alone(host_layer: Path, module: str) -> None:
+    """The cloud's interpreter has boto3 and none of the layer's packages: what the layer lacks fails here."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(host_layer / 'python')!r}); "
+        f"import asya.lambdas.{module} as entry; assert callable(entry.handle); "
+        f"import asya; assert asya.__file__.startswith({str(host_layer)!r})"
+    )
+    result = subprocess.run([str(CLOUD_PYTHON), "-I", "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_same_input_gives_the_same_bytes(layer: Path, tmp_path: Path) -> None:
+    again = build_layer(tmp_path, LAMBDA)
+    assert again.name == layer.name
+    assert contents(again) == contents(layer)
+
+
+def test_a_second_build_is_found_and_not_made_again(tmp_path: Path) -> None:
+    made = []
+
+    def make(folder: Path) -> None:
+        made.append(folder)
+        (folder / "x").write_text("x")
+
+    first = built(tmp_path, "thing", ["a"], make)
+    assert built(tmp_path, "thing", ["a"], make) == first
+    assert built(tmp_path, "thing", ["b"], make) != first
+    assert len(made) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted({first.name, f"thing-{digest(['b'])}"})
+
+
+def test_a_build_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def make(folder: Path) -> None:
+        (folder / "half").write_text("half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        built(tmp_path, "thing", ["a"], make)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_and_contents_are_told_apart() -> None:
+    assert digest(["ab", "c"]) != digest(["a", "bc"])
+
+
+def test_handlers_travel_with_the_table(tmp_path: Path) -> None:
+    folder = build_handlers(tmp_path, LAMBDA, HERE / "mesh" / "handlers", TABLE)
+    assert contents(folder).keys() == {"orders.py", "mesh.json"}
+    assert (folder / "mesh.json").read_bytes() == TABLE
+    assert contents(build_table(tmp_path, TABLE)) == {"mesh.json": TABLE}
+
+
+def test_requirements_of_handlers_are_installed_for_lambda(tmp_path: Path) -> None:
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "mine.py").write_text("def handle(payload): return payload\n")
+    (code / "requirements.txt").write_text("msgspec\n")
+    folder = build_handlers(tmp_path / "build", LAMBDA, code, TABLE)
+    assert {machine_of(library) for library in folder.rglob("*.so")} == {AARCH64}
+
+
+def test_packages_that_cannot_be_had_are_named(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("msgspec==0.0.0\n")
+    with pytest.raises(PackagesError, match=r"requirements\.txt: cannot be installed for 3\.13 aarch64"):
+        install(tmp_path / "requirements.txt", tmp_path / "out", LAMBDA)
+
+
+def test_the_dispatcher_brings_a_boto3_that_knows_execution_policies(tmp_path: Path) -> None:
+    folder = build_dispatcher(tmp_path, Target(interpreter=CLOUD_PYTHON), TABLE)
+    code = (
+        f"import sys; sys.path.insert(0, {str(folder)!r}); import boto3; assert boto3.__file__.startswith({str(folder)!r})\n"
+        "session = boto3.Session(region_name='us-east-1', aws_access_key_id='a', aws_secret_access_key='b')\n"
+        "for service in ('dynamodb', 's3', 'sqs', 'sts'): session.client(service)\n"
+        "client = session.client('emr-serverless')\n"
+        "assert 'executionIamPolicy' in client.meta.service_model.operation_model('StartJobRun').input_shape.members"
+    )
+    result = subprocess.run([str(CLOUD_PYTHON), "-I", "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert sum(map(len, contents(folder).values())) <= 12 * 1024 * 1024
+
+
+def test_job_code(tmp_path: Path) -> None:
+    files = build_jobs(tmp_path, SPARK, HERE / "mesh" / "jobs")
+    assert files.entry_point.suffix == ".py"
+    assert {"asya", "asya_spark"} == {path.name for path in files.library.iterdir()}
+    assert contents(files.jobs).keys() == {"heavy.py"}
+
+
+def test_our_own_job_library_is_no_part_of_the_users_jobs(tmp_path: Path) -> None:
+    files = build_jobs(tmp_path, SPARK, REPOSITORY / "spark_jobs")
+    assert not (files.jobs / "asya_spark").exists()
+    assert (files.jobs / "flights").is_dir()
+
+
+@pytest.mark.parametrize(("package", "refused"), [("jmespath", False), ("msgspec", True)])
+def test_packages_that_jobs_require(tmp_path: Path, package: str, refused: bool) -> None:
+    """They are imported from the zip, and compiled code cannot be."""
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    (jobs / "heavy.py").write_text("def crunch(spark, payload): return payload\n")
+    (jobs / "requirements.txt").write_text(f"{package}\n")
+    if refused:
+        with pytest.raises(PackagesError, match=r"msgspec cannot be imported from a zip"):
+            build_jobs(tmp_path / "build", SPARK, jobs)
+    else:
+        assert (build_jobs(tmp_path / "build", SPARK, jobs).jobs / package / "__init__.py").is_file()
+
+
+def test_the_job_side_needs_nothing_that_a_job_does_not_have() -> None:
+    """Job runs have Spark and the standard library; the layer's packages are not among them."""
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('msgspec', 'aws_lambda_powertools', 'boto3', 'pydantic')));"
+        f"sys.path[:0] = [{str(REPOSITORY / 'functions')!r}, {str(REPOSITORY / 'spark_jobs')!r}]; import asya_spark.main"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr

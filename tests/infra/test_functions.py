@@ -1,0 +1,135 @@
+"""Functions in the templates: what each is given, how its queue feeds it, which may be called in long chains."""
+
+from typing import Any
+
+import pytest
+
+ACTORS = ("intake", "score", "crunch", "free", "audit")
+SYSTEM = ("x-sink", "x-sump", "x-dispatch", "x-completion", "x-reconcile", "x-gateway-ingest", "x-gateway-api")
+
+
+def feed(mesh: Any, actor: str) -> dict[str, Any]:
+    feeds = mesh.resources("AWS::Lambda::EventSourceMapping")
+    found = [each for each in feeds if each["EventSourceArn"].endswith(f":asya-shop-{actor}")]
+    assert len(found) == 1
+    return dict(found[0])
+
+
+def test_every_actor_and_system_function_is_there(shop: Any) -> None:
+    names = {function["FunctionName"] for function in shop.resources("AWS::Lambda::Function")}
+    assert names == {f"asya-shop-{name}" for name in (*ACTORS, *SYSTEM)}
+
+
+@pytest.mark.parametrize(
+    ("actor", "handler"),
+    [
+        ("intake", "sidecar"),
+        ("audit", "sidecar"),
+        ("crunch", "spark_admit"),
+        ("x-sink", "sink"),
+        ("x-sump", "sump"),
+        ("x-dispatch", "spark_dispatch"),
+        ("x-completion", "spark_complete"),
+        ("x-gateway-ingest", "gateway_ingest"),
+        ("x-gateway-api", "gateway_api"),
+    ],
+)
+def test_entry_points(shop: Any, actor: str, handler: str) -> None:
+    assert shop.function(actor)["Handler"] == f"asya.lambdas.{handler}.handle"
+
+
+def test_runtime_and_architecture_on_aws(shop: Any) -> None:
+    for function in shop.resources("AWS::Lambda::Function"):
+        assert function["Runtime"] == "python3.13"
+        assert function["Architectures"] == ["arm64"]
+        assert len(function["Layers"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("actor", "timeout"), [("intake", 20 * 5 + 30), ("free", 2 * 100 + 30), ("crunch", 60), ("x-sink", 120)]
+)
+def test_timeouts_follow_from_the_mesh_file(shop: Any, actor: str, timeout: int) -> None:
+    assert shop.function(actor)["Timeout"] == timeout
+    queue = shop.one("AWS::SQS::Queue", QueueName=f"asya-shop-{actor}")
+    assert queue["VisibilityTimeout"] == timeout + 30
+
+
+def test_long_chains_are_allowed_only_where_routes_lead(shop: Any) -> None:
+    allowed = {
+        function["FunctionName"].removeprefix("asya-shop-")
+        for function in shop.resources("AWS::Lambda::Function")
+        if function.get("RecursiveLoop") == "Allow"
+    }
+    assert allowed == {*ACTORS, "x-dispatch", "x-completion"}
+
+
+def test_feeds_report_single_failures_and_are_bounded(shop: Any) -> None:
+    for actor in (*ACTORS, "x-sink", "x-sump", "x-dispatch", "x-completion"):
+        each = feed(shop, actor)
+        assert each["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+        assert 2 <= each["ScalingConfig"]["MaximumConcurrency"] <= 1000
+
+
+def test_batches(shop: Any) -> None:
+    assert feed(shop, "intake")["BatchSize"] == 5
+    assert "MaximumBatchingWindowInSeconds" not in feed(shop, "intake")
+    assert (feed(shop, "free")["BatchSize"], feed(shop, "free")["MaximumBatchingWindowInSeconds"]) == (100, 5)
+    # 100 is the size of a heavy actor's job runs, not of the batches its envelopes are taken in.
+    assert feed(shop, "crunch")["BatchSize"] == 10
+    assert feed(shop, "x-completion")["BatchSize"] == 1
+
+
+def test_provisioned_concurrency_is_on_the_alias_that_the_queue_feeds(shop: Any) -> None:
+    alias = shop.one("AWS::Lambda::Alias", Name="warm")
+    assert alias["ProvisionedConcurrencyConfig"] == {"ProvisionedConcurrentExecutions": 2}
+    assert feed(shop, "score")["FunctionName"].endswith(":warm")
+
+
+def test_environment(shop: Any) -> None:
+    variables = shop.function("intake")["Environment"]["Variables"]
+    assert variables == {
+        "CURRENCY": "EUR",
+        "ASYA_ACTOR": "intake",
+        "ASYA_BUCKET": "asya-shop-<AccountId>-<Region>",
+        "ASYA_DATA_URI": "s3://asya-shop-<AccountId>-<Region>/data/",
+        "ASYA_RESULTS_URI": "s3://asya-shop-<AccountId>-<Region>/results/",
+        "ASYA_QUEUE_URL_PREFIX": "https://sqs.<Region>.<URLSuffix>/<AccountId>/",
+        "ASYA_GATEWAY_URL": "<import>",
+        "POWERTOOLS_SERVICE_NAME": "intake",
+        "POWERTOOLS_METRICS_NAMESPACE": "Asya",
+        "LOG_LEVEL": "INFO",
+    }
+    assert "ASYA_GATEWAY_URL" not in shop.function("x-gateway-ingest")["Environment"]["Variables"]
+    # A heavy actor's variables are its job's; they travel in mesh.json.
+    assert "MODE" not in shop.function("crunch")["Environment"]["Variables"]
+
+
+def test_the_dispatcher_knows_where_to_run_what(shop: Any) -> None:
+    for actor in ("x-dispatch", "x-completion"):
+        variables = shop.function(actor)["Environment"]["Variables"]
+        assert variables["ASYA_SPARK_APPLICATION_ID"].startswith("<SparkApplication")
+        assert variables["ASYA_JOB_ROLE_ARN"] == "arn:<Partition>:iam::<AccountId>:role/asya-shop-x-job-<Region>"
+        assert variables["ASYA_JOB_ENTRY_POINT"].endswith(".py")
+        assert len(variables["ASYA_JOB_PY_FILES"].split(",")) == 2
+        assert variables["ASYA_ACCESS_POLICY_PREFIX"] == "arn:<Partition>:iam::<AccountId>:policy/<Region>-"
+        for key in ("ASYA_JOB_ENTRY_POINT", "ASYA_JOB_PY_FILES"):
+            assert all(uri.startswith("s3://") for uri in variables[key].split(","))
+
+
+def test_logs_have_a_group_of_their_own_that_forgets(shop: Any) -> None:
+    groups = {group["LogGroupName"]: group["RetentionInDays"] for group in shop.resources("AWS::Logs::LogGroup")}
+    assert {f"/aws/lambda/asya-shop-{name}" for name in (*ACTORS, *SYSTEM)} <= groups.keys()
+    assert set(groups.values()) == {30}
+
+
+def test_a_stage_is_part_of_every_name(plain: Any) -> None:
+    assert plain.function("score", "plain-test")["Environment"]["Variables"]["ASYA_ACTOR"] == "score"
+    for queue in plain.resources("AWS::SQS::Queue"):
+        assert queue["QueueName"].startswith("asya-plain-test-")
+
+
+def test_existing_buckets_are_used_from_their_root(plain: Any) -> None:
+    variables = plain.function("score", "plain-test")["Environment"]["Variables"]
+    assert variables["ASYA_DATA_URI"] == "s3://lake/"
+    assert variables["ASYA_RESULTS_URI"] == "s3://lake-results/"
+    assert variables["ASYA_BUCKET"] == "asya-plain-test-<AccountId>-<Region>"

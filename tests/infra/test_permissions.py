@@ -1,0 +1,173 @@
+"""What roles in the templates may do: send where routes lead, touch what the mesh file grants, and no more."""
+
+from typing import Any
+
+import pytest
+
+BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
+
+
+def queue(actor: str) -> str:
+    return f"arn:<Partition>:sqs:<Region>:<AccountId>:asya-shop-{actor}"
+
+
+def statements(mesh: Any, actor: str, namespace: str = "shop") -> list[dict[str, Any]]:
+    role = mesh.one("AWS::IAM::Role", RoleName=f"asya-{namespace}-{actor}-<Region>")
+    return [each for policy in role["Policies"] for each in policy["PolicyDocument"]["Statement"]]
+
+
+def listed(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def resources(mesh: Any, actor: str, action: str, namespace: str = "shop") -> set[str]:
+    """Everything that an actor may do this with."""
+    return {
+        resource
+        for statement in statements(mesh, actor, namespace)
+        if action in listed(statement["Action"]) and statement["Effect"] == "Allow"
+        for resource in listed(statement["Resource"])
+    }
+
+
+@pytest.mark.parametrize(
+    ("actor", "targets"),
+    [
+        # From the tool's route.
+        ("intake", {"crunch", "intake", "x-sink", "x-sump"}),
+        # A heavy actor's sidecar only makes pending; its frames are sent by the completion.
+        ("crunch", {"x-dispatch", "crunch", "x-sink", "x-sump"}),
+        # Declared.
+        ("score", {"audit", "score", "x-sink", "x-sump"}),
+        # In no tool's route: every actor.
+        ("free", {"intake", "score", "crunch", "free", "audit", "x-sink", "x-sump"}),
+        ("audit", {"audit", "x-sink", "x-sump"}),
+        ("x-sink", {"free", "x-sink", "x-sump"}),
+        ("x-sump", {"x-sump"}),
+        ("x-dispatch", {"x-dispatch", "x-completion", "x-sink", "x-sump"}),
+        ("x-reconcile", {"x-dispatch", "x-completion"}),
+        ("x-completion", {"score", "free", "crunch", "x-dispatch", "x-completion", "x-sink", "x-sump"}),
+        ("x-gateway-api", {"intake", "score", "crunch", "free", "audit"}),
+        ("x-gateway-ingest", set()),
+    ],
+)
+def test_sending(shop: Any, actor: str, targets: set[str]) -> None:
+    assert resources(shop, actor, "sqs:SendMessage") == {queue(target) for target in targets}
+
+
+def test_nobody_sends_to_a_pattern_of_queues(shop: Any, plain: Any, example: Any) -> None:
+    """`asya-shop-*` would also be the queues of a stage of the same name."""
+    for mesh in (shop, plain, example):
+        for role in mesh.resources("AWS::IAM::Role"):
+            for policy in role["Policies"]:
+                for statement in policy["PolicyDocument"]["Statement"]:
+                    if "sqs:SendMessage" in listed(statement["Action"]):
+                        assert not any("*" in resource for resource in listed(statement["Resource"]))
+
+
+def test_receiving_only_from_the_own_queue(shop: Any) -> None:
+    for actor in ("intake", "crunch", "audit", "x-sink", "x-sump", "x-dispatch", "x-completion"):
+        assert resources(shop, actor, "sqs:ReceiveMessage") == {queue(actor)}
+        assert resources(shop, actor, "sqs:DeleteMessage") == {queue(actor)}
+    assert resources(shop, "x-gateway-api", "sqs:ReceiveMessage") == set()
+
+
+def test_reporting_routes_and_no_others(shop: Any) -> None:
+    routes = resources(shop, "intake", "execute-api:Invoke")
+    assert routes == {
+        f"arn:<Partition>:execute-api:<Region>:<AccountId>:<import>/$default/POST/api/v1/mesh/{route}"
+        for route in ("events", "states")
+    }
+    assert resources(shop, "audit", "execute-api:Invoke") == set()
+
+
+def test_access_to_the_meshs_own_data_is_below_its_prefix(shop: Any) -> None:
+    writable = resources(shop, "intake", "s3:DeleteObject")
+    assert writable == {f"{BUCKET}/data/clean/*"}
+    readable = resources(shop, "intake", "s3:GetObject")
+    assert readable == {
+        *(f"{BUCKET}/{prefix}/*" for prefix in ("inbox", "payloads", "frames", "hops", "data/raw")),
+        "arn:<Partition>:s3:::partner-files/incoming/*",
+    }
+
+
+def test_listing_another_bucket_is_bound_to_the_patterns(shop: Any) -> None:
+    conditions = [
+        statement["Condition"]
+        for statement in statements(shop, "intake")
+        if listed(statement["Resource"]) == ["arn:<Partition>:s3:::partner-files"]
+    ]
+    assert conditions == [{"StringLike": {"s3:prefix": ["incoming", "incoming/", "incoming/*"]}}]
+
+
+def test_access_to_tables_secrets_and_by_statement(shop: Any) -> None:
+    table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/rates"
+    assert resources(shop, "intake", "dynamodb:GetItem") == {table, f"{table}/index/*"}
+    assert resources(shop, "intake", "dynamodb:PutItem") == set()
+    secret = "arn:<Partition>:secretsmanager:<Region>:<AccountId>:secret:partner-key-??????"
+    assert resources(shop, "intake", "secretsmanager:GetSecretValue") == {secret}
+    assert resources(shop, "intake", "kms:Decrypt") == {"arn:aws:kms:eu-central-1:111122223333:key/abc"}
+
+
+def test_existing_buckets_hold_data_and_results(plain: Any) -> None:
+    assert "arn:<Partition>:s3:::lake-results/*" in resources(plain, "x-sink", "s3:PutObject", "plain-test")
+    assert "arn:<Partition>:s3:::lake-results/sump/*" in resources(plain, "x-sump", "s3:PutObject", "plain-test")
+
+
+@pytest.mark.parametrize(
+    ("actor", "tables"),
+    [
+        ("intake", set()),
+        ("crunch", {"pending"}),
+        ("x-sink", {"sink"}),
+        ("x-sump", set()),
+        ("x-dispatch", {"pending"}),
+        ("x-completion", {"pending"}),
+        ("x-reconcile", {"pending"}),
+        ("x-gateway-ingest", {"tasks"}),
+        ("x-gateway-api", {"tasks"}),
+    ],
+)
+def test_tables(shop: Any, actor: str, tables: set[str]) -> None:
+    arns = {f"arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-{table}" for table in tables}
+    assert resources(shop, actor, "dynamodb:PutItem") == arns
+
+
+def test_the_dispatcher_starts_runs_of_one_application_as_one_role(example: Any) -> None:
+    application = "arn:<Partition>:emr-serverless:<Region>:<AccountId>:/applications/00abc123"
+    assert resources(example, "x-dispatch", "emr-serverless:StartJobRun", "flights") == {application}
+    assert resources(example, "x-dispatch", "emr-serverless:CancelJobRun", "flights") == {f"{application}/jobruns/*"}
+    passing = [each for each in statements(example, "x-dispatch", "flights") if each["Action"] == "iam:PassRole"]
+    if not passing:
+        passing = [each for each in statements(example, "x-dispatch", "flights") if "iam:PassRole" in each["Action"]]
+    assert [listed(each["Resource"]) for each in passing] == [
+        ["arn:<Partition>:iam::<AccountId>:role/asya-flights-x-job-<Region>"]
+    ]
+    assert passing[0]["Condition"] == {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
+    for actor in ("x-completion", "clean-flights", "inspect-dataset", "x-sink"):
+        assert resources(example, actor, "emr-serverless:StartJobRun", "flights") == set()
+        assert resources(example, actor, "iam:PassRole", "flights") == set()
+
+
+def test_the_job_role(shop: Any) -> None:
+    role = shop.one("AWS::IAM::Role", RoleName="asya-shop-x-job-<Region>")
+    trusted = [each["Principal"] for each in role["AssumeRolePolicyDocument"]["Statement"]]
+    assert trusted == [{"Service": "emr-serverless.amazonaws.com"}]
+    assert resources(shop, "x-job", "s3:PutObject") == {
+        f"{BUCKET}/runs/*",
+        f"{BUCKET}/data/stats/*",
+        f"{BUCKET}/data/scratch/crunch/*",
+    }
+    code = {arn for arn in resources(shop, "x-job", "s3:GetObject") if "cdk-" in arn}
+    assert len(code) == 3
+    assert not any("*" in arn for arn in code)
+    assert "arn:<Partition>:s3:::partner-files/models.tar.gz" in resources(shop, "x-job", "s3:GetObject")
+
+
+def test_no_role_has_managed_policies_or_star_resources(shop: Any) -> None:
+    for role in shop.resources("AWS::IAM::Role"):
+        assert "ManagedPolicyArns" not in role
+        for policy in role["Policies"]:
+            for statement in policy["PolicyDocument"]["Statement"]:
+                assert "*" not in listed(statement["Resource"])
+                assert not any("*" in action for action in listed(statement["Action"]))

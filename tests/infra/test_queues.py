@@ -1,0 +1,57 @@
+"""Queues in the templates: encrypted, TLS only, with a dead-letter queue and an alarm; and where they are placed."""
+
+from typing import Any
+
+from infra.placement import SHARDS, shard_of
+
+WITH_QUEUE = {"intake", "score", "crunch", "free", "audit", "x-sink", "x-sump", "x-dispatch", "x-completion"}
+
+
+def test_each_queue_has_its_dead_letter_queue(shop: Any) -> None:
+    queues = {queue["QueueName"]: queue for queue in shop.resources("AWS::SQS::Queue")}
+    assert queues.keys() == {f"asya-shop-{name}{suffix}" for name in WITH_QUEUE for suffix in ("", "-dlq")}
+    for name in WITH_QUEUE:
+        queue, dead_letters = queues[f"asya-shop-{name}"], queues[f"asya-shop-{name}-dlq"]
+        assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
+        assert queue["MessageRetentionPeriod"] == 4 * 86400
+        assert dead_letters["MessageRetentionPeriod"] == 14 * 86400
+        assert queue["SqsManagedSseEnabled"] is dead_letters["SqsManagedSseEnabled"] is True
+
+
+def test_every_queue_refuses_requests_without_tls(shop: Any) -> None:
+    policies = shop.resources("AWS::SQS::QueuePolicy")
+    assert len(policies) == 2 * len(WITH_QUEUE)
+    for policy in policies:
+        denials = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny"]
+        assert denials[0]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_dead_letters_and_the_sump_raise_alarms_that_need_no_metric_math(shop: Any) -> None:
+    alarms = {alarm["AlarmName"]: alarm for alarm in shop.resources("AWS::CloudWatch::Alarm")}
+    assert alarms.keys() == {*(f"asya-shop-{name}-dlq" for name in WITH_QUEUE), "asya-shop-x-sump"}
+    assert all("Metrics" not in alarm and alarm["Threshold"] == 1 for alarm in alarms.values())
+
+
+def test_placement_never_changes() -> None:
+    """These numbers are for good: another one would move a queue, and lose what lies in it."""
+    assert SHARDS == 8
+    assert {name: shard_of(name) for name in ("intake", "score", "crunch", "free", "audit")} == {
+        "intake": 1,
+        "score": 5,
+        "crunch": 4,
+        "free": 5,
+        "audit": 7,
+    }
+
+
+def test_an_actors_queue_and_function_are_in_the_stacks_of_its_shard(shop: Any) -> None:
+    for actor in ("intake", "score", "crunch", "free", "audit"):
+        queues = [q["QueueName"] for q in shop.resources("AWS::SQS::Queue", f"queues-{shard_of(actor)}")]
+        functions = [f["FunctionName"] for f in shop.resources("AWS::Lambda::Function", f"functions-{shard_of(actor)}")]
+        assert f"asya-shop-{actor}" in queues
+        assert f"asya-shop-{actor}" in functions
+
+
+def test_a_shard_without_actors_yields_no_stack(shop: Any, plain: Any) -> None:
+    assert plain.templates.keys() == {"state", "gateway", "queues-0", "functions-0", "queues-5", "functions-5"}
+    assert "queues-2" not in shop.templates

@@ -1,0 +1,86 @@
+"""What heavy actors bring along, and that a mesh without one has none of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# An event of the service's own shape, every field it has.
+RECORDED = json.loads((Path(__file__).parent / "emr-job-run-state-change.json").read_text())
+
+
+def matches(pattern: Any, event: Any) -> bool:
+    """EventBridge's rule for patterns of plain values: each key names the values it may have."""
+    if isinstance(pattern, dict):
+        return isinstance(event, dict) and all(key in event and matches(pattern[key], event[key]) for key in pattern)
+    return event in pattern
+
+
+def test_a_mesh_without_heavy_actors_has_no_spark_resources(plain: Any) -> None:
+    for kind in ("AWS::EMRServerless::Application", "AWS::Events::Rule", "AWS::IAM::ManagedPolicy"):
+        assert plain.resources(kind) == []
+    names = [function["FunctionName"] for function in plain.resources("AWS::Lambda::Function")]
+    assert not any("dispatch" in name or "completion" in name for name in names)
+    assert not any("pending" in table["TableName"] for table in plain.resources("AWS::DynamoDB::Table"))
+
+
+def test_the_application(shop: Any) -> None:
+    application = shop.one("AWS::EMRServerless::Application")
+    assert application["ReleaseLabel"] == "emr-spark-8.1.0"
+    assert (application["Type"], application["Architecture"]) == ("SPARK", "ARM64")
+    assert application["MaximumCapacity"] == {"Cpu": "16 vCPU", "Memory": "128 GB"}
+    assert application["AutoStopConfiguration"] == {"Enabled": True, "IdleTimeoutMinutes": 15}
+    assert "InitialCapacity" not in application
+
+
+def test_an_existing_application_is_used_and_none_is_made(example: Any) -> None:
+    assert example.resources("AWS::EMRServerless::Application") == []
+    variables = example.function("x-dispatch", "flights")["Environment"]["Variables"]
+    assert variables["ASYA_SPARK_APPLICATION_ID"] == "00abc123"
+
+
+def test_run_events_reach_the_completion_queue(example: Any) -> None:
+    rule = example.one("AWS::Events::Rule", Name="asya-flights-job-runs")
+    assert matches(rule["EventPattern"], RECORDED)
+    assert [target["Arn"] for target in rule["Targets"]] == [
+        "arn:<Partition>:sqs:<Region>:<AccountId>:asya-flights-x-completion"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("source", "my.app"),
+        ("detail-type", "EMR Serverless Application State Change"),
+        ("detail", {**RECORDED["detail"], "applicationId": "00other"}),
+    ],
+)
+def test_other_events_do_not(example: Any, key: str, value: Any) -> None:
+    rule = example.one("AWS::Events::Rule", Name="asya-flights-job-runs")
+    assert not matches(rule["EventPattern"], {**RECORDED, key: value})
+
+
+def test_only_this_rule_may_send_to_the_completion_queue(example: Any) -> None:
+    allowed = [
+        statement
+        for policy in example.resources("AWS::SQS::QueuePolicy")
+        for statement in policy["PolicyDocument"]["Statement"]
+        if statement["Effect"] == "Allow"
+    ]
+    assert len(allowed) == 1
+    assert allowed[0]["Principal"] == {"Service": "events.amazonaws.com"}
+    rule = "arn:<Partition>:events:<Region>:<AccountId>:rule/asya-flights-job-runs"
+    assert allowed[0]["Condition"] == {"ArnEquals": {"aws:SourceArn": rule}}
+
+
+def test_each_heavy_actor_has_a_policy_for_its_runs(shop: Any) -> None:
+    policy = shop.one("AWS::IAM::ManagedPolicy")
+    assert policy["ManagedPolicyName"] == "<Region>-asya-shop-crunch-access"
+    resources = {
+        resource
+        for statement in policy["PolicyDocument"]["Statement"]
+        for resource in ([statement["Resource"]] if isinstance(statement["Resource"], str) else statement["Resource"])
+    }
+    bucket = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
+    assert resources == {bucket, *(f"{bucket}/data/{prefix}/*" for prefix in ("clean", "stats", "scratch/crunch"))}

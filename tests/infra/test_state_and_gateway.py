@@ -1,0 +1,92 @@
+"""Tables, bucket and HTTP API in the templates."""
+
+from typing import Any
+
+
+def test_tables_expire_items_and_can_be_restored(shop: Any) -> None:
+    tables = {table["TableName"]: table for table in shop.resources("AWS::DynamoDB::Table", "state")}
+    assert tables.keys() == {f"asya-shop-{kind}" for kind in ("tasks", "sink", "pending")}
+    for table in tables.values():
+        assert table["KeySchema"] == [
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ]
+        assert table["BillingMode"] == "PAY_PER_REQUEST"
+        assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
+        assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+def test_state_outlives_its_stack(shop: Any) -> None:
+    for resource in shop.templates["state"]["Resources"].values():
+        if resource["Type"] in {"AWS::DynamoDB::Table", "AWS::S3::Bucket"}:
+            assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Retain"
+
+
+def test_the_bucket_is_private_encrypted_and_forgets_what_was_in_transit(shop: Any) -> None:
+    bucket = shop.one("AWS::S3::Bucket")
+    assert bucket["BucketName"] == "asya-shop-<AccountId>-<Region>"
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    rules = bucket["LifecycleConfiguration"]["Rules"]
+    days = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "Prefix" in rule}
+    kept = dict.fromkeys(("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/"), 45)
+    assert days == {**kept, "runs/": 14, "results/": 90}
+    assert "data/" not in days
+
+
+def test_results_are_kept_for_ever_unless_said_otherwise(example: Any) -> None:
+    rules = example.one("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
+    assert "results/" not in {rule.get("Prefix") for rule in rules}
+
+
+def test_buckets_refuse_requests_without_tls(shop: Any) -> None:
+    (policy,) = shop.resources("AWS::S3::BucketPolicy")
+    assert any(
+        statement["Effect"] == "Deny" and statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+        for statement in policy["PolicyDocument"]["Statement"]
+    )
+
+
+def test_outputs(shop: Any) -> None:
+    assert shop.templates["state"]["Outputs"].keys() == {"DataUri", "ResultsUri", "TasksTable"}
+    assert {"GatewayUrl", "GatewayApiId"} <= shop.templates["gateway"]["Outputs"].keys()
+
+
+def test_every_route_is_signed_for_but_the_health_check(shop: Any) -> None:
+    routes = {route["RouteKey"]: route["AuthorizationType"] for route in shop.resources("AWS::ApiGatewayV2::Route")}
+    assert routes == {
+        "POST /api/v1/mesh": "AWS_IAM",
+        "GET /api/v1/mesh/{id}": "AWS_IAM",
+        "POST /api/v1/mesh/events": "AWS_IAM",
+        "POST /api/v1/mesh/states": "AWS_IAM",
+        "GET /health": "NONE",
+    }
+
+
+def test_requests_are_logged(shop: Any) -> None:
+    stage = shop.one("AWS::ApiGatewayV2::Stage")
+    assert stage["StageName"] == "$default"
+    assert "$context.identity.userArn" in stage["AccessLogSettings"]["Format"]
+
+
+def test_integrations_speak_version_2(shop: Any) -> None:
+    for integration in shop.resources("AWS::ApiGatewayV2::Integration"):
+        assert integration["PayloadFormatVersion"] == "2.0"
+
+
+def test_one_dashboard(shop: Any) -> None:
+    dashboard = shop.one("AWS::CloudWatch::Dashboard")
+    for actor in ("intake", "crunch", "x-sink", "x-completion"):
+        assert f"asya-shop-{actor}" in str(dashboard["DashboardBody"])
+
+
+def test_tags_are_on_everything_that_takes_them(shop: Any) -> None:
+    for kind in (
+        "AWS::SQS::Queue",
+        "AWS::Lambda::Function",
+        "AWS::DynamoDB::Table",
+        "AWS::IAM::Role",
+        "AWS::S3::Bucket",
+    ):
+        for resource in shop.resources(kind):
+            tags = {tag["Key"]: tag["Value"] for tag in resource["Tags"]}
+            assert tags.items() >= {"asya:namespace": "shop", "team": "orders"}.items()

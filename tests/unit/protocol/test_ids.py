@@ -1,0 +1,42 @@
+"""protocol §4: derived ids are shaped as UUIDs version 4, the same for a redelivery and for nothing else."""
+
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asya.protocol import ids
+
+HOPS = st.tuples(st.text(min_size=1), st.integers(0, 99), st.integers(0, 99), st.integers(1, 99) | st.just("error"))
+
+
+@given(HOPS)
+def test_child_ids_are_uuids_of_version_4(hop: tuple[str, int, int, int | str]) -> None:
+    found = uuid.UUID(ids.child_id(*hop))
+    assert found.version == 4
+    assert found.variant == uuid.RFC_4122
+    assert ids.child_id(*hop) == str(found)
+
+
+@given(HOPS, HOPS)
+def test_two_places_never_share_an_id(
+    one: tuple[str, int, int, int | str], other: tuple[str, int, int, int | str]
+) -> None:
+    assert (ids.child_id(*one) == ids.child_id(*other)) == (one == other)
+
+
+def test_the_parts_do_not_run_together() -> None:
+    assert ids.child_id("a", 1, 11, 1) != ids.child_id("a", 11, 1, 1)
+    assert len({ids.child_id("a", 0, 0, 1), ids.hook_id("a", 0, "child"), ids.id_of_message("a")}) == 3
+
+
+def test_an_id_has_1_to_256_bytes() -> None:
+    for value, usable in (
+        ("", False),
+        ("x", True),
+        ("x" * 256, True),
+        ("x" * 257, False),
+        ("ü" * 129, False),
+        (7, False),
+    ):
+        assert ids.is_usable(value) is usable

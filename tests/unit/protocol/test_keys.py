@@ -1,0 +1,88 @@
+"""protocol §11, S3 keys: one look-up by id, and no id climbs out of its prefix."""
+
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asya.protocol.codec import decode
+from asya.protocol.keys import last_actor, result_key, safe_segment, sump_key
+from asya.protocol.mesh_table import Sink
+from tests.doubles.envelopes import message, status
+
+IDS = st.text(min_size=1, max_size=64) | st.lists(st.sampled_from([".", "..", "/", "a", "%2E", "%", "\\"])).map("".join)
+
+
+@given(IDS)
+def test_no_id_escapes_its_prefix(envelope_id: str) -> None:
+    segment = safe_segment(envelope_id)
+    assert re.fullmatch(r"[A-Za-z0-9_.%-]*", segment)
+    assert ".." not in segment
+    assert not segment.startswith(".")
+    assert not segment.endswith(".")
+
+
+@given(IDS, IDS)
+def test_no_two_ids_share_a_key(one: str, other: str) -> None:
+    assert (safe_segment(one) == safe_segment(other)) == (one == other)
+
+
+@pytest.mark.parametrize(
+    ("envelope_id", "segment"),
+    [
+        ("550e8400-e29b-41d4-a716-446655440000", "550e8400-e29b-41d4-a716-446655440000"),
+        ("v1.2_x", "v1.2_x"),
+        ("a..b", "a%2E%2Eb"),
+        (".", "%2E"),
+        ("a/b c", "a%2Fb%20c"),
+        ("größe", "gr%C3%B6%C3%9Fe"),
+        ("50%", "50%25"),
+    ],
+)
+def test_what_is_encoded(envelope_id: str, segment: str) -> None:
+    assert safe_segment(envelope_id) == segment
+
+
+def test_the_longest_id_fits_into_a_key() -> None:
+    assert len("results/succeeded/" + safe_segment("/" * 256) + ".json") <= 1024
+
+
+@pytest.mark.parametrize(
+    ("phase", "key"),
+    [
+        ("succeeded", "succeeded/env-1.json"),
+        ("failed", "failed/env-1.json"),
+        ("canceled", "canceled/env-1.json"),
+        ("paused", "paused/env-1.json"),
+    ],
+)
+def test_by_id_the_phase_says_where(phase: str, key: str) -> None:
+    assert result_key(decode(message(status=status(phase=phase))), Sink()) == key
+    assert sump_key("env-1") == "sump/env-1.json"
+
+
+BY_TIME = Sink(layout="by-time", succeeded_prefix="happy-asya/", failed_prefix="error-asya/")
+
+
+@pytest.mark.parametrize("updated_at", ["2025-11-18T14:30:45.123456Z", "2025-11-18T16:30:45.123456+02:00"])
+def test_by_time_is_the_old_layout_exactly(updated_at: str) -> None:
+    body = message(
+        id="abc-123",
+        route={"prev": ["prep", "text-processor"], "curr": "", "next": []},
+        status=status(phase="succeeded", updated_at=updated_at),
+    )
+    assert result_key(decode(body), BY_TIME) == "happy-asya/2025-11-18T14:30:45.123456Z/text-processor/abc-123.json"
+
+
+def test_by_time_has_six_fractional_digits_also_for_whole_seconds() -> None:
+    body = message(status=status(phase="failed", updated_at="2025-11-18T14:30:45Z"))
+    assert result_key(decode(body), BY_TIME) == "error-asya/2025-11-18T14:30:45.000000Z/infer/env-1.json"
+
+
+def test_the_last_actor() -> None:
+    envelope = decode(message(route={"prev": [], "curr": "", "next": []}))
+    assert last_actor(envelope) == "unknown"
+    hostile = msgspec.structs.replace(envelope.route, curr="../../etc")
+    assert last_actor(msgspec.structs.replace(envelope, route=hostile)) == "%2E%2E%2F%2E%2E%2Fetc"

@@ -1,0 +1,53 @@
+"""protocol §2: times are RFC 3339 in UTC with microseconds; second precision is accepted."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asya.protocol.times import format_time, from_epoch_milliseconds, parse_time
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_every_moment_survives(moment: datetime) -> None:
+    text = format_time(moment)
+    assert parse_time(text) == moment
+    assert len(text) == len("2025-11-18T14:30:45.123456Z")
+    assert text.endswith("Z")
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_time_or_a_value_error(text: str) -> None:
+    try:
+        found = parse_time(text)
+    except ValueError as error:
+        found = str(error)
+    assert repr(text) in found if isinstance(found, str) else found.tzinfo is UTC
+
+
+def test_seconds_and_offsets_are_read_into_utc() -> None:
+    assert parse_time("2025-11-18T14:30:45Z") == datetime(2025, 11, 18, 14, 30, 45, tzinfo=UTC)
+    assert parse_time("2025-11-18T14:30:45.5+02:00") == datetime(2025, 11, 18, 12, 30, 45, 500_000, tzinfo=UTC)
+    moment = datetime(2025, 11, 18, 14, 30, tzinfo=timezone(timedelta(hours=2)))
+    assert format_time(moment) == "2025-11-18T12:30:00.000000Z"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2025-11-18",
+        "2025-W47-2T10:00:00Z",
+        "2025-11-18T14:30:45",
+        "2025-11-18 14:30:45Z",
+        "0001-01-01T00:00:00+23:59",
+    ],
+)
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="no RFC 3339 time"):
+        parse_time(text)
+
+
+def test_milliseconds_since_1970() -> None:
+    assert from_epoch_milliseconds(1_731_940_245_123) == datetime(2024, 11, 18, 14, 30, 45, 123_000, tzinfo=UTC)

@@ -1,0 +1,89 @@
+"""protocol §5.7, §5.11: user code is stopped in time, and the process is fit to go on."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from asya.runtime.time_limit import Stopwatch, TimeLimitReached, run_within
+
+
+def busy(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def alarm_is_off() -> bool:
+    return signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0) and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
+
+
+def test_what_is_done_in_time_returns_its_value() -> None:
+    assert run_within(1.0, lambda: "value") == "value"
+    assert alarm_is_off()
+
+
+@pytest.mark.parametrize("blocking", [busy, time.sleep, threading.Event().wait], ids=["loop", "sleep", "lock"])
+def test_what_takes_too_long_is_interrupted(blocking: Callable[[float], object]) -> None:
+    began = time.monotonic()
+    with pytest.raises(TimeLimitReached):
+        run_within(0.05, lambda: blocking(5.0))
+    assert time.monotonic() - began < 2.0
+    assert alarm_is_off()
+
+
+def test_an_error_passes_and_the_alarm_is_off() -> None:
+    with pytest.raises(ZeroDivisionError):
+        run_within(1.0, lambda: 1 / 0)
+    assert alarm_is_off()
+
+
+def test_no_time_left_is_no_time() -> None:
+    with pytest.raises(TimeLimitReached):
+        run_within(0.0, lambda: busy(5.0))
+    assert alarm_is_off()
+
+
+def test_an_alarm_at_the_very_end_never_stays_on() -> None:
+    """The limit is moved over the end of the call in small steps, so that it strikes in every part of the clean-up."""
+    outcomes = set()
+    for step in range(400):
+        try:
+            outcomes.add(run_within(0.000_1 + step * 0.000_001, lambda: busy(0.000_3)))
+        except TimeLimitReached:
+            outcomes.add("interrupted")
+        assert alarm_is_off()
+    assert outcomes == {None, "interrupted"}
+
+
+def test_code_that_swallows_the_first_interruption_is_interrupted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("asya.runtime.time_limit.REPEAT_SECONDS", 0.02)
+    swallowed = []
+
+    def stubborn() -> None:
+        for _ in range(3):
+            try:
+                busy(5.0)
+            except BaseException as error:  # noqa: BLE001 - the handler that this rule is for
+                swallowed.append(error)
+        busy(5.0)
+
+    with pytest.raises(TimeLimitReached):
+        run_within(0.02, stubborn)
+    assert len(swallowed) == 3
+    assert alarm_is_off()
+
+
+def test_outside_the_main_thread_the_code_just_runs() -> None:
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(run_within(0.01, lambda: (busy(0.03), "done")[1])))
+    thread.start()
+    thread.join()
+    assert found == ["done"]
+
+
+def test_a_stopwatch_never_goes_below_zero() -> None:
+    assert Stopwatch(-5.0).left == 0.0
+    assert 0.0 < Stopwatch(5.0).left <= 5.0

@@ -1,0 +1,87 @@
+"""A request is always on its way when something is pending, whatever the order of events (`protocol §10`)."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from asya.aws.dispatch_requests import DispatchRequests, decode_request
+from asya.aws.start_quota import Bucket, StartQuota
+from tests.doubles.heavy import World, heavy_world
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with heavy_world(monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
+def requests(world: World) -> DispatchRequests:
+    return world.services.requests
+
+
+def test_one_is_enough_until_it_has_arrived(world: World, requests: DispatchRequests) -> None:
+    assert requests.ensure("clean", 0, now=NOW)
+    assert not requests.ensure("clean", 0, now=NOW)
+    assert requests.ensure("stats", 0, now=NOW)
+
+    requests.clear("clean")
+
+    assert requests.ensure("clean", 0, now=NOW)
+    assert [body["actor"] for body in world.bodies("x-dispatch")].count("clean") == 2
+
+
+def test_a_flag_that_is_too_old_is_a_request_that_was_lost(requests: DispatchRequests) -> None:
+    requests.ensure("clean", 2, now=NOW)
+
+    assert not requests.ensure("clean", 0, now=NOW + timedelta(seconds=61))
+    assert requests.ensure("clean", 0, now=NOW + timedelta(seconds=63))
+
+
+def test_a_request_that_arrives_before_its_flag_is_up_leaves_it_down(
+    requests: DispatchRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = requests._send
+
+    def overtaken(actor: str, seconds: int) -> None:
+        send(actor, seconds)
+        requests.clear(actor)  # the dispatcher is that quick
+
+    monkeypatch.setattr(requests, "_send", overtaken)
+    requests.ensure("clean", 0, now=NOW)
+    requests.ensure("clean", 0, now=NOW)
+    monkeypatch.setattr(requests, "_send", send)
+
+    assert not requests.is_on_its_way("clean", now=NOW)
+    assert requests.ensure("clean", 0, now=NOW)
+
+
+def test_hurrying_is_for_those_who_wait_for_room(world: World, requests: DispatchRequests) -> None:
+    requests.ensure("clean", 60, now=NOW)
+    requests.ensure("stats", 60, now=NOW, for_capacity=True)
+
+    for actor in ("clean", "stats", "nobody"):
+        requests.hurry(actor, now=NOW)
+
+    assert world.bodies("x-dispatch") == [{"actor": "stats"}]
+
+
+@pytest.mark.parametrize("body", [b"x", b"[]", b"{}", b'{"actor": 1}', b'{"actor": "A/b"}'])
+def test_what_is_no_request_is_refused(body: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - whatever it says
+        decode_request(body)
+
+
+def test_the_quota_fills_at_its_rate_and_no_further_than_its_burst(world: World) -> None:
+    quota = StartQuota(world.dynamodb, table="asya-flights-pending", per_second=2.0, burst=3)
+
+    waits = [quota.take(now=NOW + timedelta(seconds=seconds)) for seconds in (0, 0, 0, 0, 0.5, 0.5, 60, 60, 60, 60)]
+
+    assert waits == [0, 0, 0, 0.5, 0, 0.5, 0, 0, 0, 0.5]
+
+
+def test_a_clock_that_goes_back_takes_nothing_away() -> None:
+    assert Bucket(1.0, 100.0).filled(90.0, 1.0, 5) == Bucket(1.0, 100.0)
