@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -22,12 +21,8 @@ COLOURS = {"succeeded": "green", "failed": "red", "canceled": "yellow", "paused"
 def show_story(console: Console, task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> None:
     """Print the record, and beside it what the stored envelope says."""
     console.print(headline(task, envelope), soft_wrap=True)
-    facts = Table.grid(padding=(0, 2))
-    facts.add_column(style="dim", no_wrap=True)
-    facts.add_column(overflow="fold")
     for name, value in facts_of(task, stored, envelope):
-        facts.add_row(name, value)
-    console.print(facts)
+        console.print(Text.assemble((f"  {name:<12}", "dim"), value), soft_wrap=True)
     error = error_of(task, envelope)
     if error is not None and error.traceback:
         console.print(Text(error.traceback.rstrip(), style="dim"), soft_wrap=True)

@@ -5,20 +5,15 @@ from __future__ import annotations
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from asya_cli.connection import read_local
 from asya_cli.demo.cloud import MESH_FILE, PROJECT, DemoCloud, actor_kinds
 from asya_cli.demo.dataset import dataset_files
+from asya_cli.demo.pipeline import REPORT, RESULT, Outcome, Pipeline
 from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
-from asya_cli.errors import CommandError
-from asya_cli.mesh_client import MeshClient, StoredObject
-from asya_cli.progress.actors import Progress
-from asya_cli.progress.display import Display
-from asya_cli.progress.watch import watch
+from asya_cli.mesh_client import MeshClient
 from asya_cli.send import as_envelope
 
 if TYPE_CHECKING:
@@ -27,14 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from asya.protocol.envelope import Envelope
-    from asya.protocol.task_view import TaskView
-
 EVENT = PROJECT / "events" / "analyse-flights.json"
-RESULT = "result.json"
-REPORT = "report.html"
-SECONDS = 15 * 60.0
-"""How long the pipeline may take before the demo gives up."""
 
 
 @dataclass
@@ -68,67 +56,22 @@ class Demo:
                 for reference, body in dataset_files():
                     mesh.upload(reference, body)
             envelope = as_envelope(EVENT.read_bytes(), str(EVENT), str(uuid.uuid4()))
-            task = self._pipeline(mesh, envelope)
-            with self.stopwatch.lap("result and report"):
-                stored, payload = self._fetch(mesh, task)
-        self._show(stored, payload)
+            pipeline = Pipeline(mesh, self.console, self.stopwatch, self.state)
+            task = pipeline.run(envelope, actor_kinds(MESH_FILE))
+            outcome = pipeline.collect(task)
+        self._show(outcome)
         if self.keep:
             self._say_how_to_talk(envelope.id)
 
-    def _pipeline(self, mesh: MeshClient, envelope: Envelope) -> TaskView:
-        route = (envelope.route.curr, *envelope.route.next)
-        task: TaskView | None = None
-        with self.stopwatch.lap("pipeline"):
-            mesh.send(envelope)
-            self.console.print(f"  [green]✔[/] SendMessage  envelope {envelope.id}\n")
-            with Display(self.console, Progress.of(route), actor_kinds(MESH_FILE)) as display:
-                for task in watch(mesh, envelope.id, SECONDS):
-                    if task is not None:
-                        display.show(display.progress.after(task))
-        self.console.print()
-        for line in display.progress.lines:
-            if line.seconds is not None:
-                self.stopwatch.note(line.actor, line.seconds)
-        assert task is not None
-        if task.status != "succeeded":
-            raise self._failure(mesh, task)
-        return task
-
-    def _failure(self, mesh: MeshClient, task: TaskView) -> CommandError:
-        stored = mesh.stored(task.id, task.result_uri)
-        if stored is not None:
-            (self.state / RESULT).write_bytes(stored.body)
-        what = f"{task.error.type}: {task.error.message}" if task.error else task.reason or "no error is recorded"
-        where = f" at {task.actor}" if task.actor else ""
-        advice = f"Logs are in {self.state / 'logs'}"
-        if stored is not None:
-            advice += f", the failed envelope with the traceback in {self.state / RESULT}"
-        return CommandError(f"the pipeline {task.status}{where}: {what}", f"{advice}.")
-
-    def _fetch(self, mesh: MeshClient, task: TaskView) -> tuple[StoredObject, dict[str, Any]]:
-        stored = mesh.stored(task.id, task.result_uri)
-        if stored is None:
-            raise CommandError(
-                f"x-sink reported success, but there is no object {task.result_uri or 'of this envelope'}"
-            )
-        (self.state / RESULT).write_bytes(stored.body)
-        payload: dict[str, Any] = msgspec.json.decode(stored.body)["payload"]
-        uri = mesh.connection.data.uri + payload["report"]
-        report = mesh.fetch(uri)
-        if report is None:
-            raise CommandError(f"the result names a report that does not exist: {uri}")
-        (self.state / REPORT).write_bytes(report)
-        return stored, payload
-
-    def _show(self, stored: StoredObject, payload: dict[str, Any]) -> None:
-        for part in summary(payload):
+    def _show(self, outcome: Outcome) -> None:
+        for part in summary(outcome.payload):
             self.console.print(part)
             self.console.print()
         self.console.print("[bold]Where the time went[/]")
         self.console.print(self.stopwatch.table())
-        self.console.print(f"\nresult  {stored.uri}", soft_wrap=True)
-        self.console.print(f"        {self.state / RESULT}", soft_wrap=True)
-        self.console.print(f"report  {self.state / REPORT}", soft_wrap=True)
+        self.console.print(f"\nresult  {outcome.uri}", soft_wrap=True)
+        self.console.print(f"        {outcome.result}", soft_wrap=True)
+        self.console.print(f"report  {outcome.report}", soft_wrap=True)
 
     def _say_how_to_talk(self, envelope_id: str) -> None:
         option = f" --state {self.state}"
@@ -149,4 +92,5 @@ class Demo:
                 yield
             mark = "[green]✔[/]"
         finally:
-            self.console.print(f"  {mark} {name:<12} {self.stopwatch.laps[-1].seconds:6.1f} s  [dim]{what}[/]")
+            seconds = next(lap.seconds for lap in reversed(self.stopwatch.laps) if lap.name == name)
+            self.console.print(f"  {mark} {name:<12} {seconds:6.1f} s  [dim]{what}[/]")

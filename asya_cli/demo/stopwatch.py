@@ -32,15 +32,15 @@ class Stopwatch:
 
     @contextmanager
     def lap(self, name: str) -> Iterator[None]:
-        """Measure what happens inside, also when it fails."""
-        began = time.monotonic()
+        """Measure what happens inside, also when it fails. Parts noted meanwhile come after it."""
+        began, place = time.monotonic(), len(self.laps)
         try:
             yield
         finally:
-            self.laps.append(Lap(name, time.monotonic() - began))
+            self.laps.insert(place, Lap(name, time.monotonic() - began))
 
     def note(self, name: str, seconds: float) -> None:
-        """Add a part of the last step that somebody else has measured."""
+        """Add a part of a step that somebody else has measured."""
         self.laps.append(Lap(name, seconds, within=True))
 
     @property

@@ -105,6 +105,7 @@ def _start_ministack(
         # The Lambda workers inherit these: the templates name no endpoint.
         "AWS_ENDPOINT_URL": servers.endpoint,
         "AWS_ENDPOINT_URL_EMR_SERVERLESS": servers.emr_endpoint,
+        "AWS_ENDPOINT_URL_EXECUTE_API": servers.execute_api,
     }
     command = [tools.cloud_python, "-P", str(Path(__file__).with_name("ministack_server.py"))]
     log = folder.logs / "ministack.log"

@@ -1,36 +1,58 @@
-"""What a mesh file may already say although the mesh cannot do it yet. Emptying a set here lifts its refusal."""
+"""What a mesh file may already say although the mesh cannot do it yet: refused rather than ignored.
+
+This is the one place to lift such a refusal: take the name out.
+"""
 
 from collections.abc import Iterator
 
 from asya.protocol import names
 from infra.mesh_file.checks.context import Finding
 from infra.mesh_file.mesh_model import MeshFile
+from infra.mesh_file.source import Location
 
 ROUTABLE_LATER = names.ROUTABLE_CREW
-KINDS_LATER = frozenset({"fan_in", "pause"})
+KINDS_LATER = frozenset({"fan_in", "pause", "end"})
+
+# Keys of an actor, and the one value of each that works.
+KEYS_LATER: dict[str, object] = {
+    "deduplicate": False,
+    "keep_input": False,
+    "frames": "streamed",
+    "handler_mode": "payload",
+    "child_ids": "uuid",
+    "failed_payload": "plain",
+}
 
 
 def unavailable(mesh: MeshFile) -> Iterator[Finding]:
     """The places of a valid mesh that cannot be deployed yet."""
+    for place, route in _routes(mesh):
+        for index, actor in enumerate(route):
+            if actor in ROUTABLE_LATER:
+                yield (*place, index), f"{actor} is not available yet"
+    for name, section in mesh.actors.items():
+        if section.kind in KINDS_LATER:
+            yield ("actors", name, "kind"), f"kind: {section.kind} is not available yet"
+            continue
+        for key, works in KEYS_LATER.items():
+            value = getattr(section, key)
+            if value != works:
+                yield ("actors", name, key), f"{str(value).lower()} is not available yet"
+        if section.resiliency.circuit_breaker is not None:
+            yield ("actors", name, "resiliency", "circuit_breaker"), "is not available yet"
+    if mesh.gateway.jwt is not None:
+        yield ("gateway", "jwt"), "is not available yet; the gateway takes signed requests (IAM)"
+    if mesh.gateway.streaming != "buffered":
+        yield ("gateway", "streaming"), f"{mesh.gateway.streaming} is not available yet"
+
+
+def _routes(mesh: MeshFile) -> Iterator[tuple[Location, tuple[str, ...]]]:
+    """Every place that names actors, and whom it names."""
     for tool, section in mesh.tools.items():
-        yield from _route(section.route, ("tools", tool, "route"))
-    yield from _route(mesh.sink.hooks, ("sink", "hooks"))
+        yield ("tools", tool, "route"), section.route
+    yield ("sink", "hooks"), mesh.sink.hooks
     for name, actor in mesh.actors.items():
-        if actor.kind in KINDS_LATER:
-            yield ("actors", name, "kind"), f"kind: {actor.kind} is not available yet"
-        yield from _route(actor.can_send_to or (), ("actors", name, "can_send_to"))
+        yield ("actors", name, "can_send_to"), actor.can_send_to or ()
         for policy, policy_section in actor.resiliency.policies.items():
             place = ("actors", name, "resiliency", "policies", policy, "then_route")
-            yield from _route(policy_section.then_route or (), place)
-        if actor.resiliency.circuit_breaker is not None:
-            yield ("actors", name, "resiliency", "circuit_breaker"), "circuit breakers are not available yet"
-    if mesh.gateway.jwt is not None:
-        yield ("gateway", "jwt"), "JWT is not available yet; the gateway takes signed requests (IAM)"
-    if mesh.gateway.streaming != "buffered":
-        yield ("gateway", "streaming"), f"{mesh.gateway.streaming} is not available yet; leave it at buffered"
-
-
-def _route(route: tuple[str, ...], place: tuple[str, ...]) -> Iterator[Finding]:
-    for index, actor in enumerate(route):
-        if actor in ROUTABLE_LATER:
-            yield (*place, index), f"{actor} is not available yet"
+            yield place, policy_section.then_route or ()

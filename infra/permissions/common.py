@@ -7,7 +7,7 @@ from infra.addresses import Addresses
 from infra.permissions.grant import Grant
 
 # An inline policy ends at 10,240 characters; beyond this many queues one pattern stands for all of them.
-_QUEUES_LISTED = 90
+_QUEUES_LISTED = 50
 
 READ = ("s3:GetObject",)
 WRITE = ("s3:PutObject",)

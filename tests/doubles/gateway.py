@@ -69,7 +69,7 @@ def running_gateway() -> Iterator[FakeGateway]:
             answer = gateway.respond(self.path, body)
             if gateway.status != 200:
                 answer = b'{"error": {"code": "on_demand"}}'
-            answer = gateway.answer or answer
+            answer = answer if gateway.answer is None else gateway.answer
             self.send_response(gateway.status)
             self.send_header("content-length", str(len(answer)))
             self.end_headers()

@@ -46,7 +46,8 @@ class FakeSqs:
 
     Attributes:
         sent: by queue name, in the order of acceptance.
-        requests: the sizes of the batches that came, by queue name.
+        requests: queue name and size of each batch that was looked at entry by entry.
+        calls: the queue name of each call to send, also of those that failed as a whole.
         deleted: receipt handles.
         visibility: receipt handle → seconds.
         refuse: what to answer to the next messages for a queue, by queue name; used up one by one.
@@ -55,6 +56,7 @@ class FakeSqs:
 
     sent: dict[str, list[Sent]] = field(default_factory=lambda: defaultdict(list))
     requests: list[tuple[str, int]] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     visibility: dict[str, int] = field(default_factory=dict)
     refuse: dict[str, list[Refusal]] = field(default_factory=dict)
@@ -65,6 +67,7 @@ class FakeSqs:
     def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:  # noqa: N803
         """Accept a batch, or part of it."""
         queue = QueueUrl.rpartition("/")[2]
+        self.calls.append(queue)
         self._check("send_message_batch")
         if not 1 <= len(Entries) <= 10:
             raise _error("TooManyEntriesInBatchRequest", "SendMessageBatch")

@@ -35,13 +35,28 @@ def test_a_mesh_file_that_cannot_be_used_is_told_line_by_line(tmp_path: Path) ->
     assert not list(tmp_path.glob("out/*.template.json"))
 
 
-def test_what_the_mesh_cannot_do_yet_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "mesh.yaml").write_text("namespace: shop\nactors:\n  a: {kind: pause}\n  b: {kind: fan_in}\n")
+def test_what_the_mesh_cannot_do_yet_is_refused_rather_than_ignored(tmp_path: Path) -> None:
+    (tmp_path / "functions" / "handlers").mkdir(parents=True)
+    (tmp_path / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
+    (tmp_path / "mesh.yaml").write_text(
+        "namespace: shop\nactors:\n"
+        "  a: {kind: pause}\n"
+        "  b: {kind: fan_in}\n"
+        "  c: {handler: shop.one, kind: end, handler_mode: envelope, validate: false}\n"
+        "  d: {handler: shop.one, deduplicate: true, frames: buffered}\n"
+        "tools: {t: {route: [d, x-pause]}}\n"
+        "gateway: {jwt: {issuer: https://who, audience: [us]}}\n"
+    )
     with pytest.raises(MeshFileError) as error:
         fill(App(context={"mesh": "mesh.yaml"}), tmp_path)
-    assert [str(problem).removeprefix(f"{tmp_path}/") for problem in error.value.problems] == [
-        "mesh.yaml:3: actors.a.kind: kind: pause is not available yet",
-        "mesh.yaml:4: actors.b.kind: kind: fan_in is not available yet",
+    assert [str(problem).removeprefix(f"{tmp_path}/mesh.yaml:") for problem in error.value.problems] == [
+        "3: actors.a.kind: kind: pause is not available yet",
+        "4: actors.b.kind: kind: fan_in is not available yet",
+        "5: actors.c.kind: kind: end is not available yet",
+        "6: actors.d.deduplicate: true is not available yet",
+        "6: actors.d.frames: buffered is not available yet",
+        "7: tools.t.route[1]: x-pause is not available yet",
+        "8: gateway.jwt: is not available yet; the gateway takes signed requests (IAM)",
     ]
 
 

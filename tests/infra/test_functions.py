@@ -24,7 +24,6 @@ def test_every_actor_and_system_function_is_there(shop: Any) -> None:
     ("actor", "handler"),
     [
         ("intake", "sidecar"),
-        ("audit", "sidecar"),
         ("crunch", "spark_admit"),
         ("x-sink", "sink"),
         ("x-sump", "sump"),

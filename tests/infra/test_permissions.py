@@ -1,8 +1,13 @@
 """What roles in the templates may do: send where routes lead, touch what the mesh file grants, and no more."""
 
+import json
 from typing import Any
 
 import pytest
+
+from infra.addresses import Addresses
+from infra.permissions import actors, common
+from infra.permissions.grant import document
 
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
 
@@ -41,7 +46,6 @@ def resources(mesh: Any, actor: str, action: str, namespace: str = "shop") -> se
         ("score", {"audit", "score", "x-sink", "x-sump"}),
         # In no tool's route: every actor.
         ("free", {"intake", "score", "crunch", "free", "audit", "x-sink", "x-sump"}),
-        ("audit", {"audit", "x-sink", "x-sump"}),
         ("x-sink", {"free", "x-sink", "x-sump"}),
         ("x-sump", {"x-sump"}),
         ("x-dispatch", {"x-dispatch", "x-completion", "x-sink", "x-sump"}),
@@ -78,7 +82,6 @@ def test_reporting_routes_and_no_others(shop: Any) -> None:
         f"arn:<Partition>:execute-api:<Region>:<AccountId>:<import>/$default/POST/api/v1/mesh/{route}"
         for route in ("events", "states")
     }
-    assert resources(shop, "audit", "execute-api:Invoke") == set()
 
 
 def test_access_to_the_meshs_own_data_is_below_its_prefix(shop: Any) -> None:
@@ -171,3 +174,24 @@ def test_no_role_has_managed_policies_or_star_resources(shop: Any) -> None:
             for statement in policy["PolicyDocument"]["Statement"]:
                 assert "*" not in listed(statement["Resource"])
                 assert not any("*" in action for action in listed(statement["Action"]))
+
+
+def test_an_end_actor_neither_routes_nor_reports() -> None:
+    place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
+    grants = actors.end(place, "audit", [])
+    sent = [resource for grant in grants if "sqs:SendMessage" in grant.actions for resource in grant.resources]
+    assert sorted(sent) == [f"arn:aws:sqs:r:1:asya-shop-{name}" for name in ("audit", "x-sink", "x-sump")]
+    assert not any("execute-api:Invoke" in grant.actions for grant in grants)
+
+
+def test_very_many_queues_become_one_pattern() -> None:
+    """An inline policy ends at 10,240 characters."""
+    place = Addresses(
+        namespace="s" * 29, partition="aws-us-gov", region="us-gov-west-1", account="1" * 12, url_suffix="x"
+    )
+    some = common.send(place, [f"{'a' * 40}-{number}" for number in range(50)])
+    assert len(json.dumps(document([some]))) < 8_000
+    assert len(some.resources) == 50
+    many = common.send(place, [f"a{number}" for number in range(51)])
+    assert many.resources == (f"arn:aws-us-gov:sqs:us-gov-west-1:{'1' * 12}:asya-{'s' * 29}-*",)
+    assert many.why

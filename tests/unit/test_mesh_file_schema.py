@@ -1,6 +1,10 @@
 """The committed JSON Schema is the model's."""
 
 import json
+import re
+from pathlib import Path
+
+import yaml
 
 from infra.mesh_file.schema import PATH, schema_text
 
@@ -14,3 +18,23 @@ def test_it_speaks_of_what_stands_in_the_file() -> None:
     assert actor["timeout"]["default"] == "30s"
     assert "validate" in actor
     assert "validate_" not in actor
+
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "mesh-file.md").read_text()
+
+
+def test_the_guide_speaks_of_every_key() -> None:
+    sections = [json.loads(schema_text()), *json.loads(schema_text())["$defs"].values()]
+    keys = {key for section in sections for key in section.get("properties", ()) if section.get("title") not in LATER}
+    assert {key for key in keys if not re.search(rf"\b{key}\b", GUIDE)} == set()
+
+
+# Kinds of actors that the mesh does not have yet.
+LATER = {"FanInSection", "PauseSection", "PauseField", "CircuitBreakerSection", "JwtSection"}
+
+
+def test_the_guides_examples_are_yaml() -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+    assert len(examples) >= 4
+    for example in examples:
+        assert isinstance(yaml.safe_load(example), dict)

@@ -44,17 +44,11 @@ class CredentialsSource(Protocol):
 
 
 class GatewayClient:
-    """The calls that the mesh's own functions make.
+    """The calls that the mesh's own functions make."""
 
-    Args:
-        endpoint: where HTTP APIs answer when not at their own host names, as in a local cloud: each at
-            `{endpoint}/{api id}/$default`. None on AWS.
-    """
-
-    def __init__(self, session: CredentialsSource, region: str, endpoint: str | None = None) -> None:
+    def __init__(self, session: CredentialsSource, region: str) -> None:
         self._session = session
         self._region = region
-        self._endpoint = endpoint
         self._pool = urllib3.PoolManager(maxsize=4, retries=False)
 
     def report(self, base_url: str, events: Sequence[TaskEvent], *, seconds: float = 5.0) -> tuple[EventResult, ...]:
@@ -90,12 +84,12 @@ class GatewayClient:
         return _of_length(_decoded(answer, TaskStates).items, len(queries))
 
     def _post(self, base_url: str, path: str, body: bytes, seconds: float) -> bytes:
-        url = _address(base_url.rstrip("/"), self._endpoint) + path
+        url = base_url.rstrip("/") + path
         timeout = urllib3.Timeout(connect=min(_SECONDS_TO_CONNECT, seconds), total=seconds)
         try:
             answer = self._pool.urlopen(
                 "POST",
-                url,
+                _address(url),
                 body=body,
                 headers=self._signed_headers(url, body),
                 timeout=timeout,
@@ -128,11 +122,13 @@ def is_settled(result: EventResult) -> bool:
     return result.status in _SETTLED
 
 
-def _address(base_url: str, endpoint: str | None) -> str:
-    """Where to call an HTTP API whose own address is `base_url`."""
-    host = urlsplit(base_url).hostname or ""
-    api_id, found, _ = host.partition(".execute-api.")
-    return f"{endpoint.rstrip('/')}/{api_id}/$default" if endpoint and found else base_url
+def _address(url: str) -> str:
+    """Where to connect to. Names under `.localhost` are this machine (RFC 6761), though few resolvers know it."""
+    parts = urlsplit(url)
+    if not (parts.hostname or "").endswith(".localhost"):
+        return url
+    port = f":{parts.port}" if parts.port else ""
+    return parts._replace(netloc=f"127.0.0.1{port}").geturl()
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,6 @@ class Settings:
         queue_url_prefix: a queue's URL is this and its name.
         gateway_url: base of the status endpoint without a trailing slash; None where the deployment gives none.
         spark: None but in the functions that deal with job runs.
-        execute_api_endpoint: where HTTP APIs answer in a local cloud; None on AWS, where each has its own host name.
     """
 
     table: MeshTable
@@ -53,7 +52,6 @@ class Settings:
     queue_url_prefix: str
     gateway_url: str | None = None
     spark: SparkSettings | None = None
-    execute_api_endpoint: str | None = None
 
     @property
     def namespace(self) -> str:
@@ -93,7 +91,6 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         queue_url_prefix=_folder(_required(environ, "ASYA_QUEUE_URL_PREFIX")),
         gateway_url=environ.get("ASYA_GATEWAY_URL", "").rstrip("/") or None,
         spark=_load_spark(environ) if environ.get("ASYA_SPARK_APPLICATION_ID") else None,
-        execute_api_endpoint=environ.get("AWS_ENDPOINT_URL_EXECUTE_API") or None,
     )
 
 

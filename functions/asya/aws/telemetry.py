@@ -7,8 +7,8 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
 METRICS_NAMESPACE = "Asya"
-# An embedded metric object holds this many values of one metric.
-_VALUES_AT_ONCE = 100
+# An embedded metric object holds 100 values of one metric; Powertools writes it out by itself as soon as there are that many.
+_VALUES_AT_ONCE = 99
 
 Unit = Literal["Count", "Milliseconds", "Bytes"]
 Dimension = Literal["outcome", "kind", "reason", "state"]
@@ -46,7 +46,8 @@ class Telemetry:
 
     def _write(self, by: tuple[Dimension, str] | None, metrics: _Series) -> None:
         while any(metrics.values()):
-            writer = EphemeralMetrics(namespace=METRICS_NAMESPACE, service=self._actor)
+            # An empty service: Powertools would make it a dimension beside `actor`, and alarms would look in vain.
+            writer = EphemeralMetrics(namespace=METRICS_NAMESPACE, service="")
             writer.add_dimension(name="namespace", value=self._namespace)
             writer.add_dimension(name="actor", value=self._actor)
             if by is not None:

@@ -51,8 +51,7 @@ class Services:
     @cached_property
     def gateway(self) -> GatewayClient:
         """Speaks to the status endpoint."""
-        session = boto3.DEFAULT_SESSION or boto3.Session()
-        return GatewayClient(session, self.settings.region, self.settings.execute_api_endpoint)
+        return GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), self.settings.region)
 
     @cached_property
     def sure_reports(self) -> SureReports:

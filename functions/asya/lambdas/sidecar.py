@@ -33,7 +33,15 @@ def handle(event: Mapping[str, Any], _context: object) -> Answer:
 
 @cache
 def _sidecar() -> "Sidecar":
-    found = services()
+    return build(services())
+
+
+def build(found: Services) -> "Sidecar":
+    """The sidecar of this function's actor.
+
+    Raises:
+        LoadError: naming the handler and what is wrong with it.
+    """
     spec = found.settings.table.actors[found.settings.actor]
     if spec.handler is None:
         raise LoadError(f"actor {found.settings.actor!r} is of kind {spec.kind!r} and has no handler")

@@ -26,7 +26,11 @@ def handle(event: Mapping[str, Any], _context: object) -> Answer:
 
 @cache
 def _sink() -> "SinkActor":
-    found = services()
+    return build(services())
+
+
+def build(found: Services) -> "SinkActor":
+    """x-sink of this mesh."""
     settings = found.settings
     return SinkActor(
         found,

@@ -33,7 +33,11 @@ def handle(event: Mapping[str, Any], _context: object) -> Answer:
 
 @cache
 def _sump() -> "SumpActor":
-    found = services()
+    return build(services())
+
+
+def build(found: Services) -> "SumpActor":
+    """x-sump of this mesh."""
     return SumpActor(found, Results(clients.s3(), found.settings.results_uri))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from infra.local.emr.settings import Settings
 
 # Short lives on a shared machine: the quick compiler and the small collector start a JVM in half the time.
-_JVM_OPTIONS = "-XX:+UseSerialGC -Xss4m"
+_JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
 _DEFAULT_MEMORY = "1g"
 
 

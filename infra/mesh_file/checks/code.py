@@ -7,7 +7,8 @@ from infra.mesh_file.checks.context import Context, Finding
 from infra.mesh_file.user_code import CodeError, find, shape_of
 
 # A package of this name would come before the library's own on the path; `mesh.json` is where the actor table goes.
-_TAKEN = ("asya", "asya.py", "mesh.json")
+_TAKEN = ("asya", "asya.py", "asya_spark", "mesh.json")
+_OUR_JOB_LIBRARY = Path(__file__).parents[3] / "spark_jobs" / "asya_spark"
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -33,5 +34,5 @@ def _folder(key: str, folder: Path) -> Iterator[Finding]:
     if not folder.is_dir():
         yield (key,), f"there is no folder {folder}"
     for taken in _TAKEN:
-        if (folder / taken).exists():
+        if (folder / taken).exists() and (folder / taken).resolve() != _OUR_JOB_LIBRARY:
             yield (key,), f"{folder / taken} would hide what the mesh itself brings under that name; rename it"

@@ -1,6 +1,7 @@
 """protocol §4: requests are packed by count and by bytes."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +27,7 @@ def test_every_item_once_in_order_and_every_group_fits(items: list[Item]) -> Non
 @given(st.lists(st.integers(1, 50).map(Item)))
 def test_no_group_could_have_taken_the_next_item(items: list[Item]) -> None:
     groups = list(packed(items, count=4, size=100))
-    for group, following in zip(groups, groups[1:], strict=False):
+    for group, following in pairwise(groups):
         assert len(group) == 4 or sum(item.size for item in group) + following[0].size > 100
 
 

@@ -10,7 +10,3 @@ class Intake:
 
 def score(payload: Any) -> Any:
     return payload
-
-
-def audit(envelope: Any) -> None:
-    del envelope

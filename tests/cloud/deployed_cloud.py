@@ -1,0 +1,74 @@
+"""The example mesh on a local cloud, and what tests do with it: with its operator's key, as the `asya` command does."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from asya.protocol import names
+from asya_cli.progress.watch import TERMINAL
+from tests.flights_sample import write_dataset
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from asya.protocol.task_view import TaskView
+    from asya_cli.mesh_client import MeshClient
+
+T = TypeVar("T")
+SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class DeployedCloud:
+    """A mesh that takes messages."""
+
+    mesh: MeshClient
+    state: Path
+
+    def send_raw(self, actor: str, text: str) -> str:
+        """Put any text onto an actor's queue; returns the SQS message's id."""
+        sqs = self.mesh.connection.sqs()
+        url = sqs.get_queue_url(QueueName=names.queue_name(self.mesh.connection.namespace, actor))["QueueUrl"]
+        return sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"]
+
+    def messages(self, queue: str) -> int:
+        """How many messages lie on a queue, waiting or taken."""
+        sqs = self.mesh.connection.sqs()
+        url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        return int(found["ApproximateNumberOfMessages"]) + int(found["ApproximateNumberOfMessagesNotVisible"])
+
+    def ended(self, envelope_id: str) -> TaskView:
+        """The task, once it has ended."""
+
+        def look() -> TaskView | None:
+            task = self.mesh.task(envelope_id)
+            return task if task is not None and task.status in TERMINAL else None
+
+        return until(look, f"task {envelope_id} to end")
+
+    def put_dataset(self, folder: Path, flights_per_month: int, prefix: str) -> dict[str, str]:
+        """Put a sample of the flights into the mesh's data under a prefix; returns the payload that names its files.
+
+        The same files lie under `folder` afterwards, by the same references.
+        """
+        payload = {}
+        for table, reference in write_dataset(folder, flights_per_month).items():
+            payload[table] = f"raw/{prefix}/{reference.removeprefix('raw/')}"
+            copy = folder / payload[table]
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            (folder / reference).rename(copy)
+            self.mesh.upload(payload[table], copy.read_bytes())
+        return payload
+
+
+def until(condition: Callable[[], T | None], what: str, seconds: float = SECONDS) -> T:
+    """Look for something until it is there."""
+    deadline = time.monotonic() + seconds
+    while (found := condition()) is None:
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {what}"
+        time.sleep(0.1)
+    return found

@@ -1,0 +1,132 @@
+"""The demo: its pipeline on a sample of the flights, and that it cleans up after itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rich.console import Console
+
+from asya_cli.demo.pipeline import Outcome, Pipeline
+from asya_cli.demo.run import EVENT
+from asya_cli.demo.stopwatch import Stopwatch
+from asya_cli.demo.summary import summary
+from asya_cli.errors import CommandError
+from asya_cli.send import as_envelope
+from infra.local.folder import StateFolder
+from infra.local.processes import members, read_records
+from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.flights_pandas import assert_agrees
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from asya.protocol.envelope import Envelope
+
+pytestmark = pytest.mark.cloud
+
+FLIGHTS_PER_MONTH = 1000  # enough for a route with its 365 flights
+
+
+class Run:
+    """The demo's pipeline, run once for all tests of its outcome."""
+
+    def __init__(self, cloud: DeployedCloud, folder: Path) -> None:
+        self.cloud, self.folder, self.shown = cloud, folder, StringIO()
+        self.payload = cloud.put_dataset(folder, FLIGHTS_PER_MONTH, "sample")
+        self.envelope = event_with(self.payload, "demo-sample")
+        console = Console(file=self.shown, width=120)
+        pipeline = Pipeline(cloud.mesh, console, Stopwatch(), folder)
+        self.outcome: Outcome = pipeline.collect(pipeline.run(self.envelope))
+
+
+def event_with(payload: dict[str, str], envelope_id: str) -> Envelope:
+    """The demo's event, about other files."""
+    event = {**json.loads(EVENT.read_bytes()), "payload": payload}
+    return as_envelope(json.dumps(event).encode(), "event", envelope_id)
+
+
+@pytest.fixture(scope="module")
+def run(cloud: DeployedCloud, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return Run(cloud, tmp_path_factory.mktemp("demo"))
+
+
+def test_the_pipelines_statistics_agree_with_pandas(run: Run) -> None:
+    assert run.outcome.payload["rows_in"] == 12 * FLIGHTS_PER_MONTH
+    assert run.outcome.payload["statistics"]["worst_routes"]
+    assert_agrees(run.outcome.payload, run.folder)
+
+
+def test_actors_enrich_the_payload_and_replace_nothing(run: Run) -> None:
+    assert run.outcome.payload.items() >= run.payload.items()
+
+
+def test_the_result_is_the_object_that_x_sink_wrote_byte_for_byte(run: Run) -> None:
+    body = run.outcome.result.read_bytes()
+    assert body == run.cloud.mesh.fetch(run.outcome.uri)
+    written: dict[str, Any] = json.loads(body)
+    assert written["id"] == run.envelope.id
+    assert written["route"] == {
+        "prev": ["inspect-dataset", "clean-flights", "delay-statistics", "publish-report"],
+        "curr": "",
+        "next": [],
+    }
+    assert (written["status"]["phase"], written["status"]["reason"]) == ("succeeded", "Completed")
+
+
+def test_the_report_is_one_page_that_needs_nothing_else(run: Run) -> None:
+    page = run.outcome.report.read_text()
+    assert "<svg" in page
+    assert "src=" not in page
+    assert "<link" not in page
+
+
+def test_the_record_tells_how_it_ended_and_where_the_result_is(run: Run) -> None:
+    task = run.cloud.mesh.task(run.envelope.id)
+    assert task is not None
+    assert (task.status, task.progress_percent, task.result_uri) == ("succeeded", 100, run.outcome.uri)
+
+
+def test_every_actor_is_seen_on_its_way(run: Run) -> None:
+    shown = run.shown.getvalue()
+    for actor in ("inspect-dataset", "clean-flights", "delay-statistics", "publish-report"):
+        assert actor in shown
+    places = [shown.index(f"{actor}         "[:20]) for actor in ("clean-flights", "delay-statistics")]
+    assert places == sorted(places)
+    assert "processing" in shown
+
+
+def test_the_summary_fits_the_result(run: Run) -> None:
+    output = StringIO()
+    for part in summary(run.outcome.payload):
+        Console(file=output, width=160).print(part)
+    assert f"{12 * FLIGHTS_PER_MONTH:,} flights" in output.getvalue()
+
+
+def test_a_failure_says_what_happened_and_leaves_the_failed_envelope(cloud: DeployedCloud, tmp_path: Path) -> None:
+    pipeline = Pipeline(cloud.mesh, Console(file=StringIO()), Stopwatch(), tmp_path)
+    with pytest.raises(CommandError) as caught:
+        pipeline.run(event_with({"flights": "raw/no-such-file.csv"}, "demo-without-data"))
+    assert "failed at inspect-dataset: FileNotFoundError" in caught.value.problem
+    assert "raw/no-such-file.csv" in caught.value.problem
+    assert json.loads((tmp_path / "result.json").read_bytes())["status"]["error"]["traceback"]
+
+
+def test_nothing_is_left_running_when_somebody_presses_ctrl_c(tmp_path: Path) -> None:
+    folder = StateFolder.at(tmp_path / "state")
+    command = [sys.executable, "-m", "asya_cli.main", "demo", "--state", str(folder.root)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
+    try:
+        until(lambda: read_records(folder) or None, "the servers to start")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) != 0
+    finally:
+        process.kill()
+    assert members(folder) == []
+    assert not folder.connection.exists()

@@ -1,0 +1,141 @@
+"""A function of the mesh in this process: its real code between queues, buckets and a gateway that fail on demand."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from asya.aws import clients
+from asya.aws.settings import Settings
+from asya.lambdas.services import Services
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import Actor, MeshTable
+from tests.doubles.dynamo import create_tasks_table
+from tests.doubles.envelopes import mesh
+from tests.doubles.gateway import FakeGateway, running_gateway
+from tests.doubles.s3 import FakeS3
+from tests.doubles.sqs import FakeSqs, Sent
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+EVENTS = Path(__file__).parents[2] / "events" / "lambda"
+BUCKET = "asya-shop-123456789012-eu-west-1"
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """An event of `events/lambda/`."""
+    event: dict[str, Any] = json.loads((EVENTS / f"{name}.json").read_text())
+    return event
+
+
+def sqs_event(*bodies: bytes | str, receive_counts: Mapping[int, int] | None = None) -> dict[str, Any]:
+    """An event in the recorded shape, with bodies of one's own; the message id of number n is `message-n`."""
+    template = recorded("sqs-batch")["Records"][0]
+    counts = receive_counts or {}
+    return {"Records": [_record(template, number, body, counts.get(number, 1)) for number, body in enumerate(bodies)]}
+
+
+def _record(template: dict[str, Any], number: int, body: bytes | str, count: int) -> dict[str, Any]:
+    return template | {
+        "messageId": f"message-{number}",
+        "receiptHandle": f"receipt-{number}",
+        "body": body if isinstance(body, str) else body.decode("utf-8", "surrogatepass"),
+        "attributes": template["attributes"] | {"ApproximateReceiveCount": str(count)},
+    }
+
+
+@dataclass
+class MeshWorld:
+    """What one function works with, and what came of it."""
+
+    sqs: FakeSqs
+    s3: FakeS3
+    gateway: FakeGateway
+    monkeypatch: pytest.MonkeyPatch
+    handlers: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
+
+    def services(self, actor: str, table: MeshTable | None = None, *, reporting: bool = True) -> Services:
+        """The edges of an actor's function."""
+        return Services(
+            Settings(
+                table=table or mesh(),
+                actor=actor,
+                region="eu-west-1",
+                bucket=BUCKET,
+                data_uri=f"s3://{BUCKET}/data/",
+                results_uri=f"s3://{BUCKET}/results/",
+                queue_url_prefix="https://sqs.eu-west-1.amazonaws.com/123456789012/",
+                gateway_url=self.gateway.url if reporting else None,
+            )
+        )
+
+    def light(
+        self, handler: Callable[[Any], Any], *, actor: str = "infer", reporting: bool = True, **spec: Any
+    ) -> Services:
+        """The edges of a light actor whose handler is a function of the test."""
+        self.monkeypatch.setattr(f"{__name__}.handler_under_test", handler)
+        name = spec.pop("name", f"{__name__}.handler_under_test")
+        others = spec.pop("others", {})
+        actors = {actor: Actor(**({"kind": "handler", "handler": name, "timeout": 5.0} | spec))} | others
+        return self.services(actor, mesh(actors), reporting=reporting)
+
+    def sent(self, actor: str) -> list[Envelope]:
+        """The envelopes that were sent to an actor."""
+        return [message.envelope for message in self.messages(actor)]
+
+    def messages(self, actor: str) -> list[Sent]:
+        """The messages that were sent to an actor."""
+        return self.sqs.sent[f"asya-shop-{actor}"]
+
+    @property
+    def targets(self) -> list[str]:
+        """The actors that were sent anything, in alphabetical order, each as often as it was."""
+        found = {queue.removeprefix("asya-shop-"): len(messages) for queue, messages in self.sqs.sent.items()}
+        return sorted(actor for actor, count in found.items() for _ in range(count))
+
+
+def handler_under_test(payload: Any) -> Any:
+    """Replaced by each test."""
+    raise NotImplementedError
+
+
+@contextmanager
+def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
+    """A world whose queues and buckets are in memory; it has no tables."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    with running_gateway() as gateway:
+        world = MeshWorld(FakeSqs(), FakeS3(), gateway, monkeypatch)
+        monkeypatch.setattr(clients, "sqs", lambda: world.sqs)
+        monkeypatch.setattr(clients, "s3", lambda: world.s3)
+        yield world
+
+
+@contextmanager
+def emulated_table(kind: str) -> "Iterator[DynamoDBClient]":
+    """One of the mesh's tables with DynamoDB's own conditions and expressions; making one takes a while, emptying it less."""
+    with mock_aws():
+        session = boto3.Session("testing", "testing", region_name="eu-west-1")
+        client = session.client("dynamodb")
+        create_tasks_table(client, f"asya-shop-{kind}")
+        yield client
+
+
+def empty_table(client: "DynamoDBClient", kind: str) -> None:
+    """Delete whatever the test before left."""
+    table = f"asya-shop-{kind}"
+    for item in client.scan(TableName=table)["Items"]:
+        client.delete_item(TableName=table, Key={"pk": item["pk"], "sk": item["sk"]})
+
+
+def kept(answer: Mapping[str, Any]) -> list[str]:
+    """The ids of the messages that stay on the queue."""
+    return [item["itemIdentifier"] for item in answer["batchItemFailures"]]
