@@ -12,11 +12,13 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.aws.limits import MESSAGE_BYTES, MESSAGE_MARGIN
+from asya.aws.claim_check import SENDERS_PREFIX, ClaimCheck
+from asya.aws.gateway_client import address_of
 from asya.protocol import names
 from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
 from asya.protocol.task_view import TaskView
+from asya.routing.delivery import Delivery
 from asya_cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -52,31 +54,35 @@ class MeshClient:
     def send(self, envelope: Envelope) -> str:
         """Send an envelope to the actor its route names; returns the id of the SQS message.
 
+        A payload that is too large for a message goes through the mesh's bucket (`protocol §4`).
+
         Raises
         ------
         CommandError
-            The mesh has no such actor, the envelope is too large for one message, or SQS did not take it.
+            The mesh has no such actor, or AWS did not take it.
         """
-        body = encode(envelope)
-        if len(body) > MESSAGE_BYTES - MESSAGE_MARGIN:
-            raise CommandError(
-                f"the envelope has {len(body):,} bytes; {MESSAGE_BYTES - MESSAGE_MARGIN:,} at most fit in one message",
-                "Put the data into the mesh's data bucket and send a reference to it.",
-            )
-        queue = names.queue_name(self.connection.namespace, envelope.route.curr)
+        actor = envelope.route.curr
         sqs = self.connection.sqs()
         try:
-            url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-            return sqs.send_message(QueueUrl=url, MessageBody=body.decode())["MessageId"]
+            url = sqs.get_queue_url(QueueName=names.queue_name(self.connection.namespace, actor))["QueueUrl"]
+            delivery = self._claim_check(url).offload(Delivery(actor, encode(envelope), "next"))
+            if delivery.actor != actor:
+                raise CommandError(f"the envelope is too large for a message even without its payload ({envelope.id})")
+            return sqs.send_message(QueueUrl=url, MessageBody=delivery.body.decode())["MessageId"]
         except ClientError as error:
             if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
                 raise CommandError(
-                    f"the mesh {self.connection.namespace!r} has no actor {envelope.route.curr!r} (no queue {queue})",
-                    "The actors are listed in the mesh file.",
+                    f"the mesh {self.connection.namespace!r} has no actor {actor!r}", "The mesh file lists the actors."
                 ) from None
-            raise CommandError(f"SQS did not take the message for {queue}: {error}") from error
+            raise CommandError(f"the message for {actor} was not sent: {error}") from error
         except BotoCoreError as error:
-            raise CommandError(f"SQS was not reached: {error}") from error
+            raise CommandError(f"the message for {actor} was not sent: {error}") from error
+
+    def _claim_check(self, queue_url: str) -> ClaimCheck:
+        """Where payloads go that are too large for a message: the mesh's own bucket, which is named after its account."""
+        account = queue_url.split("/")[-2]
+        bucket = names.bucket_name(self.connection.namespace, account, self.connection.region)
+        return ClaimCheck(self.connection.s3(), bucket, prefix=SENDERS_PREFIX)
 
     def task(self, envelope_id: str) -> TaskView | None:
         """The task's record (`protocol §13`); None if there is none, or it is somebody else's.
@@ -159,7 +165,7 @@ class MeshClient:
         SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
         try:
             answer = self._pool.request(
-                "GET", url, headers=dict(request.headers.items()), timeout=SECONDS, redirect=False
+                "GET", address_of(url), headers=dict(request.headers.items()), timeout=SECONDS, redirect=False
             )
         except urllib3.exceptions.HTTPError as error:
             raise CommandError(f"the status endpoint did not answer ({url}): {error}") from error

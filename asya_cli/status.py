@@ -35,11 +35,12 @@ def status(
     from asya_cli.story import show_story
 
     mesh = client(state, namespace, region)
-    task = mesh.task(envelope_id)
-    if follow and task is not None:
-        from asya_cli.progress.display import follow_task
+    if follow:
+        from asya_cli.progress.display import follow as follow_to_its_end
 
-        task = follow_task(mesh, task, Console(stderr=True), FOLLOW_SECONDS)
+        task = follow_to_its_end(mesh, envelope_id, Console(stderr=True), FOLLOW_SECONDS)
+    else:
+        task = mesh.task(envelope_id)
     if as_json:
         if task is None:
             raise CommandError(f"there is no task {envelope_id!r}")

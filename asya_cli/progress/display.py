@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from asya_cli.mesh_client import MeshClient
 
 BAR_WIDTH = 40
+UNKNOWN_SECONDS = 60.0
+"""How long an envelope that was just sent may take until a sidecar has it."""
+
 MARKS = {"waiting": "[dim]·[/]", "done": "[green]✔[/]", "failed": "[red]✘[/]"}
 STYLES = {"waiting": "dim", "received": "yellow", "processing": "cyan", "done": "green", "failed": "red"}
 
@@ -110,17 +113,17 @@ def changed(before: Progress, after: Progress) -> list[ActorLine]:
     ]
 
 
-def follow_task(mesh: MeshClient, task: TaskView, console: Console, seconds: float) -> TaskView:
-    """Show a known task until it ends; returns it as it ended.
+def follow(mesh: MeshClient, envelope_id: str, console: Console, seconds: float) -> TaskView | None:
+    """Show a task until it ends; returns it as it ended, or None if nobody hears of it within a minute.
 
     Raises
     ------
     CommandError
         As `watch` does.
     """
-    with Display(console, Progress(()).after(task)) as display:
-        for look in watch(mesh, task.id, seconds):
-            if look is not None:
-                task = look
+    task: TaskView | None = None
+    with Display(console, Progress(())) as display:
+        for task in watch(mesh, envelope_id, seconds, UNKNOWN_SECONDS):
+            if task is not None:
                 display.show(display.progress.after(task))
     return task

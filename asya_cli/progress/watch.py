@@ -22,16 +22,20 @@ PATIENCE = 15.0
 TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 
 
-def watch(mesh: MeshClient, envelope_id: str, seconds: float) -> Iterator[TaskView | None]:
+def watch(
+    mesh: MeshClient, envelope_id: str, seconds: float, unknown_seconds: float | None = None
+) -> Iterator[TaskView | None]:
     """Every look at the task, None while nobody has heard of it; the last one shows how it ended.
+
+    Stops early, without an error, if nobody has heard of it after `unknown_seconds`.
 
     Raises
     ------
     CommandError
         It has not ended after so many seconds, or the status endpoint does not answer.
     """
-    deadline = time.monotonic() + seconds
-    answered = time.monotonic()
+    began = answered = time.monotonic()
+    deadline = began + seconds
     task: TaskView | None = None
     while True:
         try:
@@ -42,6 +46,8 @@ def watch(mesh: MeshClient, envelope_id: str, seconds: float) -> Iterator[TaskVi
                 raise
         yield task
         if task is not None and task.status in TERMINAL:
+            return
+        if task is None and unknown_seconds is not None and time.monotonic() > began + unknown_seconds:
             return
         if time.monotonic() > deadline:
             standing = f"{task.status} at {task.actor}" if task else "not received by any actor"

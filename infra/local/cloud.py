@@ -10,7 +10,7 @@ from infra.local.errors import LocalCloudError
 from infra.local.folder import StateFolder
 from infra.local.installation import Installation, UpOptions
 from infra.local.keys import read_keys
-from infra.local.processes import end_all
+from infra.local.processes import end_all, end_strays
 from infra.local.servers import running_servers
 from infra.local.signals import undisturbed
 from infra.local.steps import Steps
@@ -38,8 +38,10 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
     installation = Installation(folder, tools, loaded, options or UpOptions(), steps or Steps())
     with folder.locked():
         servers = running_servers(folder)
-        if servers is not None and folder.keys.exists():
-            _check_same(folder, loaded, installation.options)
+        known = Connection.read(folder.connection)
+        if servers is not None and known is not None:
+            _check_same(folder, known, loaded, installation.options)
+            end_strays(folder)
             installation.synthesise()
             return installation.deploy(servers, read_keys(folder.keys)["deployer"])
         try:
@@ -72,12 +74,11 @@ def _load(mesh: Path) -> LoadedMesh:
     return loaded
 
 
-def _check_same(folder: StateFolder, loaded: LoadedMesh, options: UpOptions) -> None:
-    known = Connection.read(folder.connection)
+def _check_same(folder: StateFolder, known: Connection, loaded: LoadedMesh, options: UpOptions) -> None:
     first = f"Run `asya local down --state {folder.root}` first, or use another --state."
-    if known is not None and known.namespace != loaded.namespace:
+    if known.namespace != loaded.namespace:
         raise LocalCloudError(f"The mesh {known.namespace} is up in {folder.root}, not {loaded.namespace}. {first}")
-    if known is not None and known.auth != options.auth:
+    if known.auth != options.auth:
         raise LocalCloudError(f"The cloud in {folder.root} is up {'with' if known.auth else 'without'} --auth. {first}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from infra.mesh_file import LoadedMesh
 
 _MAPPINGS_SECONDS = 60.0
+_CONCURRENT_BATCHES = max(2, 2 * (os.cpu_count() or 1))
+"""Of one queue; the mesh file's `concurrency` counts where every batch has a processor of its own."""
 _OWN_SOURCES = ("app.py", "cdk.json", "package.json", "infra", "functions", "spark_jobs", "requirements")
 """What of this project the templates and assets are made from."""
 
@@ -107,6 +110,7 @@ class Installation:
             allow_batches(aws_client("iam", servers.endpoint, deployer), self.mesh.namespace)
             connection = self._connect(servers, deployer, outputs)
             self._wait_for_mappings(functions)
+            self._bound_concurrency(functions)
         connection.write(self.folder.connection)
         return connection
 
@@ -164,14 +168,29 @@ class Installation:
             auth=self.options.auth,
         )
 
+    def _mappings(self, functions: Any) -> list[dict[str, Any]]:
+        pages = functions.get_paginator("list_event_source_mappings").paginate()
+        return [
+            mapping
+            for page in pages
+            for mapping in page["EventSourceMappings"]
+            if f":asya-{self.mesh.namespace}-" in mapping["EventSourceArn"]
+        ]
+
+    def _bound_concurrency(self, functions: Any) -> None:
+        """Keep a burst from starting a process per batch: on AWS each has a processor of its own, here they share a few."""
+        for mapping in self._mappings(functions):
+            if mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 0) > _CONCURRENT_BATCHES:
+                functions.update_event_source_mapping(
+                    UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": _CONCURRENT_BATCHES}
+                )
+
     def _wait_for_mappings(self, functions: Any) -> None:
         def waiting() -> list[str]:
-            pages = functions.get_paginator("list_event_source_mappings").paginate()
             return [
                 mapping["EventSourceArn"].rsplit(":", 1)[-1]
-                for page in pages
-                for mapping in page["EventSourceMappings"]
-                if f":asya-{self.mesh.namespace}-" in mapping["EventSourceArn"] and mapping["State"] != "Enabled"
+                for mapping in self._mappings(functions)
+                if mapping["State"] != "Enabled"
             ]
 
         if not wait_until(lambda: not waiting(), _MAPPINGS_SECONDS):

@@ -113,6 +113,16 @@ def end_all(folder: StateFolder, patience: float = 5.0) -> int:
     return len(found)
 
 
+def end_strays(folder: StateFolder) -> None:
+    """End what carries the mark and belongs to no server that was started: the deployment of an `up` that was killed."""
+    servers = [process for record in read_records(folder) if (process := record.process())]
+    kept = {process.pid for server in servers for process in (server, *server.children(recursive=True))}
+    strays = [process for process in members(folder) if process.pid not in kept]
+    for process in strays:
+        _send(process, signal.SIGKILL)
+    psutil.wait_procs(strays)
+
+
 def _send(process: psutil.Process, number: signal.Signals) -> None:
     try:
         process.send_signal(number)  # psutil compares the start time first: a reused id is never signalled

@@ -122,6 +122,7 @@ def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: Serv
         python=tools.python,
         java_home=tools.java_home,
         temporary=str(folder.temporary),
+        cache=str(PROJECT / ".build"),
         region=REGION,
         account_id=ACCOUNT_ID,
         auth=options.auth,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, TypeVar
 
 from asya.protocol import names
@@ -51,13 +52,13 @@ class DeployedCloud:
         return until(look, f"task {envelope_id} to end")
 
     def put_dataset(self, folder: Path, flights_per_month: int, prefix: str) -> dict[str, str]:
-        """Put a sample of the flights into the mesh's data under a prefix; returns the payload that names its files.
+        """Put a sample of the flights into the mesh's data below raw/, under a prefix; returns the payload that names its files.
 
         The same files lie under `folder` afterwards, by the same references.
         """
         payload = {}
         for table, reference in write_dataset(folder, flights_per_month).items():
-            payload[table] = f"raw/{prefix}/{reference.removeprefix('raw/')}"
+            payload[table] = str(PurePosixPath("raw", prefix, PurePosixPath(reference).name))
             copy = folder / payload[table]
             copy.parent.mkdir(parents=True, exist_ok=True)
             (folder / reference).rename(copy)

@@ -1,7 +1,7 @@
 """The gateway's two batch calls behind a real socket, so that signing, time limits and answers are the real ones."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -20,6 +20,7 @@ class FakeGateway:
         states: of tasks; others are unknown.
         status: of the answer to a whole call.
         item_status: of the answer to one event, by (id, status).
+        watch: is told path and body of each call before it is answered.
         silent: does not answer at all until the test is over.
         headers: of the last request.
     """
@@ -30,6 +31,7 @@ class FakeGateway:
     states: dict[str, TaskState] = field(default_factory=dict)
     status: int = 200
     item_status: dict[tuple[str, str], int] = field(default_factory=dict)
+    watch: Callable[[str, bytes], None] | None = None
     silent: bool = False
     answer: bytes | None = None
     headers: dict[str, str] = field(default_factory=dict)
@@ -41,6 +43,8 @@ class FakeGateway:
 
     def respond(self, path: str, body: bytes) -> bytes:
         """Take a call."""
+        if self.watch is not None:
+            self.watch(path, body)
         if path.endswith("/states"):
             queries = msgspec.json.decode(body, type=list[StateQuery])
             self.queries.append(queries)

@@ -60,6 +60,8 @@ class FakeS3:
 
 
 def _error(code: str, status: int) -> ClientError:
-    return ClientError(
-        {"Error": {"Code": code, "Message": "on demand"}, "ResponseMetadata": {"HTTPStatusCode": status}}, "S3"
-    )
+    answer: Any = {
+        "Error": {"Code": code, "Message": "on demand"},
+        "ResponseMetadata": {"HTTPStatusCode": status},
+    }
+    return ClientError(answer, "S3")

@@ -151,10 +151,10 @@ def test_a_missing_column_is_named_with_its_file(handlers, sample_data):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.csv", gzip.compress(b"carrier,name\n")),
+        ("a.csv", gzip.compress(b"carrier,name\n", mtime=0)),
         ("a.csv.gz", b"carrier,name\n"),
-        ("b.csv.gz", gzip.compress(b"carrier,name\n" * 1000)[:12]),
-        ("c.csv.gz", gzip.compress(b"carrier,name\n")[:10] + b"\xff" * 20),
+        ("b.csv.gz", gzip.compress(b"carrier,name\n" * 1000, mtime=0)[:12]),
+        ("c.csv.gz", gzip.compress(b"carrier,name\n", mtime=0)[:10] + b"\xff" * 20),
         ("d.csv", b"\xff\xfe\x00"),
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from asya.protocol import codec
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.route import Route
+from asya.routing.fairness import queue_group
 from asya.routing.refusal import RefusedError
 from asya.routing.submission import (
     Origin,
@@ -16,7 +17,6 @@ from asya.routing.submission import (
     first_queue,
     first_record,
     is_stealth,
-    queue_group,
     read_submission,
 )
 from tests.doubles.tasks import at

@@ -40,12 +40,20 @@ class TooLargeError(ValueError):
 
 
 class ClaimCheck:
-    """Puts payloads aside and brings them back, in the mesh's own bucket only."""
+    """Puts payloads aside and brings them back, in the mesh's own bucket only.
 
-    def __init__(self, s3: "S3Client", bucket: str, limit: int = MESSAGE_BYTES - MESSAGE_MARGIN) -> None:
+    Args:
+        limit: bytes that a message may have.
+        prefix: where payloads are put; a sender who is no part of the mesh may only put them under `SENDERS_PREFIX`.
+    """
+
+    def __init__(
+        self, s3: "S3Client", bucket: str, limit: int = MESSAGE_BYTES - MESSAGE_MARGIN, prefix: str = PREFIX
+    ) -> None:
         self._s3 = s3
         self._bucket = bucket
         self._limit = limit
+        self._prefix = prefix
 
     def offload(self, delivery: Delivery) -> Delivery:
         """The delivery as it can be sent: unchanged if SQS takes it as it is.
@@ -62,7 +70,7 @@ class ClaimCheck:
         envelope = decode(delivery.body)
         payload = bytes(envelope.payload)
         digest = hashlib.sha256(payload).hexdigest()
-        reference = PayloadReference(f"{PREFIX}{digest[:2]}/{digest}.json", len(payload), digest)
+        reference = PayloadReference(f"{self._prefix}{digest[:2]}/{digest}.json", len(payload), digest)
         light = self._light(delivery, envelope, reference)
         self._s3.put_object(Bucket=self._bucket, Key=reference.key, Body=payload, ContentType="application/json")
         return light

@@ -16,8 +16,8 @@ from asya.aws.packing import packed
 from asya.protocol.events import EventResult, EventResults, StateQuery, TaskEvent, TaskState, TaskStates
 
 _SECONDS_TO_CONNECT = 1.0
-# One call's share; the endpoint takes 500 events and 4 MiB.
-_EVENTS_AT_ONCE = 200
+# One call's share; the endpoint takes 500 items and 4 MiB.
+_ITEMS_AT_ONCE = 200
 _BYTES_AT_ONCE = 2 * 1024 * 1024
 _encoder = msgspec.json.Encoder()
 # An answer that means: taken, or never will be (`protocol §5`, reports).
@@ -61,7 +61,7 @@ class GatewayClient:
             GatewayError: if any of it was not answered; some may have been taken, and are taken again without harm.
         """
         results: list[EventResult] = []
-        for group in packed(map(_Item.of, events), count=_EVENTS_AT_ONCE, size=_BYTES_AT_ONCE):
+        for group in packed(map(_Item.of, events), count=_ITEMS_AT_ONCE, size=_BYTES_AT_ONCE):
             results += self._report_group(base_url, group, seconds)
         return tuple(results)
 
@@ -75,13 +75,20 @@ class GatewayClient:
         return _of_length(_decoded(answer, EventResults).items, len(group))
 
     def states(self, base_url: str, queries: Sequence[StateQuery], *, seconds: float = 1.0) -> tuple[TaskState, ...]:
-        """The states of tasks and their roots, for pre-flight.
+        """The states of tasks and their roots, for pre-flight, in as many calls as it takes.
+
+        Args:
+            seconds: for each call.
 
         Raises:
             GatewayError: if there was no answer in time.
         """
-        answer = self._post(base_url, "/api/v1/mesh/states", _encoder.encode(queries), seconds)
-        return _of_length(_decoded(answer, TaskStates).items, len(queries))
+        found: list[TaskState] = []
+        for start in range(0, len(queries), _ITEMS_AT_ONCE):
+            group = queries[start : start + _ITEMS_AT_ONCE]
+            answer = self._post(base_url, "/api/v1/mesh/states", _encoder.encode(group), seconds)
+            found += _of_length(_decoded(answer, TaskStates).items, len(group))
+        return tuple(found)
 
     def _post(self, base_url: str, path: str, body: bytes, seconds: float) -> bytes:
         url = base_url.rstrip("/") + path
@@ -89,7 +96,7 @@ class GatewayClient:
         try:
             answer = self._pool.urlopen(
                 "POST",
-                _address(url),
+                address_of(url),
                 body=body,
                 headers=self._signed_headers(url, body),
                 timeout=timeout,
@@ -122,7 +129,7 @@ def is_settled(result: EventResult) -> bool:
     return result.status in _SETTLED
 
 
-def _address(url: str) -> str:
+def address_of(url: str) -> str:
     """Where to connect to. Names under `.localhost` are this machine (RFC 6761), though few resolvers know it."""
     parts = urlsplit(url)
     if not (parts.hostname or "").endswith(".localhost"):

@@ -1,5 +1,6 @@
 """Logs and metrics of a function (`protocol §15`): JSON lines and CloudWatch's embedded metric format, both by Powertools."""
 
+import threading
 from collections import defaultdict
 from typing import Literal
 
@@ -24,23 +25,28 @@ class Telemetry:
         self.log.append_keys(namespace=namespace, actor=actor)
         self._namespace = namespace
         self._actor = actor
+        # Reporters count what they drop from threads of their own.
+        self._lock = threading.Lock()
         self._series: dict[tuple[Dimension, str] | None, _Series] = defaultdict(lambda: defaultdict(list))
 
     def count(self, name: str, amount: float = 1, *, by: tuple[Dimension, str] | None = None) -> None:
         """Count something, optionally split by one bounded dimension (never an id)."""
-        values = self._series[by][name, "Count"]
-        if values:
-            values[0] += amount
-        else:
-            values.append(amount)
+        with self._lock:
+            values = self._series[by][name, "Count"]
+            if values:
+                values[0] += amount
+            else:
+                values.append(amount)
 
     def measure(self, name: str, value: float, unit: Unit) -> None:
         """Note one measurement; CloudWatch makes percentiles of them."""
-        self._series[None][name, unit].append(value)
+        with self._lock:
+            self._series[None][name, unit].append(value)
 
     def flush(self) -> None:
         """Write the metrics gathered since the last time."""
-        series, self._series = self._series, defaultdict(lambda: defaultdict(list))
+        with self._lock:
+            series, self._series = self._series, defaultdict(lambda: defaultdict(list))
         for by, metrics in series.items():
             self._write(by, metrics)
 

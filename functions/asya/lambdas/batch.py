@@ -164,7 +164,7 @@ class BatchWorker:
 
 def _pause(receive_count: int) -> int:
     """Seconds until a kept message is offered again."""
-    return min(NACK_SECONDS * 2 ** min(receive_count - 1, 10), LONGEST_NACK_SECONDS)
+    return min(NACK_SECONDS << min(receive_count - 1, 10), LONGEST_NACK_SECONDS)
 
 
 def _tens(items: Sequence[Record]) -> Iterator[Sequence[Record]]:

@@ -24,6 +24,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
 from asya.routing.access import AccessRules
 from asya.routing.delivery import Delivery
+from asya.routing.fairness import queue_group
 from asya.routing.refusal import RefusedError
 from asya.routing.submission import (
     Origin,
@@ -31,7 +32,6 @@ from asya.routing.submission import (
     first_envelope,
     first_queue,
     is_stealth,
-    queue_group,
     read_submission,
 )
 

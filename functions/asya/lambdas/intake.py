@@ -32,7 +32,7 @@ class Intake:
 
         Raises:
             NotRegisteredError: the message is to be kept.
-            Exception: its payload could not be fetched; the same.
+            Exception: its payload could not be fetched, or its input not be kept; the same.
         """
         found = self.received.get(record.message_id) or receive(self.services, record)
         if isinstance(found, Diversion):
@@ -40,7 +40,10 @@ class Intake:
         if record.message_id in self.unregistered:
             raise NotRegisteredError(f"task {found.envelope.id} could not be registered at the gateway")
         state = self.states.get(found.envelope.id)
-        return arrival.start(found, state, now=now(), new_span=lambda: uuid4().hex[:16])
+        started = arrival.start(found, state, now=now(), new_span=lambda: uuid4().hex[:16])
+        if isinstance(started, Hop) and started.spec.keep_input:
+            self.services.kept_inputs.keep(started.envelope)
+        return started
 
 
 def take_in(services: Services, items: Sequence[Record]) -> Intake:

@@ -9,7 +9,10 @@ import boto3
 
 from asya.aws import clients
 from asya.aws.claim_check import ClaimCheck
+from asya.aws.done_hops import DoneHops
 from asya.aws.gateway_client import GatewayClient, allowed_hosts
+from asya.aws.kept_frames import KeptFrames
+from asya.aws.kept_inputs import KeptInputs
 from asya.aws.outbox import Outbox
 from asya.aws.progress_reporter import ProgressReporter
 from asya.aws.settings import Settings, load_settings
@@ -41,6 +44,21 @@ class Services:
     def outbox(self) -> Outbox:
         """Sends to the queues of this mesh."""
         return Outbox(clients.sqs(), self.settings.queue_url, self.claim_check.offload)
+
+    @cached_property
+    def kept_frames(self) -> KeptFrames:
+        """Frames of buffered hops."""
+        return KeptFrames(clients.s3(), self.settings.bucket)
+
+    @cached_property
+    def kept_inputs(self) -> KeptInputs:
+        """Inputs of hops, for replays."""
+        return KeptInputs(clients.s3(), self.settings.bucket)
+
+    @cached_property
+    def done_hops(self) -> DoneHops:
+        """Marks of hops that are done, for actors that deduplicate."""
+        return DoneHops(clients.dynamodb(), self.settings.table_name("hops"), self.settings.table.retention.payloads)
 
     @cached_property
     def worker(self) -> BatchWorker:

@@ -1,28 +1,24 @@
 """The sidecar of a light actor: validates, runs the handler inline, routes what it gives (`protocol §5`)."""
 
-import random
-import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.end_actor import EndActor
+from asya.lambdas.hop_run import HopRun
 from asya.lambdas.intake import Intake, take_in
 from asya.lambdas.services import Services, now, services
-from asya.protocol.envelope import Envelope
-from asya.protocol.strict_json import decode_value
-from asya.routing import outcome, reports
-from asya.routing.delivery import Delivery, Diversion
+from asya.protocol.mesh_table import Actor
+from asya.routing.delivery import Diversion
 from asya.routing.hop import Hop
-from asya.routing.targets import UnknownTargetError
-from asya.runtime.abi import EnvelopeView
-from asya.runtime.call import Call, HandlerCrashed, HandlerFailed, HandlerTimedOut
+from asya.runtime.call import Call
 from asya.runtime.load import LoadError, load
+from asya.runtime.modes import EndMode, EnvelopeMode, Mode, PayloadMode
 from asya.runtime.signatures import adapter
 
 
@@ -32,21 +28,33 @@ def handle(event: Mapping[str, Any], _context: object) -> Answer:
 
 
 @cache
-def _sidecar() -> "Sidecar":
+def _sidecar() -> "Sidecar | EndActor":
     return build(services())
 
 
-def build(found: Services) -> "Sidecar":
+def build(found: Services) -> "Sidecar | EndActor":
     """The sidecar of this function's actor.
 
     Raises:
         LoadError: naming the handler and what is wrong with it.
     """
-    spec = found.settings.table.actors[found.settings.actor]
+    actor = found.settings.actor
+    spec = found.settings.table.actors[actor]
     if spec.handler is None:
-        raise LoadError(f"actor {found.settings.actor!r} is of kind {spec.kind!r} and has no handler")
-    function = load(spec.handler)
-    return Sidecar(found, Call(function, adapter(spec.handler, function), spec.fan_out_lists))
+        raise LoadError(f"actor {actor!r} is of kind {spec.kind!r} and has no handler")
+    handler = load(spec.handler)
+    if spec.kind == "end":
+        if spec.handler_mode == "payload" or spec.validate:
+            raise LoadError(f"end actor {actor!r} needs handler_mode: envelope and validate: false")
+        mode: Mode = EndMode(EnvelopeMode(spec.handler_mode))
+        return EndActor(found, Call(handler, mode), spec.timeout)
+    return Sidecar(
+        found, Call(handler, _mode(spec, adapter(spec.handler, handler)), spec.fan_out_lists), spec.deduplicate
+    )
+
+
+def _mode(spec: Actor, adapt: Callable[[Any], Any]) -> Mode:
+    return PayloadMode(adapt) if spec.handler_mode == "payload" else EnvelopeMode(spec.handler_mode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,139 +63,51 @@ class Sidecar:
 
     services: Services
     call: Call
+    deduplicates: bool = False
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
         telemetry.count("Received", len(items))
+        hops: dict[str, Hop] = {}
         try:
             intake = take_in(self.services, items)
-            return self.services.worker.work(items, lambda record: self._handle(intake, record))
+            return self.services.worker.work(
+                items,
+                lambda record: self._handle(intake, record, hops),
+                lambda record: self._mark_done(hops.get(record.message_id)),
+            )
         finally:
             self.services.progress.flush()
             telemetry.flush()
 
-    def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
-        """One message: what it caused to be sent."""
+    def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Ticket]:
+        """One message: what it caused to be sent. Hops that started are noted in `hops`, by message id."""
         telemetry = self.services.telemetry
         telemetry.measure("MessageSize", record.arrival.size, "Bytes")
         lag = (now() - record.arrival.sent_at).total_seconds() * 1000
         telemetry.measure("HopLatency", max(0.0, lag), "Milliseconds")
         started = intake.start(record)
+        if isinstance(started, Hop) and self.deduplicates and self.services.done_hops.is_done(started):
+            started = Diversion(started.envelope.id, (), "Duplicate")
         if isinstance(started, Diversion):
             telemetry.count("Processed", by=("outcome", "diverted"))
             telemetry.log.warning(
                 "handler not called", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
             )
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
-        return _Run(self.services, self.call, started).to_its_end()
+        hops[record.message_id] = started
+        return HopRun(self.services, self.call, started).to_its_end()
 
-
-class _Run:
-    """One hop on its way through the handler."""
-
-    def __init__(self, found: Services, call: Call, hop: Hop) -> None:
-        self._services = found
-        self._call = call
-        self._hop = hop
-        self._callback = found.callback(hop.envelope)
-        self._tickets: list[Ticket] = []
-        self._began = time.monotonic()
-
-    def to_its_end(self) -> list[Ticket]:
-        """Run the handler and send what follows from it."""
-        hop, telemetry = self._hop, self._services.telemetry
-        self._report_start()
-        limit, by_deadline = hop.time_limit(now())
-        how = "succeeded"
+    def _mark_done(self, hop: Hop | None) -> None:
+        """After its sends, before its ack (`protocol §4`)."""
+        if hop is None or not self.deduplicates:
+            return
         try:
-            payload = decode_value(hop.envelope.payload)
-        except ValueError as error:
-            self._send(outcome.unreadable(hop, str(error), now=now()))
-            return self._tickets
-        try:
-            with closing(self._call.frames(payload, lambda: _view(hop.envelope), limit.total_seconds())) as frames:
-                for frame in frames:
-                    delivery = outcome.frame(hop, frame, len(self._tickets), now=now())
-                    self._report_completed(frame.next)
-                    self._send(delivery)
-            if not self._tickets:
-                self._report_completed(None)
-                self._send(outcome.empty(hop, now=now()))
-        except UnknownTargetError as error:
-            how = "failed"
-            self._send(outcome.mismatch(hop, error, now=now(), frames_sent=len(self._tickets)))
-        except HandlerTimedOut:
-            how = "timed_out"
-            self._send(
-                outcome.timed_out(
-                    hop,
-                    limit,
-                    by_deadline=by_deadline,
-                    now=now(),
-                    jitter=random.random(),
-                    frames_sent=len(self._tickets),
-                )
+            self.services.done_hops.mark(hop, epoch_seconds=now().timestamp())
+        except (ClientError, BotoCoreError) as error:
+            # All of it has been sent: a nack would surely do it twice, an ack only if SQS delivers the message again.
+            self.services.telemetry.log.warning(
+                "a finished hop could not be marked", exc_info=error, envelope_id=hop.envelope.id
             )
-        except HandlerCrashed as crash:
-            how = "crashed"
-            self._send(outcome.crashed(hop, crash.error, now=now(), frames_sent=len(self._tickets)))
-        except HandlerFailed as failure:
-            how = "failed"
-            self._fail(failure)
-        telemetry.count("Processed", by=("outcome", how))
-        telemetry.measure("HandlerDuration", self._duration_ms, "Milliseconds")
-        return self._tickets
-
-    def _fail(self, failure: HandlerFailed) -> None:
-        hop = self._hop
-        self._services.telemetry.log.warning(
-            "handler failed",
-            envelope_id=hop.envelope.id,
-            attempt=hop.attempt,
-            error_type=failure.error.type,
-            error_message=failure.error.message,
-        )
-        delivery = outcome.failed(
-            hop,
-            failure.error,
-            now=now(),
-            jitter=random.random(),
-            frames_sent=len(self._tickets),
-        )
-        if delivery.kind == "retry":
-            self._services.telemetry.count("Retried")
-        self._send(delivery)
-
-    def _send(self, delivery: Delivery) -> None:
-        self._tickets.append(self._services.outbox.send(delivery))
-
-    def _report_start(self) -> None:
-        if self._callback is not None:
-            moment = now()
-            self._services.progress.report(self._callback, reports.received(self._hop, now=moment))
-            self._services.progress.report(self._callback, reports.processing(self._hop, now=moment))
-
-    def _report_completed(self, next_actors: tuple[str, ...] | None) -> None:
-        """Once, with the first frame."""
-        if self._callback is not None and not self._tickets:
-            event = reports.completed(self._hop, next_actors, now=now(), duration_ms=self._duration_ms)
-            self._services.progress.report(self._callback, event)
-
-    @property
-    def _duration_ms(self) -> float:
-        return (time.monotonic() - self._began) * 1000
-
-
-def _view(envelope: Envelope) -> EnvelopeView:
-    status: dict[str, Any] = msgspec.to_builtins(envelope.status) if envelope.status is not None else {}
-    return EnvelopeView(
-        id=envelope.id,
-        parent_id=envelope.parent_id or "",
-        prev=envelope.route.prev,
-        curr=envelope.route.curr,
-        next=list(envelope.route.next),
-        headers={name: decode_value(raw) for name, raw in envelope.headers.items()},
-        status=status | {name: decode_value(raw) for name, raw in envelope.status_extra.items()},
-    )

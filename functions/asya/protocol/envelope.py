@@ -8,6 +8,8 @@ from asya.protocol.route import Route
 from asya.protocol.status import Status
 
 NULL = Raw(b"null")
+# With as many digits as the keys made of a generation have.
+GENERATION_LIMIT = 9_999
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,9 +30,9 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def generation(self) -> int:
-        """0 but for redriven envelopes (`protocol §12`); an unreadable header counts as 0."""
+        """0 but for redriven envelopes (`protocol §12`); a header that is no such number counts as 0."""
         value = self.header(header_names.GENERATION)
-        return value if isinstance(value, int) and value > 0 else 0
+        return value if type(value) is int and 0 < value <= GENERATION_LIMIT else 0
 
     @property
     def is_stealth(self) -> bool:

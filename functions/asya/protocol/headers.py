@@ -21,6 +21,11 @@ MANAGED_PREFIX = "x-asya-"
 FROM_PRODUCERS = frozenset({MESH_STATUS, ROUTE_OVERRIDE})
 
 
+def is_read_only(name: str) -> bool:
+    """Whether handlers may only read this header: all managed ones, but the one that makes a fan-out."""
+    return is_managed(name) and name != FAN_IN
+
+
 def is_managed(name: str) -> bool:
     """Whether the runtime owns this header."""
     return name.startswith(MANAGED_PREFIX) or name in (TRACEPARENT, TRACESTATE)

@@ -1,4 +1,4 @@
-"""The S3 keys of what ended (`protocol §11`), relative to the results bucket and its prefix."""
+"""The S3 keys of what ended (`protocol §11`), relative to the results bucket and its prefix, and of what a hop keeps."""
 
 import re
 
@@ -9,6 +9,9 @@ from asya.protocol.times import format_time, parse_time
 SUMP_PREFIX = "sump/"
 CANCELED_PREFIX = "canceled/"
 PAUSED_PREFIX = "paused/"
+# In the mesh's own bucket.
+FRAMES_PREFIX = "frames/"
+INPUTS_PREFIX = "hops/"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _SINGLE_DOT_WITHIN = re.compile(r"(?<=[^.])\.(?=[^.])")
@@ -46,6 +49,11 @@ def result_key(envelope: Envelope, sink: Sink) -> str:
 def sump_key(envelope_id: str) -> str:
     """Where x-sump keeps its copy."""
     return f"{SUMP_PREFIX}{safe_segment(envelope_id)}.json"
+
+
+def hop_key(prefix: str, envelope: Envelope) -> str:
+    """Where a hop keeps something: below the envelope's id, by generation and position."""
+    return f"{prefix}{safe_segment(envelope.id)}/{envelope.generation}/{envelope.route.position}.json"
 
 
 def last_actor(envelope: Envelope) -> str:

@@ -27,7 +27,8 @@ Reason = Literal[
 ]
 TERMINAL_PHASES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
 
-_Count = Annotated[int, msgspec.Meta(ge=1)]
+# With as many digits as the keys made of an attempt have.
+_Count = Annotated[int, msgspec.Meta(ge=1, le=999_999)]
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

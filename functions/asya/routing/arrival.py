@@ -49,10 +49,7 @@ def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callabl
         new_span: gives 16 hexadecimal digits for this hop's trace span.
     """
     return (
-        _deadline_passed(hop, now)
-        or _stopped(hop, state, now)
-        or _mismatched(hop, now)
-        or _stamped(hop, now, new_span)
+        _deadline_passed(hop, now) or _stopped(hop, state, now) or _mismatched(hop, now) or _stamped(hop, now, new_span)
     )
 
 

@@ -1,10 +1,8 @@
-"""What a decision asks to be carried out: messages to send, reports to make."""
+"""What a decision asks to be carried out: messages to send."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
-
-from asya.protocol.events import TaskEvent
 
 # What SQS delays a message by at most.
 LONGEST_DELAY = timedelta(seconds=900)
@@ -34,9 +32,8 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Diversion:
-    """The end of a hop that never reached the handler: what to send, what to report, and why (a metric's word)."""
+    """The end of a hop that never reached the handler: what to send, and why (a word for metric and log)."""
 
     envelope_id: str
     deliveries: tuple[Delivery, ...]
     why: str
-    events: tuple[TaskEvent, ...] = ()

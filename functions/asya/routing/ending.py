@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope
+from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Sink
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
@@ -38,6 +39,16 @@ def passed_on(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     if phase == "failed":
         deliveries.append(Delivery(names.SUMP, encode(envelope), "sump"))
     return tuple(deliveries)
+
+
+def failed_at_end(
+    envelope: Envelope, reason: status.Reason, error: ErrorInfo, *, actor: str, sent_at: datetime, now: datetime
+) -> Delivery:
+    """A user's own end actor failed on this envelope: it goes to x-sump as it came."""
+    at = format_time(now)
+    was = status.started(envelope.status, actor=actor, now=at, sent_at=format_time(sent_at), max_attempts=1)
+    ended = status.failed(was, reason=reason, now=at, error=error)
+    return Delivery(names.SUMP, encode(replace(envelope, status=ended)), "sump")
 
 
 def is_hook_copy(envelope: Envelope) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Raw
 from asya.protocol import headers as header_names
 from asya.protocol import names, status
 from asya.protocol.envelope import NULL, Envelope
-from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.mesh_table import MeshTable
 from asya.protocol.route import Route
 from asya.protocol.strict_json import decode_value, escape
 from asya.protocol.task import TaskRecord
@@ -131,12 +131,6 @@ def first_queue(envelope: Envelope) -> str:
 def is_stealth(submission: Submission) -> bool:
     """Whether the producer wants no reporting at all, hence no record (`protocol §3`)."""
     return decode_value(submission.headers.get(header_names.MESH_STATUS, NULL)) == "off"
-
-
-def queue_group(envelope: Envelope, actor: Actor) -> str | None:
-    """The tenant a message counts for on the actor's queue (`fair_by`), if the envelope names one."""
-    tenant = envelope.header(actor.fair_by) if actor.fair_by and actor.fair_by in envelope.headers else None
-    return tenant if isinstance(tenant, str) and tenant else None
 
 
 def _members(body: bytes) -> dict[str, Raw]:

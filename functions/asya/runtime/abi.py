@@ -90,7 +90,7 @@ def _set(view: EnvelopeView, path: Path, value: Any) -> None:
     if names[:2] == ("route", "next"):
         _set_next(view, path, value)
     elif names[:1] == ("headers",):
-        _set_object(view.headers, path, value, _is_kept_header)
+        _set_object(view.headers, path, value, header_names.is_read_only)
     elif names[:1] == ("status",):
         _set_object(view.status, path, value, KEPT_STATUS_KEYS.__contains__)
     else:
@@ -107,7 +107,7 @@ def _delete(view: EnvelopeView, path: Path) -> None:
         _remove(changed, path.segments[2], path)
         view.next, view.next_touched = changed, True
     elif names[:1] == ("headers",):
-        _delete_in(view.headers, path, _is_kept_header)
+        _delete_in(view.headers, path, header_names.is_read_only)
     elif names[:1] == ("status",):
         _delete_in(view.status, path, KEPT_STATUS_KEYS.__contains__)
     else:
@@ -159,10 +159,6 @@ def _delete_in(root: dict[str, Any], path: Path, is_kept: Callable[[str], bool])
 def _check_writable(segment: Segment, path: Path, is_kept: Callable[[str], bool]) -> None:
     if isinstance(segment, Key) and is_kept(segment.name):
         raise PermissionError(f"{path} is managed by the mesh; a handler may read it only")
-
-
-def _is_kept_header(name: str) -> bool:
-    return header_names.is_managed(name) and name != header_names.FAN_IN
 
 
 def _walk(value: Any, segments: tuple[Segment, ...], path: Path) -> Any:

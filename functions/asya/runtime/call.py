@@ -5,16 +5,16 @@ import inspect
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
-
-from msgspec import Raw
 
 from asya.protocol.errors import ErrorInfo, describe_exception
 from asya.protocol.frame import Frame
-from asya.protocol.strict_json import NotJsonError, encode_value
+from asya.protocol.strict_json import NotJsonError
 from asya.runtime.abi import EnvelopeView, execute
+from asya.runtime.changes import Snapshot
 from asya.runtime.load import Handler
+from asya.runtime.modes import Mode, PayloadMode
 from asya.runtime.time_limit import Stopwatch, TimeLimitReached, run_within
 
 # How much longer blocking code inside a coroutine may take before it is interrupted like any other.
@@ -47,12 +47,12 @@ class Call:
     """How to call one handler.
 
     Attributes:
-        adapt: turns the payload's JSON value into the handler's argument (typed signatures).
+        mode: what it is given and what it gives (`handler_mode`).
         lists_fan_out: a returned list is one frame per item, as in the oldest generations (`fan_out_lists`).
     """
 
     handler: Handler
-    adapt: Callable[[Any], Any] = lambda payload: payload
+    mode: Mode = field(default_factory=PayloadMode)
     lists_fan_out: bool = False
 
     def frames(
@@ -62,82 +62,62 @@ class Call:
 
         Args:
             payload: the payload's value; the handler may mutate it.
-            open_view: makes the envelope as the ABI shows it; called only for generators, which alone can reach it.
+            open_view: makes the envelope as it came; called only for those that can reach it: generators, envelope mode.
             seconds: time for the whole call.
 
         Raises:
             HandlerFailed, HandlerCrashed, HandlerTimedOut: how the call ended, if not by itself.
         """
         watch = Stopwatch(seconds)
-        result = _guarded(watch, lambda: self.handler(self.adapt(payload)))
+        result = _guarded(watch, lambda: self.handler(self.mode.argument(payload, open_view)))
         if inspect.isawaitable(result):
             awaitable = result
             result = _guarded(watch, lambda: _awaited(awaitable, watch), grace=BLOCKED_LOOP_GRACE)
         if inspect.isgenerator(result):
-            yield from _driven(_SyncSource(result), open_view(), watch)
+            yield from self._driven(_SyncSource(result), open_view, watch)
         elif inspect.isasyncgen(result):
-            yield from _driven(_AsyncSource(result, watch), open_view(), watch)
+            yield from self._driven(_AsyncSource(result, watch), open_view, watch)
         elif self.lists_fan_out and isinstance(result, list):
-            yield from [Frame(_serialised(item)) for item in result]
+            yield from [self._framed(item, open_view) for item in result]
         elif result is not None:
-            yield Frame(_serialised(result))
+            yield self._framed(result, open_view)
 
-
-@dataclass(frozen=True, slots=True)
-class _Snapshot:
-    """Headers and status as the call began, to tell what the handler changed."""
-
-    headers: dict[str, Raw]
-    status: dict[str, Raw]
-
-    @classmethod
-    def of(cls, view: EnvelopeView) -> "_Snapshot":
-        return cls(_encoded(view.headers, "headers"), _encoded(view.status, "status"))
-
-    def frame(self, payload: Raw, view: EnvelopeView) -> Frame:
-        return Frame(
-            payload=payload,
-            next=tuple(view.next) if view.next_touched else None,
-            headers=_changes(self.headers, _encoded(view.headers, "headers")),
-            status=_changes(self.status, _encoded(view.status, "status")),
-        )
-
-
-def _encoded(values: dict[str, Any], where: str) -> dict[str, Raw]:
-    return {
-        str(name): _serialised(value, f"the handler set .{where}[{name!r}] to no JSON")
-        for name, value in values.items()
-    }
-
-
-def _changes(before: dict[str, Raw], after: dict[str, Raw]) -> dict[str, Raw | None]:
-    changed: dict[str, Raw | None] = {
-        name: raw for name, raw in after.items() if name not in before or bytes(before[name]) != bytes(raw)
-    }
-    return changed | {name: None for name in before if name not in after}
-
-
-def _driven(source: "_SyncSource | _AsyncSource", view: EnvelopeView, watch: Stopwatch) -> Iterator[Frame]:
-    """Pull a generator: bare yields give nothing, tuples are commands, everything else is a frame."""
-    as_received = _Snapshot.of(view)
-    answer: Any = None
-    complaint: Exception | None = None
-    try:
-        while True:
-            try:
-                value = _guarded(watch, lambda: source.resume(answer, complaint), grace=source.grace)  # noqa: B023
-            except _Exhausted:
-                return
-            answer, complaint = None, None
-            if isinstance(value, tuple):
+    def _driven(
+        self, source: "_SyncSource | _AsyncSource", open_view: Callable[[], EnvelopeView], watch: Stopwatch
+    ) -> Iterator[Frame]:
+        """Pull a generator: bare yields give nothing, tuples are commands, everything else is a frame."""
+        view = open_view()
+        as_received = Snapshot.of(view)
+        answer: Any = None
+        complaint: Exception | None = None
+        try:
+            while True:
                 try:
-                    answer = execute(view, value)
-                except Exception as error:  # noqa: BLE001 - the handler's mistake is raised where it made it
-                    complaint = error.with_traceback(None)
-            elif value is not None:
-                yield as_received.frame(_serialised(value), view)
-    finally:
-        source.close()
+                    value = _guarded(watch, lambda: source.resume(answer, complaint), grace=source.grace)  # noqa: B023
+                except _Exhausted:
+                    return
+                answer, complaint = None, None
+                if isinstance(value, tuple):
+                    try:
+                        answer = execute(view, value)
+                    except Exception as error:  # noqa: BLE001 - the handler's mistake is raised where it made it
+                        complaint = error.with_traceback(None)
+                elif value is not None:
+                    yield self._framed(value, open_view, (as_received, view))
+        finally:
+            source.close()
+
+    def _framed(
+        self, value: Any, open_view: Callable[[], EnvelopeView], seen: tuple[Snapshot, EnvelopeView] | None = None
+    ) -> Frame:
+        """A value that the handler gave, serialised there and then."""
+        try:
+            return self.mode.frame(value, open_view, seen)
+        except NotJsonError as error:
+            problem = f"the handler gave no JSON: {error}"
+            raise HandlerFailed(ErrorInfo(type="processing_error", message=problem)) from None
+        except Exception as error:  # a mapping or a number of the user's own making may raise anything when it is read
+            raise HandlerFailed(_described(error)) from error
 
 
 class _Exhausted(Exception):  # noqa: N818
@@ -253,12 +233,3 @@ def _discard_loop() -> None:
     if _current_loop is not None and not _current_loop.is_closed():
         _current_loop.close()
     _current_loop = None
-
-
-def _serialised(value: Any, problem: str = "the handler gave no JSON") -> Raw:
-    try:
-        return encode_value(value)
-    except NotJsonError as error:
-        raise HandlerFailed(ErrorInfo(type="processing_error", message=f"{problem}: {error}")) from None
-    except Exception as error:  # a mapping or a number of the user's own making may raise anything when it is read
-        raise HandlerFailed(_described(error)) from error

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import psutil
 
+from infra.local.emr.class_archive import ClassArchive
 from infra.local.folder import MARK
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Driver:
                 stdout=out,
                 stderr=err,
                 cwd=folder,
-                env=_environment(settings, memory),
+                env=_environment(settings, memory, _class_archive(settings).options()),
                 pass_fds=(job_read, answer_write),
                 start_new_session=True,
             )
@@ -133,6 +134,13 @@ class Drivers:
         self._lock = threading.Lock()
         self._reserve: list[Driver] = []
 
+    def prepare(self) -> None:
+        """Have Spark's classes archived, unless they are, or there will be no jobs."""
+        if self._settings.java_home:
+            command = [self._settings.python, "-P", str(Path(__file__).with_name("training.py"))]
+            classes = _class_archive(self._settings)
+            classes.make_beside(command, lambda options: _environment(self._settings, _DEFAULT_MEMORY, options))
+
     def fill(self) -> None:
         """Bring the reserve up to the number of spares."""
         with self._lock:
@@ -169,8 +177,12 @@ class Drivers:
         return Driver(self._settings, self._settings.folder / "drivers" / f"{next(self._numbers):04d}", memory)
 
 
-def _environment(settings: Settings, memory: str) -> Mapping[str, str]:
-    submit = f"--master local[{settings.workers.cores}] --driver-memory {memory} --driver-java-options '{_JVM_OPTIONS}'"
+def _class_archive(settings: Settings) -> ClassArchive:
+    return ClassArchive(Path(settings.cache), settings.java_home, _JVM_OPTIONS)
+
+
+def _environment(settings: Settings, memory: str, jvm_options: str) -> Mapping[str, str]:
+    submit = f"--master local[{settings.workers.cores}] --driver-memory {memory}"
     return {
         "PATH": f"{settings.java_home}/bin:{os.environ.get('PATH', os.defpath)}",
         "JAVA_HOME": settings.java_home,
@@ -181,7 +193,8 @@ def _environment(settings: Settings, memory: str) -> Mapping[str, str]:
         "PYTHONUNBUFFERED": "1",
         "PYSPARK_PYTHON": settings.python,
         "PYSPARK_DRIVER_PYTHON": settings.python,
-        "PYSPARK_SUBMIT_ARGS": f"{submit} --conf spark.ui.enabled=false pyspark-shell",
+        "PYSPARK_SUBMIT_ARGS": f"{submit} --driver-java-options '{_JVM_OPTIONS}{jvm_options}' "
+        "--conf spark.ui.enabled=false --conf spark.driver.bindAddress=127.0.0.1 pyspark-shell",
         "SPARK_LOCAL_IP": "127.0.0.1",
         MARK: settings.mark,
     }

@@ -43,6 +43,7 @@ class Scheduler:
 
     def start(self) -> None:
         """Begin."""
+        self._drivers.prepare()
         threading.Thread(target=self._keep_moving, name="scheduler", daemon=True).start()
 
     def end(self) -> None:

@@ -57,6 +57,8 @@ class Settings:
     """The interpreter for the drivers; it must have pyspark."""
     java_home: str
     temporary: str
+    cache: str
+    """Folder that clouds of this project share: the archive of Spark's classes lies there."""
     region: str = "us-east-1"
     account_id: str = "000000000000"
     auth: bool = False

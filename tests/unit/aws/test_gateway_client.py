@@ -223,7 +223,7 @@ def test_protocol_5_progress_never_blocks_longer_than_it_may(gateway: FakeGatewa
 
 
 class Exploding(GatewayClient):
-    def report(self, *_: object, **__: object) -> tuple[EventResult, ...]:  # type: ignore[override]
+    def report(self, *_: object, **__: object) -> tuple[EventResult, ...]:
         raise ZeroDivisionError("a mistake of ours")
 
 

@@ -141,7 +141,7 @@ def test_many_threads_lose_nothing_and_never_lock_up() -> None:
 
 def test_a_flush_waits_for_what_another_thread_is_just_sending() -> None:
     class Slow(FakeSqs):
-        def send_message_batch(self, **request: object) -> dict[str, object]:  # type: ignore[override]
+        def send_message_batch(self, **request: object) -> dict[str, object]:
             started.set()
             assert go_on.wait(5)
             return super().send_message_batch(**request)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ import pytest
 
 from infra.local.errors import LocalCloudError
 from infra.local.folder import MARK, StateFolder
-from infra.local.processes import end_all, members, read_records, start, write_records
+from infra.local.processes import end_all, end_strays, members, read_records, start, write_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,6 +75,19 @@ def test_a_reused_id_is_not_taken_for_the_process(folder: StateFolder) -> None:
     finally:
         stranger.kill()
         stranger.wait()
+
+
+def test_strays_are_ended_and_servers_with_their_workers_kept(folder: StateFolder) -> None:
+    record = start("server", PARENT, os.environ, folder, log=folder.logs / "log", port=0)
+    wait_for_members(folder, 2)
+    stray = subprocess.Popen(SLEEP, env={**os.environ, MARK: str(folder.root)})
+    wait_for_members(folder, 3)
+
+    end_strays(folder)
+
+    assert stray.poll() is not None
+    assert record.process() is not None
+    assert len(members(folder)) == 2
 
 
 def test_another_cloud_is_left_alone(folder: StateFolder, tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ MALFORMED: list[tuple[str, bytes, str, str | None]] = [
     ("status a text", message(status="failed"), "status", "env-1"),
     ("phase unknown", message(status=status(phase="done")), "status.phase", "env-1"),
     ("attempt zero", message(status=status(attempt=0)), "status.attempt", "env-1"),
+    ("attempt too high", message(status=status(attempt=1_000_000)), "status.attempt", "env-1"),
     ("attempt a text", message(status=status(attempt="1")), "status.attempt", "env-1"),
     (
         "deadline no time",
@@ -228,3 +229,15 @@ def test_protocol_1_both_passes_read_the_same() -> None:
     """The quick pass takes exactly our keys; an unknown one alone sends the message on the careful pass."""
     quick, careful = decode(message()), decode(message(unknown=1))
     assert msgspec.structs.replace(careful, extra={}) == quick
+
+
+@pytest.mark.parametrize(
+    ("header", "generation"), [(1, 1), (9999, 9999), (10_000, 0), (-1, 0), (True, 0), ("2", 0), (1.5, 0), (None, 0)]
+)
+def test_protocol_12_the_generation_is_0_where_the_header_is_no_such_number(header: Any, generation: int) -> None:
+    assert decode(message(headers={"x-asya-generation": header})).generation == generation
+
+
+def test_protocol_3_only_the_word_off_makes_an_envelope_stealth() -> None:
+    for value, stealth in (("off", True), ("OFF", False), (False, False), (None, False), ("on", False)):
+        assert decode(message(headers={"x-asya-mesh-status": value})).is_stealth is stealth

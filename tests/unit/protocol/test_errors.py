@@ -52,7 +52,7 @@ def test_messages_and_tracebacks_are_cut_at_16_kib(piece: str) -> None:
 
 def test_a_short_traceback_is_whole() -> None:
     with pytest.raises(KeyError) as caught:
-        {}["missing"]
+        dict[str, int]()["missing"]
     found = describe_exception(caught.value)
     assert found.traceback.startswith("Traceback (most recent call last)")
     assert "KeyError: 'missing'" in found.traceback

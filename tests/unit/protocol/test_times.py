@@ -19,6 +19,7 @@ def test_every_moment_survives(moment: datetime) -> None:
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_time_or_a_value_error(text: str) -> None:
+    found: datetime | str
     try:
         found = parse_time(text)
     except ValueError as error:

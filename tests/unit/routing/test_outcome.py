@@ -35,7 +35,8 @@ def resilient(*, rules: tuple[Rule, ...] = (), **policies: Policy) -> Actor:
 
 
 def failed(at: Hop, **more: Any) -> Delivery:
-    return outcome.failed(at, more.pop("error", ERROR), **({"now": LATER, "jitter": 0.0} | more))
+    known: dict[str, Any] = {"now": LATER, "jitter": 0.0}
+    return outcome.failed(at, more.pop("error", ERROR), **(known | more))
 
 
 # --- frames
@@ -336,17 +337,18 @@ def test_6_once_frame_0_has_left_a_failure_is_a_failed_child_and_never_a_retry(h
     start = hop(spec=resilient(default=Policy(max_attempts=9, then_route=("rescue",)), rules=(rule,)))
     limit = timedelta(seconds=30)
     timing: dict[str, Any] = {"now": LATER, "jitter": 0.0, "frames_sent": 2}
-    delivery, end, reason = {
-        "failed": lambda: (failed(start, frames_sent=2), "x-sink", "RuntimeError"),
-        "timed_out": lambda: (outcome.timed_out(start, limit, by_deadline=False, **timing), "x-sump", "Timeout"),
-        "deadline": lambda: (outcome.timed_out(start, limit, by_deadline=True, **timing), "x-sink", "Timeout"),
-        "crashed": lambda: (outcome.crashed(start, ERROR, now=LATER, frames_sent=2), "x-sump", "RuntimeCrash"),
-        "mismatch": lambda: (
+    ends: dict[str, tuple[Delivery, str, str]] = {
+        "failed": (failed(start, frames_sent=2), "x-sink", "RuntimeError"),
+        "timed_out": (outcome.timed_out(start, limit, by_deadline=False, **timing), "x-sump", "Timeout"),
+        "deadline": (outcome.timed_out(start, limit, by_deadline=True, **timing), "x-sink", "Timeout"),
+        "crashed": (outcome.crashed(start, ERROR, now=LATER, frames_sent=2), "x-sump", "RuntimeCrash"),
+        "mismatch": (
             outcome.mismatch(start, UnknownTargetError("x"), now=LATER, frames_sent=2),
             "x-sump",
             "RouteMismatch",
         ),
-    }[how]()
+    }
+    delivery, end, reason = ends[how]
     after = carried(delivery)
     assert delivery.actor == end
     assert after.id == ids.child_id("env-1", 0, 1, "error")

@@ -22,7 +22,8 @@ def policy(**values: Any) -> Policy:
 
 
 def decided(resiliency: Resiliency, error: ErrorInfo = CONNECTION, attempt: int = 1, **more: Any) -> Verdict:
-    return decide(resiliency, error, **({"attempt": attempt, "first_attempt": NOW, "now": NOW, "jitter": 0.0} | more))
+    known: dict[str, Any] = {"attempt": attempt, "first_attempt": NOW, "now": NOW, "jitter": 0.0}
+    return decide(resiliency, error, **(known | more))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,8 @@ def test_a_result_is_inline_up_to_64_kib(length: int, inline: bool) -> None:
     assert event.status == "succeeded"
     assert (event.data.result is not msgspec.UNSET) is inline
     assert event.data.result_uri == "s3://b/k"
-    assert event.data.error is event.data.reason is None
+    assert event.data.error is None
+    assert event.data.reason is None
 
 
 def test_a_failure_tells_error_reason_and_actor_and_no_result() -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import Call, HandlerCrashed, HandlerFailed, HandlerTimedOut
+from asya.runtime.modes import PayloadMode
 
 
 def view(**changes: Any) -> EnvelopeView:
@@ -67,7 +68,7 @@ def test_a_returned_list_or_tuple_is_one_payload() -> None:
 
 
 def test_none_is_no_frame() -> None:
-    async def later(_: Any) -> None:
+    async def later(_: Any) -> Any:
         return None
 
     assert payloads(lambda _: None) == payloads(later) == []
@@ -81,7 +82,7 @@ def test_n_yields_are_n_frames_and_none_is_nothing(kind: Callable[[list[Any]], C
 
 
 def test_a_generators_own_return_value_is_ignored() -> None:
-    def handler(_: Any) -> Iterator[Any]:
+    def handler(_: Any) -> Generator[Any, Any, Any]:
         yield 1
         return {"ignored": True}
 
@@ -122,7 +123,7 @@ class Unreadable(dict[str, Any]):
     def __eq__(self, other: object) -> bool:
         raise OSError("never compare me")
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def items(self) -> Any:
         raise OSError("never read me")
@@ -348,14 +349,14 @@ def test_an_abandoned_generator_cleans_up_whatever_that_raises() -> None:
 
 
 def test_the_argument_is_adapted_and_a_mismatch_is_the_handlers_error() -> None:
-    assert payloads(lambda value: value * 2, "21", adapt=int) == [42]
+    assert payloads(lambda value: value * 2, "21", mode=PayloadMode(int)) == [42]
     with pytest.raises(HandlerFailed) as caught:
-        frames(lambda value: value, "x", adapt=int)
+        frames(lambda value: value, "x", mode=PayloadMode(int))
     assert caught.value.error.type == "ValueError"
 
 
 def test_protocol_7_commands_are_answered_and_change_later_frames_only() -> None:
-    seen = []
+    seen: list[Any] = []
 
     def handler(_: Any) -> Iterator[Any]:
         seen.append((yield ("GET", ".id")))
@@ -412,7 +413,7 @@ def test_protocol_7_what_is_set_must_be_json() -> None:
 
     with pytest.raises(HandlerFailed) as caught:
         frames(handler)
-    assert caught.value.error.message.startswith("the handler set .headers['bad'] to no JSON: $: a value of type set")
+    assert caught.value.error.message.startswith("the handler gave no JSON: .headers['bad']: $: a value of type set")
 
 
 def test_protocol_7_the_view_is_made_only_for_generators() -> None:

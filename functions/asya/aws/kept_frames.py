@@ -1,0 +1,102 @@
+"""The frames of a hop, kept before any of them is sent (`protocol §6`, `frames: buffered`)."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+from botocore.exceptions import ClientError
+from msgspec import Raw
+
+from asya.protocol.envelope import Envelope
+from asya.protocol.frame import Frame
+from asya.protocol.keys import FRAMES_PREFIX, hop_key
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+class _Changes(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What was set, and what was deleted: apart, because `null` is a value too."""
+
+    set: dict[str, Raw] = {}
+    deleted: tuple[str, ...] = ()
+
+
+class _KeptFrame(msgspec.Struct, frozen=True, omit_defaults=True):
+    payload: Raw
+    next: tuple[str, ...] | None = None
+    headers: _Changes = _Changes()
+    status: _Changes = _Changes()
+
+
+_decoder = msgspec.json.Decoder(list[_KeptFrame])
+
+
+class KeptFrames:
+    """One object per hop in the mesh's own bucket: `frames/{id}/{generation}/{position}.json`.
+
+    It holds the complete list or is not there, and is written once: the first writer's list is everybody's.
+    """
+
+    def __init__(self, s3: "S3Client", bucket: str) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+
+    def load(self, envelope: Envelope) -> list[Frame] | None:
+        """The frames of this hop if an earlier run has kept them.
+
+        Raises:
+            ClientError, BotoCoreError: if it cannot be known now.
+        """
+        try:
+            answer = self._s3.get_object(Bucket=self._bucket, Key=hop_key(FRAMES_PREFIX, envelope))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
+                return None
+            raise
+        return [_frame(kept) for kept in _decoder.decode(answer["Body"].read())]
+
+    def keep(self, envelope: Envelope, frames: Iterable[Frame]) -> list[Frame]:
+        """Keep the frames of this hop, and give those that are kept: another run may have been first.
+
+        Raises:
+            ClientError, BotoCoreError: if they cannot be kept now; then none may be sent.
+        """
+        ours = list(frames)
+        body = msgspec.json.encode([_kept(frame) for frame in ours])
+        try:
+            self._s3.put_object(
+                Bucket=self._bucket,
+                Key=hop_key(FRAMES_PREFIX, envelope),
+                Body=body,
+                ContentType="application/json",
+                IfNoneMatch="*",
+            )
+        except ClientError as error:
+            if error.response["Error"]["Code"] not in ("PreconditionFailed", "412"):
+                raise
+            theirs = self.load(envelope)
+            if theirs is None:
+                raise
+            return theirs
+        return ours
+
+
+def _kept(frame: Frame) -> _KeptFrame:
+    return _KeptFrame(frame.payload, frame.next, _changes(frame.headers), _changes(frame.status))
+
+
+def _changes(values: dict[str, Raw | None]) -> _Changes:
+    return _Changes(
+        {name: raw for name, raw in values.items() if raw is not None},
+        tuple(name for name, raw in values.items() if raw is None),
+    )
+
+
+def _frame(kept: _KeptFrame) -> Frame:
+    return Frame(Raw(bytes(kept.payload)), kept.next, _values(kept.headers), _values(kept.status))
+
+
+def _values(changes: _Changes) -> dict[str, Raw | None]:
+    found: dict[str, Raw | None] = {name: Raw(bytes(raw)) for name, raw in changes.set.items()}
+    return found | dict.fromkeys(changes.deleted)

@@ -1,0 +1,31 @@
+"""What hops began with, kept for replays (`protocol §12`, `keep_input`)."""
+
+from typing import TYPE_CHECKING
+
+from asya.protocol.codec import encode
+from asya.protocol.envelope import Envelope
+from asya.protocol.keys import INPUTS_PREFIX, hop_key
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+
+class KeptInputs:
+    """One object per hop in the mesh's own bucket: `hops/{id}/{generation}/{position}.json`."""
+
+    def __init__(self, s3: "S3Client", bucket: str) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+
+    def keep(self, envelope: Envelope) -> None:
+        """Keep an envelope as its hop began; a redelivery writes the same payload again.
+
+        Raises:
+            ClientError, BotoCoreError: if it cannot be kept now.
+        """
+        self._s3.put_object(
+            Bucket=self._bucket,
+            Key=hop_key(INPUTS_PREFIX, envelope),
+            Body=encode(envelope),
+            ContentType="application/json",
+        )

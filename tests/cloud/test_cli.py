@@ -1,0 +1,97 @@
+"""`asya send`, `asya status`, `asya result` against a deployed mesh: what they do where things are not as usual."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from asya_cli.connection import find_on_aws
+from asya_cli.errors import CommandError
+from asya_cli.send import wrapped
+from infra.local.keys import read_keys
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.cloud.deployed_cloud import DeployedCloud
+
+pytestmark = pytest.mark.cloud
+
+
+def asya(cloud: DeployedCloud, *arguments: str, text: str = "") -> tuple[int, str, str]:
+    """Run the command; exit code, output, what it said beside."""
+    done = subprocess.run(
+        [sys.executable, "-m", "asya_cli.main", *arguments, "--state", str(cloud.state)],
+        input=text,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "AWS_PROFILE": "nobodys", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_payload_from_standard_input_goes_to_its_actor(cloud: DeployedCloud, tmp_path: Path) -> None:
+    payload = cloud.put_dataset(tmp_path, 1, "cli")
+    code, said, _ = asya(cloud, "send", "-", "--actor", "inspect-dataset", text=json.dumps(payload))
+    assert code == 0
+    envelope_id = said.strip()
+    assert cloud.ended(envelope_id).status == "succeeded"
+    code, said, _ = asya(cloud, "result", envelope_id, "--payload")
+    assert code == 0
+    assert json.loads(said)["files"]["flights"]["reference"] == payload["flights"]
+
+
+def test_a_payload_too_large_for_a_message_arrives_all_the_same(cloud: DeployedCloud, tmp_path: Path) -> None:
+    payload = {**cloud.put_dataset(tmp_path, 1, "large"), "filler": "x" * 1_500_000}
+    cloud.mesh.send(wrapped(json.dumps(payload).encode(), "payload", "inspect-dataset", [], "large-payload"))
+    task = cloud.ended("large-payload")
+    assert task.status == "succeeded"
+    stored = cloud.mesh.stored(task.id, task.result_uri)
+    assert stored is not None
+    assert json.loads(stored.body)["payload"]["filler"] == payload["filler"]
+
+
+def test_a_failure_is_told_with_its_traceback(cloud: DeployedCloud) -> None:
+    _, envelope_id, _ = asya(cloud, "send", "-", "--actor", "inspect-dataset", text='{"flights": "raw/none.csv"}')
+    cloud.ended(envelope_id.strip())
+    code, said, _ = asya(cloud, "status", envelope_id.strip())
+    assert code == 0
+    for words in ("failed", "inspect-dataset ●", "FileNotFoundError", "raw/none.csv", "inspect_dataset(payload)"[:15]):
+        assert words in said
+    code, said, _ = asya(cloud, "status", envelope_id.strip(), "--json")
+    assert json.loads(said)["error"]["type"] == "FileNotFoundError"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("send", "-", "--actor", "nobody"), "the mesh 'flights' has no actor 'nobody'"),
+        (("send", "-"), "route is missing"),
+        (("status", "never-seen"), "nothing is known of 'never-seen'"),
+        (("result", "never-seen"), "there is no result of 'never-seen'"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_line(cloud: DeployedCloud, arguments: tuple[str, ...], said: str) -> None:
+    code, output, problem = asya(cloud, *arguments, text="{}")
+    assert (code, output) == (1, "")
+    assert said in problem.splitlines()[0]
+    assert "Traceback" not in problem
+
+
+def test_a_mesh_on_aws_is_found_by_its_stacks(cloud: DeployedCloud, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = read_keys(cloud.state / "keys.json")["deployer"]
+    for name, value in key.environment().items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", cloud.mesh.connection.endpoint_url or "")
+    found, local = find_on_aws("flights", "us-east-1"), cloud.mesh.connection
+    assert (found.data, found.results, found.namespace) == (local.data, local.results, local.namespace)
+    assert found.gateway_url.startswith("http")
+    with pytest.raises(CommandError, match="the mesh 'no-such' was not found on AWS"):
+        find_on_aws("no-such", "us-east-1")

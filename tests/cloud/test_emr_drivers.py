@@ -1,0 +1,53 @@
+"""The stand-in as the demo runs it: one driver process for each run; and what is left when the stand-in is killed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from infra.local.emr.settings import WorkerSettings
+from infra.local.processes import end_all, members, read_records
+from infra.local.servers import EMR, ServerOptions
+from tests.cloud.stand_in_cloud import BUCKET, stand_in, until
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.cloud
+
+PIDS = """
+import os, sys, time
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.sparkContext.parallelize([str(os.getpid())]).coalesce(1).saveAsTextFile(sys.argv[1])
+print(os.getpid(), flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_every_run_has_a_process_of_its_own_and_none_outlives_a_killed_stand_in(tmp_path: Path) -> None:
+    with stand_in(tmp_path / "state", ServerOptions(workers=WorkerSettings(slots=1, spares=1))) as cloud:
+        first = cloud.wait(cloud.start(PIDS, f"s3://{BUCKET}/data/first", "0", name="first"))
+        assert first["state"] == "SUCCESS", first["stateDetails"]
+        assert "data/first/part-00000" in cloud.keys("data/first/")
+        second = cloud.start(PIDS, f"s3://{BUCKET}/data/second", "600", name="second")
+        output = cloud.folder.emr / second / "stdout"
+        until(lambda: output.exists() and bool(output.read_text()), 60, "the second job's process id")
+        pid = int(output.read_text())
+        assert str(pid) != (cloud.folder.emr / first["jobRunId"] / "stdout").read_text().strip()
+
+        emr = next(record for record in read_records(cloud.folder) if record.name == EMR)
+        process = emr.process()
+        assert process is not None
+        process.kill()
+        until(lambda: emr.process() is None, 10, "the stand-in's end")
+        left = members(cloud.folder)
+        assert pid in {each.pid for each in left}
+        assert any("java" in each.name() for each in left)
+
+        end_all(cloud.folder)
+
+        assert not members(cloud.folder)
+        assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
