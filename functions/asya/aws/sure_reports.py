@@ -15,9 +15,7 @@ class SureReports:
         on_refused: is told of reports that the endpoint will never take (400, 404); they count as taken.
     """
 
-    def __init__(
-        self, client: GatewayClient, on_refused: Callable[[EventResult], None] | None = None
-    ) -> None:
+    def __init__(self, client: GatewayClient, on_refused: Callable[[EventResult], None] | None = None) -> None:
         self._client = client
         self._on_refused = on_refused
         self._waiting: dict[str, list[tuple[TaskEvent, Ticket]]] = defaultdict(list)
@@ -40,7 +38,9 @@ class SureReports:
                 continue
             for (event, ticket), result in zip(pairs, results, strict=True):
                 if not is_settled(result):
-                    problem = f"the report on {event.id} was answered {result.status}: {result.error or 'no reason given'}"
+                    problem = (
+                        f"the report on {event.id} was answered {result.status}: {result.error or 'no reason given'}"
+                    )
                     ticket.settle(GatewayError(problem))
                     continue
                 if result.status != 204 and self._on_refused is not None:

@@ -7,6 +7,7 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from asya.protocol import ids
+from asya.protocol.envelope import GENERATION_LIMIT
 from asya.protocol.errors import ErrorInfo, cut
 from asya.protocol.events import (
     INLINE_RESULT_LIMIT,
@@ -19,7 +20,6 @@ from asya.protocol.times import format_time, parse_time
 
 BATCH_LIMIT = 500
 # Of these the table's keys are made, with as many digits.
-GENERATION_LIMIT = 9_999
 COUNT_LIMIT = 999_999
 TEXT_LIMIT = 1024
 MESSAGE_LIMIT = 16 * 1024
