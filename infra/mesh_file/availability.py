@@ -11,14 +11,10 @@ from infra.mesh_file.mesh_model import MeshFile
 from infra.mesh_file.source import Location
 
 ROUTABLE_LATER = names.ROUTABLE_CREW
-KINDS_LATER = frozenset({"fan_in", "pause", "end"})
+KINDS_LATER = frozenset({"fan_in", "pause"})
 
 # Keys of an actor, and the one value of each that works.
 KEYS_LATER: dict[str, object] = {
-    "deduplicate": False,
-    "keep_input": False,
-    "frames": "streamed",
-    "handler_mode": "payload",
     "child_ids": "uuid",
     "failed_payload": "plain",
 }

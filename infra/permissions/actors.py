@@ -27,6 +27,7 @@ def light(addresses: Addresses, table: MeshTable, actor: str, api_id: str, acces
         *_sidecar(addresses, actor, api_id),
         common.send(addresses, targets_of(table, actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "frames", "hops"),
+        *([common.table(addresses, "hops")] if table.actors[actor].deduplicate else []),
         *access,
     ]
 
@@ -37,7 +38,9 @@ def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant
         common.logs(addresses, actor),
         common.consume(addresses, actor),
         common.send(addresses, common.ends(actor)),
-        common.objects(addresses, common.READ, "inbox", "payloads"),
+        common.objects(addresses, common.READ, "inbox"),
+        # What a failing end actor hands to x-sump may need a claim check.
+        common.objects(addresses, common.READ_WRITE, "payloads"),
         common.tell_missing(addresses),
         *access,
     ]

@@ -3,7 +3,7 @@
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
-from asya.protocol import names
+from asya.protocol import mesh_table, names
 from infra.mesh import Mesh
 from infra.permissions.spark import heavy_actors
 from infra.storage import MeshStorage
@@ -11,13 +11,23 @@ from infra.tasks import MeshTable
 
 
 class StateStack(Stack):
-    """Tables and bucket. The table of pending envelopes is there only if there is a heavy actor."""
+    """Tables and bucket. Pending envelopes and done hops have a table only if the mesh has actors that need it."""
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, "state"))
-        for kind in ("tasks", "sink", *(["pending"] if heavy_actors(mesh.table) else [])):
+        for kind in table_kinds(mesh.table):
             MeshTable(self, mesh.namespace, kind)
         MeshStorage(self, mesh)
         CfnOutput(self, "DataUri", value=mesh.addresses.data.uri)
         CfnOutput(self, "ResultsUri", value=mesh.addresses.results.uri)
         CfnOutput(self, "TasksTable", value=names.table_name(mesh.namespace, "tasks"))
+
+
+def table_kinds(table: mesh_table.MeshTable) -> list[str]:
+    """The tables that a mesh with these actors works with."""
+    kinds = ["tasks", "sink"]
+    if heavy_actors(table):
+        kinds.append("pending")
+    if any(actor.deduplicate for actor in table.actors.values()):
+        kinds.append("hops")
+    return kinds

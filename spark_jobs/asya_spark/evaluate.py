@@ -4,9 +4,12 @@ import asyncio
 import copy
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from dataclasses import replace
 from typing import Any
 
+from asya.protocol import headers
 from asya.runtime.abi import EnvelopeView, execute
+from asya.runtime.fan_out import FanOut, FanOutError, OutputOrder
 from asya_spark import strict_json
 from asya_spark.manifest import Envelope
 
@@ -32,6 +35,8 @@ def frames(call: Callable[[], Any], envelope: Envelope) -> Iterator[str]:
         yield from _driven(result, envelope)
     elif inspect.isasyncgen(result):
         yield from _driven(_in_step(result), envelope)
+    elif isinstance(result, FanOut):
+        yield from _slices(result, _view(envelope), envelope)
     elif result is not None:
         yield f'{{"payload":{_encoded(result)}}}'
 
@@ -39,6 +44,7 @@ def frames(call: Callable[[], Any], envelope: Envelope) -> Iterator[str]:
 def _driven(generator: Generator[Any, Any, Any], envelope: Envelope) -> Iterator[str]:
     """Bare yields give nothing, tuples are commands, everything else is a frame."""
     view = _view(envelope)
+    order = OutputOrder()
     try:
         value = next(generator)
         while True:
@@ -51,7 +57,11 @@ def _driven(generator: Generator[Any, Any, Any], envelope: Envelope) -> Iterator
                 value = generator.send(answer)
             else:
                 if value is not None:
-                    yield _frame(value, view, envelope)
+                    _note(order, value)
+                    if isinstance(value, FanOut):
+                        yield from _slices(value, view, envelope)
+                    else:
+                        yield _frame({"payload": _encoded(value)}, view, envelope)
                 value = next(generator)
     except StopIteration:
         return
@@ -94,8 +104,25 @@ def _view(envelope: Envelope) -> EnvelopeView:
     )
 
 
-def _frame(value: Any, view: EnvelopeView, envelope: Envelope) -> str:
-    members = {"payload": _encoded(value)}
+def _note(order: OutputOrder, value: object) -> None:
+    try:
+        order.note(value)
+    except FanOutError as error:
+        raise ProcessingError(str(error)) from None
+
+
+def _slices(given: FanOut, view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
+    """The frames of a fan-out: the origin, whose payload is the one received, and the items."""
+    for part in given.slices(view):
+        members = {"payload": _encoded(part.item)} if part.index else {}
+        left = replace(
+            view, next=list(part.next), next_touched=True, headers={**view.headers, headers.FAN_IN: part.header}
+        )
+        yield _frame(members, left, envelope)
+
+
+def _frame(members: dict[str, str], view: EnvelopeView, envelope: Envelope) -> str:
+    """A frame's line: its payload, if it has one of its own, and what changed."""
     if view.next_touched:
         members["next"] = _encoded(view.next)
     for name, before, after in (

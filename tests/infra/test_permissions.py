@@ -122,6 +122,7 @@ def test_existing_buckets_hold_data_and_results(plain: Any) -> None:
     [
         ("intake", set()),
         ("crunch", {"pending"}),
+        ("audit", {"hops"}),
         ("x-sink", {"sink"}),
         ("x-sump", set()),
         ("x-dispatch", {"pending"}),

@@ -5,7 +5,7 @@ from typing import Any
 
 def test_tables_expire_items_and_can_be_restored(shop: Any) -> None:
     tables = {table["TableName"]: table for table in shop.resources("AWS::DynamoDB::Table", "state")}
-    assert tables.keys() == {f"asya-shop-{kind}" for kind in ("tasks", "sink", "pending")}
+    assert tables.keys() == {f"asya-shop-{kind}" for kind in ("tasks", "sink", "pending", "hops")}
     for table in tables.values():
         assert table["KeySchema"] == [
             {"AttributeName": "pk", "KeyType": "HASH"},

@@ -23,7 +23,9 @@ class _Changes(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class _KeptFrame(msgspec.Struct, frozen=True, omit_defaults=True):
-    payload: Raw
+    """A frame; without a payload it has the one that was received."""
+
+    payload: Raw | msgspec.UnsetType = msgspec.UNSET
     next: tuple[str, ...] | None = None
     headers: _Changes = _Changes()
     status: _Changes = _Changes()
@@ -83,7 +85,8 @@ class KeptFrames:
 
 
 def _kept(frame: Frame) -> _KeptFrame:
-    return _KeptFrame(frame.payload, frame.next, _changes(frame.headers), _changes(frame.status))
+    payload = msgspec.UNSET if frame.payload is None else frame.payload
+    return _KeptFrame(payload, frame.next, _changes(frame.headers), _changes(frame.status))
 
 
 def _changes(values: dict[str, Raw | None]) -> _Changes:
@@ -94,7 +97,8 @@ def _changes(values: dict[str, Raw | None]) -> _Changes:
 
 
 def _frame(kept: _KeptFrame) -> Frame:
-    return Frame(Raw(bytes(kept.payload)), kept.next, _values(kept.headers), _values(kept.status))
+    payload = Raw(bytes(kept.payload)) if isinstance(kept.payload, Raw) else None
+    return Frame(payload, kept.next, _values(kept.headers), _values(kept.status))
 
 
 def _values(changes: _Changes) -> dict[str, Raw | None]:

@@ -11,7 +11,7 @@ from asya.lambdas.services import Services, now
 from asya.lambdas.views import envelope_view
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
-from asya.routing import outcome, reports
+from asya.routing import outcome, reports, slices
 from asya.routing.delivery import Delivery
 from asya.routing.hop import Hop
 from asya.routing.targets import UnknownTargetError
@@ -71,9 +71,13 @@ class HopRun:
         return self._tickets
 
     def _frames(self, limit: timedelta) -> Generator[Frame, None, None]:
-        """The handler's frames as they come; of a buffered hop all at once, or those that an earlier run has kept."""
+        """The handler's frames as they come; of a buffered hop all at once, or those that an earlier run has kept.
+
+        A fan-out is buffered whatever the actor says; that this hop made one is known before it runs only from an earlier run.
+        """
         envelope, is_buffered = self._hop.envelope, self._hop.spec.frames == "buffered"
-        if is_buffered and (kept := self._services.kept_frames.load(envelope)) is not None:
+        may_be_kept = is_buffered or self._hop.arrival.receive_count > 1
+        if may_be_kept and (kept := self._services.kept_frames.load(envelope)) is not None:
             self._frames_sent = len(kept)
             yield from kept
             return
@@ -82,10 +86,22 @@ class HopRun:
         except ValueError as error:
             raise _UnreadableError(str(error)) from None
         with closing(self._call.frames(payload, lambda: envelope_view(envelope), limit.total_seconds())) as frames:
-            if is_buffered:
-                yield from self._kept(list(frames))
+            first = next(frames, None)
+            if first is None:
+                yield from self._kept([]) if is_buffered else ()
+            elif is_buffered or slices.is_whole(self._hop, first):
+                yield from self._whole([first, *frames], keeps=is_buffered or first.opens_set)
             else:
+                yield first
                 yield from frames
+
+    def _whole(self, frames: list[Frame], *, keeps: bool) -> list[Frame]:
+        """Frames that leave together or not at all."""
+        try:
+            slices.check_frames(self._hop, frames)
+        except slices.SecondFrameError as error:
+            raise HandlerFailed(error.error) from None
+        return self._kept(frames) if keeps else frames
 
     def _kept(self, frames: list[Frame]) -> list[Frame]:
         """The frames, once they are kept. A target that nothing may be sent to fails the hop before anything is."""

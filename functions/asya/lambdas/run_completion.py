@@ -93,9 +93,7 @@ class RunCompletion:
         # Once frame 0 has left, the id is elsewhere, and whatever stops the task will meet it there.
         if not left_before and self._is_stopped(hop, head.index, member):
             return
-        if left_before:
-            _skip(frames, left_before)
-        else:
+        if not left_before:
             frames = self._reported(hop, member, head, frames)
         for delivery in job_results.deliveries(hop, head, frames, first=left_before, now=now(), jitter=random.random()):
             self._send(delivery)

@@ -82,19 +82,35 @@ _message_decoder: msgspec.json.Decoder[FanInMessage] = msgspec.json.Decoder(FanI
 _header_decoder = msgspec.json.Decoder(SliceHeader)
 
 
+def is_slice(envelope: Envelope) -> bool:
+    """Whether the envelope is a slice of a set, be its header right or wrong."""
+    return _is_there(envelope.headers.get(headers.FAN_IN))
+
+
 def slice_header(envelope: Envelope) -> SliceHeader | None:
     """The envelope's slice header; None if it is no slice.
 
     Raises:
         ValueError: if there is a header that is malformed; says what is wrong with it.
     """
-    raw = envelope.headers.get(headers.FAN_IN)
-    if raw is None or bytes(raw) == b"null":
+    return decode_header(envelope.headers.get(headers.FAN_IN))
+
+
+def decode_header(raw: Raw | None) -> SliceHeader | None:
+    """The value of a header `x-asya-fan-in`; None if there is none.
+
+    Raises: as `slice_header` does.
+    """
+    if raw is None or not _is_there(raw):
         return None
     try:
         return _header_decoder.decode(raw)
     except msgspec.MsgspecError as error:
         raise ValueError(f"headers.{headers.FAN_IN}: {error}") from None
+
+
+def _is_there(raw: Raw | None) -> bool:
+    return raw is not None and bytes(raw) != b"null"
 
 
 def encode_message(message: FanInMessage) -> bytes:

@@ -4,19 +4,26 @@ from dataclasses import dataclass, field
 
 from msgspec import Raw
 
+from asya.protocol import headers as header_names
+
 
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One output of a handler, already JSON.
 
     Attributes:
-        payload: what it returned or yielded.
+        payload: what it returned or yielded; None for the payload as it was received (the origin of a fan-out).
         next: `route.next` as the handler left it for this frame; None if it never touched it.
         headers: headers the handler set (JSON text) or deleted (None).
         status: keys of the status that the handler set or deleted.
     """
 
-    payload: Raw
+    payload: Raw | None
     next: tuple[str, ...] | None = None
     headers: dict[str, Raw | None] = field(default_factory=dict)
     status: dict[str, Raw | None] = field(default_factory=dict)
+
+    @property
+    def opens_set(self) -> bool:
+        """Whether it is a slice of a set that its handler opened (`protocol §9`)."""
+        return self.headers.get(header_names.FAN_IN) is not None

@@ -133,9 +133,12 @@ class ResultHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResultFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """One frame: a payload, and what the job changed of route, headers and status (null removes)."""
+    """One frame: a payload, and what the job changed of route, headers and status (null removes).
 
-    payload: Raw
+    Without a payload it has the one that was received (the origin of a fan-out).
+    """
+
+    payload: Raw | msgspec.UnsetType = msgspec.UNSET
     next: tuple[str, ...] | None = None
     headers: dict[str, Raw] = {}
     status: dict[str, Raw] = {}

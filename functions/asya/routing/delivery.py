@@ -9,7 +9,7 @@ LONGEST_DELAY = timedelta(seconds=900)
 # How far ahead `x-asya-not-before` counts; also the longest wait before a retry (`protocol §5.2`).
 LONGEST_WAIT = timedelta(hours=24)
 
-DeliveryKind = Literal["next", "sink", "sump", "retry", "later"]
+DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended"]
 
 
 @dataclass(frozen=True, slots=True)

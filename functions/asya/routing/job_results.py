@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import islice
 
 from msgspec import Raw
 
@@ -11,6 +12,7 @@ from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.routing import outcome
 from asya.routing.delivery import Delivery
 from asya.routing.hop import Hop
+from asya.routing.slices import SecondFrameError, check_frames, is_whole
 from asya.routing.targets import UnknownTargetError
 
 SPARK_JOB_FAILED = "SparkJobFailed"
@@ -22,19 +24,29 @@ def deliveries(
     """What leaves for one member.
 
     Args:
-        frames: those from number `first` on; the earlier ones have left.
+        frames: all that the job gave.
+        first: so many deliveries of this member have left before.
         jitter: uniform in [0, 1).
     """
-    index = first
+    return islice(_all_deliveries(hop, head, frames, now, jitter), first, None)
+
+
+def _all_deliveries(
+    hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], now: datetime, jitter: float
+) -> Iterator[Delivery]:
+    index = 0
     try:
-        for frame in frames:
-            yield outcome.frame(hop, _frame(frame), index, now=now)
+        for frame in _checked(hop, head, frames, now):
+            yield outcome.frame(hop, frame, index, now=now)
             index += 1
+    except SecondFrameError as error:
+        yield _failed(hop, error.error, 0, now, jitter)
+        return
     except UnknownTargetError as error:
         yield outcome.mismatch(hop, error, now=now, frames_sent=index)
         return
     if head.end != "done":
-        yield _ended(hop, head, now, jitter)
+        yield _ended(hop, head, index, now, jitter)
     elif not index:
         yield outcome.empty(hop, now=now)
 
@@ -44,18 +56,34 @@ def lost(hop: Hop, error: ErrorInfo, *, now: datetime, jitter: float) -> Deliver
     return _failed(hop, error, 0, now, jitter)
 
 
-def _ended(hop: Hop, head: ResultHead, now: datetime, jitter: float) -> Delivery:
+def _checked(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], now: datetime) -> Iterator[Frame]:
+    """The frames that may leave: of a slice, and of what opens a set, all of them or none.
+
+    Raises:
+        SecondFrameError, UnknownTargetError: before any has left.
+    """
+    frames = map(_frame, results)
+    ahead = list(islice(frames, 2))
+    if ahead and is_whole(hop, ahead[0]):
+        if head.end != "done":
+            return
+        check_frames(hop, ahead)
+        for index, frame in enumerate(ahead):  # all slices but the first go the same way
+            outcome.frame(hop, frame, index, now=now)
+    yield from ahead
+    yield from frames
+
+
+def _ended(hop: Hop, head: ResultHead, sent: int, now: datetime, jitter: float) -> Delivery:
     error = head.error or ErrorInfo(type=SPARK_JOB_FAILED, message="the job reported a failure without an error")
     match head.end:
         case "timed_out":
             limit = timedelta(seconds=head.limit)
-            return outcome.timed_out(
-                hop, limit, by_deadline=head.by_deadline, now=now, jitter=jitter, frames_sent=head.frames
-            )
+            return outcome.timed_out(hop, limit, by_deadline=head.by_deadline, now=now, jitter=jitter, frames_sent=sent)
         case "crashed":
-            return outcome.crashed(hop, error, now=now, frames_sent=head.frames)
+            return outcome.crashed(hop, error, now=now, frames_sent=sent)
         case _:
-            return _failed(hop, error, head.frames, now, jitter)
+            return _failed(hop, error, sent, now, jitter)
 
 
 def _failed(hop: Hop, error: ErrorInfo, frames_sent: int, now: datetime, jitter: float) -> Delivery:
@@ -67,7 +95,8 @@ def _failed(hop: Hop, error: ErrorInfo, frames_sent: int, now: datetime, jitter:
 
 
 def _frame(result: ResultFrame) -> Frame:
-    return Frame(result.payload, result.next, _changes(result.headers), _changes(result.status))
+    payload = result.payload if isinstance(result.payload, Raw) else None
+    return Frame(payload, result.next, _changes(result.headers), _changes(result.status))
 
 
 def _changes(values: dict[str, Raw]) -> dict[str, Raw | None]:

@@ -210,7 +210,8 @@ def _with_output(envelope: Envelope, output: Frame) -> Envelope:
     _apply(changed, output.headers)
     extra = dict(envelope.status_extra)
     _apply(extra, {name: raw for name, raw in output.status.items() if name not in _STAMPED_STATUS_KEYS})
-    return replace(envelope, payload=output.payload, headers=changed, status_extra=extra)
+    payload = envelope.payload if output.payload is None else output.payload
+    return replace(envelope, payload=payload, headers=changed, status_extra=extra)
 
 
 def _apply(target: dict[str, Raw], changes: dict[str, Raw | None]) -> None:

@@ -12,7 +12,8 @@ from asya.protocol.errors import ErrorInfo, describe_exception
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import NotJsonError
 from asya.runtime.abi import EnvelopeView, execute
-from asya.runtime.changes import Snapshot
+from asya.runtime.changes import Snapshot, slice_frames
+from asya.runtime.fan_out import FanOut, FanOutError, OutputOrder
 from asya.runtime.load import Handler
 from asya.runtime.modes import Mode, PayloadMode
 from asya.runtime.time_limit import Stopwatch, TimeLimitReached, run_within
@@ -79,6 +80,8 @@ class Call:
             yield from self._driven(_AsyncSource(result, watch), open_view, watch)
         elif self.lists_fan_out and isinstance(result, list):
             yield from [self._framed(item, open_view) for item in result]
+        elif isinstance(result, FanOut):
+            yield from self._slices(result, open_view)
         elif result is not None:
             yield self._framed(result, open_view)
 
@@ -88,6 +91,7 @@ class Call:
         """Pull a generator: bare yields give nothing, tuples are commands, everything else is a frame."""
         view = open_view()
         as_received = Snapshot.of(view)
+        order = OutputOrder()
         answer: Any = None
         complaint: Exception | None = None
         try:
@@ -103,7 +107,11 @@ class Call:
                     except Exception as error:  # noqa: BLE001 - the handler's mistake is raised where it made it
                         complaint = error.with_traceback(None)
                 elif value is not None:
-                    yield self._framed(value, open_view, (as_received, view))
+                    _note(order, value)
+                    if isinstance(value, FanOut):
+                        yield from self._slices(value, open_view, (as_received, view))
+                    else:
+                        yield self._framed(value, open_view, (as_received, view))
         finally:
             source.close()
 
@@ -114,10 +122,35 @@ class Call:
         try:
             return self.mode.frame(value, open_view, seen)
         except NotJsonError as error:
-            problem = f"the handler gave no JSON: {error}"
-            raise HandlerFailed(ErrorInfo(type="processing_error", message=problem)) from None
+            raise _processing_error(f"the handler gave no JSON: {error}") from None
         except Exception as error:  # a mapping or a number of the user's own making may raise anything when it is read
             raise HandlerFailed(_described(error)) from error
+
+
+    def _slices(
+        self,
+        given: FanOut,
+        open_view: Callable[[], EnvelopeView],
+        seen: tuple[Snapshot, EnvelopeView] | None = None,
+    ) -> Iterator[Frame]:
+        """The frames of a fan-out: the origin as it was received, and the items."""
+        view = open_view()
+        as_received, as_left = seen or (Snapshot.of(view), view)
+        try:
+            yield from slice_frames(given, as_received, as_left)
+        except NotJsonError as error:
+            raise _processing_error(f"the handler fanned out no JSON: {error}") from None
+
+
+def _note(order: OutputOrder, value: object) -> None:
+    try:
+        order.note(value)
+    except FanOutError as error:
+        raise _processing_error(str(error)) from None
+
+
+def _processing_error(message: str) -> HandlerFailed:
+    return HandlerFailed(ErrorInfo(type="processing_error", message=message))
 
 
 class _Exhausted(Exception):  # noqa: N818

@@ -1,13 +1,16 @@
 """What a handler changed of its envelope's headers and status, told by comparing them as JSON (`protocol §7`)."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from msgspec import Raw
 
+from asya.protocol import headers as header_names
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import NotJsonError, encode_value
 from asya.runtime.abi import EnvelopeView
+from asya.runtime.fan_out import FanOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Snapshot:
         """What a view shows now."""
         return cls(encoded(view.headers, "headers"), encoded(view.status, "status"))
 
-    def frame(self, payload: Raw, view: EnvelopeView) -> Frame:
+    def frame(self, payload: Raw | None, view: EnvelopeView) -> Frame:
         """A frame with this payload and what has changed in the view since.
 
         Raises:
@@ -34,6 +37,26 @@ class Snapshot:
             headers=changes(self.headers, encoded(view.headers, "headers")),
             status=changes(self.status, encoded(view.status, "status")),
         )
+
+
+def slice_frames(given: FanOut, as_received: Snapshot, view: EnvelopeView) -> Iterator[Frame]:
+    """The frames that a fan-out stands for, with what has changed in the view.
+
+    Raises:
+        NotJsonError: naming the item that JSON cannot hold.
+    """
+    for part in given.slices(view):
+        payload = None if part.index == 0 else _item(part.index - 1, part.item)
+        frame = as_received.frame(payload, view)
+        header = encode_value(part.header)
+        yield replace(frame, next=part.next, headers={**frame.headers, header_names.FAN_IN: header})
+
+
+def _item(index: int, item: Any) -> Raw:
+    try:
+        return encode_value(item)
+    except NotJsonError as error:
+        raise NotJsonError(f"items[{index}]: {error}") from None
 
 
 def encoded(values: dict[str, Any], where: str) -> dict[str, Raw]:

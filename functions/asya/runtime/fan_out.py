@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.protocol import headers, ids, names
+from asya.protocol.pointer import check_pointer
 from asya.runtime.abi import EnvelopeView
 
 DEFAULT_KEY = "/results"
@@ -148,14 +149,7 @@ def fan_out(
         )
     for actor in (*actors, at):
         names.check_label(actor, "fan_out: actor")
-    _check_pointer(into)
-    return FanOut(handed_out, actors, into, at)
-
-
-def _check_pointer(into: str) -> None:
-    parts = into.split("~")
-    if (into and not into.startswith("/")) or any(not part.startswith(("0", "1")) for part in parts[1:]):
-        raise ValueError(f"fan_out: into={into!r} is no JSON pointer, such as {DEFAULT_KEY!r}")
+    return FanOut(handed_out, actors, check_pointer(into), at)
 
 
 def _generation(view: EnvelopeView) -> int:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 # A handler may swallow the first interruption (`except BaseException`); it is repeated, and in the end the function's own
 # timeout is what stops it.
@@ -20,17 +20,42 @@ class TimeLimitReached(BaseException):
     """Raised inside user code when its time is up. A BaseException, so that `except Exception` lets it pass."""
 
 
+class Timer(Protocol):
+    """The clock that handlers run against, and the alarm that interrupts them."""
+
+    def monotonic(self) -> float:
+        """Seconds since some moment; never goes back."""
+
+    def run_within(self, seconds: float, run: Callable[[], T]) -> T:
+        """What `run` returns; `TimeLimitReached` is raised from wherever it is when its time is up before."""
+
+
+class WallTimer:
+    """Real time, real alarms."""
+
+    def monotonic(self) -> float:
+        """See `Timer`."""
+        return time.monotonic()
+
+    def run_within(self, seconds: float, run: Callable[[], T]) -> T:
+        """See `Timer`."""
+        return run_within(seconds, run)
+
+
+WALL_TIMER = WallTimer()
+
+
 class Stopwatch:
     """The time a handler may take, running from its making."""
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._end = time.monotonic() + seconds
+    def __init__(self, seconds: float, timer: Timer = WALL_TIMER) -> None:
+        self.timer = timer
+        self._end = timer.monotonic() + seconds
 
     @property
     def left(self) -> float:
         """Seconds left; never negative."""
-        return max(0.0, self._end - time.monotonic())
+        return max(0.0, self._end - self.timer.monotonic())
 
 
 def run_within(seconds: float, run: Callable[[], T]) -> T:

@@ -1,0 +1,58 @@
+"""What a process takes from outside itself beside AWS: the time, chance, and whether it may use threads.
+
+Entry points are given one of these and pass on what it says; nothing below them looks at a clock or makes anything up.
+So a test can run the whole mesh on one thread, with a clock and a chance of its own.
+"""
+
+import random
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+from uuid import uuid4
+
+from asya.runtime.time_limit import Timer, WallTimer
+
+
+class Surroundings(Timer, Protocol):
+    """The time, chance and threads of one process."""
+
+    @property
+    def is_threaded(self) -> bool:
+        """Whether senders and reporters may work in threads of their own, beside the handler."""
+
+    def now(self) -> datetime:
+        """The time of day, in UTC."""
+
+    def pause(self, seconds: float) -> None:
+        """Wait, at least half as long and at most so long: those who were refused together shall not return together."""
+
+    def chance(self) -> float:
+        """A number in [0, 1), each as likely as any other."""
+
+    def new_span(self) -> str:
+        """The id of a trace span: 16 hexadecimal digits."""
+
+
+class RealSurroundings(WallTimer):
+    """The machine's clock, real chance and threads."""
+
+    is_threaded = True
+
+    def now(self) -> datetime:
+        """See `Surroundings`."""
+        return datetime.now(UTC)
+
+    def pause(self, seconds: float) -> None:
+        """See `Surroundings`."""
+        time.sleep(seconds * random.uniform(0.5, 1.0))
+
+    def chance(self) -> float:
+        """See `Surroundings`."""
+        return random.random()
+
+    def new_span(self) -> str:
+        """See `Surroundings`."""
+        return uuid4().hex[:16]
+
+
+REAL = RealSurroundings()

@@ -1,0 +1,51 @@
+"""Putting a value into a payload; what is not on the way to it keeps its bytes (`protocol §9`)."""
+
+import re
+
+import msgspec
+from msgspec import Raw
+
+from asya.protocol.pointer import parts
+
+_INDEX = re.compile(r"0|[1-9][0-9]*")
+_object_decoder = msgspec.json.Decoder(dict[str, Raw])
+_list_decoder = msgspec.json.Decoder(list[Raw])
+_EMPTY_OBJECT = Raw(b"{}")
+
+
+def insert(document: Raw, pointer: str, value: Raw) -> Raw:
+    """The document with `value` at the JSON pointer; missing parents are created as objects, the empty pointer replaces all.
+
+    Raises:
+        ValueError: if the pointer runs through something that is neither an object nor an existing place in a list.
+    """
+    try:
+        return _inserted(document, parts(pointer), value, pointer)
+    except msgspec.MsgspecError as error:
+        raise ValueError(f"{pointer}: the payload cannot be read: {error}") from None
+
+
+def _inserted(document: Raw, keys: tuple[str, ...], value: Raw, pointer: str) -> Raw:
+    if not keys:
+        return value
+    key, below = keys[0], keys[1:]
+    text = bytes(document).strip()
+    if text.startswith(b"{"):
+        members = _object_decoder.decode(text)
+        members[key] = _inserted(members.get(key, _EMPTY_OBJECT), below, value, pointer)
+        return Raw(msgspec.json.encode(members))
+    if text.startswith(b"["):
+        entries = _list_decoder.decode(text)
+        if not _INDEX.fullmatch(key) or int(key) >= len(entries):
+            raise ValueError(f"{pointer}: a list of {len(entries)} entries has no place {key!r}")
+        entries[int(key)] = _inserted(entries[int(key)], below, value, pointer)
+        return Raw(msgspec.json.encode(entries))
+    if text == b"null":
+        return _inserted(_EMPTY_OBJECT, keys, value, pointer)
+    raise ValueError(f"{pointer}: {key!r} cannot be put into a {_kind(text)}")
+
+
+def _kind(text: bytes) -> str:
+    if text.startswith(b'"'):
+        return "text"
+    return "boolean" if text in (b"true", b"false") else "number"
