@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from infra.local.folder import StateFolder
 from infra.local.processes import members, read_records
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.flights_pandas import assert_agrees
+from tests.interrupts import heed_ctrl_c
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -121,7 +121,12 @@ def test_a_failure_says_what_happened_and_leaves_the_failed_envelope(cloud: Depl
 def test_nothing_is_left_running_when_somebody_presses_ctrl_c(tmp_path: Path) -> None:
     folder = StateFolder.at(tmp_path / "state")
     command = [sys.executable, "-m", "asya_cli.main", "demo", "--state", str(folder.root)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - no thread is running here
+    )
     try:
         until(lambda: read_records(folder) or None, "the servers to start")
         process.send_signal(signal.SIGINT)

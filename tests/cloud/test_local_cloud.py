@@ -19,6 +19,7 @@ from infra.local.folder import StateFolder
 from infra.local.keys import AccessKey
 from infra.local.processes import members, read_records
 from tests.cloud.stand_in_cloud import until
+from tests.interrupts import heed_ctrl_c
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,6 +59,7 @@ class Asya:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
+            preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - no thread is running here
         )
 
     def run(self, *arguments: str) -> tuple[int, str]:
@@ -92,6 +94,21 @@ def wait_for_servers(asya: Asya, process: subprocess.Popen[str]) -> None:
         return len(read_records(asya.folder)) == 2
 
     until(started, 60, "the servers")
+
+
+def say_something(asya: Asya) -> str:
+    """Have a worker of the mesh take a message; returns the URL of the queue it lay on."""
+    sqs = asya.client("sqs")
+    url: str = sqs.get_queue_url(QueueName="asya-tiny-echo")["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="not an envelope")
+
+    def handled() -> bool:
+        names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names))["Attributes"]
+        return all(found[name] == "0" for name in names)
+
+    until(handled, 30, "the message to be handled")
+    return url
 
 
 def test_ctrl_c_while_it_comes_up_ends_everything(asya: Asya) -> None:
@@ -135,16 +152,7 @@ def test_up_after_an_up_that_was_killed(asya: Asya) -> None:
 
 
 def test_it_takes_messages_and_iam_holds(asya: Asya) -> None:
-    sqs = asya.client("sqs")
-    url = sqs.get_queue_url(QueueName="asya-tiny-echo")["QueueUrl"]
-    sqs.send_message(QueueUrl=url, MessageBody="not an envelope")
-
-    def handled() -> bool:
-        names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names))["Attributes"]
-        return all(found[name] == "0" for name in names)
-
-    until(handled, 30, "the message to be handled")
+    sqs, url = asya.client("sqs"), say_something(asya)
     with pytest.raises(ClientError, match="not authorized to perform: sqs:ReceiveMessage"):
         sqs.receive_message(QueueUrl=url)
     with pytest.raises(ClientError, match="not authorized"):
@@ -167,8 +175,8 @@ def test_up_again_deploys_anew(asya: Asya) -> None:
 
 def test_a_killed_ministack_is_swept_with_its_workers(asya: Asya) -> None:
     record = next(one for one in read_records(asya.folder) if one.name == "ministack")
-    left = members(asya.folder)
-    assert len(left) > 2  # a worker of the message above at least
+    say_something(asya)
+    assert len(members(asya.folder)) > 2  # a worker beside the two servers
     process = record.process()
     assert process is not None
     process.kill()

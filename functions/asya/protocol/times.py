@@ -1,13 +1,18 @@
 """RFC 3339 times in UTC, as the status block carries them (`protocol §2`)."""
 
 from datetime import UTC, datetime
+from functools import lru_cache
+
+_OFFSET = len("+00:00")
 
 
 def format_time(moment: datetime) -> str:
     """Microseconds, `Z`: `2025-11-18T14:30:45.123456Z`."""
-    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return utc.isoformat(timespec="microseconds")[:-_OFFSET] + "Z"
 
 
+@lru_cache(maxsize=1024)  # a hop reads the same deadline several times
 def parse_time(text: str) -> datetime:
     """Read an RFC 3339 time of second or finer precision into UTC.
 

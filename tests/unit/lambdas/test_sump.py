@@ -19,7 +19,7 @@ def run(world: MeshWorld, *bodies: bytes | str, reporting: bool = True) -> list[
 
 
 def log_lines(caplog: pytest.LogCaptureFixture, text: str) -> list[dict[str, Any]]:
-    return [vars(record) for record in caplog.records if record.message == text and record.levelname == "ERROR"]
+    return [vars(record) for record in caplog.records if record.getMessage() == text and record.levelname == "ERROR"]
 
 
 def test_a_failure_is_reported_logged_once_and_kept(world: MeshWorld, caplog: pytest.LogCaptureFixture) -> None:
