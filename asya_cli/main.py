@@ -8,8 +8,10 @@ from typing import Any
 import typer
 
 from asya_cli.demo.command import demo
+from asya_cli.dlq import app as dlq
 from asya_cli.errors import CommandError
 from asya_cli.local import app as local
+from asya_cli.replay import replay
 from asya_cli.result import result
 from asya_cli.send import send
 from asya_cli.status import status
@@ -46,6 +48,8 @@ app.command()(demo)
 app.command()(send)
 app.command()(status)
 app.command()(result)
+app.command()(replay)
+app.add_typer(dlq, name="dlq")
 app.add_typer(local, name="local")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -19,6 +19,8 @@ from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
 from asya.protocol.task_view import TaskView
 from asya.routing.delivery import Delivery
+from asya.routing.redrive import Reopened, Reopening
+from asya.routing.replay import Replayed, ReplayRequest
 from asya_cli.errors import CommandError
 
 if TYPE_CHECKING:
@@ -33,7 +35,17 @@ SECONDS = 30.0
 USUAL_PREFIXES = ("succeeded/", "failed/", CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX)
 """Where an envelope's object is looked for when no record tells (`protocol §11`, layout `by-id`)."""
 
+T = TypeVar("T")
+
 _NOT_THERE = frozenset({"404", "NoSuchKey", "NotFound"})
+
+
+class NotThereError(Exception):
+    """The status endpoint knows nothing of that id."""
+
+
+class RefusedError(CommandError):
+    """The status endpoint understood, and would not: it says why."""
 
 
 @dataclass(frozen=True)
@@ -92,19 +104,42 @@ class MeshClient:
         CommandError
             The status endpoint did not answer, or refused.
         """
-        path = f"/api/v1/mesh/{quote(envelope_id, safe='')}"
-        status, body = self._get(path)
-        if status == 404:
-            return None
-        if status != 200:
-            advice = "Your credentials need execute-api:Invoke on the mesh's API." if status == 403 else ""
-            raise CommandError(
-                f"the status endpoint answered {status}: {body[:300].decode('utf-8', 'replace')}", advice
-            )
         try:
-            return msgspec.json.decode(body, type=TaskView)
-        except msgspec.MsgspecError as error:
-            raise CommandError(f"the status endpoint's answer is not understood: {error}") from error
+            return _understood(self._ask("GET", _path(envelope_id)), TaskView)
+        except NotThereError:
+            return None
+
+    def reopen(self, envelope_id: str, asked: Reopening) -> int | None:
+        """Begin the next generation of a task, for a dead letter that is about to be sent; None if there is no task.
+
+        Raises
+        ------
+        RefusedError
+            The task is better left alone; the message says why.
+        CommandError
+            The status endpoint did not answer, or refused.
+        """
+        try:
+            answer = self._ask("POST", f"{_path(envelope_id)}/reopen", msgspec.json.encode(asked))
+        except NotThereError:
+            return None
+        return _understood(answer, Reopened).generation
+
+    def replay(self, envelope_id: str, asked: ReplayRequest) -> Replayed:
+        """Start a new task from what is kept of an envelope.
+
+        Raises
+        ------
+        RefusedError
+            There is nothing it can be started from there; the message lists what there is.
+        CommandError
+            The status endpoint did not answer, or refused.
+        """
+        try:
+            answer = self._ask("POST", f"{_path(envelope_id)}/replay", msgspec.json.encode(asked))
+        except NotThereError:
+            raise CommandError(f"there is no task {envelope_id!r}") from None
+        return _understood(answer, Replayed)
 
     def stored(self, envelope_id: str, result_uri: str | None = None) -> StoredObject | None:
         """What the mesh keeps of an envelope that ended: the object its record names, else where it would usually lie.
@@ -156,17 +191,63 @@ class MeshClient:
         for prefix in USUAL_PREFIXES:
             yield f"{self.connection.results.uri}{prefix}{safe_segment(envelope_id)}.json"
 
-    def _get(self, path: str) -> tuple[int, bytes]:
+    def _ask(self, method: str, path: str, body: bytes = b"") -> bytes:
+        status, answer = self._call(method, path, body)
+        if status == 404:
+            raise NotThereError(path)
+        if status < 300:
+            return answer
+        problem = _problem(answer)
+        if status == 409 and problem:
+            raise RefusedError(problem)
+        advice = "Your credentials need execute-api:Invoke on the mesh's API." if status == 403 else ""
+        said = problem or answer[:300].decode("utf-8", "replace")
+        raise CommandError(f"the status endpoint answered {status}: {said}", advice)
+
+    def _call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         url = self.connection.gateway_url + path
         credentials = self.connection.session.get_credentials()
         if credentials is None:
             raise CommandError("there are no AWS credentials", "Configure them as for the AWS command line.")
-        request = AWSRequest("GET", url, headers={"host": urlsplit(url).netloc})
+        headers = {"host": urlsplit(url).netloc} | ({"content-type": "application/json"} if body else {})
+        request = AWSRequest(method, url, data=body, headers=headers)
         SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
         try:
             answer = self._pool.request(
-                "GET", address_of(url), headers=dict(request.headers.items()), timeout=SECONDS, redirect=False
+                method,
+                address_of(url),
+                body=body,
+                headers=dict(request.headers.items()),
+                timeout=SECONDS,
+                redirect=False,
             )
         except urllib3.exceptions.HTTPError as error:
             raise CommandError(f"the status endpoint did not answer ({url}): {error}") from error
         return answer.status, answer.data
+
+
+class _Problem(msgspec.Struct):
+    message: str = ""
+
+
+class _Answer(msgspec.Struct):
+    error: _Problem
+
+
+def _path(envelope_id: str) -> str:
+    return f"/api/v1/mesh/{quote(envelope_id, safe='')}"
+
+
+def _understood(answer: bytes, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(answer, type=kind)
+    except msgspec.MsgspecError as error:
+        raise CommandError(f"the status endpoint's answer is not understood: {error}") from error
+
+
+def _problem(answer: bytes) -> str:
+    """What an error answer says to people; empty if it is none of the mesh's own."""
+    try:
+        return msgspec.json.decode(answer, type=_Answer).error.message
+    except msgspec.MsgspecError:
+        return ""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from asya.protocol.envelope import Envelope
     from asya.protocol.errors import ErrorInfo
     from asya.protocol.route import Route
+    from asya.protocol.task import EarlierGeneration
     from asya.protocol.task_view import TaskView
     from asya_cli.mesh_client import StoredObject
 
@@ -57,6 +58,7 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
         ("deadline", (task.deadline_at if task else None) or (status.deadline_at if status else None)),
         ("parent", (task.parent_id if task else None) or (envelope.parent_id if envelope else None)),
         ("generation", (task.generation if task else 0) or None),
+        *(("before", earlier_line(each)) for each in (task.earlier if task else ())),
         ("owner", task.owner if task else None),
         ("stored as", stored.uri if stored else None),
     ]
@@ -65,6 +67,14 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
     return [
         (name, value if isinstance(value, Text) else Text(str(value))) for name, value in lines if value is not None
     ]
+
+
+def earlier_line(earlier: EarlierGeneration) -> str:
+    """`generation 0: failed (DeliveryExhausted) at score, 2026-…`."""
+    reason = f" ({earlier.reason})" if earlier.reason and earlier.reason != "Completed" else ""
+    actor = f" at {earlier.actor}" if earlier.actor else ""
+    ended = f", {earlier.ended_at}" if earlier.ended_at else ""
+    return f"generation {earlier.generation}: {earlier.status}{reason}{actor}{ended}"
 
 
 def attempts(task: TaskView | None, envelope: Envelope | None) -> str | None:

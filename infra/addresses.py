@@ -71,6 +71,10 @@ class Addresses:
         """The queue of an actor or of a system function."""
         return self.arn("sqs", names.queue_name(self.namespace, actor))
 
+    def dlq_arn(self, actor: str) -> str:
+        """The dead-letter queue of an actor or of a system function."""
+        return self.arn("sqs", names.dlq_name(self.namespace, actor))
+
     def queue_arns_of_namespace(self) -> str:
         """A pattern for every queue whose name starts with the namespace."""
         return self.arn("sqs", names.queue_name(self.namespace, "*"))

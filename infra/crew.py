@@ -1,4 +1,4 @@
-"""The mesh's own actors: x-sink, where every route ends, and x-sump, where what cannot go on ends (`protocol §11`)."""
+"""The mesh's own actors (`protocol §11`): x-sink, where every route ends, x-sump, where what cannot go on ends, x-checkpoint."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -9,19 +9,29 @@ from infra.build.functions import build_table
 from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
+from infra.mesh_file.older.variables import S3_ENDPOINT
 from infra.permissions import actors
 
 
 def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
-    """Both end actors, fed by their queues."""
+    """Each fed by its queue."""
     api_id = gateway.api_id
     code = lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
-    handlers = {names.SINK: "asya.lambdas.sink.handle", names.SUMP: "asya.lambdas.sump.handle"}
-    grants = {
-        names.SINK: actors.sink(mesh.addresses, mesh.table.sink.hooks, api_id),
-        names.SUMP: actors.sump(mesh.addresses, api_id),
+    handlers = {
+        names.SINK: "asya.lambdas.sink.handle",
+        names.SUMP: "asya.lambdas.sump.handle",
+        names.CHECKPOINT: "asya.lambdas.checkpoint.handle",
     }
+    grants = {
+        names.SINK: actors.sink(mesh.addresses, mesh.table, api_id),
+        names.SUMP: actors.sump(mesh.addresses, mesh.table, api_id),
+        names.CHECKPOINT: actors.checkpoint(mesh.addresses, mesh.table, api_id),
+    }
+    endpoint = {S3_ENDPOINT: mesh.file.sink.endpoint} if mesh.file.sink.endpoint else {}
     for name, handler in handlers.items():
+        section = mesh.file.crew.of(name)
+        if not section.enabled:
+            continue
         function = MeshFunction(
             scope,
             mesh,
@@ -32,7 +42,13 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
                 code=code,
                 grants=grants[name],
                 timeout=derived.CREW_TIMEOUT,
-                environment={"ASYA_GATEWAY_URL": gateway.url},
+                memory=section.memory,
+                environment={"ASYA_GATEWAY_URL": gateway.url, **(endpoint if name in names.END_ACTORS else {})},
+                in_routes=names.may_stand_in_route(name),
             ),
         )
-        function.fed_by_queue(FeedSettings())
+        function.fed_by_queue(
+            FeedSettings(
+                batch_size=section.batch_size, concurrency=section.concurrency, provisioned=section.provisioned
+            )
+        )

@@ -21,6 +21,8 @@ def visibility_timeout(function_seconds: int) -> int:
 # Functions that run no user code: their calls take milliseconds, or as long as one step of theirs may.
 CREW_TIMEOUT = 120
 ADMIT_TIMEOUT = 60
+FAN_IN_TIMEOUT = 120
 DISPATCH_TIMEOUT = 120
 COMPLETION_TIMEOUT = 300
 RECONCILE_TIMEOUT = 120
+DLQ_TIMEOUT = 120

@@ -16,12 +16,14 @@ from infra.build.functions import build_table
 from infra.function import FunctionSettings, MeshFunction
 from infra.mesh import Mesh
 from infra.nag import acknowledge
-from infra.permissions import actors, gateway
+from infra.permissions import gateway
 
 _TIMEOUT = 29  # the API waits 30 s at most
 _ROUTES = (
     ("POST", "/api/v1/mesh", names.GATEWAY_API),
     ("GET", "/api/v1/mesh/{id}", names.GATEWAY_API),
+    ("POST", "/api/v1/mesh/{id}/reopen", names.GATEWAY_API),
+    ("POST", "/api/v1/mesh/{id}/replay", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/events", names.GATEWAY_INGEST),
     ("POST", "/api/v1/mesh/states", names.GATEWAY_INGEST),
 )
@@ -54,7 +56,7 @@ class Gateway(Construct):
         code = lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
         grants = {
             names.GATEWAY_INGEST: gateway.ingest(mesh.addresses),
-            names.GATEWAY_API: gateway.api(mesh.addresses, actors.routable(mesh.table)),
+            names.GATEWAY_API: gateway.api(mesh.addresses, mesh.table),
         }
         functions = {
             name: MeshFunction(

@@ -10,6 +10,7 @@ from infra.build.functions import build_handlers
 from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
+from infra.mesh_file.older.variables import handler_variables
 from infra.permissions import actors
 from infra.permissions.access import access_grants
 
@@ -38,7 +39,7 @@ def light_actor(
             grants=grants,
             timeout=derived.function_timeout(actor.timeout, actor.batch.size),
             memory=section.memory,
-            environment={**section.env, "ASYA_GATEWAY_URL": gateway.url},
+            environment={**section.env, **handler_variables(actor), "ASYA_GATEWAY_URL": gateway.url},
             in_routes=True,
         ),
     )

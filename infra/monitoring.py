@@ -51,7 +51,7 @@ class Monitoring(Construct):
             ],
         )
         gateway = (names.GATEWAY_INGEST, names.GATEWAY_API)
-        functions = self._functions([*actors, *([names.RECONCILE] if heavy else []), *gateway])
+        functions = self._functions([*actors, *([names.RECONCILE] if heavy else []), names.DLQ, *gateway])
         facade.monitor_custom(
             human_readable_name="Functions",
             alarm_friendly_name="Functions",

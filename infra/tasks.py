@@ -4,6 +4,7 @@ from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
+from asya.aws.fan_in_items import OPEN_INDEX
 from asya.protocol import names
 
 
@@ -12,7 +13,7 @@ class MeshTable(Construct):
 
     def __init__(self, scope: Construct, namespace: str, kind: str) -> None:
         super().__init__(scope, kind)
-        dynamodb.Table(
+        table = dynamodb.Table(
             self,
             "Table",
             table_name=names.table_name(namespace, kind),
@@ -25,3 +26,16 @@ class MeshTable(Construct):
             time_to_live_attribute="expires_at",
             removal_policy=RemovalPolicy.RETAIN,
         )
+        if kind == "fan-in":
+            _index_open_sets(table)
+
+
+def _index_open_sets(table: dynamodb.Table) -> None:
+    """Holds only sets that something is still to come of; the sweep reads it."""
+    table.add_global_secondary_index(
+        index_name=OPEN_INDEX,
+        partition_key=dynamodb.Attribute(name="open_in", type=dynamodb.AttributeType.STRING),
+        sort_key=dynamodb.Attribute(name="due_at", type=dynamodb.AttributeType.STRING),
+        projection_type=dynamodb.ProjectionType.INCLUDE,
+        non_key_attributes=["actor"],
+    )

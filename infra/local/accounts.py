@@ -83,7 +83,11 @@ def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
     buckets = [f"arn:aws:s3:::{place.partition('/')[0]}" for place in (scope.data, scope.results)]
     return [
         _allow(["sqs:SendMessage", "sqs:GetQueueUrl", "sqs:GetQueueAttributes"], f"{queues}*"),
-        _allow(["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:StartMessageMoveTask"], f"{queues}*-dlq"),
+        _allow(
+            ["sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:StartMessageMoveTask"],
+            f"{queues}*-dlq",
+        ),
+        _allow(["sqs:ListQueueTags"], f"{queues}*-dlq"),
         _allow(["sqs:ListQueues"], "*"),
         _allow(["execute-api:Invoke"], f"arn:aws:execute-api:{REGION}:{ACCOUNT_ID}:{scope.api_id}/*"),
         _allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], f"arn:aws:s3:::{scope.data}*"),

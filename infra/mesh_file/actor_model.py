@@ -6,18 +6,21 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from infra.mesh_file.base import Section, Text, Texts
+from infra.mesh_file.older.variables import KEPT_BY_END_ACTORS, S3_ENDPOINT
 from infra.mesh_file.spark_model import SparkSection
 from infra.mesh_file.units import Duration, Megabytes
 
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]+")
 _RESERVED_VARIABLES = ("AWS_", "ASYA_", "LAMBDA_", "POWERTOOLS_")
+# Of these names some are a user's to set: the SDK's own setting, and what older end handlers look for.
+_FREE_VARIABLES = (S3_ENDPOINT, *KEPT_BY_END_ACTORS)
 
 
 def _check_variables(env: dict[str, str]) -> dict[str, str]:
     for name in env:
         if not _VARIABLE.fullmatch(name):
             raise ValueError(f"{name!r} is no name for a variable: a letter, then letters, digits and _ (two or more)")
-        if name.startswith(_RESERVED_VARIABLES):
+        if name.startswith(_RESERVED_VARIABLES) and name not in _FREE_VARIABLES:
             raise ValueError(f"{name!r} is reserved: variables of AWS, Lambda, Powertools and Asya are set for you")
     return env
 
@@ -97,11 +100,13 @@ class RuleSection(Section):
 
 
 class CircuitBreakerSection(Section):
-    """Stops calling a handler that keeps failing."""
+    """Stops calling a handler that keeps failing; all its functions share one state."""
 
-    failures: int = Field(ge=1)
+    failures: int = Field(ge=1, le=1000)
     window: Duration = Field(gt=0)
+    """Within which so many calls have to fail."""
     open_for: Duration = Field(gt=0)
+    """How long no call is made, before one of them is tried."""
 
 
 class ResiliencySection(Section):

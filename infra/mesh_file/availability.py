@@ -10,14 +10,8 @@ from infra.mesh_file.checks.context import Finding
 from infra.mesh_file.mesh_model import MeshFile
 from infra.mesh_file.source import Location
 
-ROUTABLE_LATER = names.ROUTABLE_CREW
-KINDS_LATER = frozenset({"fan_in", "pause"})
-
-# Keys of an actor, and the one value of each that works.
-KEYS_LATER: dict[str, object] = {
-    "child_ids": "uuid",
-    "failed_payload": "plain",
-}
+ROUTABLE_LATER = names.ROUTABLE_CREW - {names.CHECKPOINT, names.FAN_IN}
+KINDS_LATER = frozenset({"pause"})
 
 
 def unavailable(mesh: MeshFile) -> Iterator[Finding]:
@@ -29,13 +23,6 @@ def unavailable(mesh: MeshFile) -> Iterator[Finding]:
     for name, section in mesh.actors.items():
         if section.kind in KINDS_LATER:
             yield ("actors", name, "kind"), f"kind: {section.kind} is not available yet"
-            continue
-        for key, works in KEYS_LATER.items():
-            value = getattr(section, key)
-            if value != works:
-                yield ("actors", name, key), f"{str(value).lower()} is not available yet"
-        if section.resiliency.circuit_breaker is not None:
-            yield ("actors", name, "resiliency", "circuit_breaker"), "is not available yet"
     if mesh.gateway.jwt is not None:
         yield ("gateway", "jwt"), "is not available yet; the gateway takes signed requests (IAM)"
     if mesh.gateway.streaming != "buffered":

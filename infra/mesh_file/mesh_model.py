@@ -1,15 +1,23 @@
 """The mesh file as a whole. Durations are seconds, `max_body` is bytes once read."""
 
-from typing import Literal
+import re
+from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue
 
+from asya.protocol import names
 from infra.mesh_file.actor_model import ActorSection, ActorSettings
 from infra.mesh_file.base import Section, Text
 from infra.mesh_file.spark_model import SparkSettings
-from infra.mesh_file.units import Bytes, Duration, Lifetime
+from infra.mesh_file.units import Bytes, Duration, Lifetime, Megabytes
 
 _DAY = 86400.0
+
+
+def _check_address(text: str) -> str:
+    if not re.match(r"https?://[^/\s]+", text):
+        raise ValueError(f"should be an address such as https://s3.example; got {text!r}")
+    return text
 
 
 class ToolSection(Section):
@@ -50,6 +58,30 @@ class SinkSection(Section):
     """Actors that get a copy of every terminal envelope."""
     hooks_for_children: bool = False
     index: bool = True
+    endpoint: Annotated[str, AfterValidator(_check_address)] | None = None
+    """Where x-sink and x-sump reach S3, if not at AWS's own address."""
+
+
+class CrewActorSection(Section):
+    """How one of the mesh's own end actors is deployed."""
+
+    enabled: bool = True
+    """Without its function its queue stays: somebody else has to empty it."""
+    memory: Megabytes = Field(default=512, ge=128, le=10_240)
+    batch_size: int = Field(default=10, ge=1, le=10)
+    concurrency: int = Field(default=50, ge=2, le=1000)
+    provisioned: int = Field(default=0, ge=0)
+
+
+class CrewSection(Section):
+    """How the ends of all routes are deployed."""
+
+    sink: CrewActorSection = Field(default=CrewActorSection(), alias="x-sink")
+    sump: CrewActorSection = Field(default=CrewActorSection(), alias="x-sump")
+
+    def of(self, name: str) -> CrewActorSection:
+        """The settings of one of the mesh's own actors; of all but these two as they are."""
+        return {names.SINK: self.sink, names.SUMP: self.sump}.get(name, CrewActorSection())
 
 
 class JwtSection(Section):
@@ -101,6 +133,7 @@ class MeshFile(Section):
     tools: dict[str, ToolSection] = Field(default={})
     agent: AgentSection | None = None
     sink: SinkSection = SinkSection()
+    crew: CrewSection = CrewSection()
     gateway: GatewaySection = GatewaySection()
     spark: SparkSettings = SparkSettings()
     storage: StorageSection = StorageSection()

@@ -49,7 +49,9 @@ class Source:
 
     def problem(self, location: Location, message: str) -> Problem:
         """A problem at this key, or at the nearest one around it that the file holds."""
-        origin = self._inherited.get(location, location)
+        origin = location
+        while origin in self._inherited:  # an actor's value may come from the defaults, and theirs from an older form
+            origin = self._inherited[origin]
         return Problem(self.file, self.line(origin), dotted(origin), message)
 
     def line(self, location: Location) -> int:
@@ -61,7 +63,8 @@ class Source:
 
     def inherit(self, location: Location, origin: Location) -> None:
         """Say that what stands at `location` after merging was written at `origin`."""
-        self._inherited[location] = origin
+        if location != origin:
+            self._inherited[location] = origin
 
 
 def dotted(location: Location) -> str:

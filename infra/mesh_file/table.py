@@ -3,20 +3,21 @@
 from asya.protocol import mesh_table as table
 from asya.protocol import names
 from infra.mesh_file import sending
-from infra.mesh_file.actor_model import ActorSection, ResiliencySection
+from infra.mesh_file.actor_model import ActorSection, FanInSection, ResiliencySection
 from infra.mesh_file.load import LoadedMesh
 from infra.mesh_file.mesh_model import MeshFile, SinkSection
 from infra.mesh_file.spark_model import SparkSection, WorkerSection
 from infra.mesh_file.user_code import shape_of
 
-CREW = (names.SINK, names.SUMP)
+CREW = (names.SINK, names.SUMP, names.CHECKPOINT)
 _PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "error-asya/")}
 
 
 def to_table(loaded: LoadedMesh) -> table.MeshTable:
     """The actor table of a mesh, the crew included."""
     mesh = loaded.mesh
-    actors = {name: _actor(loaded, name, section) for name, section in mesh.actors.items()}
+    # x-fan-in is in every mesh, set up by the file or not.
+    actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in {**mesh.actors, names.FAN_IN: None}}
     return table.MeshTable(
         namespace=loaded.namespace,
         actors={**actors, **{name: table.Actor(kind="crew") for name in CREW}},
@@ -43,12 +44,18 @@ def to_table(loaded: LoadedMesh) -> table.MeshTable:
     )
 
 
+def section_of(mesh: MeshFile, name: str) -> ActorSection:
+    """An actor as the file sets it up, or x-fan-in as it is without."""
+    return mesh.actors.get(name) or ActorSection(kind="fan_in")
+
+
 def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
     targets = sending.targets(loaded.mesh, name)
     return table.Actor(
         kind=actor.kind or ("spark" if actor.spark else "handler"),
         handler=actor.handler,
         spark=_spark(loaded, actor, actor.spark) if actor.spark else None,
+        fan_in=_fan_in(actor.fan_in or FanInSection()) if actor.kind == "fan_in" else None,
         timeout=actor.timeout,
         batch=table.Batch(size=actor.batch.size, window=actor.batch.window),
         max_receives=actor.max_receives,
@@ -64,6 +71,10 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         validate=actor.validate_,
         fair_by=actor.fair_by,
     )
+
+
+def _fan_in(section: FanInSection) -> table.FanIn:
+    return table.FanIn(timeout=section.timeout, on_failure=section.on_failure, quorum=section.quorum, ttl=section.ttl)
 
 
 def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> table.SparkJob:

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from infra.mesh_file.actor_model import ActorSettings
 from infra.mesh_file.base import Section
 from infra.mesh_file.mesh_model import MeshFile
+from infra.mesh_file.older import upgrade
 from infra.mesh_file.problems import Problem, did_you_mean
 from infra.mesh_file.source import Location, Source
 from infra.mesh_file.units import show_duration
@@ -65,9 +66,10 @@ class Validated:
 
 
 def validate(source: Source) -> Validated:
-    """Merge the defaults into the actors and check every value against the model."""
-    values = _with_defaults(source)
-    problems: list[Problem] = []
+    """Put older forms into today's keys, merge the defaults into the actors and check every value against the model."""
+    upgraded = upgrade(source)
+    values = _with_defaults(source, upgraded.values)
+    problems = list(upgraded.problems)
     dropped: set[Location] = set()
     for _ in range(_ROUNDS):
         try:
@@ -75,15 +77,17 @@ def validate(source: Source) -> Validated:
         except ValidationError as error:
             for detail in error.errors(include_url=False):
                 location = tuple(detail["loc"])
-                problems.append(source.problem(location, _message(detail, location, values)))
+                if location not in dropped:
+                    problems.append(source.problem(location, _message(detail, location, values)))
+                elif len(location) > 1:
+                    location = location[:-1]  # it cannot be done without, and has been told of: the whole goes
                 dropped.add(location)
             if not all(_drop(values, location) for location in dropped):
                 break
     return Validated(None, problems, dropped)
 
 
-def _with_defaults(source: Source) -> dict[str, Any]:
-    values = copy.deepcopy(source.values)
+def _with_defaults(source: Source, values: dict[str, Any]) -> dict[str, Any]:
     defaults, actors = values.get("defaults"), values.get("actors")
     if isinstance(defaults, dict) and isinstance(actors, dict):
         known = {key: value for key, value in defaults.items() if key in _SETTINGS}

@@ -24,10 +24,11 @@ def targets_of(table: MeshTable, actor: str) -> set[str]:
 def light(addresses: Addresses, table: MeshTable, actor: str, api_id: str, access: Iterable[Grant]) -> list[Grant]:
     """A sidecar with the user's handler in it."""
     return [
-        *_sidecar(addresses, actor, api_id),
+        *sidecar(addresses, actor, api_id),
         common.send(addresses, targets_of(table, actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "frames", "hops"),
         *([common.table(addresses, "hops")] if table.actors[actor].deduplicate else []),
+        *([common.breaker(addresses)] if table.actors[actor].resiliency.circuit_breaker else []),
         *access,
     ]
 
@@ -49,40 +50,55 @@ def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant
 def admit(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
     """The sidecar of a heavy actor: it makes envelopes pending; the job does what the user's code does."""
     return [
-        *_sidecar(addresses, actor, api_id),
+        *sidecar(addresses, actor, api_id),
         common.send(addresses, common.ends(actor, names.DISPATCH)),
         common.objects(addresses, common.READ_WRITE, "payloads", "pending", "hops"),
         common.table(addresses, "pending"),
     ]
 
 
-def sink(addresses: Addresses, hooks: Iterable[str], api_id: str) -> list[Grant]:
-    """x-sink: claims an id, writes its result, reports it, feeds the hooks (`protocol §11`)."""
+def sink(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
+    """x-sink: claims an id, writes its result, reports it, feeds the hooks, tells sets of lost slices (`protocol §11`)."""
     results = addresses.results
     put = ("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject")
     why = "Results are found by their id; a later generation's replaces an older one's."
     return [
-        *_sidecar(addresses, names.SINK, api_id),
-        common.send(addresses, common.ends(*hooks)),
+        *sidecar(addresses, names.SINK, api_id),
+        common.send(addresses, common.ends(*table.sink.hooks, *common.fan_in_actors(table))),
         common.objects(addresses, common.READ_WRITE, "payloads"),
         common.table(addresses, "sink"),
         Grant(put, (addresses.objects_arn(results.bucket, f"{results.prefix}*"),), why=why),
     ]
 
 
-def sump(addresses: Addresses, api_id: str) -> list[Grant]:
-    """x-sump: keeps a copy of what failed and reports it (`protocol §11`)."""
+def sump(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
+    """x-sump: claims the end of what failed, keeps a copy, reports it, tells sets of lost slices (`protocol §11`)."""
     copies = addresses.objects_arn(addresses.results.bucket, f"{addresses.results.prefix}sump/*")
     why = "Copies are found by the envelope's id."
     return [
-        *_sidecar(addresses, names.SUMP, api_id),
-        common.send(addresses, {names.SUMP}),
+        *sidecar(addresses, names.SUMP, api_id),
+        common.send(addresses, {names.SUMP, *common.fan_in_actors(table)}),
         common.objects(addresses, common.READ, "payloads"),
+        common.table(addresses, "sink"),
         Grant(("s3:AbortMultipartUpload", "s3:PutObject"), (copies,), why=why),
     ]
 
 
-def _sidecar(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
+def checkpoint(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
+    """x-checkpoint: keeps what comes and sends it on, wherever its route leads (`protocol §11`)."""
+    results = addresses.results
+    checkpoints = addresses.objects_arn(results.bucket, f"{results.prefix}checkpoint/*")
+    why = "Checkpoints are found by the envelope's id."
+    return [
+        *sidecar(addresses, names.CHECKPOINT, api_id),
+        common.send(addresses, targets_of(table, names.CHECKPOINT)),
+        common.objects(addresses, common.READ_WRITE, "payloads"),
+        Grant(("s3:AbortMultipartUpload", "s3:PutObject"), (checkpoints,), why=why),
+    ]
+
+
+def sidecar(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
+    """What every function needs that takes envelopes from a queue and reports on them."""
     return [
         common.logs(addresses, actor),
         common.consume(addresses, actor),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
 from infra.addresses import Addresses
 from infra.permissions.grant import Grant
 
@@ -60,6 +61,26 @@ def table(addresses: Addresses, kind: str) -> Grant:
     actions = ("BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query")
     allowed = tuple(f"dynamodb:{action}" for action in (*actions, "UpdateItem"))
     return Grant(allowed, (addresses.table_arn(kind),))
+
+
+def breaker(addresses: Addresses) -> Grant:
+    """The state of a circuit breaker."""
+    return Grant(("dynamodb:GetItem", "dynamodb:PutItem"), (addresses.table_arn("breaker"),))
+
+
+def puts_together(table: MeshTable) -> bool:
+    """Whether the mesh has sets of slices."""
+    return any(actor.kind == "fan_in" for actor in table.actors.values())
+
+
+def read_set(addresses: Addresses) -> Grant:
+    """Whether a set is closed."""
+    return Grant(("dynamodb:GetItem",), (addresses.table_arn("fan-in"),))
+
+
+def fan_in_actors(table: MeshTable) -> set[str]:
+    """The actors that put sets of slices together."""
+    return {name for name, actor in table.actors.items() if actor.kind == "fan_in"}
 
 
 def ends(*more: str) -> set[str]:

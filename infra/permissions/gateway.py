@@ -1,10 +1,9 @@
 """What the gateway's functions may do."""
 
-from collections.abc import Iterable
-
 from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
 from infra.addresses import Addresses
-from infra.permissions import common
+from infra.permissions import actors, common
 from infra.permissions.grant import Grant
 
 
@@ -13,11 +12,26 @@ def ingest(addresses: Addresses) -> list[Grant]:
     return [common.logs(addresses, names.GATEWAY_INGEST), common.table(addresses, "tasks")]
 
 
-def api(addresses: Addresses, actors: Iterable[str]) -> list[Grant]:
-    """Makes tasks and shows them; a large payload goes by S3 like any sender's (`protocol §4`)."""
+def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
+    """Makes tasks, shows them, replays them; a large payload goes by S3 like any sender's (`protocol §4`, `§12`)."""
     return [
         common.logs(addresses, names.GATEWAY_API),
         common.table(addresses, "tasks"),
-        common.send(addresses, actors),
+        common.send(addresses, actors.routable(table)),
         common.objects(addresses, common.WRITE, "inbox"),
+        *_replay(addresses),
+        *([common.read_set(addresses)] if common.puts_together(table) else []),
+    ]
+
+
+def _replay(addresses: Addresses) -> list[Grant]:
+    """What failed envelopes, checkpoints and kept inputs are found and read with."""
+    results = addresses.results
+    kept = [addresses.objects_arn(results.bucket, f"{results.prefix}*")]
+    why = "Whatever was kept of an envelope may be what it is replayed from."
+    return [
+        common.objects(addresses, common.READ, "hops", "dlq", "payloads", "inbox"),
+        Grant(("s3:GetObject",), tuple(kept), why=why),
+        common.tell_missing(addresses),
+        Grant(("s3:ListBucket",), (addresses.bucket_arn(results.bucket),)),
     ]

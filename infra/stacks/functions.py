@@ -7,6 +7,8 @@ from constructs import Construct
 
 from asya.protocol import names
 from infra.crew import crew
+from infra.dead_letters import DeadLetterWatch
+from infra.fan_in import FanInSweep, fan_in_actor
 from infra.gateway import GatewayAddress
 from infra.heavy_actor import heavy_actor
 from infra.layer import mesh_layer
@@ -27,10 +29,13 @@ class FunctionsStack(Stack):
         super().__init__(scope, names.stack_name(mesh.namespace, f"functions-{shard}"))
         layer = mesh_layer(self, mesh)
         for name in actors:
-            make = heavy_actor if mesh.table.actors[name].kind == "spark" else light_actor
+            make = {"spark": heavy_actor, "fan_in": fan_in_actor}.get(mesh.table.actors[name].kind, light_actor)
             make(self, mesh, layer, gateway, name)
         if shard == CREW_SHARD:
             crew(self, mesh, layer, gateway)
+            fan_in_actor(self, mesh, layer, gateway, names.FAN_IN)
+            FanInSweep(self, mesh, layer)
+            DeadLetterWatch(self, mesh, layer, gateway)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)
             Monitoring(self, mesh)

@@ -4,6 +4,7 @@ from collections import defaultdict
 
 from aws_cdk import App, Tags
 
+from asya.protocol import names
 from infra.mesh import Mesh
 from infra.placement import CREW_SHARD, shard_of
 from infra.stacks.functions import FunctionsStack
@@ -17,7 +18,9 @@ def make_stacks(app: App, mesh: Mesh) -> None:
     shards: dict[int, list[str]] = defaultdict(list)
     shards[CREW_SHARD] = []
     for name in sorted(mesh.file.actors):
-        shards[shard_of(name)].append(name)
+        # An actor of the mesh's own stays with the crew, also where the file sets it up differently: queues never move.
+        if not names.is_reserved(name):
+            shards[shard_of(name)].append(name)
     state = StateStack(app, mesh)
     gateway = GatewayStack(app, mesh)
     gateway.add_stack_dependency(state)

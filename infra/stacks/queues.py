@@ -23,15 +23,19 @@ class QueuesStack(Stack):
     def __init__(self, scope: Construct, mesh: Mesh, shard: int, actors: Iterable[str]) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, f"queues-{shard}"))
         for name in actors:
-            actor = mesh.table.actors[name]
-            heavy = actor.kind == "spark"
-            timeout = derived.ADMIT_TIMEOUT if heavy else derived.function_timeout(actor.timeout, actor.batch.size)
-            ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives)
+            self._actor(mesh, name)
         if shard == CREW_SHARD:
             self._crew(mesh)
 
+    def _actor(self, mesh: Mesh, name: str) -> None:
+        actor = mesh.table.actors[name]
+        without_user_code = {"spark": derived.ADMIT_TIMEOUT, "fan_in": derived.FAN_IN_TIMEOUT}
+        timeout = without_user_code.get(actor.kind) or derived.function_timeout(actor.timeout, actor.batch.size)
+        ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives)
+
     def _crew(self, mesh: Mesh) -> None:
-        for name in (names.SINK, names.SUMP):
+        self._actor(mesh, names.FAN_IN)
+        for name in (names.SINK, names.SUMP, names.CHECKPOINT):
             ActorQueue(self, mesh.namespace, name, derived.CREW_TIMEOUT, _RECEIVES)
         if heavy_actors(mesh.table):
             ActorQueue(self, mesh.namespace, names.DISPATCH, derived.DISPATCH_TIMEOUT, _RECEIVES)

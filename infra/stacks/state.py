@@ -11,7 +11,7 @@ from infra.tasks import MeshTable
 
 
 class StateStack(Stack):
-    """Tables and bucket. Pending envelopes and done hops have a table only if the mesh has actors that need it."""
+    """Tables and bucket. Pending envelopes, done hops and circuits have a table only if the mesh has actors that need it."""
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, "state"))
@@ -25,9 +25,11 @@ class StateStack(Stack):
 
 def table_kinds(table: mesh_table.MeshTable) -> list[str]:
     """The tables that a mesh with these actors works with."""
-    kinds = ["tasks", "sink"]
+    kinds = ["tasks", "sink", "fan-in"]
     if heavy_actors(table):
         kinds.append("pending")
     if any(actor.deduplicate for actor in table.actors.values()):
         kinds.append("hops")
+    if any(actor.resiliency.circuit_breaker for actor in table.actors.values()):
+        kinds.append("breaker")
     return kinds

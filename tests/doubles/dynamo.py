@@ -17,3 +17,25 @@ def create_tasks_table(client: "DynamoDBClient", name: str) -> None:
         ],
         BillingMode="PAY_PER_REQUEST",
     )
+
+
+def create_fan_in_table(client: "DynamoDBClient", name: str) -> None:
+    """The table of sets, with its index of the open ones."""
+    client.create_table(
+        TableName=name,
+        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
+        AttributeDefinitions=[
+            {"AttributeName": attribute, "AttributeType": "S"} for attribute in ("pk", "sk", "open_in", "due_at")
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "open",
+                "KeySchema": [
+                    {"AttributeName": "open_in", "KeyType": "HASH"},
+                    {"AttributeName": "due_at", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["actor"]},
+            }
+        ],
+        BillingMode="PAY_PER_REQUEST",
+    )

@@ -21,11 +21,13 @@ from tests.doubles.envelopes import mesh
 from tests.doubles.gateway import FakeGateway, running_gateway
 from tests.doubles.s3 import FakeS3
 from tests.doubles.sqs import FakeSqs, Sent
+from tests.doubles.tables import MemoryDynamo, Table
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 EVENTS = Path(__file__).parents[2] / "events" / "lambda"
+KINDS = ("tasks", "sink", "hops", "pending")
 BUCKET = "asya-shop-123456789012-eu-west-1"
 
 
@@ -60,6 +62,9 @@ class MeshWorld:
     gateway: FakeGateway
     monkeypatch: pytest.MonkeyPatch
     handlers: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
+    dynamodb: MemoryDynamo = field(
+        default_factory=lambda: MemoryDynamo({f"asya-shop-{kind}": Table() for kind in KINDS})
+    )
 
     def services(self, actor: str, table: MeshTable | None = None, *, reporting: bool = True) -> Services:
         """The edges of an actor's function."""
@@ -108,7 +113,7 @@ def handler_under_test(payload: Any) -> Any:
 
 @contextmanager
 def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
-    """A world whose queues and buckets are in memory; it has no tables."""
+    """A world whose queues, buckets and tables are in memory."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
@@ -116,6 +121,7 @@ def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
         world = MeshWorld(FakeSqs(), FakeS3(), gateway, monkeypatch)
         monkeypatch.setattr(clients, "sqs", lambda: world.sqs)
         monkeypatch.setattr(clients, "s3", lambda: world.s3)
+        monkeypatch.setattr(clients, "dynamodb", lambda: world.dynamodb)
         yield world
 
 

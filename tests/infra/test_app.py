@@ -41,9 +41,7 @@ def test_what_the_mesh_cannot_do_yet_is_refused_rather_than_ignored(tmp_path: Pa
     (tmp_path / "mesh.yaml").write_text(
         "namespace: shop\nactors:\n"
         "  a: {kind: pause}\n"
-        "  b: {kind: fan_in}\n"
-        "  c: {handler: shop.one, child_ids: suffix}\n"
-        "  d: {handler: shop.one, failed_payload: wrapped}\n"
+        "  d: {handler: shop.one}\n"
         "tools: {t: {route: [d, x-pause]}}\n"
         "gateway: {jwt: {issuer: https://who, audience: [us]}}\n"
     )
@@ -51,11 +49,8 @@ def test_what_the_mesh_cannot_do_yet_is_refused_rather_than_ignored(tmp_path: Pa
         fill(App(context={"mesh": "mesh.yaml"}), tmp_path)
     assert [str(problem).removeprefix(f"{tmp_path}/mesh.yaml:") for problem in error.value.problems] == [
         "3: actors.a.kind: kind: pause is not available yet",
-        "4: actors.b.kind: kind: fan_in is not available yet",
-        "5: actors.c.child_ids: suffix is not available yet",
-        "6: actors.d.failed_payload: wrapped is not available yet",
-        "7: tools.t.route[1]: x-pause is not available yet",
-        "8: gateway.jwt: is not available yet; the gateway takes signed requests (IAM)",
+        "5: tools.t.route[1]: x-pause is not available yet",
+        "6: gateway.jwt: is not available yet; the gateway takes signed requests (IAM)",
     ]
 
 

@@ -4,13 +4,16 @@ from typing import Any
 
 import pytest
 
-ACTORS = ("intake", "score", "crunch", "free", "audit")
-SYSTEM = ("x-sink", "x-sump", "x-dispatch", "x-completion", "x-reconcile", "x-gateway-ingest", "x-gateway-api")
+ACTORS = ("intake", "score", "crunch", "free", "gather", "audit")
+SYSTEM = (
+    *("x-sink", "x-sump", "x-checkpoint", "x-dispatch", "x-completion", "x-reconcile", "x-dlq"),
+    *("x-fan-in", "x-fan-in-sweep", "x-gateway-ingest", "x-gateway-api"),
+)
 
 
-def feed(mesh: Any, actor: str) -> dict[str, Any]:
+def feed(mesh: Any, actor: str, namespace: str = "shop") -> dict[str, Any]:
     feeds = mesh.resources("AWS::Lambda::EventSourceMapping")
-    found = [each for each in feeds if each["EventSourceArn"].endswith(f":asya-shop-{actor}")]
+    found = [each for each in feeds if each["EventSourceArn"].endswith(f":asya-{namespace}-{actor}")]
     assert len(found) == 1
     return dict(found[0])
 
@@ -27,6 +30,11 @@ def test_every_actor_and_system_function_is_there(shop: Any) -> None:
         ("crunch", "spark_admit"),
         ("x-sink", "sink"),
         ("x-sump", "sump"),
+        ("x-checkpoint", "checkpoint"),
+        ("x-fan-in", "fan_in"),
+        ("x-fan-in-sweep", "fan_in_sweep"),
+        ("gather", "fan_in"),
+        ("x-dlq", "dlq"),
         ("x-dispatch", "spark_dispatch"),
         ("x-completion", "spark_complete"),
         ("x-gateway-ingest", "gateway_ingest"),
@@ -59,11 +67,11 @@ def test_long_chains_are_allowed_only_where_routes_lead(shop: Any) -> None:
         for function in shop.resources("AWS::Lambda::Function")
         if function.get("RecursiveLoop") == "Allow"
     }
-    assert allowed == {*ACTORS, "x-dispatch", "x-completion"}
+    assert allowed == {*ACTORS, "x-checkpoint", "x-fan-in", "x-dispatch", "x-completion"}
 
 
 def test_feeds_report_single_failures_and_are_bounded(shop: Any) -> None:
-    for actor in (*ACTORS, "x-sink", "x-sump", "x-dispatch", "x-completion"):
+    for actor in (*ACTORS, "x-sink", "x-sump", "x-checkpoint", "x-fan-in", "x-dispatch", "x-completion"):
         each = feed(shop, actor)
         assert each["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
         assert 2 <= each["ScalingConfig"]["MaximumConcurrency"] <= 1000

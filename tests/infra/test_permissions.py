@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from asya.protocol.mesh_table import Actor, MeshTable
 from infra.addresses import Addresses
-from infra.permissions import actors, common
+from infra.permissions import actors, common, dead_letters
 from infra.permissions.grant import document
 
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
@@ -35,23 +36,36 @@ def resources(mesh: Any, actor: str, action: str, namespace: str = "shop") -> se
     }
 
 
+# Where every actor may send.
+CREW = ("x-sink", "x-sump", "x-checkpoint", "x-fan-in")
+FAN_INS = ("x-fan-in", "gather")
+EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "audit", *CREW}
+
+
 @pytest.mark.parametrize(
     ("actor", "targets"),
     [
-        # From the tool's route.
-        ("intake", {"crunch", "intake", "x-sink", "x-sump"}),
+        # From the tool's route; and any actor may be the last one that a slice passes.
+        ("intake", {"crunch", "intake", "gather", *CREW}),
         # A heavy actor's sidecar only makes pending; its frames are sent by the completion.
         ("crunch", {"x-dispatch", "crunch", "x-sink", "x-sump"}),
         # Declared.
-        ("score", {"audit", "score", "x-sink", "x-sump"}),
+        ("score", {"audit", "score", *CREW}),
         # In no tool's route: every actor.
-        ("free", {"intake", "score", "crunch", "free", "audit", "x-sink", "x-sump"}),
-        ("x-sink", {"free", "x-sink", "x-sump"}),
-        ("x-sump", {"x-sump"}),
+        ("free", EVERYWHERE),
+        ("x-checkpoint", EVERYWHERE),
+        # The merged envelope goes on along any origin's route.
+        ("x-fan-in", EVERYWHERE),
+        ("gather", EVERYWHERE),
+        ("x-fan-in-sweep", set(FAN_INS)),
+        # They tell a set of slices that ended early.
+        ("x-sink", {"free", "x-sink", "x-sump", *FAN_INS}),
+        ("x-sump", {"x-sump", *FAN_INS}),
         ("x-dispatch", {"x-dispatch", "x-completion", "x-sink", "x-sump"}),
         ("x-reconcile", {"x-dispatch", "x-completion"}),
-        ("x-completion", {"score", "free", "crunch", "x-dispatch", "x-completion", "x-sink", "x-sump"}),
-        ("x-gateway-api", {"intake", "score", "crunch", "free", "audit"}),
+        ("x-completion", {"score", "free", "crunch", "gather", "x-dispatch", "x-completion", *CREW}),
+        ("x-gateway-api", EVERYWHERE - {"x-sink", "x-sump"}),
+        ("x-dlq", set(FAN_INS)),
         ("x-gateway-ingest", set()),
     ],
 )
@@ -70,10 +84,35 @@ def test_nobody_sends_to_a_pattern_of_queues(shop: Any, plain: Any, example: Any
 
 
 def test_receiving_only_from_the_own_queue(shop: Any) -> None:
-    for actor in ("intake", "crunch", "audit", "x-sink", "x-sump", "x-dispatch", "x-completion"):
+    for actor in ("intake", "crunch", "audit", *CREW, "x-dispatch", "x-completion"):
         assert resources(shop, actor, "sqs:ReceiveMessage") == {queue(actor)}
         assert resources(shop, actor, "sqs:DeleteMessage") == {queue(actor)}
     assert resources(shop, "x-gateway-api", "sqs:ReceiveMessage") == set()
+
+
+def test_the_dlq_function_looks_at_every_dead_letter_queue_and_can_delete_from_none(shop: Any) -> None:
+    watched = ("intake", "score", "crunch", "free", "gather", "audit", *CREW, "x-dispatch", "x-completion")
+    assert resources(shop, "x-dlq", "sqs:ReceiveMessage") == {queue(f"{actor}-dlq") for actor in watched}
+    assert not any("sqs:DeleteMessage" in listed(each["Action"]) for each in statements(shop, "x-dlq"))
+
+
+def test_the_dlq_functions_notes_are_no_claims_of_the_sink(shop: Any) -> None:
+    (notes,) = [each for each in statements(shop, "x-dlq") if "dynamodb:PutItem" in listed(each["Action"])]
+    assert notes["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*"]}}
+
+
+def test_very_many_dead_letter_queues_become_one_pattern() -> None:
+    place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
+    table = MeshTable(namespace="shop", actors={f"a{number}": Actor(kind="handler") for number in range(41)})
+    looked_at = [each for each in dead_letters.dlq(place, table, "api") if "sqs:ReceiveMessage" in each.actions]
+    assert [each.resources for each in looked_at] == [("arn:aws:sqs:r:1:asya-shop-*-dlq",)]
+    assert looked_at[0].why
+
+
+def test_the_gateway_reads_what_replays_start_from(shop: Any) -> None:
+    prefixes = ("hops", "dlq", "payloads", "inbox", "results")
+    assert resources(shop, "x-gateway-api", "s3:GetObject") == {f"{BUCKET}/{prefix}/*" for prefix in prefixes}
+    assert resources(shop, "x-gateway-api", "s3:ListBucket") == {BUCKET}
 
 
 def test_reporting_routes_and_no_others(shop: Any) -> None:
@@ -123,8 +162,14 @@ def test_existing_buckets_hold_data_and_results(plain: Any) -> None:
         ("intake", set()),
         ("crunch", {"pending"}),
         ("audit", {"hops"}),
+        ("score", {"breaker"}),
         ("x-sink", {"sink"}),
-        ("x-sump", set()),
+        ("x-sump", {"sink"}),
+        ("x-checkpoint", set()),
+        ("x-fan-in", {"fan-in"}),
+        ("gather", {"fan-in"}),
+        ("x-fan-in-sweep", set()),
+        ("x-dlq", {"sink"}),
         ("x-dispatch", {"pending"}),
         ("x-completion", {"pending"}),
         ("x-reconcile", {"pending"}),

@@ -4,7 +4,10 @@ from typing import Any
 
 from infra.placement import SHARDS, shard_of
 
-WITH_QUEUE = {"intake", "score", "crunch", "free", "audit", "x-sink", "x-sump", "x-dispatch", "x-completion"}
+WITH_QUEUE = {
+    *("intake", "score", "crunch", "free", "gather", "audit"),
+    *("x-sink", "x-sump", "x-checkpoint", "x-fan-in", "x-dispatch", "x-completion"),
+}
 
 
 def test_each_queue_has_its_dead_letter_queue(shop: Any) -> None:
@@ -35,17 +38,18 @@ def test_dead_letters_and_the_sump_raise_alarms_that_need_no_metric_math(shop: A
 def test_placement_never_changes() -> None:
     """These numbers are for good: another one would move a queue, and lose what lies in it."""
     assert SHARDS == 8
-    assert {name: shard_of(name) for name in ("intake", "score", "crunch", "free", "audit")} == {
+    assert {name: shard_of(name) for name in ("intake", "score", "crunch", "free", "gather", "audit")} == {
         "intake": 1,
         "score": 5,
         "crunch": 4,
         "free": 5,
+        "gather": 3,
         "audit": 7,
     }
 
 
 def test_an_actors_queue_and_function_are_in_the_stacks_of_its_shard(shop: Any) -> None:
-    for actor in ("intake", "score", "crunch", "free", "audit"):
+    for actor in ("intake", "score", "crunch", "free", "gather", "audit"):
         queues = [q["QueueName"] for q in shop.resources("AWS::SQS::Queue", f"queues-{shard_of(actor)}")]
         functions = [f["FunctionName"] for f in shop.resources("AWS::Lambda::Function", f"functions-{shard_of(actor)}")]
         assert f"asya-shop-{actor}" in queues

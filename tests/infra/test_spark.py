@@ -18,8 +18,10 @@ def matches(pattern: Any, event: Any) -> bool:
 
 
 def test_a_mesh_without_heavy_actors_has_no_spark_resources(plain: Any) -> None:
-    for kind in ("AWS::EMRServerless::Application", "AWS::Events::Rule", "AWS::IAM::ManagedPolicy"):
+    for kind in ("AWS::EMRServerless::Application", "AWS::IAM::ManagedPolicy"):
         assert plain.resources(kind) == []
+    rules = {rule["Name"] for rule in plain.resources("AWS::Events::Rule")}
+    assert not rules & {"asya-plain-test-job-runs", "asya-plain-test-reconcile"}
     names = [function["FunctionName"] for function in plain.resources("AWS::Lambda::Function")]
     assert not any("dispatch" in name or "completion" in name for name in names)
     assert not any("pending" in table["TableName"] for table in plain.resources("AWS::DynamoDB::Table"))

@@ -5,7 +5,7 @@ from typing import Any
 
 def test_tables_expire_items_and_can_be_restored(shop: Any) -> None:
     tables = {table["TableName"]: table for table in shop.resources("AWS::DynamoDB::Table", "state")}
-    assert tables.keys() == {f"asya-shop-{kind}" for kind in ("tasks", "sink", "pending", "hops")}
+    assert tables.keys() == {f"asya-shop-{kind}" for kind in ("tasks", "sink", "fan-in", "pending", "hops", "breaker")}
     for table in tables.values():
         assert table["KeySchema"] == [
             {"AttributeName": "pk", "KeyType": "HASH"},
@@ -28,7 +28,7 @@ def test_the_bucket_is_private_encrypted_and_forgets_what_was_in_transit(shop: A
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
     rules = bucket["LifecycleConfiguration"]["Rules"]
     days = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "Prefix" in rule}
-    kept = dict.fromkeys(("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/"), 45)
+    kept = dict.fromkeys(("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/"), 45)
     assert days == {**kept, "runs/": 14, "results/": 90}
     assert "data/" not in days
 
@@ -56,6 +56,8 @@ def test_every_route_is_signed_for_but_the_health_check(shop: Any) -> None:
     assert routes == {
         "POST /api/v1/mesh": "AWS_IAM",
         "GET /api/v1/mesh/{id}": "AWS_IAM",
+        "POST /api/v1/mesh/{id}/reopen": "AWS_IAM",
+        "POST /api/v1/mesh/{id}/replay": "AWS_IAM",
         "POST /api/v1/mesh/events": "AWS_IAM",
         "POST /api/v1/mesh/states": "AWS_IAM",
         "GET /health": "NONE",

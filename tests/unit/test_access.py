@@ -29,7 +29,7 @@ def test_a_function_of_the_mesh_is_known_by_its_role() -> None:
 
 def test_system_functions_are_functions_of_the_mesh() -> None:
     roles = function_roles(MeshTable(namespace="flights", actors=ACTORS), "us-east-1")
-    expected = ("inspect-dataset", "x-sink", names.DISPATCH, names.COMPLETION, names.RECONCILE)
+    expected = ("inspect-dataset", "x-sink", names.DISPATCH, names.COMPLETION, names.RECONCILE, names.DLQ)
     assert roles == {names.role_name("flights", name, "us-east-1") for name in expected}
 
 

@@ -286,6 +286,11 @@ def test_names(folder: Path, name: str, told: str) -> None:
     assert actor("", name) == [told]
 
 
+def test_a_quorum_counts_only_for_partial_sets(folder: Path) -> None:
+    told = mistakes("namespace: shop\nactors:\n  x-fan-in: {kind: fan_in, fan_in: {quorum: 2}}\n")
+    assert told == ["3: actors.x-fan-in.fan_in: has a quorum, which counts only with on_failure: partial"]
+
+
 def test_crew_that_may_be_set_up_differently(folder: Path) -> None:
     assert mistakes("namespace: shop\nactors:\n  x-fan-in: {kind: fan_in, fan_in: {timeout: 2h}}\n") == []
     assert mistakes("namespace: shop\nactors:\n  x-pause: {kind: pause, pause: {prompt: Sure}}\n") == []
@@ -315,8 +320,12 @@ def test_queues_that_would_collide(folder: Path) -> None:
     [
         (
             "",
-            {"an end actor (kind: end) needs handler_mode: envelope", "an end actor (kind: end) needs validate: false"},
+            {
+                "an end actor (kind: end) needs handler_mode: envelope, or envelope-v1",
+                "an end actor (kind: end) needs validate: false",
+            },
         ),
+        ("handler_mode: envelope-v1, validate: false", set()),
         ("handler_mode: envelope, validate: false", set()),
         ("handler_mode: envelope, validate: true", {"an end actor (kind: end) needs validate: false"}),
     ],
@@ -397,4 +406,25 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(folder: Path) -> None:
         ["6", "actors.a.concurrency"],
         ["7", "actors.b"],
         ["9", "tools.t.route[0]"],
+    ]
+
+
+def test_a_circuit_breaker_stands_before_a_handler(folder: Path) -> None:
+    breaker = "circuit_breaker: {failures: 5, window: 1m, open_for: 30s}"
+    assert actor(f"resiliency: {{{breaker}}}") == []
+    told = "stands before the handler of a light actor; here it is to be left out, or null"
+    assert heavy(f"resiliency: {{{breaker}}}") == [f"4: actors.a.resiliency.circuit_breaker: {told}"]
+    both = f"""
+        namespace: shop
+        defaults: {{resiliency: {{{breaker}}}}}
+        actors:
+          a: {{handler: shop.one}}
+          b: {{spark: {{job: heavy.crunch}}, resiliency: {{circuit_breaker: null}}}}
+    """
+    assert mistakes(both) == []
+    assert mistakes(both.replace(", resiliency: {circuit_breaker: null}", "")) == [
+        f"2: defaults.resiliency.circuit_breaker: {told}"
+    ]
+    assert actor("resiliency: {circuit_breaker: {failures: 1001, window: 1m, open_for: 30s}}") == [
+        "4: actors.a.resiliency.circuit_breaker.failures: should be at most 1000; got 1001"
     ]

@@ -35,6 +35,8 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
             "b": table.Actor(kind="spark", spark=table.SparkJob(job="heavy.crunch")),
             "x-sink": table.Actor(kind="crew"),
             "x-sump": table.Actor(kind="crew"),
+            "x-checkpoint": table.Actor(kind="crew"),
+            "x-fan-in": table.Actor(kind="fan_in", fan_in=table.FanIn()),
         },
     )
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent
-from asya.protocol.task import TaskRecord, merge
+from asya.protocol.task import TaskRecord, merge, reopened
 from tests.doubles.tasks import event, hop, route_at
 
 RESULT = Raw(b'{"rows":3}')
@@ -104,6 +104,33 @@ def test_a_new_generation_starts_again() -> None:
     assert merged(event("t", "succeeded", 3, 30, generation=0), record=again) == again
 
 
+def test_what_earlier_generations_came_to_is_still_told() -> None:
+    error = ErrorInfo(type="ValueError", message="x" * 5000, traceback="long")
+    ended = merged(event("t", "failed", 1, 9, reason="DeliveryExhausted", error=error), record=pending())
+    opened = reopened(ended, 1, at="2026-11-20T09:10:00.000000Z")
+    assert (opened.status, opened.generation, opened.error, opened.actor) == ("pending", 1, None, None)
+    (earlier,) = opened.earlier
+    assert (earlier.generation, earlier.status, earlier.reason) == (0, "failed", "DeliveryExhausted")
+    assert (earlier.actor, earlier.ended_at) == ("clean-flights", ended.updated_at)
+    assert earlier.error == ErrorInfo(type="ValueError", message="x" * 1024)
+    assert merged(*hop("t", 1, generation=1), record=opened).earlier == opened.earlier
+
+
+def test_an_end_that_comes_after_the_reopening_is_told_as_the_earlier_generations_own() -> None:
+    opened = reopened(merged(event("t", "received"), record=pending()), 1, at="2026-11-20T09:10:00.000000Z")
+    assert [each.status for each in opened.earlier] == ["running"]
+    late = merged(event("t", "failed", 1, 9, reason="DeliveryExhausted"), record=opened)
+    assert (late.status, late.generation) == ("pending", 1)
+    assert [(each.status, each.reason) for each in late.earlier] == [("failed", "DeliveryExhausted")]
+
+
+def test_only_so_many_generations_are_told() -> None:
+    record = pending()
+    for generation in range(1, 30):
+        record = reopened(record, generation, at=record.updated_at)
+    assert [each.generation for each in record.earlier] == list(range(19, 29))
+
+
 def reports() -> list[TaskEvent]:
     """All that is said about a task that was redelivered, retried and registered, by several who do not wait for each other."""
     return [
@@ -123,8 +150,13 @@ def test_any_order_and_any_repetition_give_the_same_record(repeated: list[TaskEv
     first = reports()[0]
     record = merged(first, *repeated, *order, *repeated)
     expected = merged(first, *reports())
-    assert replace(record, updated_at="") == replace(expected, updated_at="")
+    assert without_times(record) == without_times(expected)
     assert record.updated_at == expected.updated_at
+
+
+def without_times(record: TaskRecord) -> TaskRecord:
+    """Of several reports of the same end the first that comes says when it was."""
+    return replace(record, updated_at="", earlier=tuple(replace(each, ended_at=None) for each in record.earlier))
 
 
 @given(st.permutations(reports()))

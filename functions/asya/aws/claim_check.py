@@ -3,7 +3,6 @@
 On the wire such an envelope has `payload` null and the header `x-asya-payload-ref`; neither is ever seen past this module.
 """
 
-import dataclasses
 import hashlib
 from typing import TYPE_CHECKING, Annotated
 
@@ -79,7 +78,7 @@ class ClaimCheck:
         """The delivery with a reference in the payload's place; to x-sump if it is too large all the same."""
         body = _referring(envelope, reference)
         if len(body) <= self._limit:
-            return dataclasses.replace(delivery, body=body)
+            return replace(delivery, body=body)
         problem = f"the envelope has {len(body)} bytes without its payload; {self._limit} at most can be sent"
         for slim in oversize.for_sump(envelope, problem):
             body = _referring(slim, reference)

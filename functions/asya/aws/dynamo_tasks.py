@@ -5,7 +5,6 @@ replaced by revision (conditional PutItem, which answers with the present one if
 (BatchWriteItem, unconditional).
 """
 
-import random
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
@@ -40,7 +39,7 @@ class DynamoTaskStore:
     Args:
         table: the table's name.
         retention: seconds that a task is kept after its last change, or its deadline if that is later.
-        pause: waits for so many seconds.
+        pause: waits about so many seconds, not always exactly: those who were refused together shall not return together.
     """
 
     def __init__(
@@ -164,8 +163,7 @@ class DynamoTaskStore:
             yield from chain.from_iterable(page["Items"] for page in pages)
 
     def _pauses(self) -> Iterator[float]:
-        """Doubling, each shortened at random so that those who were refused together do not return together."""
-        return (FIRST_PAUSE * 2**turn * random.uniform(0.5, 1.0) for turn in range(ROUNDS))
+        return (FIRST_PAUSE * 2**turn for turn in range(ROUNDS))
 
 
 def _stored(item: "Item") -> Stored:

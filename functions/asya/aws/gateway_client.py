@@ -44,12 +44,17 @@ class CredentialsSource(Protocol):
 
 
 class GatewayClient:
-    """The calls that the mesh's own functions make."""
+    """The calls that the mesh's own functions make.
 
-    def __init__(self, session: CredentialsSource, region: str) -> None:
+    Args:
+        session: whose credentials sign them.
+        pool: makes the connections; its own if none is given.
+    """
+
+    def __init__(self, session: CredentialsSource, region: str, pool: urllib3.PoolManager | None = None) -> None:
         self._session = session
         self._region = region
-        self._pool = urllib3.PoolManager(maxsize=4, retries=False)
+        self._pool = pool or urllib3.PoolManager(maxsize=4, retries=False)
 
     def report(self, base_url: str, events: Sequence[TaskEvent], *, seconds: float = 5.0) -> tuple[EventResult, ...]:
         """Report events, in as many calls as it takes; which of them were taken is in the answer, in the same order.

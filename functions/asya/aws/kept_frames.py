@@ -29,6 +29,7 @@ class _KeptFrame(msgspec.Struct, frozen=True, omit_defaults=True):
     next: tuple[str, ...] | None = None
     headers: _Changes = _Changes()
     status: _Changes = _Changes()
+    alone: bool = False
 
 
 _decoder = msgspec.json.Decoder(list[_KeptFrame])
@@ -86,7 +87,7 @@ class KeptFrames:
 
 def _kept(frame: Frame) -> _KeptFrame:
     payload = msgspec.UNSET if frame.payload is None else frame.payload
-    return _KeptFrame(payload, frame.next, _changes(frame.headers), _changes(frame.status))
+    return _KeptFrame(payload, frame.next, _changes(frame.headers), _changes(frame.status), frame.alone)
 
 
 def _changes(values: dict[str, Raw | None]) -> _Changes:
@@ -98,7 +99,7 @@ def _changes(values: dict[str, Raw | None]) -> _Changes:
 
 def _frame(kept: _KeptFrame) -> Frame:
     payload = Raw(bytes(kept.payload)) if isinstance(kept.payload, Raw) else None
-    return Frame(payload, kept.next, _values(kept.headers), _values(kept.status))
+    return Frame(payload, kept.next, _values(kept.headers), _values(kept.status), kept.alone)
 
 
 def _values(changes: _Changes) -> dict[str, Raw | None]:

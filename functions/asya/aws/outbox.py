@@ -40,7 +40,8 @@ class Outbox:
     """Takes deliveries at any time and sends them by queue in full batches.
 
     A frame waits at most 50 ms for company: a background thread sends what has waited so long, `flush` sends the rest at
-    once. `prepare` may replace a delivery before it is packed (the claim check of large payloads).
+    once. `prepare` may replace a delivery before it is packed (the claim check of large payloads). Where threads are not wanted
+    (`threaded` is false), whatever is no full batch waits for `flush`.
     """
 
     def __init__(
@@ -48,10 +49,13 @@ class Outbox:
         sqs: "SQSClient",
         queue_url: Callable[[str], str],
         prepare: Callable[[Delivery], Delivery] = lambda delivery: delivery,
+        *,
+        threaded: bool = True,
     ) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
         self._prepare = prepare
+        self._threaded = threaded
         self._waiting: dict[str, list[_Waiting]] = {}
         self._changed = threading.Condition()
         self._sending = 0
@@ -70,7 +74,7 @@ class Outbox:
             waiting.append(_Waiting(prepared, ticket))
             due = {prepared.actor: self._waiting.pop(prepared.actor)} if len(waiting) >= BATCH_ENTRIES else {}
             self._sending += len(due)
-            if not due:
+            if not due and self._threaded:
                 self._start_lingering()
         self._send_all(due)
         return ticket

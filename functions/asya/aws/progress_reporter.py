@@ -16,11 +16,15 @@ BATCH_LIMIT = 100
 
 
 class ProgressReporter:
-    """Gathers events and reports them in batches from a thread of its own; `flush` waits for the rest, a bounded time."""
+    """Gathers events and reports them in batches from a thread of its own; `flush` waits for the rest, a bounded time.
 
-    def __init__(self, client: GatewayClient, on_dropped: Callable[[int, str], None]) -> None:
+    Where threads are not wanted (`threaded` is false), `flush` is what reports.
+    """
+
+    def __init__(self, client: GatewayClient, on_dropped: Callable[[int, str], None], *, threaded: bool = True) -> None:
         self._client = client
         self._on_dropped = on_dropped
+        self._threaded = threaded
         self._waiting: list[tuple[str, TaskEvent]] = []
         self._oldest = 0.0
         self._sending = 0
@@ -34,13 +38,16 @@ class ProgressReporter:
             if not self._waiting:
                 self._oldest = time.monotonic()
             self._waiting.append((base_url, event))
-            if self._thread is None or not self._thread.is_alive():
+            if self._threaded and (self._thread is None or not self._thread.is_alive()):
                 self._thread = threading.Thread(target=self._run, name="progress-reporter", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
 
     def flush(self, seconds: float = TRIES * SECONDS_PER_TRY + 1) -> None:
         """Send what waits and return when it is gone, or when the time is up: the rest is dropped."""
+        if not self._threaded:
+            self._send_all(self._take_all())
+            return
         with self._changed:
             self._flushing = True
             self._changed.notify_all()
@@ -53,12 +60,7 @@ class ProgressReporter:
 
     def _run(self) -> None:
         while True:
-            batch = self._next_batch()
-            by_url: dict[str, list[TaskEvent]] = defaultdict(list)
-            for base_url, event in batch:
-                by_url[base_url].append(event)
-            for base_url, events in by_url.items():
-                self._send(base_url, events)
+            self._send_all(self._next_batch())
             with self._changed:
                 self._sending = 0
                 self._changed.notify_all()
@@ -74,6 +76,17 @@ class ProgressReporter:
                     self._sending = len(batch)
                     return batch
                 self._changed.wait(wait)
+
+    def _take_all(self) -> list[tuple[str, TaskEvent]]:
+        batch, self._waiting = self._waiting, []
+        return batch
+
+    def _send_all(self, batch: list[tuple[str, TaskEvent]]) -> None:
+        by_url: dict[str, list[TaskEvent]] = defaultdict(list)
+        for base_url, event in batch:
+            by_url[base_url].append(event)
+        for base_url, events in by_url.items():
+            self._send(base_url, events)
 
     def _send(self, base_url: str, events: list[TaskEvent]) -> None:
         problem = ""

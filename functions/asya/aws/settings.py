@@ -67,6 +67,10 @@ class Settings:
         """The URL of an actor's queue (`protocol §4`)."""
         return self.queue_url_prefix + names.queue_name(self.namespace, actor)
 
+    def dlq_url(self, actor: str) -> str:
+        """The URL of the dead-letter queue behind an actor's queue."""
+        return self.queue_url_prefix + names.dlq_name(self.namespace, actor)
+
     def table_name(self, kind: str) -> str:
         """The name of one of the mesh's DynamoDB tables: tasks, pending, sink."""
         return names.table_name(self.namespace, kind)

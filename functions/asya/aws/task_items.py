@@ -47,9 +47,9 @@ def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str
     """A record as an item. Route, result and error are JSON text: DynamoDB's own numbers would not keep theirs."""
     item = record_key(record.id) | _attributes(record, _RECORD_TEXTS, _RECORD_NUMBERS)
     item |= {"revision": {"N": str(revision)}, "expires_at": {"N": str(expires_at)}}
-    for name in ("route", "error", "result"):
+    for name in ("route", "error", "result", "earlier"):
         value = getattr(record, name)
-        if value is not None and value is not UNSET:
+        if value is not None and value is not UNSET and value != ():
             item[name] = {"S": msgspec.json.encode(value).decode()}
     return item
 
@@ -58,7 +58,7 @@ def record_of(item: Item) -> TaskRecord:
     """Read a record back."""
     fields: dict[str, object] = {name: _text(item, name) for name in _RECORD_TEXTS}
     fields |= {name: int(item[name]["N"]) for name in _RECORD_NUMBERS if name in item}
-    fields |= {name: msgspec.json.decode(item[name]["S"]) for name in ("route", "error") if name in item}
+    fields |= {name: msgspec.json.decode(item[name]["S"]) for name in ("route", "error", "earlier") if name in item}
     record = msgspec.convert(fields | {"id": item["pk"]["S"]}, TaskRecord)
     return replace(record, result=Raw(item["result"]["S"].encode())) if "result" in item else record
 

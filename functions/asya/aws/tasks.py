@@ -15,7 +15,7 @@ from threading import Lock
 
 from asya.aws.task_store import Stored, TaskStore, TaskStoreError
 from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState
-from asya.protocol.hops import fold, hops_of
+from asya.protocol.hops import HopFold, fold, hops_of
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.task_view import TaskView, backstopped, view
 
@@ -33,13 +33,14 @@ class Tasks:
     Args:
         store: where they are kept.
         log: takes a line about trouble that the caller only sees as a 503.
+        threaded: whether several records may be written at once.
     """
 
-    def __init__(self, store: TaskStore, log: Callable[[str], None]) -> None:
+    def __init__(self, store: TaskStore, log: Callable[[str], None], *, threaded: bool = True) -> None:
         self._store = store
         self._log = log
         self._remembered = _Remembered(REMEMBERED)
-        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="records")
+        self._map = ThreadPoolExecutor(WRITERS, thread_name_prefix="records").map if threaded else map
 
     def create(self, record: TaskRecord, now: datetime) -> None:
         """Keep a new task; one that is there already stays as it is.
@@ -68,6 +69,25 @@ class Tasks:
             return None
         record, hops = loaded
         return view(record, fold(hops, record.generation), now)
+
+    def reopen(
+        self, task_id: str, decide: Callable[[TaskRecord, HopFold], TaskRecord], now: datetime
+    ) -> TaskRecord | None:
+        """Replace a record by what is decided from it and the hops of its generation; None if there is no such task.
+
+        Raises:
+            TaskStoreError: if the table cannot be read or does not take it.
+            Exception: whatever `decide` raises; nothing has been changed then.
+        """
+        for _ in range(MERGE_ATTEMPTS):
+            stored = self._store.records([task_id], now, consistent=True).get(task_id)
+            loaded = self._store.load(task_id, now)
+            if stored is None or loaded is None:
+                return None
+            record = decide(stored.record, fold(loaded[1], stored.record.generation))
+            if record == stored.record or isinstance(self._store.put_record(record, stored, now), Stored):
+                return record
+        raise TaskStoreError(f"the record of task {task_id} changed {MERGE_ATTEMPTS} times while it was reopened")
 
     def states(self, queries: Sequence[StateQuery], now: datetime) -> tuple[TaskState, ...]:
         """What a sidecar has to know before it starts a hop, in the order of the queries.
@@ -115,7 +135,7 @@ class Tasks:
             owner = next((known[event.root_id].record.owner for event in told if event.root_id in known), None)
             return self._merge_record(told, stored, owner, now)
 
-        return outcomes | dict(zip(changing, self._writers.map(bring_up_to_date, changing.values()), strict=True))
+        return outcomes | dict(zip(changing, self._map(bring_up_to_date, changing.values()), strict=True))
 
     def _known(self, stories: Iterable[list[TaskEvent]], now: datetime, *, may_create: bool) -> dict[str, Stored]:
         """The records of these tasks and their roots: remembered or read. Those being registered are taken to be new."""

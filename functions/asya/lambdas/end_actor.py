@@ -7,7 +7,7 @@ from typing import Any
 
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
-from asya.lambdas.services import Services, now
+from asya.lambdas.services import Services
 from asya.lambdas.views import envelope_view
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.durations import format_duration
@@ -42,7 +42,7 @@ class EndActor:
             envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
             payload = self._payload(envelope)
         except ParseError as error:
-            diverted = arrival.parse_failure(record.arrival, error, now=now())
+            diverted = arrival.parse_failure(record.arrival, error, now=self.services.now())
             return [self.services.outbox.send(delivery) for delivery in diverted.deliveries]
         try:
             with closing(self.call.frames(payload, lambda: envelope_view(envelope), self.timeout)) as given:
@@ -67,5 +67,7 @@ class EndActor:
     def _failed(self, envelope: Envelope, record: Record, reason: Reason, error: ErrorInfo) -> list[Ticket]:
         self.services.telemetry.count("Processed", by=("outcome", "failed"))
         actor = self.services.settings.actor
-        delivery = ending.failed_at_end(envelope, reason, error, actor=actor, sent_at=record.arrival.sent_at, now=now())
+        delivery = ending.failed_at_end(
+            envelope, reason, error, actor=actor, sent_at=record.arrival.sent_at, now=self.services.now()
+        )
         return [self.services.outbox.send(delivery)]

@@ -6,12 +6,15 @@ import secrets
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 from asya.aws import clients
+from asya.aws.claim_check import SENDERS_PREFIX, ClaimCheck
 from asya.aws.dynamo_tasks import DynamoTaskStore
+from asya.aws.fan_in_sets import FanInSets
+from asya.aws.replay_sources import ReplaySources
 from asya.aws.settings import Settings, load_settings
 from asya.aws.submission_keys import SubmissionKeys
 from asya.aws.submission_sender import SubmissionSender
@@ -19,6 +22,8 @@ from asya.aws.task_starter import Key, TaskStarter
 from asya.aws.tasks import Tasks
 from asya.aws.telemetry import Telemetry
 from asya.lambdas.gateway_http import Request, Response, Route, answer, required_identity
+from asya.lambdas.gateway_reruns import Reruns
+from asya.lambdas.surroundings import REAL, Surroundings
 from asya.protocol import codec
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
@@ -38,6 +43,14 @@ from asya.routing.submission import (
 KEY_LIMIT = 255
 
 
+def _new_id() -> str:
+    return str(uuid.uuid4())
+
+
+def _new_span() -> str:
+    return secrets.token_hex(8)
+
+
 @dataclass(frozen=True)
 class Api:
     """What the calls need, and the calls.
@@ -52,15 +65,17 @@ class Api:
     tasks: Tasks
     starter: TaskStarter
     access: AccessRules
+    reruns: Reruns
     gateway_url: str | None = None
-    new_id: Callable[[], str] = lambda: str(uuid.uuid4())
-    new_span: Callable[[], str] = lambda: secrets.token_hex(8)
+    new_id: Callable[[], str] = _new_id
+    new_span: Callable[[], str] = _new_span
 
     def routes(self, now: datetime) -> tuple[Route, ...]:
         """The calls as of one moment."""
         return (
             Route("POST", "/api/v1/mesh", lambda request: self.start(request, now)),
             Route("GET", "/api/v1/mesh/{id}", lambda request: self.task(request, now)),
+            *self.reruns.routes(now),
             Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
         )
 
@@ -112,24 +127,46 @@ class Api:
 def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Lambda's entry point."""
     api, telemetry = _built()
-    return answer(event, api.routes(datetime.now(UTC)), telemetry.log)
+    return answer(event, api.routes(REAL.now()), telemetry.log)
 
 
-def build(settings: Settings, telemetry: Telemetry) -> Api:
+def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings = REAL) -> Api:
     """The calls over the mesh's table and queues."""
     table, retention = settings.table_name("tasks"), settings.table.retention.tasks
-    tasks = Tasks(DynamoTaskStore(clients.dynamodb(), table, retention), telemetry.log.warning)
+    store = DynamoTaskStore(clients.dynamodb(), table, retention, surroundings.pause)
+    tasks = Tasks(store, telemetry.log.warning, threaded=surroundings.is_threaded)
+    starter = TaskStarter(
+        tasks=tasks,
+        keys=SubmissionKeys(clients.dynamodb(), table, retention),
+        sender=SubmissionSender(clients.sqs(), settings.queue_url),
+        warn=telemetry.log.warning,
+    )
+    access = AccessRules(settings.table, settings.account, settings.region)
     return Api(
         mesh=settings.table,
         tasks=tasks,
-        starter=TaskStarter(
-            tasks=tasks,
-            keys=SubmissionKeys(clients.dynamodb(), table, retention),
-            sender=SubmissionSender(clients.sqs(), settings.queue_url),
-            warn=telemetry.log.warning,
-        ),
-        access=AccessRules(settings.table, settings.account, settings.region),
+        starter=starter,
+        access=access,
+        reruns=_reruns(settings, tasks, starter, access),
         gateway_url=settings.gateway_url,
+    )
+
+
+def _reruns(settings: Settings, tasks: Tasks, starter: TaskStarter, access: AccessRules) -> Reruns:
+    mesh, s3 = settings.table, clients.s3()
+    puts_together = any(actor.kind == "fan_in" for actor in mesh.actors.values())
+    sets = FanInSets(clients.dynamodb(), s3, table=settings.table_name("fan-in"), bucket=settings.bucket)
+    return Reruns(
+        mesh=mesh,
+        tasks=tasks,
+        starter=starter,
+        access=access,
+        sources=ReplaySources(s3, settings.bucket, settings.results_uri, mesh.sink),
+        claim_check=ClaimCheck(s3, settings.bucket, prefix=SENDERS_PREFIX),
+        sets=sets if puts_together else None,
+        gateway_url=settings.gateway_url,
+        new_id=_new_id,
+        new_span=_new_span,
     )
 
 

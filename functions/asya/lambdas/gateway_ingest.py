@@ -7,7 +7,7 @@ Which of its events were taken is told one by one; the request as a whole is ans
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -17,6 +17,7 @@ from asya.aws.settings import Settings, load_settings
 from asya.aws.tasks import Tasks
 from asya.aws.telemetry import Telemetry
 from asya.lambdas.gateway_http import Request, Response, Route, answer, required_identity
+from asya.lambdas.surroundings import REAL, Surroundings
 from asya.protocol.event_batch import BatchError, read_events, read_queries
 from asya.protocol.events import EventResult, EventResults, TaskEvent, TaskStates
 from asya.routing.access import AccessRules, Caller
@@ -76,15 +77,15 @@ def _batch(read: Callable[[bytes], list[Item]], request: Request) -> list[Item]:
 def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Lambda's entry point."""
     ingest, telemetry = _built()
-    return answer(event, ingest.routes(datetime.now(UTC)), telemetry.log)
+    return answer(event, ingest.routes(REAL.now()), telemetry.log)
 
 
-def build(settings: Settings, telemetry: Telemetry) -> Ingest:
+def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings = REAL) -> Ingest:
     """The calls over the mesh's table."""
     retention = settings.table.retention.tasks
-    store = DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), retention)
+    store = DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), retention, surroundings.pause)
     return Ingest(
-        tasks=Tasks(store, telemetry.log.warning),
+        tasks=Tasks(store, telemetry.log.warning, threaded=surroundings.is_threaded),
         access=AccessRules(settings.table, settings.account, settings.region),
     )
 

@@ -1,13 +1,13 @@
 """One hop on its way through the handler: its frames sent, its end routed, its progress told (`protocol §5`, 6 to 12)."""
 
-import random
-import time
 from collections.abc import Generator
 from contextlib import closing
+from dataclasses import replace
 from datetime import timedelta
 
 from asya.aws.ticket import Ticket
-from asya.lambdas.services import Services, now
+from asya.lambdas.circuit import CircuitGuard, CircuitOpenError
+from asya.lambdas.services import Services
 from asya.lambdas.views import envelope_view
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
@@ -30,10 +30,11 @@ class HopRun:
         self._call = call
         self._hop = hop
         self._callback = found.callback(hop.envelope)
+        self._circuit = CircuitGuard(found, hop)
         self._tickets: list[Ticket] = []
         # Frames that have left, or that an earlier run of this hop may have sent.
         self._frames_sent = 0
-        self._began = time.monotonic()
+        self._began = self._services.surroundings.monotonic()
 
     def to_its_end(self) -> list[Ticket]:
         """Run the handler and send what follows from it.
@@ -42,7 +43,7 @@ class HopRun:
             ClientError, BotoCoreError: if buffered frames can be neither looked up nor kept now.
         """
         self._report_start()
-        limit, by_deadline = self._hop.time_limit(now())
+        limit, by_deadline = self._hop.time_limit(self._services.now())
         last: Delivery | None = None
         how = "failed"
         try:
@@ -51,20 +52,30 @@ class HopRun:
                     self._send_frame(frame, index)
             if not self._tickets:
                 self._report_completed(None)
-                last = outcome.empty(self._hop, now=now())
+                last = outcome.empty(self._hop, now=self._services.now())
             how = "succeeded"
+            self._circuit.leave("succeeded")
+        except CircuitOpenError as rejection:
+            how = "rejected"
+            last = self._rejected(rejection)
         except _UnreadableError as error:
-            last = outcome.unreadable(self._hop, str(error), now=now())
+            last = outcome.unreadable(self._hop, str(error), now=self._services.now())
         except UnknownTargetError as error:
-            last = outcome.mismatch(self._hop, error, now=now(), frames_sent=self._frames_sent)
+            self._circuit.leave("succeeded")
+            last = outcome.mismatch(self._hop, error, now=self._services.now(), frames_sent=self._frames_sent)
         except HandlerTimedOut:
             how = "timed_out"
+            self._circuit.leave("released" if by_deadline else "failed")
             last = self._timed_out(limit, by_deadline)
         except HandlerCrashed as crash:
             how = "crashed"
-            last = outcome.crashed(self._hop, crash.error, now=now(), frames_sent=self._frames_sent)
+            self._circuit.leave("failed")
+            last = outcome.crashed(self._hop, crash.error, now=self._services.now(), frames_sent=self._frames_sent)
         except HandlerFailed as failure:
+            self._circuit.leave("failed")
             last = self._failed(failure)
+        finally:
+            self._circuit.leave("released")
         self._send_last(last)
         self._services.telemetry.count("Processed", by=("outcome", how))
         self._services.telemetry.measure("HandlerDuration", self._duration_ms, "Milliseconds")
@@ -85,6 +96,7 @@ class HopRun:
             payload = decode_value(envelope.payload)
         except ValueError as error:
             raise _UnreadableError(str(error)) from None
+        self._circuit.enter()
         with closing(self._call.frames(payload, lambda: envelope_view(envelope), limit.total_seconds())) as frames:
             first = next(frames, None)
             if first is None:
@@ -97,6 +109,7 @@ class HopRun:
 
     def _whole(self, frames: list[Frame], *, keeps: bool) -> list[Frame]:
         """Frames that leave together or not at all."""
+        frames = [replace(frame, alone=len(frames) == 1) for frame in frames]
         try:
             slices.check_frames(self._hop, frames)
         except slices.SecondFrameError as error:
@@ -105,13 +118,13 @@ class HopRun:
 
     def _kept(self, frames: list[Frame]) -> list[Frame]:
         """The frames, once they are kept. A target that nothing may be sent to fails the hop before anything is."""
-        moment = now()
+        moment = self._services.now()
         for index, frame in enumerate(frames):
             outcome.frame(self._hop, frame, index, now=moment)
         return self._services.kept_frames.keep(self._hop.envelope, frames)
 
     def _send_frame(self, frame: Frame, index: int) -> None:
-        delivery = outcome.frame(self._hop, frame, index, now=now())
+        delivery = outcome.frame(self._hop, frame, index, now=self._services.now())
         if not index:
             self._report_completed(frame.next)
         self._tickets.append(self._services.outbox.send(delivery))
@@ -122,8 +135,8 @@ class HopRun:
             self._hop,
             limit,
             by_deadline=by_deadline,
-            now=now(),
-            jitter=random.random(),
+            now=self._services.now(),
+            jitter=self._services.surroundings.chance(),
             frames_sent=self._frames_sent,
         )
 
@@ -136,7 +149,20 @@ class HopRun:
             error_message=failure.error.message,
         )
         return outcome.failed(
-            self._hop, failure.error, now=now(), jitter=random.random(), frames_sent=self._frames_sent
+            self._hop,
+            failure.error,
+            now=self._services.now(),
+            jitter=self._services.surroundings.chance(),
+            frames_sent=self._frames_sent,
+        )
+
+    def _rejected(self, rejection: CircuitOpenError) -> Delivery:
+        return outcome.failed(
+            self._hop,
+            rejection.error,
+            now=self._services.now(),
+            jitter=self._services.surroundings.chance(),
+            reason="CircuitOpen",
         )
 
     def _send_last(self, delivery: Delivery | None) -> None:
@@ -149,15 +175,15 @@ class HopRun:
 
     def _report_start(self) -> None:
         if self._callback is not None:
-            moment = now()
+            moment = self._services.now()
             self._services.progress.report(self._callback, reports.received(self._hop, now=moment))
             self._services.progress.report(self._callback, reports.processing(self._hop, now=moment))
 
     def _report_completed(self, next_actors: tuple[str, ...] | None) -> None:
         if self._callback is not None:
-            event = reports.completed(self._hop, next_actors, now=now(), duration_ms=self._duration_ms)
+            event = reports.completed(self._hop, next_actors, now=self._services.now(), duration_ms=self._duration_ms)
             self._services.progress.report(self._callback, event)
 
     @property
     def _duration_ms(self) -> float:
-        return (time.monotonic() - self._began) * 1000
+        return (self._services.surroundings.monotonic() - self._began) * 1000

@@ -1,12 +1,13 @@
 """The first half of every sidecar, light or heavy: from a batch of messages to hops that may start (`protocol §5`, 1 to 6)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from uuid import uuid4
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from asya.lambdas import preflight
 from asya.lambdas.batch import Record
-from asya.lambdas.services import Services, now
+from asya.lambdas.services import Services
 from asya.protocol.codec import ParseError
 from asya.protocol.events import TaskState
 from asya.routing import arrival
@@ -23,7 +24,7 @@ class Intake:
     """What is known about a batch before its first handler runs."""
 
     services: Services
-    received: dict[str, Hop | Diversion]
+    received: dict[str, Hop | Diversion | Exception]
     unregistered: set[str]
     states: dict[str, TaskState]
 
@@ -34,26 +35,31 @@ class Intake:
             NotRegisteredError: the message is to be kept.
             Exception: its payload could not be fetched, or its input not be kept; the same.
         """
-        found = self.received.get(record.message_id) or receive(self.services, record)
+        found = self.received[record.message_id]
+        if isinstance(found, Exception):
+            raise found
         if isinstance(found, Diversion):
             return found
         if record.message_id in self.unregistered:
             raise NotRegisteredError(f"task {found.envelope.id} could not be registered at the gateway")
         state = self.states.get(found.envelope.id)
-        started = arrival.start(found, state, now=now(), new_span=lambda: uuid4().hex[:16])
+        started = arrival.start(found, state, now=self.services.now(), new_span=self.services.surroundings.new_span)
         if isinstance(started, Hop) and started.spec.keep_input:
             self.services.kept_inputs.keep(started.envelope)
         return started
 
 
 def take_in(services: Services, items: Sequence[Record]) -> Intake:
-    """Parse a batch, register what is new and ask for the tasks' states: one call each for the whole batch."""
-    received: dict[str, Hop | Diversion] = {}
+    """Parse a batch, register what is new and ask for the tasks' states: one call each for the whole batch.
+
+    A payload that cannot be fetched now keeps its message: fetched later, it would be too late for registration and pre-flight.
+    """
+    received: dict[str, Hop | Diversion | Exception] = {}
     for record in items:
         try:
             received[record.message_id] = receive(services, record)
-        except Exception as error:
-            services.telemetry.log.warning("payload not fetched yet", exc_info=error, message_id=record.message_id)
+        except Exception as error:  # noqa: BLE001 - raised again when it is this message's turn
+            received[record.message_id] = error
     hops = [found for found in received.values() if isinstance(found, Hop)]
     return Intake(services, received, preflight.register(services, hops), preflight.task_states(services, hops))
 
@@ -69,7 +75,7 @@ def receive(services: Services, record: Record) -> Hop | Diversion:
     try:
         body = services.claim_check.redeem(message.body)
     except ParseError as error:
-        return arrival.parse_failure(message, error, now=now())
+        return arrival.parse_failure(message, error, now=services.now())
     if body is not message.body:
         message = replace(message, body=body)
-    return arrival.receive(message, actor=settings.actor, mesh=settings.table, now=now())
+    return arrival.receive(message, actor=settings.actor, mesh=settings.table, now=services.now())

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from asya.aws.gateway_client import GatewayError
 from asya.aws.ticket import Ticket
-from asya.lambdas.services import Services, now
+from asya.lambdas.services import Services
 from asya.protocol.events import StateQuery, TaskState
 from asya.routing import reports
 from asya.routing.hop import Hop
@@ -21,7 +21,7 @@ def register(services: Services, hops: Sequence[Hop]) -> set[str]:
     for hop in hops:
         url = services.callback(hop.envelope)
         if hop.registers and url is not None:
-            tickets.append((hop, services.sure_reports.report(url, reports.registered(hop, now=now()))))
+            tickets.append((hop, services.sure_reports.report(url, reports.registered(hop, now=services.now()))))
     services.sure_reports.flush()
     failed = [(hop, ticket.error) for hop, ticket in tickets if ticket.error is not None]
     for hop, error in failed:

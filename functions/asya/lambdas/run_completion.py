@@ -1,6 +1,5 @@
 """Routing the results of a job run that is over: in chunks, resumable, one commit only (`protocol §10`)."""
 
-import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
@@ -9,7 +8,6 @@ import msgspec
 from asya.aws.job_events import JobRunEvent
 from asya.aws.run_records import Cursor, RunRecord
 from asya.aws.ticket import Ticket
-from asya.lambdas.services import now
 from asya.lambdas.spark_services import SparkServices
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
@@ -95,7 +93,14 @@ class RunCompletion:
             return
         if not left_before:
             frames = self._reported(hop, member, head, frames)
-        for delivery in job_results.deliveries(hop, head, frames, first=left_before, now=now(), jitter=random.random()):
+        for delivery in job_results.deliveries(
+            hop,
+            head,
+            frames,
+            first=left_before,
+            now=self._services.now(),
+            jitter=self._services.base.surroundings.chance(),
+        ):
             self._send(delivery)
             self._cursor = Cursor(self._cursor.part, self._cursor.line, self._cursor.frame + 1)
             self._checkpoint_if_due()
@@ -109,7 +114,7 @@ class RunCompletion:
             return
         if member.callback is not None:
             ahead = first.next if first else None
-            event = reports.completed(hop, ahead, now=now(), duration_ms=head.duration_ms)
+            event = reports.completed(hop, ahead, now=self._services.now(), duration_ms=head.duration_ms)
             self._services.base.progress.report(member.callback, event)
         if first is not None:
             yield first
@@ -129,7 +134,11 @@ class RunCompletion:
             member = self._manifest.members[index]
             hop = self._services.hop(self._manifest.actor, self._spec, member)
             if not self._is_stopped(hop, index, member):
-                self._send(job_results.lost(hop, charge, now=now(), jitter=random.random()))
+                self._send(
+                    job_results.lost(
+                        hop, charge, now=self._services.now(), jitter=self._services.base.surroundings.chance()
+                    )
+                )
             self._cursor = Cursor(part=self._cursor.part, lost=self._cursor.lost + 1)
             self._checkpoint_if_due()
 
@@ -148,7 +157,7 @@ class RunCompletion:
             ahead = self._manifest.members[index : index + _STATES_AHEAD]
             self._states = self._services.states(ahead)
             self._states_known_to = index + len(ahead)
-        stopped = stopped_after_run(hop, self._states.get(member.id), now=now())
+        stopped = stopped_after_run(hop, self._states.get(member.id), now=self._services.now())
         for delivery in stopped.deliveries if stopped else ():
             self._send(delivery)
         return stopped is not None

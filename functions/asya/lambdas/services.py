@@ -2,12 +2,13 @@
 
 import os
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache, cached_property
 
 import boto3
 
 from asya.aws import clients
+from asya.aws.breakers import Breaker
 from asya.aws.claim_check import ClaimCheck
 from asya.aws.done_hops import DoneHops
 from asya.aws.gateway_client import GatewayClient, allowed_hosts
@@ -19,9 +20,13 @@ from asya.aws.settings import Settings, load_settings
 from asya.aws.sure_reports import SureReports
 from asya.aws.telemetry import Telemetry
 from asya.lambdas.batch import BatchWorker
+from asya.lambdas.surroundings import REAL, Surroundings
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import EventResult
 from asya.routing.callback import callback_url
+
+# What a probe of a circuit breaker may take beside the handler's own time.
+PROBE_MARGIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,11 @@ class Services:
     """The edges of one function, and where they lead."""
 
     settings: Settings
+    surroundings: Surroundings = REAL
+
+    def now(self) -> datetime:
+        """The time of day; read only at the entry points, and passed on from there."""
+        return self.surroundings.now()
 
     @cached_property
     def telemetry(self) -> Telemetry:
@@ -43,7 +53,9 @@ class Services:
     @cached_property
     def outbox(self) -> Outbox:
         """Sends to the queues of this mesh."""
-        return Outbox(clients.sqs(), self.settings.queue_url, self.claim_check.offload)
+        return Outbox(
+            clients.sqs(), self.settings.queue_url, self.claim_check.offload, threaded=self.surroundings.is_threaded
+        )
 
     @cached_property
     def kept_frames(self) -> KeptFrames:
@@ -59,6 +71,22 @@ class Services:
     def done_hops(self) -> DoneHops:
         """Marks of hops that are done, for actors that deduplicate."""
         return DoneHops(clients.dynamodb(), self.settings.table_name("hops"), self.settings.table.retention.payloads)
+
+    @cached_property
+    def breaker(self) -> Breaker | None:
+        """The circuit breaker of this function's actor, if it has one."""
+        spec = self.settings.table.actors.get(self.settings.actor)
+        limits = spec.resiliency.circuit_breaker if spec is not None else None
+        if spec is None or limits is None:
+            return None
+        return Breaker(
+            clients.dynamodb(),
+            table=self.settings.table_name("breaker"),
+            actor=self.settings.actor,
+            limits=limits,
+            probe_seconds=spec.timeout + PROBE_MARGIN_SECONDS,
+            on_trouble=self._breaker_troubled,
+        )
 
     @cached_property
     def worker(self) -> BatchWorker:
@@ -79,7 +107,7 @@ class Services:
     @cached_property
     def progress(self) -> ProgressReporter:
         """Reports progress in the background."""
-        return ProgressReporter(self.gateway, self._progress_dropped)
+        return ProgressReporter(self.gateway, self._progress_dropped, threaded=self.surroundings.is_threaded)
 
     def callback(self, envelope: Envelope) -> str | None:
         """Where the reports on this envelope go; None for stealth ones and where there is no gateway."""
@@ -96,6 +124,9 @@ class Services:
             "report refused for good", envelope_id=result.id, status=result.status, problem=result.error
         )
 
+    def _breaker_troubled(self, error: Exception) -> None:
+        self.telemetry.log.warning("circuit breaker out of reach; calls are made without it", exc_info=error)
+
     def _progress_dropped(self, count: int, problem: str) -> None:
         self.telemetry.count("ReportsDropped", count)
         self.telemetry.log.warning("progress reports dropped", count=count, problem=problem)
@@ -105,8 +136,3 @@ class Services:
 def services() -> Services:
     """The process's services, from its environment."""
     return Services(load_settings(os.environ))
-
-
-def now() -> datetime:
-    """The clock; read only at the entry points, and passed on from there."""
-    return datetime.now(UTC)

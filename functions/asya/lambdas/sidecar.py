@@ -12,7 +12,7 @@ from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.end_actor import EndActor
 from asya.lambdas.hop_run import HopRun
 from asya.lambdas.intake import Intake, take_in
-from asya.lambdas.services import Services, now, services
+from asya.lambdas.services import Services, services
 from asya.protocol.mesh_table import Actor
 from asya.routing.delivery import Diversion
 from asya.routing.hop import Hop
@@ -47,10 +47,9 @@ def build(found: Services) -> "Sidecar | EndActor":
         if spec.handler_mode == "payload" or spec.validate:
             raise LoadError(f"end actor {actor!r} needs handler_mode: envelope and validate: false")
         mode: Mode = EndMode(EnvelopeMode(spec.handler_mode))
-        return EndActor(found, Call(handler, mode), spec.timeout)
-    return Sidecar(
-        found, Call(handler, _mode(spec, adapter(spec.handler, handler)), spec.fan_out_lists), spec.deduplicate
-    )
+        return EndActor(found, Call(handler, mode, timer=found.surroundings), spec.timeout)
+    call = Call(handler, _mode(spec, adapter(spec.handler, handler)), spec.fan_out_lists, found.surroundings)
+    return Sidecar(found, call, spec.deduplicate)
 
 
 def _mode(spec: Actor, adapt: Callable[[Any], Any]) -> Mode:
@@ -86,7 +85,7 @@ class Sidecar:
         """One message: what it caused to be sent. Hops that started are noted in `hops`, by message id."""
         telemetry = self.services.telemetry
         telemetry.measure("MessageSize", record.arrival.size, "Bytes")
-        lag = (now() - record.arrival.sent_at).total_seconds() * 1000
+        lag = (self.services.now() - record.arrival.sent_at).total_seconds() * 1000
         telemetry.measure("HopLatency", max(0.0, lag), "Milliseconds")
         started = intake.start(record)
         if isinstance(started, Hop) and self.deduplicates and self.services.done_hops.is_done(started):
@@ -105,7 +104,7 @@ class Sidecar:
         if hop is None or not self.deduplicates:
             return
         try:
-            self.services.done_hops.mark(hop, epoch_seconds=now().timestamp())
+            self.services.done_hops.mark(hop, epoch_seconds=self.services.now().timestamp())
         except (ClientError, BotoCoreError) as error:
             # All of it has been sent: a nack would surely do it twice, an ack only if SQS delivers the message again.
             self.services.telemetry.log.warning(

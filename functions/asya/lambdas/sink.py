@@ -12,11 +12,12 @@ from asya.aws.results import Results
 from asya.aws.sink_claims import Claim, SinkClaims
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
-from asya.lambdas.services import Services, now, services
+from asya.lambdas.services import Services, services
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.routing import arrival, ending, reports
+from asya.routing.slices import early_ends
 
 
 def handle(event: Mapping[str, Any], _context: object) -> Answer:
@@ -62,7 +63,7 @@ class SinkActor:
             telemetry.flush()
 
     def _handle(self, record: Record) -> list[Ticket]:
-        moment = now()
+        moment = self.services.now()
         try:
             envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
         except ParseError as error:
@@ -76,7 +77,7 @@ class SinkActor:
         older_key = None
         if phase in ending.CLAIMED_PHASES:
             claim = Claim(envelope.id, envelope.generation, phase, key)
-            result = self.claims.take(claim, epoch_seconds=now().timestamp())
+            result = self.claims.take(claim, epoch_seconds=self.services.now().timestamp())
             if result.outcome == "refused":
                 self.services.telemetry.log.warning(
                     "already ended", envelope_id=envelope.id, phase=phase, holder=str(result.claim)
@@ -109,8 +110,12 @@ class SinkActor:
         url = self.services.callback(envelope)
         if url is None or phase not in ending.REPORTED_PHASES:
             return []
-        return [self.services.sure_reports.report(url, reports.terminal(envelope, now=now(), result_uri=uri))]
+        return [
+            self.services.sure_reports.report(url, reports.terminal(envelope, now=self.services.now(), result_uri=uri))
+        ]
 
     def _pass_on(self, envelope: Envelope) -> list[Ticket]:
-        sink = self.services.settings.table.sink
-        return [self.services.outbox.send(delivery) for delivery in ending.passed_on(envelope, sink)]
+        """The hooks' copies and what x-sump gets; and if a slice ended here, its set waits for it in vain and is told."""
+        table = self.services.settings.table
+        deliveries = (*ending.passed_on(envelope, table.sink), *early_ends(envelope, table))
+        return [self.services.outbox.send(delivery) for delivery in deliveries]

@@ -7,7 +7,6 @@ from typing import Any
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.intake import Intake, take_in
-from asya.lambdas.services import now
 from asya.lambdas.spark_services import SparkServices, member_of, spark_services
 from asya.protocol.codec import encode
 from asya.routing import reports
@@ -48,7 +47,7 @@ class Admission:
             hop = intake.start(record)
             if isinstance(hop, Diversion):
                 return hop
-            moment = now()
+            moment = base.now()
             member = member_of(hop, base.callback(hop.envelope), admitted_at=moment)
             if not self.services.pending.admit(hop.actor, member, encode(hop.envelope), now=moment):
                 base.telemetry.log.info("pending already, or done", envelope_id=member.id, attempt=member.attempt)
@@ -61,7 +60,7 @@ class Admission:
         settings = self.services.settings
         window = settings.table.actors[settings.actor].batch.window
         try:
-            self.services.requests.ensure(settings.actor, window, now=now())
+            self.services.requests.ensure(settings.actor, window, now=self.services.now())
         except Exception as error:  # noqa: BLE001 - keeps the messages on the queue, as above
             return error
         return None
@@ -83,6 +82,6 @@ class Admission:
             raise request
         callback = base.callback(taken.envelope)
         if callback is not None:
-            base.progress.report(callback, reports.received(taken, now=now()))
+            base.progress.report(callback, reports.received(taken, now=base.now()))
         base.telemetry.count("Processed", by=("outcome", "pending"))
         return []

@@ -13,7 +13,6 @@ from asya.aws.run_records import RunRecord
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.run_completion import OutOfTime, RunCompletion
-from asya.lambdas.services import now
 from asya.lambdas.spark_services import SparkServices, spark_services
 from asya.protocol.job_runs import Manifest, parse_run_id
 from asya.routing import reports
@@ -86,7 +85,7 @@ class Completion:
             raise UnknownActorError(
                 f"run {event.name} has results, and this mesh has no heavy actor {actor!r} any more"
             )
-        owner, moment = message.message_id, now()
+        owner, moment = message.message_id, self.services.now()
         # Whoever holds the lease has a message of their own, which comes again if they die: this one is not needed.
         if not found.records.lease(actor, number, owner, until=moment + self._time_left, now=moment):
             log.info("being routed by another", run_id=event.name)
@@ -109,7 +108,7 @@ class Completion:
         found.records.close(actor, number)
         log.info("run closed", run_id=event.name, state=event.state)
         for other in found.heavy_actors():
-            found.requests.hurry(other, now=now())
+            found.requests.hurry(other, now=self.services.now())
 
     def _report_running(self, actor: str, number: int) -> None:
         """`processing` for every member (`protocol §10`): progress, so whatever goes wrong here is only logged."""
@@ -122,7 +121,7 @@ class Completion:
             for count, member in enumerate(manifest.members, start=1):
                 if member.callback is not None:
                     hop = found.hop(actor, spec, member)
-                    found.base.progress.report(member.callback, reports.processing(hop, now=now()))
+                    found.base.progress.report(member.callback, reports.processing(hop, now=self.services.now()))
                 if count % _REPORTS_AT_ONCE == 0:
                     found.base.progress.flush()
                     if self._time_left < timedelta(seconds=MARGIN_SECONDS):

@@ -5,7 +5,6 @@ pending no more, EMR Serverless has it) before forming another: so no envelope i
 forgotten. Being throttled or at capacity is waiting: the request goes out again, for later.
 """
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +14,6 @@ from asya.aws.dispatch_requests import decode_request
 from asya.aws.job_runs import BusyError, ConflictingRunError, RefusedRunError
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
-from asya.lambdas.services import now
 from asya.lambdas.spark_services import SparkServices, spark_services
 from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
@@ -89,17 +87,22 @@ class Dispatcher:
         more = selection.more
         if members:
             manifest = runs.form(
-                members, namespace=found.settings.namespace, actor=actor, spec=spec, number=number + 1, now=now()
+                members,
+                namespace=found.settings.namespace,
+                actor=actor,
+                spec=spec,
+                number=number + 1,
+                now=self.services.now(),
             )
             if not found.manifests.commit(manifest):
                 # Another dispatcher was quicker; what it took of the pending is not known here, so look again afterwards.
                 manifest, more = self._manifest(actor, number + 1), True
-            if found.records.open(manifest, now=now()).state == "formed" and not (
+            if found.records.open(manifest, now=self.services.now()).state == "formed" and not (
                 self._may_start(actor) and self._start(manifest, spec)
             ):
                 return
         if more:
-            found.requests.ensure(actor, 0, now=now())
+            found.requests.ensure(actor, 0, now=self.services.now())
 
     def _manifest(self, actor: str, number: int) -> Manifest:
         manifest = self.services.manifests.read(actor, number)
@@ -115,10 +118,10 @@ class Dispatcher:
         for member in members:
             deadline = parse_time(member.deadline_at) if member.deadline_at else None
             state = states.get(member.id)
-            if not is_canceled(state) and not is_due_for_refusal(deadline, now()):
+            if not is_canceled(state) and not is_due_for_refusal(deadline, self.services.now()):
                 fit.append(member)
                 continue
-            diversion = stopped_before_run(self.services.hop(actor, spec, member), state, now=now())
+            diversion = stopped_before_run(self.services.hop(actor, spec, member), state, now=self.services.now())
             if diversion is None:
                 fit.append(member)
                 continue
@@ -138,7 +141,7 @@ class Dispatcher:
 
     def _may_start(self, actor: str) -> bool:
         """Whether the account's quota leaves room for a start; if not, another request is on its way."""
-        moment = now()
+        moment = self.services.now()
         wait = self.services.quota.take(now=moment)
         if wait:
             self.services.requests.ensure(actor, wait, now=moment)
@@ -158,8 +161,8 @@ class Dispatcher:
         except BusyError as busy:
             log.info("the run waits", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
             found.base.telemetry.count("JobRuns", by=("state", "waiting"))
-            seconds = busy.seconds * random.uniform(0.5, 1.5)
-            found.requests.ensure(actor, seconds, now=now(), for_capacity=busy.for_capacity)
+            seconds = busy.seconds * (0.5 + found.base.surroundings.chance())
+            found.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
             return False
         except (RefusedRunError, UnstartableError) as refused:
             log.exception("the run cannot be started; its envelopes fail", run_id=manifest.run_id)
@@ -176,7 +179,7 @@ class Dispatcher:
         job_runs = self.services.job_runs
         request = run_request(manifest, runs.spark_job(manifest.actor, spec), self.services.place)
         formed = parse_time(manifest.formed_at)
-        if now() - formed > TOKEN_TRUSTED_FOR:
+        if self.services.now() - formed > TOKEN_TRUSTED_FOR:
             adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)
             if adopted is not None:
                 return adopted

@@ -10,7 +10,6 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.lambdas.services import now
 from asya.lambdas.spark_services import SparkServices, spark_services
 from asya.protocol.times import parse_time
 
@@ -46,7 +45,7 @@ class Reconciler:
 
     def _request_if_needed(self, actor: str) -> None:
         """Something is pending, or a run is not started yet, and no request is on its way."""
-        found, moment = self.services, now()
+        found, moment = self.services, self.services.now()
         if found.requests.is_on_its_way(actor, now=moment):
             return
         latest = found.records.latest(actor)
@@ -58,7 +57,7 @@ class Reconciler:
 
     def _complete_ended(self, actor: str) -> None:
         """Runs that are over without being closed: their event was lost, or their routing was."""
-        found, moment = self.services, now()
+        found, moment = self.services, self.services.now()
         looked_at = 0
         for number in found.records.open_numbers(actor):
             record = found.records.get(actor, number)

@@ -36,6 +36,10 @@ class SparkServices:
 
     base: Services
 
+    def now(self) -> datetime:
+        """The time of day."""
+        return self.base.now()
+
     @property
     def settings(self) -> Settings:
         """Where this function runs."""

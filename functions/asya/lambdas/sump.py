@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -10,18 +11,20 @@ from msgspec.structs import replace
 
 from asya.aws import clients
 from asya.aws.results import Results
+from asya.aws.sink_claims import Claim, ClaimResult, SinkClaims
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
-from asya.lambdas.services import Services, now, services
+from asya.lambdas.services import Services, services
 from asya.lambdas.sink import NotPersistedError
 from asya.protocol import names
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.keys import SUMP_PREFIX, safe_segment, sump_key
+from asya.protocol.keys import SUMP_PREFIX, result_key, safe_segment, sump_key
 from asya.protocol.status import failed, started
 from asya.protocol.times import format_time
 from asya.routing import reports
+from asya.routing.slices import early_ends
 
 LOGGED_PAYLOAD_BYTES = 2048
 
@@ -38,7 +41,12 @@ def _sump() -> "SumpActor":
 
 def build(found: Services) -> "SumpActor":
     """x-sump of this mesh."""
-    return SumpActor(found, Results(clients.s3(), found.settings.results_uri))
+    settings = found.settings
+    return SumpActor(
+        found,
+        Results(clients.s3(), settings.results_uri),
+        SinkClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,7 @@ class SumpActor:
 
     services: Services
     results: Results
+    claims: SinkClaims
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
@@ -63,14 +72,36 @@ class SumpActor:
             envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
         except ParseError as error:
             return self._keep_unreadable(record, error)
-        envelope = _as_failed(envelope, record)
+        envelope = _as_failed(envelope, record, self.services.now())
         self._log(envelope)
-        url = self.services.callback(envelope)
-        tickets = []
-        if url is not None:
-            event = reports.terminal(envelope, now=now())
-            tickets.append(self.services.sure_reports.report(url, event))
+        claimed = self._claimed(envelope)
+        tickets = self._told(envelope) if claimed.outcome == "taken" else []
+        if envelope.generation < claimed.claim.generation:
+            return tickets  # the copy that lies there, if any, is a later one
         return [*tickets, self._written(sump_key(envelope.id), lambda key: self.results.write_envelope(key, envelope))]
+
+    def _claimed(self, envelope: Envelope) -> ClaimResult:
+        """Whether this failure is the envelope's end: one that a hop sent on, before it was run again and failed, may have ended
+        otherwise (`protocol §11`: one end per id and generation).
+        """
+        settings = self.services.settings
+        claim = Claim(envelope.id, envelope.generation, "failed", result_key(envelope, settings.table.sink))
+        result = self.claims.take(claim, epoch_seconds=self.services.now().timestamp())
+        if result.outcome == "refused":
+            self.services.telemetry.log.warning(
+                "already ended", envelope_id=envelope.id, phase="failed", holder=str(result.claim)
+            )
+        return result
+
+    def _told(self, envelope: Envelope) -> list[Ticket]:
+        """The failure, told to those who wait for it: the task's record and, of a slice, its set."""
+        told = early_ends(envelope, self.services.settings.table)
+        tickets = [self.services.outbox.send(delivery) for delivery in told]
+        url = self.services.callback(envelope)
+        if url is not None:
+            event = reports.terminal(envelope, now=self.services.now())
+            tickets.append(self.services.sure_reports.report(url, event))
+        return tickets
 
     def _keep_unreadable(self, record: Record, error: ParseError) -> list[Ticket]:
         """Nothing can be told about it but that it came: logged, kept as it is, acked."""
@@ -113,11 +144,11 @@ class SumpActor:
         )
 
 
-def _as_failed(envelope: Envelope, record: Record) -> Envelope:
+def _as_failed(envelope: Envelope, record: Record, now: datetime) -> Envelope:
     """What lies here failed, whatever it says; somebody may have sent it here by hand."""
     if envelope.status is not None and envelope.status.phase == "failed":
         return envelope
-    at = format_time(now())
+    at = format_time(now)
     was = started(
         envelope.status, actor=names.SUMP, now=at, sent_at=format_time(record.arrival.sent_at), max_attempts=1
     )

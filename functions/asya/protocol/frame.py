@@ -16,12 +16,14 @@ class Frame:
         next: `route.next` as the handler left it for this frame; None if it never touched it.
         headers: headers the handler set (JSON text) or deleted (None).
         status: keys of the status that the handler set or deleted.
+        alone: it is known that its hop gives no other frame.
     """
 
     payload: Raw | None
     next: tuple[str, ...] | None = None
     headers: dict[str, Raw | None] = field(default_factory=dict)
     status: dict[str, Raw | None] = field(default_factory=dict)
+    alone: bool = field(default=False, compare=False)
 
     @property
     def opens_set(self) -> bool:

@@ -13,6 +13,8 @@ NOT_BEFORE = "x-asya-not-before"
 HOOK = "x-asya-hook"
 REPLAY_OF = "x-asya-replay-of"
 GENERATION = "x-asya-generation"
+# The position at which an id gave its children ids of the older form (`protocol §14`, `child_ids: suffix`).
+SUFFIXED_AT = "x-asya-suffixed-at"
 TRACEPARENT = "traceparent"
 TRACESTATE = "tracestate"
 

@@ -11,6 +11,12 @@ def child_id(envelope_id: str, generation: int, position: int, index: int | str)
     return _uuid4_of("child", envelope_id, generation, position, index)
 
 
+def suffixed_id(envelope_id: str, index: int) -> str | None:
+    """The older form of a child's id, `{id}-{index}` (`protocol §14`); None if that is too long to be one."""
+    found = f"{envelope_id}-{index}"
+    return found if is_usable(found) else None
+
+
 def hook_id(envelope_id: str, generation: int, hook: str) -> str:
     """The id of the copy that x-sink hands to a hook (`protocol §11`)."""
     return _uuid4_of("hook", envelope_id, generation, hook)

@@ -9,9 +9,11 @@ from asya.protocol.times import format_time, parse_time
 SUMP_PREFIX = "sump/"
 CANCELED_PREFIX = "canceled/"
 PAUSED_PREFIX = "paused/"
+CHECKPOINT_PREFIX = "checkpoint/"
 # In the mesh's own bucket.
 FRAMES_PREFIX = "frames/"
 INPUTS_PREFIX = "hops/"
+DEAD_LETTERS_PREFIX = "dlq/"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _SINGLE_DOT_WITHIN = re.compile(r"(?<=[^.])\.(?=[^.])")
@@ -49,6 +51,11 @@ def result_key(envelope: Envelope, sink: Sink) -> str:
 def sump_key(envelope_id: str) -> str:
     """Where x-sump keeps its copy."""
     return f"{SUMP_PREFIX}{safe_segment(envelope_id)}.json"
+
+
+def checkpoint_key(envelope: Envelope) -> str:
+    """Where x-checkpoint keeps the envelope as it stands at this position."""
+    return f"{CHECKPOINT_PREFIX}{safe_segment(envelope.id)}/{envelope.route.position}.json"
 
 
 def hop_key(prefix: str, envelope: Envelope) -> str:

@@ -25,6 +25,8 @@ FAN_IN = "x-fan-in"
 DISPATCH = "x-dispatch"
 COMPLETION = "x-completion"
 RECONCILE = "x-reconcile"
+FAN_IN_SWEEP = "x-fan-in-sweep"
+DLQ = "x-dlq"
 GATEWAY_INGEST = "x-gateway-ingest"
 GATEWAY_API = "x-gateway-api"
 

@@ -1,6 +1,6 @@
-"""Routes of the two older generations, upgraded on receipt (`protocol §14`).
+"""Forms of the older generations (`protocol §14`): their routes, upgraded on receipt, and their payload of a failure.
 
-Both are a list and an index: `{"actors": [...], "current": 0}` and `{"steps": [...], "current": 0}`.
+Both routes are a list and an index: `{"actors": [...], "current": 0}` and `{"steps": [...], "current": 0}`.
 """
 
 from typing import Literal
@@ -8,7 +8,11 @@ from typing import Literal
 import msgspec
 from msgspec import Raw
 
+from asya.protocol.errors import ErrorInfo
 from asya.protocol.route import Route
+from asya.protocol.strict_json import encode_value
+
+_RAN_OUT_OF_TIME = "Runtime timeout exceeded"
 
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 _list_decoder = msgspec.json.Decoder(tuple[str, ...])
@@ -44,6 +48,19 @@ def newer_route(raw: Raw) -> Route | None:
     if not 0 <= current <= len(actors):
         raise ValueError(f"route.current is {current}; route.{shape} has {len(actors)} entries")
     return Route(actors[:current], actors[current] if current < len(actors) else "", actors[current + 1 :])
+
+
+def wrapped_payload(reason: str, error: ErrorInfo, payload: Raw) -> Raw:
+    """What a failing actor with `failed_payload: wrapped` sends on: the error, and the payload as it was received.
+
+    Args:
+        reason: of the failure; a handler that ran out of time is told of in that generation's words.
+    """
+    about = {
+        "error": _RAN_OUT_OF_TIME if reason == "Timeout" else error.message,
+        "details": {"message": error.message, "type": error.type, "traceback": error.traceback},
+    }
+    return Raw(bytes(encode_value(about))[:-1] + b',"original_payload":' + bytes(payload) + b"}")
 
 
 def _is_new(members: dict[str, Raw]) -> bool:

@@ -19,6 +19,27 @@ TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "can
 _RANKS: dict[str, int] = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
 
 
+# What is told of generations that are over is no more than it takes to know which error the redrive was about.
+EARLIER_LIMIT = 10
+EARLIER_MESSAGE_LIMIT = 1024
+
+
+class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a generation came to before the task was reopened (`protocol §12`).
+
+    Attributes:
+        status: as far as it came; what arrives of it later may still end it here.
+        ended_at, actor, reason, error: of its end, if it has ended; of the error type and message only.
+    """
+
+    generation: int
+    status: TaskStatus
+    ended_at: str | None = None
+    actor: str | None = None
+    reason: str | None = None
+    error: ErrorInfo | None = None
+
+
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What is kept about a task, once; its hops are kept beside it (`asya.protocol.hops`).
 
@@ -26,6 +47,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         owner: principal id of who created it; None for nobody's, which only operators see.
         actor, route, attempt: as of its creation or, once terminal, of its end; in between the hops say more.
         pause_epoch: position at which it paused last (`protocol §11`).
+        earlier: the generations before this one, oldest first.
     """
 
     id: str
@@ -45,6 +67,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     error: ErrorInfo | None = None
     reason: str | None = None
     pause_epoch: int | None = None
+    earlier: tuple[EarlierGeneration, ...] = ()
 
     @property
     def is_terminal(self) -> bool:
@@ -65,7 +88,7 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
     if record is None:
         return _born(event, owner)
     if event.generation < record.generation:
-        return record
+        return _with_earlier(record, _generation_of(event))
     identified = _identified(record, event, owner)
     if event.generation > record.generation:
         return _reopened(identified, event)
@@ -124,13 +147,16 @@ def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskR
     return replace(moved, result=data.result, result_uri=data.result_uri, error=data.error, reason=data.reason)
 
 
-def _reopened(record: TaskRecord, event: TaskEvent) -> TaskRecord:
-    """A redriven envelope starts the task again; what the older generation came to is gone (`protocol §12`)."""
-    blank = replace(
-        record,
+def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
+    """The record of a task that is about to be redriven: pending, in a generation above its own (`protocol §12`).
+
+    What the generation so far came to is told by `earlier` alone from here on.
+    """
+    return replace(
+        _with_earlier(record, _generation_so_far(record)),
         status="pending",
-        generation=event.generation,
-        updated_at=event.at,
+        generation=generation,
+        updated_at=at,
         actor=None,
         route=None,
         attempt=None,
@@ -140,7 +166,53 @@ def _reopened(record: TaskRecord, event: TaskEvent) -> TaskRecord:
         reason=None,
         pause_epoch=None,
     )
-    return _advanced(blank, event, _status_of(event))
+
+
+def _reopened(record: TaskRecord, event: TaskEvent) -> TaskRecord:
+    """A redriven envelope starts the task again."""
+    return _advanced(reopened(record, event.generation, at=event.at), event, _status_of(event))
+
+
+def _generation_so_far(record: TaskRecord) -> EarlierGeneration:
+    if not record.is_terminal:
+        return EarlierGeneration(generation=record.generation, status=record.status)
+    return EarlierGeneration(
+        generation=record.generation,
+        status=record.status,
+        ended_at=record.updated_at,
+        actor=record.actor,
+        reason=record.reason,
+        error=_short(record.error),
+    )
+
+
+def _generation_of(event: TaskEvent) -> EarlierGeneration:
+    """What a report says about its generation, when a later one has begun."""
+    status = _status_of(event)
+    if status not in TERMINAL_STATUSES:
+        return EarlierGeneration(generation=event.generation, status=status)
+    return EarlierGeneration(
+        generation=event.generation,
+        status=status,
+        ended_at=event.at,
+        actor=event.data.actor or None,
+        reason=event.data.reason,
+        error=_short(event.data.error),
+    )
+
+
+def _with_earlier(record: TaskRecord, told: EarlierGeneration) -> TaskRecord:
+    """The record with a generation noted that is over: the further word about it counts, of two ends the first."""
+    known = {each.generation: each for each in record.earlier}
+    was = known.get(told.generation)
+    if was is not None and _RANKS[told.status] <= _RANKS[was.status]:
+        return record
+    known[told.generation] = told
+    return replace(record, earlier=tuple(known[number] for number in sorted(known))[-EARLIER_LIMIT:])
+
+
+def _short(error: ErrorInfo | None) -> ErrorInfo | None:
+    return error and ErrorInfo(type=error.type, message=error.message[:EARLIER_MESSAGE_LIMIT])
 
 
 def _with_late_result(record: TaskRecord, event: TaskEvent) -> TaskRecord:

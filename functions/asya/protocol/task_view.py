@@ -10,7 +10,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.hops import HopFold
 from asya.protocol.progress import HIGHEST_BEFORE_END
 from asya.protocol.route import Route
-from asya.protocol.task import TaskRecord, TaskStatus
+from asya.protocol.task import EarlierGeneration, TaskRecord, TaskStatus
 from asya.protocol.times import parse_time
 
 TIMED_OUT = ErrorInfo(type="Timeout", message="task timed out")
@@ -35,6 +35,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     updated_at: str
     deadline_at: str | None = None
     generation: int
+    earlier: tuple[EarlierGeneration, ...] = ()
     owner: str | None = None
 
 
@@ -80,6 +81,7 @@ def view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         updated_at=record.updated_at,
         deadline_at=record.deadline_at,
         generation=record.generation,
+        earlier=record.earlier,
         owner=record.owner,
     )
 

@@ -3,13 +3,16 @@
 from datetime import UTC, datetime
 from functools import lru_cache
 
-_OFFSET = len("+00:00")
+import msgspec
+
+_encoder = msgspec.json.Encoder()
 
 
 def format_time(moment: datetime) -> str:
     """Microseconds, `Z`: `2025-11-18T14:30:45.123456Z`."""
     utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
-    return utc.isoformat(timespec="microseconds")[:-_OFFSET] + "Z"
+    text = _encoder.encode(utc)[1:-1].decode()  # ten times as fast as isoformat; leaves out microseconds that are zero
+    return text if utc.microsecond else text[:-1] + ".000000Z"
 
 
 @lru_cache(maxsize=1024)  # a hop reads the same deadline several times

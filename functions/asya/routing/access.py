@@ -7,7 +7,7 @@ from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 
 _ASSUMED_ROLE = re.compile(r"arn:([^:]+):sts::(\d+):assumed-role/([^/]+)/.*")
-_SYSTEM_FUNCTIONS = (names.DISPATCH, names.COMPLETION, names.RECONCILE)
+_SYSTEM_FUNCTIONS = (names.DISPATCH, names.COMPLETION, names.RECONCILE, names.DLQ)
 
 
 @dataclass(frozen=True, slots=True)

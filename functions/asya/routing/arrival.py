@@ -139,13 +139,12 @@ def _to_sump(hop: Hop, reason: status.Reason, message: str, now: datetime) -> Di
 
 def _stamped(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     """Step 6: status, first attempt, trace."""
-    at = format_time(now)
     stamped = _provisional(hop, now)
     first = _time_in(hop.envelope, headers.FIRST_ATTEMPT) if stamped.attempt != 1 else None
     trace = hop.envelope.headers.get(headers.TRACEPARENT)
     envelope = replace(hop.envelope, status=stamped).with_headers(
         {
-            headers.FIRST_ATTEMPT: hop.envelope.header(headers.FIRST_ATTEMPT) if first else at,
+            headers.FIRST_ATTEMPT: hop.envelope.header(headers.FIRST_ATTEMPT) if first else stamped.updated_at,
             headers.NOT_BEFORE: None,
             headers.TRACEPARENT: next_hop(trace, hop.envelope.id, new_span()),
         }
@@ -156,11 +155,12 @@ def _stamped(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
 def _provisional(hop: Hop, now: datetime) -> Status:
     """The status of the start of this hop (`protocol §2`), also where the hop ends before it starts."""
     default = hop.spec.resiliency.policies.get("default")
+    received = hop.envelope.status
     return status.started(
-        hop.envelope.status,
+        received,
         actor=hop.actor,
         now=format_time(now),
-        sent_at=format_time(hop.arrival.sent_at),
+        sent_at=(received and received.created_at) or format_time(hop.arrival.sent_at),
         max_attempts=default.max_attempts if default else 1,
     )
 

@@ -1,8 +1,9 @@
 """What a decision asks to be carried out: messages to send."""
 
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
+
+import msgspec
 
 # What SQS delays a message by at most.
 LONGEST_DELAY = timedelta(seconds=900)
@@ -12,8 +13,7 @@ LONGEST_WAIT = timedelta(hours=24)
 DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended"]
 
 
-@dataclass(frozen=True, slots=True)
-class Delivery:
+class Delivery(msgspec.Struct, frozen=True):
     """One message for the queue of `actor`.
 
     Attributes:
@@ -30,8 +30,7 @@ class Delivery:
     group: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Diversion:
+class Diversion(msgspec.Struct, frozen=True):
     """The end of a hop that never reached the handler: what to send, and why (a word for metric and log)."""
 
     envelope_id: str

@@ -15,7 +15,7 @@ from asya.routing.delivery import Delivery
 
 CLAIMED_PHASES = frozenset({"succeeded", "failed", "canceled"})
 REPORTED_PHASES = frozenset({"succeeded", "failed"})
-_ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN)
+_ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN, headers.SUFFIXED_AT)
 
 
 def completed_status(envelope: Envelope, *, sent_at: datetime, now: datetime) -> Envelope:

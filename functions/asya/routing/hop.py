@@ -1,7 +1,8 @@
 """One hop: an envelope at an actor, between its arrival and what leaves."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
@@ -9,8 +10,7 @@ from asya.protocol.status import Status
 from asya.protocol.times import parse_time
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(msgspec.Struct, frozen=True):
     """A message as it was received: its bytes and what SQS says about it.
 
     Attributes:
@@ -26,8 +26,7 @@ class Arrival:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(msgspec.Struct, frozen=True):
     """An envelope that this actor is to process, stamped `processing`.
 
     Attributes:

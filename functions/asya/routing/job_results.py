@@ -62,7 +62,7 @@ def _checked(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], now: da
     Raises:
         SecondFrameError, UnknownTargetError: before any has left.
     """
-    frames = map(_frame, results)
+    frames = (_frame(result, alone=head.frames == 1) for result in results)
     ahead = list(islice(frames, 2))
     if ahead and is_whole(hop, ahead[0]):
         if head.end != "done":
@@ -94,9 +94,9 @@ def _failed(hop: Hop, error: ErrorInfo, frames_sent: int, now: datetime, jitter:
         return outcome.mismatch(hop, unknown, now=now)
 
 
-def _frame(result: ResultFrame) -> Frame:
+def _frame(result: ResultFrame, *, alone: bool) -> Frame:
     payload = result.payload if isinstance(result.payload, Raw) else None
-    return Frame(payload, result.next, _changes(result.headers), _changes(result.status))
+    return Frame(payload, result.next, _changes(result.headers), _changes(result.status), alone)
 
 
 def _changes(values: dict[str, Raw]) -> dict[str, Raw | None]:

@@ -13,6 +13,7 @@ from asya.protocol.durations import format_duration
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
+from asya.protocol.older_shapes import wrapped_payload
 from asya.protocol.status import TERMINAL_PHASES, Reason, Status
 from asya.protocol.times import format_time, parse_time
 from asya.routing import policies
@@ -47,7 +48,9 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
     envelope = _with_output(replace(received, route=route, status=new_status), output)
     envelope = _with_override_noted(envelope, target, by=hop.actor)
     if index > 0:
-        envelope = _child(envelope, ids.child_id(received.id, received.generation, received.route.position, index))
+        envelope = _child(envelope, _child_id(hop, index))
+    elif _may_suffix(hop) and not output.alone:
+        envelope = envelope.with_headers({headers.SUFFIXED_AT: received.route.position})
     return _delivery(hop, target, envelope, "next" if route.curr else "sink")
 
 
@@ -60,9 +63,9 @@ def empty(hop: Hop, *, now: datetime) -> Delivery:
     return _delivery(hop, names.SINK, replace(hop.envelope, status=ended), "sink")
 
 
-# Without a policy a failure's reason tells whose it is: the handler's, or that of the job run that died under it
-# (`protocol §8`, `§10`).
-FailureReason = Literal["RuntimeError", "SparkJobFailed"]
+# Without a policy a failure's reason tells whose it is: the handler's, that of the job run that died under it, or the circuit
+# breaker's, which never called the handler (`protocol §8`, `§10`).
+FailureReason = Literal["RuntimeError", "SparkJobFailed", "CircuitOpen"]
 
 
 def failed(
@@ -74,7 +77,7 @@ def failed(
     frames_sent: int = 0,
     reason: FailureReason = "RuntimeError",
 ) -> Delivery:
-    """The handler raised: retried, routed or ended as the actor's policies say (`protocol §8`).
+    """The handler raised, or its circuit is open: retried, routed or ended as the actor's policies say (`protocol §8`).
 
     Args:
         jitter: uniform in [0, 1).
@@ -180,10 +183,12 @@ def _ended(
     frames_sent: int = 0,
     max_attempts: int | None = None,
 ) -> Delivery:
-    """Failed for good: the payload as received, the route un-shifted."""
+    """Failed for good: the payload as received (or wrapped with the error, `protocol §14`), the route un-shifted."""
     was = hop.status if max_attempts is None else replace(hop.status, max_attempts=max_attempts)
     ended = status.failed(was, reason=reason, now=format_time(now), error=error)
     envelope = replace(hop.envelope, status=ended)
+    if hop.spec.failed_payload == "wrapped":
+        envelope = replace(envelope, payload=wrapped_payload(reason, error, envelope.payload))
     if frames_sent:
         derived = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
         envelope = _child(envelope, derived)
@@ -194,15 +199,29 @@ def _target(hop: Hop, actor: str) -> str:
     """The actor whose queue an envelope for this one goes to.
 
     Raises:
-        UnknownTargetError: if this hop's actor may not send there.
+        UnknownTargetError: if nothing may be sent there.
     """
-    return check_target(hop.mesh, overrides(hop.envelope).get(actor, actor), sender=hop.actor)
+    return check_target(hop.mesh, overrides(hop.envelope).get(actor, actor))
+
+
+def _child_id(hop: Hop, index: int) -> str:
+    """The id of a child: derived, or of the older form (`protocol §14`)."""
+    parent = hop.envelope
+    suffixed = ids.suffixed_id(parent.id, index) if _may_suffix(hop) else None
+    return suffixed or ids.child_id(parent.id, parent.generation, parent.route.position, index)
+
+
+def _may_suffix(hop: Hop) -> bool:
+    """Whether this hop's children get ids of the older form: only one hop on an id's way may hand them out."""
+    return hop.spec.child_ids == "suffix" and headers.SUFFIXED_AT not in hop.envelope.headers
 
 
 def _child(envelope: Envelope, child_id: str) -> Envelope:
     """The same content as a child of this envelope: own id, parent, and the root of the whole tree."""
     root = envelope.root_id or envelope.id
-    return replace(envelope, id=child_id, parent_id=envelope.id).with_headers({headers.ROOT: root})
+    return replace(envelope, id=child_id, parent_id=envelope.id).with_headers(
+        {headers.ROOT: root, headers.SUFFIXED_AT: None}
+    )
 
 
 def _with_output(envelope: Envelope, output: Frame) -> Envelope:

@@ -54,6 +54,26 @@ def check_frames(hop: Hop, frames: Sequence[Frame]) -> None:
         raise UnknownTargetError(f"actor {header.actor!r} is no fan-in actor of the mesh {hop.mesh.namespace!r}")
 
 
+def header_here(hop: Hop) -> SliceHeader:
+    """The header of a slice that came to the fan-in actor of its set.
+
+    Raises:
+        UnknownTargetError: if it is no slice, or one of a set that is put together elsewhere.
+    """
+    try:
+        header = slice_header(hop.envelope)
+    except ValueError as error:
+        raise UnknownTargetError(str(error)) from None
+    if header is None:
+        raise UnknownTargetError(
+            f"{hop.actor!r} puts slices together, and this envelope is none (no header {headers.FAN_IN}): "
+            "only what a handler gave by fan_out may come here"
+        )
+    if set_queue(hop.envelope, header, hop.mesh) != hop.actor:
+        raise UnknownTargetError(f"the slice belongs to a set of {header.actor!r}, but came to {hop.actor!r}")
+    return header
+
+
 def set_queue(envelope: Envelope, header: SliceHeader, mesh: MeshTable) -> str | None:
     """The actor whose queue takes what is to be told about a set; None if there is no such fan-in actor."""
     actor = overrides(envelope).get(header.actor, header.actor)

@@ -5,7 +5,7 @@ import inspect
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from asya.protocol.errors import ErrorInfo, describe_exception
@@ -16,7 +16,7 @@ from asya.runtime.changes import Snapshot, slice_frames
 from asya.runtime.fan_out import FanOut, FanOutError, OutputOrder
 from asya.runtime.load import Handler
 from asya.runtime.modes import Mode, PayloadMode
-from asya.runtime.time_limit import Stopwatch, TimeLimitReached, run_within
+from asya.runtime.time_limit import WALL_TIMER, Stopwatch, TimeLimitReached, Timer
 
 # How much longer blocking code inside a coroutine may take before it is interrupted like any other.
 BLOCKED_LOOP_GRACE = 0.5
@@ -24,6 +24,8 @@ BLOCKED_LOOP_GRACE = 0.5
 _CLOSING_SECONDS = 0.5
 
 _OWN_FOLDER = os.path.dirname(__file__)
+# Called by handlers: what they see of an error begins above it.
+_HELPER = inspect.getfile(FanOut)
 _log = logging.getLogger(__name__)
 
 
@@ -50,11 +52,13 @@ class Call:
     Attributes:
         mode: what it is given and what it gives (`handler_mode`).
         lists_fan_out: a returned list is one frame per item, as in the oldest generations (`fan_out_lists`).
+        timer: what the time limits go by.
     """
 
     handler: Handler
     mode: Mode = field(default_factory=PayloadMode)
     lists_fan_out: bool = False
+    timer: Timer = WALL_TIMER
 
     def frames(
         self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
@@ -69,21 +73,22 @@ class Call:
         Raises:
             HandlerFailed, HandlerCrashed, HandlerTimedOut: how the call ended, if not by itself.
         """
-        watch = Stopwatch(seconds)
+        watch = Stopwatch(seconds, self.timer)
         result = _guarded(watch, lambda: self.handler(self.mode.argument(payload, open_view)))
         if inspect.isawaitable(result):
             awaitable = result
             result = _guarded(watch, lambda: _awaited(awaitable, watch), grace=BLOCKED_LOOP_GRACE)
         if inspect.isgenerator(result):
-            yield from self._driven(_SyncSource(result), open_view, watch)
+            yield from self._driven(_SyncSource(result, watch), open_view, watch)
         elif inspect.isasyncgen(result):
             yield from self._driven(_AsyncSource(result, watch), open_view, watch)
         elif self.lists_fan_out and isinstance(result, list):
-            yield from [self._framed(item, open_view) for item in result]
+            frames = [self._framed(item, open_view) for item in result]
+            yield from [replace(frame, alone=len(frames) == 1) for frame in frames]
         elif isinstance(result, FanOut):
             yield from self._slices(result, open_view)
         elif result is not None:
-            yield self._framed(result, open_view)
+            yield replace(self._framed(result, open_view), alone=True)
 
     def _driven(
         self, source: "_SyncSource | _AsyncSource", open_view: Callable[[], EnvelopeView], watch: Stopwatch
@@ -126,7 +131,6 @@ class Call:
         except Exception as error:  # a mapping or a number of the user's own making may raise anything when it is read
             raise HandlerFailed(_described(error)) from error
 
-
     def _slices(
         self,
         given: FanOut,
@@ -160,8 +164,9 @@ class _Exhausted(Exception):  # noqa: N818
 class _SyncSource:
     grace = 0.0
 
-    def __init__(self, generator: Generator[Any, Any, Any]) -> None:
+    def __init__(self, generator: Generator[Any, Any, Any], watch: Stopwatch) -> None:
         self._generator = generator
+        self._timer = watch.timer
 
     def resume(self, answer: Any, complaint: Exception | None) -> Any:
         try:
@@ -170,7 +175,7 @@ class _SyncSource:
             raise _Exhausted from None
 
     def close(self) -> None:
-        _close_quietly(self._generator.close)
+        _close_quietly(self._timer, self._generator.close)
 
 
 class _AsyncSource:
@@ -190,13 +195,14 @@ class _AsyncSource:
             raise _Exhausted from None
 
     def close(self) -> None:
-        _close_quietly(lambda: _awaited(self._generator.aclose(), Stopwatch(_CLOSING_SECONDS)), BLOCKED_LOOP_GRACE)
+        watch = Stopwatch(_CLOSING_SECONDS, self._watch.timer)
+        _close_quietly(watch.timer, lambda: _awaited(self._generator.aclose(), watch), BLOCKED_LOOP_GRACE)
 
 
-def _close_quietly(close: Callable[[], Any], grace: float = 0.0) -> None:
+def _close_quietly(timer: Timer, close: Callable[[], Any], grace: float = 0.0) -> None:
     """Let an abandoned generator run its `finally`; what that raises changes nothing any more, the hop's outcome is settled."""
     try:
-        run_within(_CLOSING_SECONDS + grace, close)
+        timer.run_within(_CLOSING_SECONDS + grace, close)
     except BaseException as error:  # noqa: BLE001 - user code again, it may leave in any way
         _log.warning("a generator that was not run to its end left its clean-up by %r", error)
 
@@ -206,7 +212,7 @@ def _guarded(watch: Stopwatch, run: Callable[[], Any], grace: float = 0.0) -> An
     if not watch.left:  # many short steps may each be done before an alarm can strike
         raise HandlerTimedOut
     try:
-        return run_within(watch.left + grace, run)
+        return watch.timer.run_within(watch.left + grace, run)
     except _Exhausted:
         raise
     except (TimeLimitReached, _CoroutineTimedOut):
@@ -221,7 +227,8 @@ def _described(error: BaseException) -> ErrorInfo:
     """The error as user code sees it: what is above it (our own frames, asyncio's) left out of the traceback."""
     trace = frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
-        if os.path.dirname(frame.tb_frame.f_code.co_filename) == _OWN_FOLDER:
+        file = frame.tb_frame.f_code.co_filename
+        if os.path.dirname(file) == _OWN_FOLDER and file != _HELPER:
             trace = frame.tb_next
         frame = frame.tb_next
     return describe_exception(error.with_traceback(trace))

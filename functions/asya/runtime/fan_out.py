@@ -115,9 +115,7 @@ class OutputOrder:
         self._frames += 1
 
 
-def fan_out(
-    items: Iterable[Any], *, to: Iterable[str], into: str = DEFAULT_KEY, at: str = names.FAN_IN
-) -> FanOut:
+def fan_out(items: Iterable[Any], *, to: Iterable[str], into: str = DEFAULT_KEY, at: str = names.FAN_IN) -> FanOut:
     """Hand out items over actors of their own and get the results back in one envelope.
 
     Each item travels as an envelope with the route `to`, then `at`. There all results are put, in the order of the items, as a
@@ -144,9 +142,7 @@ def fan_out(
             raise TypeError(f"fan_out: {name} must be a list, not a {type(given).__name__}")
     handed_out, actors = tuple(items), tuple(to)
     if len(handed_out) > MOST_ITEMS:
-        raise ValueError(
-            f"fan_out: {len(handed_out)} items; {MOST_ITEMS} at most, and sets nest: fan out in two steps"
-        )
+        raise ValueError(f"fan_out: {len(handed_out)} items; {MOST_ITEMS} at most, and sets nest: fan out in two steps")
     for actor in (*actors, at):
         names.check_label(actor, "fan_out: actor")
     return FanOut(handed_out, actors, check_pointer(into), at)

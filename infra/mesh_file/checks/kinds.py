@@ -23,6 +23,8 @@ def _findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
             yield named[-1], f"has {' and '.join(named)}; an actor is one of them"
         if not actor.validate_:
             yield "validate", "only a user's own end actor (kind: end) goes without validation"
+    if actor.fan_in is not None and actor.fan_in.quorum is not None and actor.fan_in.on_failure == "fail":
+        yield "fan_in", "has a quorum, which counts only with on_failure: partial"
     for kind in ("fan_in", "pause"):
         if getattr(actor, kind) is not None and actor.kind != kind:
             yield kind, f"is only for actors of kind: {kind}"
@@ -34,7 +36,7 @@ def _end_actor(actor: ActorSection) -> Iterator[tuple[str, str]]:
         yield "", "an end actor (kind: end) needs a handler"
     if actor.spark is not None:
         yield "spark", "an end actor (kind: end) cannot be heavy; give it a handler"
-    if actor.handler_mode != "envelope":
-        yield "handler_mode", "an end actor (kind: end) needs handler_mode: envelope"
+    if actor.handler_mode == "payload":
+        yield "handler_mode", "an end actor (kind: end) needs handler_mode: envelope, or envelope-v1"
     if actor.validate_:
         yield "validate", "an end actor (kind: end) needs validate: false"

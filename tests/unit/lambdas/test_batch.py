@@ -111,6 +111,24 @@ def test_suspects_go_last_and_each_is_deleted_as_it_finishes() -> None:
     assert sqs.deleted == ["receipt-1", "receipt-3", "receipt-2", "receipt-0"]
 
 
+def test_suspects_received_equally_often_change_places_each_time() -> None:
+    """Whoever stood behind the one that ends the process stands before it the next time."""
+    outlet = FakeOutlet()
+    orders: list[list[str]] = []
+    for count in (2, 3):
+        order: list[str] = []
+
+        def handle(record: Record, order: list[str] = order) -> list[Ticket]:
+            order.append(record.message_id)
+            return [outlet.hand_over(record.message_id)]
+
+        event = sqs_event(b"a", b"b", b"c", receive_counts=dict.fromkeys(range(3), count))
+        worker(FakeSqs(), outlet).work(records(event), handle)
+        orders.append(order)
+    assert orders[0] == orders[1][::-1]
+    assert sorted(orders[0]) == ["message-0", "message-1", "message-2"]
+
+
 @pytest.mark.parametrize("fate", ["refused", "raised"])
 def test_a_suspect_that_is_kept_is_not_deleted_and_the_others_are(fate: str) -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()

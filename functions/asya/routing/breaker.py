@@ -1,0 +1,107 @@
+"""The circuit breaker: when an actor that keeps failing is left alone for a while (`protocol §8`).
+
+A circuit is *closed* (calls pass, failures are noted), *open* (calls are rejected) or, once it has been open long enough,
+*half-open*: one caller probes whether the actor works again. All sidecars of an actor share one circuit, a small value. What
+stands here says what becomes of that value; it is written only where nobody has changed it meanwhile (`revision`), and
+decided anew otherwise. Times are seconds since the epoch.
+"""
+
+from dataclasses import dataclass, replace
+
+from asya.protocol.mesh_table import CircuitBreaker
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """One actor's circuit.
+
+    Attributes:
+        revision: grows with every change.
+        era: grows whenever it opens or closes. A call says something only about the era it was let in.
+        failures: when the latest calls of a closed circuit failed, oldest first; never as many as open it.
+        open_until: when a probe may be made; None if it is closed.
+        probe: who probes; empty if nobody does.
+        probe_until: when that probe is given up, as its process must have died.
+    """
+
+    revision: int = 0
+    era: int = 0
+    failures: tuple[float, ...] = ()
+    open_until: float | None = None
+    probe: str = ""
+    probe_until: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A call that was let in."""
+
+    caller: str
+    era: int
+    is_probe: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A call that may be made if it can be noted as the probe: if `circuit` can take the place of the one that was seen."""
+
+    passage: Passage
+    circuit: Circuit
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A call that may not be made, and from when on another one may be worth asking for."""
+
+    until: float
+
+
+def admit(circuit: Circuit, caller: str, *, now: float, probe_seconds: float) -> Passage | Probe | Rejection:
+    """Whether a call may be made.
+
+    Args:
+        caller: names the call; asking again under the name of the probe (its message was redelivered) goes on with it.
+        probe_seconds: how long a probe may take.
+    """
+    if circuit.open_until is None:
+        return Passage(caller, circuit.era)
+    if now < circuit.open_until:
+        return Rejection(circuit.open_until)
+    if circuit.probe and circuit.probe != caller and now < circuit.probe_until:
+        return Rejection(circuit.probe_until)
+    noted = _changed(circuit, probe=caller, probe_until=now + probe_seconds)
+    return Probe(Passage(caller, circuit.era, is_probe=True), noted)
+
+
+def failed(circuit: Circuit, limits: CircuitBreaker, passage: Passage, *, now: float) -> Circuit | None:
+    """What a failed call makes of the circuit; None if it changes nothing."""
+    if _is_probe_of(circuit, passage):
+        return _opened(circuit, now + limits.open_for)
+    if circuit.open_until is not None or passage.era != circuit.era:
+        return None
+    recent = sorted((*(at for at in circuit.failures if at > now - limits.window), now))
+    if len(recent) >= limits.failures:
+        return _opened(circuit, now + limits.open_for)
+    return _changed(circuit, failures=tuple(recent))
+
+
+def succeeded(circuit: Circuit, passage: Passage) -> Circuit | None:
+    """What a call that went well makes of the circuit; None, as nearly always, if it changes nothing."""
+    return Circuit(circuit.revision + 1, circuit.era + 1) if _is_probe_of(circuit, passage) else None
+
+
+def released(circuit: Circuit, passage: Passage) -> Circuit | None:
+    """What a call makes of the circuit that tells nothing about the actor: the next one may probe at once."""
+    return _changed(circuit, probe="", probe_until=0.0) if _is_probe_of(circuit, passage) else None
+
+
+def _is_probe_of(circuit: Circuit, passage: Passage) -> bool:
+    return passage.is_probe and passage.era == circuit.era and passage.caller == circuit.probe
+
+
+def _opened(circuit: Circuit, until: float) -> Circuit:
+    return Circuit(circuit.revision + 1, circuit.era + 1, open_until=until)
+
+
+def _changed(circuit: Circuit, **changes: object) -> Circuit:
+    return replace(circuit, revision=circuit.revision + 1, **changes)  # type: ignore[arg-type]

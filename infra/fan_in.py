@@ -1,0 +1,76 @@
+"""Fan-in actors, x-fan-in above all, and the sweep that looks after sets nobody looks after (`protocol §9`)."""
+
+from aws_cdk import aws_events as events
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.protocol import names
+from infra import derived
+from infra.build.functions import build_table
+from infra.function import FeedSettings, FunctionSettings, MeshFunction
+from infra.gateway import GatewayAddress
+from infra.mesh import Mesh
+from infra.mesh_file.table import section_of
+from infra.permissions import sets
+
+_SWEEP = "rate(5 minutes)"
+
+
+def fan_in_actor(
+    scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
+) -> MeshFunction:
+    """The function of a fan-in actor, fed by its queue. It runs no user code."""
+    section = section_of(mesh.file, name)
+    function = MeshFunction(
+        scope,
+        mesh,
+        layer,
+        FunctionSettings(
+            name=name,
+            handler="asya.lambdas.fan_in.handle",
+            code=_code(mesh),
+            grants=sets.fan_in(mesh.addresses, mesh.table, name, gateway.api_id),
+            timeout=derived.FAN_IN_TIMEOUT,
+            memory=section.memory,
+            environment={"ASYA_GATEWAY_URL": gateway.url},
+            # Nested sets come back to it, and it looks at the clock by sending to itself.
+            in_routes=True,
+        ),
+    )
+    function.fed_by_queue(FeedSettings(concurrency=section.concurrency, provisioned=section.provisioned))
+    return function
+
+
+class FanInSweep(Construct):
+    """Every few minutes: sets past their time, and how many are open."""
+
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+        super().__init__(scope, "FanInSweep")
+        settings = FunctionSettings(
+            name=names.FAN_IN_SWEEP,
+            handler="asya.lambdas.fan_in_sweep.handle",
+            code=_code(mesh),
+            grants=sets.sweep(mesh.addresses, mesh.table),
+            timeout=derived.FAN_IN_TIMEOUT,
+        )
+        function = MeshFunction(self, mesh, layer, settings).function
+        rule = events.CfnRule(
+            self,
+            "Sweep",
+            name=names.resource_name(mesh.namespace, "fan-in-sweep"),
+            description=f"Looks after the open sets of slices of the mesh {mesh.namespace}",
+            schedule_expression=_SWEEP,
+            targets=[events.CfnRule.TargetProperty(id="sweep", arn=function.function_arn)],
+        )
+        lambda_.CfnPermission(
+            self,
+            "SweepPermission",
+            action="lambda:InvokeFunction",
+            function_name=function.function_name,
+            principal="events.amazonaws.com",
+            source_arn=rule.attr_arn,
+        )
+
+
+def _code(mesh: Mesh) -> lambda_.Code:
+    return lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))

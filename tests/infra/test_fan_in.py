@@ -1,0 +1,100 @@
+"""What putting slices together takes in the templates (protocol §9)."""
+
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from asya.protocol.mesh_table import FanIn, MeshTable
+from infra.mesh_file import load_mesh, to_table
+from tests.infra.conftest import text
+from tests.infra.test_permissions import resources
+
+
+def test_x_fan_in_is_in_every_mesh(plain: Any) -> None:
+    functions = {function["FunctionName"] for function in plain.resources("AWS::Lambda::Function", "functions-0")}
+    assert {"asya-plain-test-x-fan-in", "asya-plain-test-x-fan-in-sweep"} <= functions
+    queues = {queue["QueueName"] for queue in plain.resources("AWS::SQS::Queue", "queues-0")}
+    assert {"asya-plain-test-x-fan-in", "asya-plain-test-x-fan-in-dlq"} <= queues
+
+
+def test_the_table_of_sets_has_an_index_of_the_open_ones(shop: Any) -> None:
+    table = shop.one("AWS::DynamoDB::Table", TableName="asya-shop-fan-in")
+    (index,) = table["GlobalSecondaryIndexes"]
+    assert index["IndexName"] == "open"
+    assert [key["AttributeName"] for key in index["KeySchema"]] == ["open_in", "due_at"]
+    assert index["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["actor"]}
+    others = [table for table in shop.resources("AWS::DynamoDB::Table") if table["TableName"] != "asya-shop-fan-in"]
+    assert not any("GlobalSecondaryIndexes" in table for table in others)
+
+
+def test_the_sweep_is_scheduled_and_reads_the_index_only(shop: Any) -> None:
+    rule = shop.one("AWS::Events::Rule", Name="asya-shop-fan-in-sweep")
+    assert rule["ScheduleExpression"] == "rate(5 minutes)"
+    table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-fan-in"
+    assert resources(shop, "x-fan-in-sweep", "dynamodb:Query") == {f"{table}/index/open"}
+    assert resources(shop, "x-fan-in-sweep", "dynamodb:GetItem") == set()
+    assert text(shop.one("AWS::Lambda::Function", FunctionName="asya-shop-gather")["MemorySize"]) == 1024
+
+
+def test_slices_of_any_size_are_kept_among_the_frames(shop: Any) -> None:
+    bucket = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
+    for actor in ("x-fan-in", "gather"):
+        assert f"{bucket}/frames/*" in resources(shop, actor, "s3:PutObject")
+        assert f"{bucket}/frames/*" in resources(shop, actor, "s3:GetObject")
+
+
+def table_of(folder: Path, content: str) -> MeshTable:
+    (folder / "functions" / "handlers").mkdir(parents=True)
+    (folder / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
+    (folder / "mesh.yaml").write_text(dedent(content))
+    return to_table(load_mesh(folder / "mesh.yaml"))
+
+
+def test_x_fan_in_has_the_defaults_or_what_the_file_says(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    plain = table_of(tmp_path / "a", "namespace: shop\nactors: {d: {handler: shop.one}}\n")
+    assert plain.actors["x-fan-in"].kind == "fan_in"
+    assert plain.actors["x-fan-in"].fan_in == FanIn(timeout=3600.0, on_failure="fail", quorum=None, ttl=7 * 86400.0)
+    assert plain.actors["x-fan-in"].can_send_to is None
+    changed = table_of(
+        tmp_path / "b",
+        """\
+        namespace: shop
+        actors:
+          d: {handler: shop.one}
+          x-fan-in: {kind: fan_in, max_receives: 9, can_send_to: [d], fan_in: {timeout: 2m, on_failure: partial, ttl: 1d}}
+        """,
+    )
+    actor = changed.actors["x-fan-in"]
+    assert actor.fan_in == FanIn(timeout=120.0, on_failure="partial", quorum=None, ttl=86400.0)
+    assert (actor.max_receives, actor.can_send_to) == (9, ("d",))
+
+
+@pytest.mark.parametrize(
+    ("actor", "targets"),
+    [
+        ("split", None),  # whom it fans out to stands in its code
+        ("check", ("merge", "split")),
+        ("score", None),
+        ("merge", None),
+        ("publish", ("merge",)),
+    ],
+)
+def test_who_may_send_where_around_a_fan_out(tmp_path: Path, actor: str, targets: tuple[str, ...] | None) -> None:
+    table = table_of(
+        tmp_path,
+        """\
+        namespace: shop
+        actors:
+          check: {handler: shop.one}
+          split: {handler: shop.one}
+          score: {handler: shop.one}
+          merge: {kind: fan_in}
+          publish: {handler: shop.one}
+        tools: {t: {description: d, route: [check, split, merge, publish]}}
+        """,
+    )
+    assert table.actors[actor].can_send_to == targets

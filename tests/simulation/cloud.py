@@ -1,0 +1,153 @@
+"""The simulated cloud: a mesh's queues, tables, bucket, functions and gateway, put together."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from unittest import mock
+
+from asya.aws import clients
+from asya.aws.settings import Settings
+from asya.protocol import names
+from tests.doubles.tables import MemoryDynamo, Table
+from tests.simulation.event_log import EventLog
+from tests.simulation.event_source import EventSources
+from tests.simulation.faults import Faults, Weather
+from tests.simulation.functions import ACCOUNT, BUCKET, QUEUES, REGION, Function
+from tests.simulation.gateway import GatewayFunction, api_of, ingest_of
+from tests.simulation.ledger import Ledger
+from tests.simulation.meshes import SimulatedMesh
+from tests.simulation.network import URL, Pool
+from tests.simulation.process import Nature, Process, current_process
+from tests.simulation.programs import handler_of
+from tests.simulation.queues import Message, Queue, Queues, SqsClient
+from tests.simulation.scheduler import Scheduler
+from tests.simulation.stage import staged
+from tests.simulation.storage import Bucket, DynamoClient, S3Client
+
+TABLES = ("tasks", "sink", "hops", "pending")
+CREW_TIMEOUT = 60.0
+MARGIN = 30.0  # of a function's timeout over its work, and of its queue's visibility over that
+FULL_MAX_RECEIVES = 5
+
+
+@dataclass
+class Cloud:
+    """One mesh, deployed.
+
+    Attributes:
+        ingest, api: the gateway's functions.
+    """
+
+    nature: Nature
+    mesh: SimulatedMesh
+    bucket: Bucket
+    tables: MemoryDynamo
+    queues: Queues
+    ledger: Ledger
+    ingest: GatewayFunction
+    api: GatewayFunction
+
+    def queue(self, actor: str) -> str:
+        """The name of an actor's queue."""
+        return names.queue_name(self.mesh.table.namespace, actor)
+
+    def new_process(self, name: str) -> Process:
+        """A process of the cloud."""
+        return Process(name, self.nature)
+
+    @contextmanager
+    def on_stage(self) -> Iterator[None]:
+        """Within, the mesh's code runs on this cloud."""
+        handlers = {name: handler_of(program, self.ledger) for name, program in self.mesh.programs.items()}
+        with (
+            staged(handlers),
+            mock.patch.object(clients, "sqs", self._sqs),
+            mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
+            mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
+        ):
+            yield
+
+    def _sqs(self) -> SqsClient:
+        process = current_process()
+        actor = process.name.partition("/")[0]
+        role = names.role_name(self.mesh.table.namespace, actor, REGION)
+        return SqsClient(process, self.queues, f"AROA{actor.upper()}:{role}")
+
+
+@dataclass
+class _Watch:
+    """Tells the ledger what happens at the edges."""
+
+    ledger: Ledger
+
+    def accepted(self, message: Message, sender: Process | None) -> None:
+        self.ledger.accepted_message(message, sender)
+
+    def deleted(self, message: Message, by: Process | None) -> None:
+        self.ledger.deleted(message, by.work if by is not None else None)
+
+    def buried(self, message: Message) -> None:
+        self.ledger.buried(message)
+
+    def put(self, key: str, body: bytes, by: Process) -> None:
+        self.ledger.object_written(key, body, by)
+
+
+def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
+    """A cloud with this mesh in it, at the beginning of its time."""
+    nature = Nature(Scheduler(), Faults(random, weather), random, EventLog())
+    namespace = mesh.table.namespace
+    tables = MemoryDynamo(
+        {names.table_name(namespace, kind): Table() for kind in TABLES}, page_size=random.choice((2, 1000))
+    )
+    objects: dict[str, bytes] = {}
+    views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}
+    ledger = Ledger(nature, mesh.table, objects, views)
+    tables.watch = ledger.item_written
+    watch = _Watch(ledger)
+    bucket = Bucket(watch, objects)
+    sources = EventSources(nature, ledger, {})
+    queues = Queues(nature, watch, sources.wake)
+    sources.queues = queues
+
+    def new_process(name: str) -> Process:
+        return Process(name, nature)
+
+    def new_pool(process: Process, actor: str) -> Pool:
+        role = names.role_name(namespace, actor, REGION)
+        arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/{role}/{process.name.replace('/', '-')}"
+        return Pool(process, ingest.handle, arn, f"AROA{actor.upper()}:{role}")
+
+    def settings(actor: str, *, is_gateway: bool = False) -> Settings:
+        return Settings(
+            table=mesh.table,
+            actor=actor,
+            region=REGION,
+            bucket=BUCKET,
+            data_uri=f"s3://{BUCKET}/data/",
+            results_uri=f"s3://{BUCKET}/results/",
+            queue_url_prefix=QUEUES,
+            gateway_url=None if is_gateway else URL,
+        )
+
+    ingest = GatewayFunction("x-gateway-ingest", new_process, ingest_of(settings("x-gateway-ingest", is_gateway=True)))
+    api = GatewayFunction("x-gateway-api", new_process, api_of(settings("x-gateway-api", is_gateway=True)))
+    for actor, spec in mesh.table.actors.items():
+        is_crew = spec.kind == "crew"
+        batch = random.choice((1, 3, 10)) if is_crew else spec.batch.size
+        timeout = (CREW_TIMEOUT if is_crew else spec.timeout * batch) + MARGIN
+        name = names.queue_name(namespace, actor)
+        receives = FULL_MAX_RECEIVES if is_crew else spec.max_receives
+        queues.queues[name] = Queue(name, timeout + MARGIN, receives)
+        sources.functions[name] = Function(
+            actor=actor,
+            settings=settings(actor),
+            batch_size=batch,
+            timeout=timeout,
+            concurrency=random.choice((1, 2, 5)),
+            new_process=new_process,
+            new_pool=new_pool,
+        )
+    return Cloud(nature, mesh, bucket, tables, queues, ledger, ingest, api)

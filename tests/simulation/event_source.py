@@ -1,0 +1,93 @@
+"""Lambda's SQS event sources: what is waiting is taken in batches, handed to a function, and deleted if it was handled."""
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.simulation.functions import Function
+from tests.simulation.ledger import Ledger
+from tests.simulation.process import Nature, ProcessDied, Work, running
+from tests.simulation.queues import Message, Queues
+from tests.simulation.scheduler import BEGINNING
+
+
+@dataclass
+class EventSources:
+    """The event sources of a mesh, by queue name."""
+
+    nature: Nature
+    ledger: Ledger
+    functions: dict[str, Function]
+    queues: Queues | None = None
+    _polled: set[str] = field(default_factory=set)
+
+    def wake(self, queue: str) -> None:
+        """Something may be received from this queue: it is polled soon."""
+        if queue in self.functions and queue not in self._polled:
+            self._polled.add(queue)
+            self.nature.scheduler.after(self.nature.random.uniform(0.0, 0.2), lambda: self._poll(queue))
+
+    def _poll(self, queue: str) -> None:
+        self._polled.discard(queue)
+        function, queues = self.functions[queue], self._queues
+        while function.running < function.concurrency and queues.is_any_visible(queue):
+            messages = queues.receive(queue, self.nature.random.randint(1, function.batch_size))
+            if messages:
+                function.running += 1
+                copies = [replace(message) for message in messages]
+                self.nature.scheduler.start(lambda copies=copies: self._invoke(queue, copies))  # type: ignore[misc]
+
+    def _invoke(self, queue: str, messages: list[Message]) -> None:
+        function = self.functions[queue]
+        process, entry = function.take()
+        process.work = Work(function.actor, messages, self.nature.scheduler.seconds)
+        process.ends_at = self.nature.scheduler.seconds + function.timeout
+        process.note(f"gets {', '.join(f'{message.message_id[:8]}({message.receives})' for message in messages)}")
+        kept: set[str] | None = None
+        with running(process):
+            try:
+                answer = entry.process({"Records": [_record(message) for message in messages]})
+                kept = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
+            except ProcessDied:
+                pass
+            except Exception as error:  # noqa: BLE001 - a function that raises keeps its whole batch
+                self.ledger.violated(f"{process.name} raised {error!r}")
+        if process.is_alive and kept is not None:
+            self._delete_handled(queue, [message for message in messages if message.message_id not in kept], process)
+        function.give_back(process, entry)
+        function.running -= 1
+        self.wake(queue)
+
+    def _delete_handled(self, queue: str, messages: list[Message], process: Any) -> None:
+        faults, seconds = self.nature.faults, self.nature.scheduler.seconds
+        for message in messages:
+            if faults.happens(faults.weather.lost_acks, seconds):
+                process.note(f"the ack of {message.message_id[:8]} is lost")
+            else:
+                process.note(f"acks {message.message_id[:8]}")
+                self._queues.delete(queue, message.receipt, process)
+
+    @property
+    def _queues(self) -> Queues:
+        if self.queues is None:
+            raise RuntimeError("there are no queues yet")
+        return self.queues
+
+
+def _record(message: Message) -> dict[str, Any]:
+    """A message as Lambda hands it over."""
+    sent = int((BEGINNING.timestamp() + message.sent_at) * 1000)
+    return {
+        "messageId": message.message_id,
+        "receiptHandle": message.receipt,
+        "body": message.body,
+        "attributes": {
+            "ApproximateReceiveCount": str(message.receives),
+            "SentTimestamp": str(sent),
+            "SenderId": message.sender,
+            "ApproximateFirstReceiveTimestamp": str(sent),
+        },
+        "messageAttributes": {},
+        "eventSource": "aws:sqs",
+        "eventSourceARN": f"arn:aws:sqs:eu-west-1:123456789012:{message.queue}",
+        "awsRegion": "eu-west-1",
+    }

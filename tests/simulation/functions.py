@@ -1,0 +1,139 @@
+"""The mesh's functions: real entry points over simulated edges, in processes that stay warm until they die."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+from botocore.credentials import Credentials
+
+from asya.aws import clients
+from asya.aws.claim_check import ClaimCheck
+from asya.aws.gateway_client import GatewayClient
+from asya.aws.settings import Settings
+from asya.lambdas import sidecar, sink, sump
+from asya.lambdas.services import Services
+from tests.simulation.network import Pool
+from tests.simulation.process import Process, running
+
+REGION = "eu-west-1"
+ACCOUNT = "123456789012"
+BUCKET = "asya-sim-123456789012-eu-west-1"
+QUEUES = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
+# Payloads are offloaded early, so that small messages show what large ones would.
+OFFLOAD_FROM = 6 * 1024
+
+
+class EntryPoint(Protocol):
+    """What a function does with one batch of its queue."""
+
+    def process(self, event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
+        """Work through it; the answer names the messages to keep."""
+
+
+class QuietTelemetry:
+    """Logs into the simulation's own log; metrics go nowhere."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self.log = self
+
+    def _line(self, message: str, **more: Any) -> None:
+        told = ", ".join(f"{name}={value}" for name, value in more.items() if name not in ("payload", "route"))
+        self._process.note(f"log: {message} {told}")
+
+    debug = info = warning = error = exception = _line
+
+    def count(self, *_: Any, **__: Any) -> None:
+        """See `Telemetry`."""
+
+    def measure(self, *_: Any, **__: Any) -> None:
+        """See `Telemetry`."""
+
+    def flush(self) -> None:
+        """See `Telemetry`."""
+
+
+@dataclass(frozen=True)
+class SimulatedServices(Services):
+    """The edges of a function in a simulated process."""
+
+    process: Process | None = None
+    pool: Pool | None = None
+
+    @cached_property
+    def telemetry(self) -> Any:
+        """See `Services`."""
+        assert self.process is not None
+        return QuietTelemetry(self.process)
+
+    @cached_property
+    def claim_check(self) -> ClaimCheck:
+        """See `Services`; with a limit of its own."""
+        return ClaimCheck(clients.s3(), self.settings.bucket, limit=OFFLOAD_FROM)
+
+    @cached_property
+    def gateway(self) -> GatewayClient:
+        """See `Services`; in this process."""
+        return GatewayClient(FixedCredentials(), self.settings.region, self.pool)  # type: ignore[arg-type]
+
+
+class FixedCredentials:
+    """Credentials that nobody checks."""
+
+    def get_credentials(self) -> Credentials:
+        """See `CredentialsSource`."""
+        return Credentials("simulated", "simulated")
+
+
+def build(services: Services) -> EntryPoint:
+    """The entry point of an actor, as its function would make it."""
+    match services.settings.actor:
+        case "x-sink":
+            return sink.build(services)
+        case "x-sump":
+            return sump.build(services)
+        case _:
+            return sidecar.build(services)
+
+
+@dataclass
+class Function:
+    """One function and its warm processes.
+
+    Attributes:
+        timeout: seconds that an invocation may take.
+        concurrency: invocations at the same time, at most.
+        running: how many there are now.
+    """
+
+    actor: str
+    settings: Settings
+    batch_size: int
+    timeout: float
+    concurrency: int
+    new_process: Callable[[str], Process]
+    new_pool: Callable[[Process, str], Pool]
+    running: int = 0
+    made: int = 0
+    _warm: list[tuple[Process, EntryPoint]] = field(default_factory=list)
+
+    def take(self) -> tuple[Process, EntryPoint]:
+        """A warm process, or a new one."""
+        if self._warm:
+            return self._warm.pop()
+        self.made += 1
+        process = self.new_process(f"{self.actor}/{self.made}")
+        with running(process):
+            services = SimulatedServices(
+                self.settings, process, process=process, pool=self.new_pool(process, self.actor)
+            )
+            return process, build(services)
+
+    def give_back(self, process: Process, entry: EntryPoint) -> None:
+        """After an invocation: it is used again, if it still lives."""
+        process.work = None
+        process.ends_at = float("inf")
+        process.lag = 0.0
+        if process.is_alive:
+            self._warm.append((process, entry))

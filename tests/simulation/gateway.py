@@ -1,0 +1,77 @@
+"""The gateway's functions: they too are processes that may die, and keep what they remember until then."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from asya.aws.settings import Settings
+from asya.lambdas import gateway_api, gateway_ingest
+from asya.lambdas.gateway_http import Route, answer
+from tests.simulation.functions import QuietTelemetry
+from tests.simulation.process import Process, ProcessDied, running
+
+# What API Gateway waits for.
+LONGEST_REQUEST = 30.0
+
+
+@dataclass
+class GatewayFunction:
+    """One of them.
+
+    Attributes:
+        build: the routes of a new process.
+    """
+
+    name: str
+    new_process: Callable[[str], Process]
+    build: Callable[[Process], Callable[[], tuple[Route, ...]]]
+    made: int = 0
+    _warm: list[tuple[Process, Callable[[], tuple[Route, ...]]]] = field(default_factory=list)
+
+    def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        """Answer a request; None if the process died of it."""
+        process, routes = self._take()
+        process.ends_at = process.nature.scheduler.seconds + LONGEST_REQUEST
+        with running(process):
+            try:
+                found = answer(event, routes(), QuietTelemetry(process))  # type: ignore[arg-type]
+            except ProcessDied:
+                return None
+        if not process.is_alive:
+            return None
+        process.ends_at = float("inf")
+        self._warm.append((process, routes))
+        return found
+
+    def _take(self) -> tuple[Process, Callable[[], tuple[Route, ...]]]:
+        if self._warm:
+            return self._warm.pop()
+        self.made += 1
+        process = self.new_process(f"{self.name}/{self.made}")
+        with running(process):
+            return process, self.build(process)
+
+
+def ingest_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[Route, ...]]]:
+    """Reports and states."""
+
+    def build(process: Process) -> Callable[[], tuple[Route, ...]]:
+        ingest = gateway_ingest.build(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
+        return lambda: ingest.routes(process.now())
+
+    return build
+
+
+def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[Route, ...]]]:
+    """Starting tasks and looking at them."""
+
+    def build(process: Process) -> Callable[[], tuple[Route, ...]]:
+        built = gateway_api.build(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
+        api = replace(
+            built,
+            new_id=lambda: f"task-{process.nature.random.getrandbits(64):016x}",
+            new_span=process.new_span,
+        )
+        return lambda: api.routes(process.now())
+
+    return build

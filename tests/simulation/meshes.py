@@ -1,0 +1,94 @@
+"""A mesh made up from a seed: its actors, their options, their handlers."""
+
+from dataclasses import dataclass
+from random import Random
+
+from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, Rule, Sink
+from tests.simulation.faults import Weather
+from tests.simulation.programs import DEEDS, ERRORS, Deed, Flavour, Program
+from tests.simulation.stage import handler_name
+
+NAMES = ("prep", "infer", "post", "check", "store")
+FLAVOURS: tuple[Flavour, ...] = ("function", "coroutine", "generator", "async generator")
+
+
+@dataclass(frozen=True)
+class SimulatedMesh:
+    """The table that the functions get, and the programs behind the handlers' names."""
+
+    table: MeshTable
+    programs: dict[str, Program]
+
+    @property
+    def light_actors(self) -> tuple[str, ...]:
+        """The actors with handlers, but hooks."""
+        return tuple(name for name in self.programs if name != "hook")
+
+
+def any_mesh(random: Random, weather: Weather) -> SimulatedMesh:
+    """Two to five light actors, perhaps a hook, and the crew."""
+    names = NAMES[: random.randint(2, len(NAMES))]
+    programs: dict[str, Program] = {}
+    actors: dict[str, Actor] = {}
+    for name in names:
+        actors[name], programs[name] = _light(random, name, names, weather)
+    sink = Sink(persist=random.random() < 0.95)
+    if random.random() < 0.2:
+        actors["hook"], programs["hook"] = _light(random, "hook", ("hook",), Weather(), deeds=("fail", "nothing"))
+        sink = Sink(hooks=("hook",), hooks_for_children=random.random() < 0.5)
+    crew = {name: Actor(kind="crew") for name in ("x-sink", "x-sump")}
+    table = MeshTable(namespace="sim", actors=actors | crew, sink=sink, max_hops=random.choice((6, 12, 30)))
+    return SimulatedMesh(table, programs)
+
+
+def _light(
+    random: Random, name: str, others: tuple[str, ...], weather: Weather, deeds: tuple[Deed, ...] = DEEDS
+) -> tuple[Actor, Program]:
+    timeout = random.choice((2.0, 5.0, 20.0))
+    is_buffered = random.random() < 0.3
+    repertoire = tuple(deed for deed in deeds if random.random() < 0.4 and (deed != "poison" or weather.poison))
+    if weather.name == "poison":
+        repertoire = (*repertoire[:2], "poison")
+    actor = Actor(
+        kind="handler",
+        handler=handler_name(name),
+        timeout=timeout,
+        batch=Batch(size=random.choice((3, 10) if weather.name == "poison" else (1, 3, 10))),
+        max_receives=random.choice((3, 5, 5)),
+        resiliency=_resiliency(random, others),
+        deduplicate=random.random() < 0.2,
+        keep_input=random.random() < 0.2,
+        frames="buffered" if is_buffered else "streamed",
+    )
+    program = Program(
+        actor=name,
+        seed=random.getrandbits(32),
+        flavour=random.choice(FLAVOURS),
+        repertoire=repertoire,
+        actors=others,
+        timeout=timeout,
+        is_whimsical=is_buffered and random.random() < 0.5,
+        is_streamed=not is_buffered,
+    )
+    return actor, program
+
+
+def _resiliency(random: Random, actors: tuple[str, ...]) -> Resiliency:
+    policies = {name: _policy(random, actors) for name in ("default", "patient") if random.random() < 0.6}
+    rules = ()
+    if policies and random.random() < 0.6:
+        errors = (*random.sample(sorted(ERRORS), 2), *(("Timeout",) if random.random() < 0.4 else ()))
+        rules = (Rule(errors=errors, policy=random.choice(sorted(policies))),)
+    return Resiliency(policies=policies, rules=rules)
+
+
+def _policy(random: Random, actors: tuple[str, ...]) -> Policy:
+    return Policy(
+        max_attempts=random.choice((1, 2, 3, 4)),
+        backoff=random.choice(("constant", "linear", "exponential")),
+        initial_delay=random.choice((0.0, 0.5, 30.0, 1500.0)),
+        max_interval=random.choice((None, None, 60.0)),
+        jitter=random.random() < 0.3,
+        max_duration=random.choice((None, None, None, 40.0)),
+        then_route=tuple(random.choices(actors, k=random.randint(1, 2))) if random.random() < 0.3 else None,
+    )

@@ -1,0 +1,109 @@
+"""The way to the status endpoint: the real client on this side, the real function behind it, a network between that may fail."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import urllib3
+
+from tests.simulation.process import Process
+
+HOST = "gateway.simulated"
+URL = f"https://{HOST}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer as the client sees it."""
+
+    status: int
+    data: bytes
+
+
+class _AnsweredError(Exception):
+    """A call that API Gateway answered by itself."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class NoAnswerError(urllib3.exceptions.HTTPError):
+    """Nothing came back."""
+
+
+# Takes an event of API Gateway and gives the function's answer; None if the function died.
+Handler = Callable[[dict[str, Any]], dict[str, Any] | None]
+
+
+@dataclass
+class Pool:
+    """What a process's `GatewayClient` speaks to."""
+
+    process: Process
+    handler: Handler
+    user_arn: str
+    user_id: str
+
+    def urlopen(
+        self,
+        method: str,
+        url: str,
+        *,
+        body: bytes = b"",
+        headers: Mapping[str, str] | None = None,
+        timeout: urllib3.Timeout | None = None,
+        redirect: bool = True,
+    ) -> Answer:
+        """One request."""
+        scheduler = self.process.nature.scheduler
+        began = scheduler.seconds
+        try:
+            answer = self.process.call(
+                "gateway",
+                f"{method} {urlsplit(url).path}",
+                lambda: self._answered(method, url, body, headers or {}),
+                refused=self._refusal,
+                lost=lambda: NoAnswerError("no answer came"),
+                repeatable=False,
+            )
+        except _AnsweredError as refused:
+            return Answer(refused.status, b'{"message": "simulated"}')
+        limit = timeout.total if timeout is not None else None
+        if isinstance(limit, int | float) and scheduler.seconds - began > limit:
+            raise NoAnswerError(f"no answer within {limit} s")
+        return answer
+
+    def _answered(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        found = self.handler(event(method, url, body, headers, self.user_arn, self.user_id))
+        if found is None:
+            return Answer(500, b'{"message": "Internal Server Error"}')
+        return Answer(found["statusCode"], found["body"].encode())
+
+    def _refusal(self) -> Exception:
+        status = self.process.nature.random.choice((403, 429, 500, 503, 0))
+        return _AnsweredError(status) if status else NoAnswerError("the connection was refused")
+
+
+def event(
+    method: str, url: str, body: bytes, headers: Mapping[str, str], user_arn: str, user_id: str
+) -> dict[str, Any]:
+    """API Gateway's event, payload format 2.0."""
+    parts = urlsplit(url)
+    query = dict(pair.split("=", 1) for pair in parts.query.split("&") if pair)
+    return {
+        "version": "2.0",
+        "rawPath": parts.path,
+        "headers": {name.lower(): value for name, value in headers.items()},
+        "queryStringParameters": query or None,
+        "requestContext": {
+            "http": {"method": method, "path": parts.path},
+            "domainName": HOST,
+            "stage": "$default",
+            "requestId": "simulated",
+            "authorizer": {"iam": {"userArn": user_arn, "userId": user_id}},
+        },
+        "body": body.decode(),
+        "isBase64Encoded": False,
+    }

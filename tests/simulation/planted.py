@@ -1,0 +1,226 @@
+"""Mistakes that one could make in the mesh, planted one at a time: a simulation that does not find them shows nothing."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any
+from unittest import mock
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.aws.claim_check import ClaimCheck
+from asya.aws.done_hops import DoneHops
+from asya.aws.dynamo_tasks import DynamoTaskStore
+from asya.aws.gateway_client import GatewayError
+from asya.aws.kept_frames import KeptFrames
+from asya.aws.outbox import Outbox
+from asya.aws.results import Results
+from asya.aws.sink_claims import Claim, ClaimResult, SinkClaims
+from asya.aws.sure_reports import SureReports
+from asya.aws.task_store import Stored
+from asya.aws.ticket import Ticket
+from asya.lambdas import batch, preflight
+from asya.lambdas.batch import BatchWorker
+from asya.lambdas.sump import SumpActor
+from asya.protocol import headers, ids, status
+from asya.protocol.codec import decode, encode
+from asya.protocol.envelope import NULL, Envelope
+from asya.protocol.route import Route
+from asya.routing import arrival, outcome
+
+Planting = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """One mistake.
+
+    Attributes:
+        plant: within its context the mesh makes it.
+    """
+
+    name: str
+    plant: Planting
+
+
+def _instead(owner: Any, name: str, other: Any) -> Planting:
+    """Another function in the place of one of the mesh's."""
+    return lambda: mock.patch.object(owner, name, other)
+
+
+def _around(owner: Any, name: str, wrong: Callable[..., Any]) -> Planting:
+    """A function that is given the real one first."""
+    real = getattr(owner, name)
+    return lambda: mock.patch.object(owner, name, lambda *args, **more: wrong(real, *args, **more))
+
+
+# --- delivery ----------------------------------------------------------------------------------------------------------
+
+
+def _send_group_ignoring_failed(self: Any, actor: str, group: list[Any]) -> None:
+    entries = [{"Id": str(number), "MessageBody": item.delivery.body.decode()} for number, item in enumerate(group)]
+    self._sqs.send_message_batch(QueueUrl=self._queue_url(actor), Entries=entries)
+    for item in group:
+        item.ticket.settle()
+
+
+def _work_in_order(self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
+    kept = self._failed(items, handle, accepted)
+    self._offer_again_soon(kept)
+    return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in kept]}
+
+
+def _acks_what_raised(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
+    def handle_quietly(record: Any) -> list[Ticket]:
+        try:
+            return handle(record)  # type: ignore[no-any-return]
+        except Exception:  # noqa: BLE001 - the mistake
+            return []
+
+    return real(self, items, handle_quietly, accepted)
+
+
+def _flush_losing_reports(self: Any) -> None:
+    waiting = dict(self._waiting)
+    self._waiting.clear()
+    for base_url, pairs in waiting.items():
+        try:
+            self._client.report(base_url, [event for event, _ in pairs])
+        except GatewayError:
+            pass
+        for _, ticket in pairs:
+            ticket.settle()
+
+
+def _redeemed_with_reference(real: Any, self: Any, body: bytes) -> bytes:
+    redeemed = real(self, body)
+    if redeemed is body:
+        return body
+    reference = decode(body).headers[headers.PAYLOAD_REF]
+    envelope = decode(redeemed)
+    return encode(msgspec.structs.replace(envelope, headers=envelope.headers | {headers.PAYLOAD_REF: reference}))
+
+
+@contextmanager
+def _frames_not_kept() -> Iterator[None]:
+    with (
+        mock.patch.object(KeptFrames, "load", lambda *_: None),
+        mock.patch.object(KeptFrames, "keep", lambda _, __, frames: list(frames)),
+    ):
+        yield
+
+
+def _marked_when_asked(real: Any, self: Any, hop: Any) -> bool:
+    was_done: bool = real(self, hop)
+    self.mark(hop, epoch_seconds=0)
+    return was_done
+
+
+# --- ends --------------------------------------------------------------------------------------------------------------
+
+
+def _claimed_always(self: Any, claim: Claim, *, epoch_seconds: float) -> ClaimResult:
+    self._dynamodb.put_item(
+        TableName=self._table,
+        Item={
+            "pk": {"S": claim.envelope_id},
+            "sk": {"S": "claim"},
+            "key": {"S": claim.key},
+            "generation": {"N": str(claim.generation)},
+            "phase": {"S": claim.phase},
+            "replaced_key": {"S": ""},
+            "expires_at": {"N": str(int(epoch_seconds))},
+        },
+    )
+    return ClaimResult("taken", claim)
+
+
+def _written_or_not(real: Any, self: Results, key: str, *args: Any, **more: Any) -> str:
+    try:
+        return real(self, key, *args, **more)  # type: ignore[no-any-return]
+    except (ClientError, BotoCoreError):
+        return self.uri(key)
+
+
+def _sump_without_claim(_: Any, envelope: Envelope) -> ClaimResult:
+    return ClaimResult("taken", Claim(envelope.id, envelope.generation, "failed", ""))
+
+
+def _record_put_blindly(self: Any, record: Any, replaces: Any, now: Any) -> Stored:
+    from asya.aws import task_items
+
+    revision = (replaces.revision if replaces else 0) + 1
+    item = task_items.record_item(record, revision, int(now.timestamp()) + 10_000)
+    self._client.put_item(TableName=self._table, Item=item)
+    return Stored(record, revision)
+
+
+# --- routing -----------------------------------------------------------------------------------------------------------
+
+
+def _without(name: str) -> Callable[..., Any]:
+    """The status that a function makes, without one of its fields."""
+    return lambda real, *args, **more: msgspec.structs.replace(real(*args, **more), **{name: None})
+
+
+def _attempt_kept(real: Any, was: status.Status, **more: Any) -> status.Status:
+    return msgspec.structs.replace(real(was, **more), attempt=was.attempt)
+
+
+def _shifted_twice(real: Any, self: Route, ahead: Any = None) -> Route:
+    once: Route = real(self, ahead)
+    return real(once) if once.next else once  # type: ignore[no-any-return]
+
+
+def _retried_without_payload(real: Any, hop: Any, *args: Any) -> Any:
+    return real(replace(hop, envelope=msgspec.structs.replace(hop.envelope, payload=NULL)), *args)
+
+
+def _frames_sent_forgotten(real: Any, *args: Any, frames_sent: int = 0, **more: Any) -> Any:
+    return real(*args, **more)
+
+
+def _numbered_child(numbers: "count[int]") -> Callable[..., str]:
+    return lambda *_: f"child-{next(numbers)}"
+
+
+def _rootless(envelope: Envelope, child_id: str) -> Envelope:
+    return msgspec.structs.replace(envelope, id=child_id, parent_id=envelope.id)
+
+
+PLANTED = (
+    Planted("acks although a send was refused", _instead(Ticket, "problem", property(lambda _: None))),
+    Planted("ignores the Failed entries of an answer", _instead(Outbox, "_send_group", _send_group_ignoring_failed)),
+    Planted("acks what raised", _around(BatchWorker, "work", _acks_what_raised)),
+    Planted("does not put suspects last", _instead(BatchWorker, "work", _work_in_order)),
+    Planted("keeps suspects in the same order", _instead(batch, "_careful_order", lambda items: sorted(items, key=_id))),
+    Planted("loses must-arrive reports", _instead(SureReports, "flush", _flush_losing_reports)),
+    Planted("goes on although the task is not registered", _around(preflight, "register", lambda *_: set())),
+    Planted("shows a claim check's reference to handlers", _around(ClaimCheck, "redeem", _redeemed_with_reference)),
+    Planted("does not keep buffered frames", _frames_not_kept),
+    Planted("marks a hop as done before it is", _around(DoneHops, "is_done", _marked_when_asked)),
+    Planted("runs finished hops again", _instead(DoneHops, "is_done", lambda *_: False)),
+    Planted("claims an end unconditionally", _instead(SinkClaims, "take", _claimed_always)),
+    Planted("reports failures in x-sump without claiming them", _instead(SumpActor, "_claimed", _sump_without_claim)),
+    Planted("acks what was not written", _around(Results, "write", _written_or_not)),
+    Planted("writes records unconditionally", _instead(DynamoTaskStore, "put_record", _record_put_blindly)),
+    Planted("drops the deadline at routing", _around(status, "routed", _without("deadline_at"))),
+    Planted("drops created_at at a start", _around(status, "started", _without("created_at"))),
+    Planted("does not count attempts", _around(status, "retrying", _attempt_kept)),
+    Planted("shifts twice", _around(Route, "shifted", _shifted_twice)),
+    Planted("retries without the payload", _around(outcome, "_retry", _retried_without_payload)),
+    Planted("retries after a frame has left", _around(outcome, "failed", _frames_sent_forgotten)),
+    Planted("lets the first attempt's time pass on", _instead(outcome, "_ENDS_WITH_THE_HOP", ())),
+    Planted("gives children ids of chance", lambda: mock.patch.object(ids, "child_id", _numbered_child(count()))),
+    Planted("forgets the root of children", _instead(outcome, "_child", _rootless)),
+    Planted("does not heed cancellation", _instead(arrival, "_stopped", lambda *_: None)),
+    Planted("does not heed deadlines", _instead(arrival, "_deadline_passed", lambda *_: None)),
+    Planted("does not heed max_hops", _around(arrival, "_mismatched", lambda real, hop, now: None)),
+    Planted("reports on stealth envelopes", _instead(Envelope, "is_stealth", property(lambda _: False))),
+)
+
+
+def _id(record: Any) -> str:
+    return str(record.message_id)

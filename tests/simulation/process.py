@@ -1,0 +1,204 @@
+"""A process of the simulated cloud: it lives until it dies, and each of its calls to a service may be its last."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
+from typing import TYPE_CHECKING, TypeVar
+
+from botocore.exceptions import ClientError
+
+from asya.runtime.time_limit import TimeLimitReached
+from tests.simulation.faults import Fault, Faults
+
+if TYPE_CHECKING:
+    from tests.simulation.event_log import EventLog
+    from tests.simulation.queues import Message
+    from tests.simulation.scheduler import Scheduler
+
+T = TypeVar("T")
+
+
+class ProcessDied(BaseException):  # noqa: N818
+    """Unwinds a process that is dead. Whatever swallows it: the next call raises it again."""
+
+
+@dataclass
+class Work:
+    """One invocation: the messages it was given, and what it has done so far.
+
+    Attributes:
+        caused: message id → how many messages it has caused to be sent.
+        unreadable: ids of messages that were found to be no envelopes.
+    """
+
+    actor: str
+    messages: "list[Message]"
+    began: float
+    caused: dict[str, int] = field(default_factory=dict)
+    unreadable: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Nature:
+    """What all processes share: time, chance, weather and the log."""
+
+    scheduler: "Scheduler"
+    faults: Faults
+    random: Random
+    log: "EventLog"
+
+
+@dataclass
+class Process:
+    """One process, and what it takes from outside itself (`asya.lambdas.surroundings.Surroundings`).
+
+    Attributes:
+        ends_at: virtual seconds at which it is killed: its function's timeout.
+        lag: seconds its own code has used that have not passed for the others yet; user code does not give up its turn.
+        work: what it is at; None between two invocations.
+    """
+
+    name: str
+    nature: Nature
+    is_alive: bool = True
+    ends_at: float = float("inf")
+    lag: float = 0.0
+    work: "Work | None" = None
+    _limits: list[float] = field(default_factory=list)
+
+    is_threaded = False
+
+    def now(self) -> datetime:
+        """The process's time of day."""
+        return self.nature.scheduler.now + timedelta(seconds=self.lag)
+
+    def monotonic(self) -> float:
+        """The same in seconds."""
+        return self.nature.scheduler.seconds + self.lag
+
+    def pause(self, seconds: float) -> None:
+        """Wait about so long."""
+        self.nature.scheduler.wait(seconds * self.nature.random.uniform(0.5, 1.0))
+        self._check()
+
+    def chance(self) -> float:
+        """A number in [0, 1)."""
+        return self.nature.random.random()
+
+    def new_span(self) -> str:
+        """16 hexadecimal digits."""
+        return f"{self.nature.random.getrandbits(64):016x}"
+
+    def run_within(self, seconds: float, run: Callable[[], T]) -> T:
+        """Run user code; it is interrupted where it spends more time than it has (`spend`)."""
+        self._limits.append(self.monotonic() + seconds)
+        try:
+            return run()
+        finally:
+            self._limits.pop()
+
+    def spend(self, seconds: float) -> None:
+        """User code takes its time."""
+        end = self.monotonic() + seconds
+        limit = min(self._limits, default=end)
+        if end > limit:
+            self.lag += max(0.0, limit - self.monotonic())
+            raise TimeLimitReached
+        self.lag += seconds
+
+    def call(
+        self,
+        service: str,
+        what: str,
+        do: Callable[[], T],
+        *,
+        refused: Callable[[], Exception],
+        lost: Callable[[], Exception],
+        in_part: Callable[[], T] | None = None,
+        repeatable: bool = True,
+    ) -> T:
+        """One call of a service: it takes its time, and may go wrong as `Fault` says.
+
+        Args:
+            refused: makes the error of a call that had no effect.
+            lost: makes the error of a call whose answer did not come.
+            in_part: does less than asked for, and says so in the answer.
+            repeatable: whether the SDK repeats it by itself, with another effect, when the answer is lost.
+        """
+        self._check()
+        nature = self.nature
+        if self.lag:
+            passed, self.lag = self.lag, 0.0
+            self._wait(passed)
+        fault = nature.faults.draw(service, nature.scheduler.seconds)
+        if fault is Fault.DIES_BEFORE:
+            self.die(f"before {what}")
+        self._wait(nature.faults.latency(nature.scheduler.seconds))
+        if fault is Fault.REFUSED:
+            self.note(f"{what}: refused")
+            raise refused()
+        if fault is Fault.IN_PART and in_part is not None:
+            self.note(f"{what}: in part")
+            answer = in_part()
+        else:
+            answer = self._done(what, do)
+        if fault is Fault.REPEATED and repeatable:
+            self._wait(nature.faults.latency(nature.scheduler.seconds))
+            answer = self._done(f"{what}: the answer is lost, repeated by the SDK", do)
+        self._wait(nature.faults.latency(nature.scheduler.seconds))
+        if fault is Fault.DIES_AFTER:
+            self.die(f"after {what}")
+        if fault is Fault.ANSWER_LOST:
+            self.note(f"{what}: the answer is lost")
+            raise lost()
+        return answer
+
+    def _done(self, what: str, do: Callable[[], T]) -> T:
+        try:
+            answer = do()
+        except ClientError as error:
+            self.note(f"{what}: {error.response['Error']['Code']}")
+            raise
+        self.note(what)
+        return answer
+
+    def die(self, where: str) -> None:
+        """The end of it."""
+        self.note(f"DIES {where}")
+        self.is_alive = False
+        raise ProcessDied(where)
+
+    def note(self, what: str) -> None:
+        """A line in the log."""
+        self.nature.log.note(self.nature.scheduler.seconds, self.name, what)
+
+    def _wait(self, seconds: float) -> None:
+        self.nature.scheduler.wait(seconds)
+        self._check()
+
+    def _check(self) -> None:
+        if not self.is_alive or self.nature.scheduler.is_over:
+            raise ProcessDied(self.name)
+        if self.nature.scheduler.seconds > self.ends_at:
+            self.die("of its function's timeout")
+
+
+_current: ContextVar[Process] = ContextVar("current process")
+
+
+@contextmanager
+def running(process: Process) -> Iterator[Process]:
+    """Within, the process is the one that runs on this turn: clients are made for whoever asks for them."""
+    token = _current.set(process)
+    try:
+        yield process
+    finally:
+        _current.reset(token)
+
+
+def current_process() -> Process:
+    """The process that runs."""
+    return _current.get()

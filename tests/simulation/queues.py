@@ -1,0 +1,271 @@
+"""SQS, as unreliable as it is: messages are delayed, reordered, offered again, delivered twice, and end in a dead-letter queue."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any, Protocol
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from tests.simulation.process import Nature, Process
+
+MESSAGE_LIMIT = 8 * 1024
+BATCH_ENTRIES = 10
+LONGEST_DELAY = 900
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass
+class Message:
+    """A message on a queue. A copy that SQS delivers beside it has the same id.
+
+    Attributes:
+        visible_at: virtual seconds from which it may be received.
+        receipt: of its last receipt.
+    """
+
+    message_id: str
+    queue: str
+    body: str
+    sent_at: float
+    visible_at: float
+    sender: str
+    group: str | None = None
+    receives: int = 0
+    receipt: str = ""
+
+
+@dataclass
+class Queue:
+    """A queue and its dead-letter queue."""
+
+    name: str
+    visibility: float
+    max_receives: int
+    messages: list[Message] = field(default_factory=list)
+    dead: list[Message] = field(default_factory=list)
+
+
+class QueueWatch(Protocol):
+    """Is told what happens to messages."""
+
+    def accepted(self, message: Message, sender: Process | None) -> None:
+        """A queue has taken a message."""
+
+    def deleted(self, message: Message, by: Process | None) -> None:
+        """A message is gone for good."""
+
+    def buried(self, message: Message) -> None:
+        """A message was received too often."""
+
+
+@dataclass
+class Queues:
+    """All queues of a mesh.
+
+    Attributes:
+        wake: is called when a message of a queue may be received, with the queue's name.
+    """
+
+    nature: Nature
+    watch: QueueWatch
+    wake: Callable[[str], None]
+    queues: dict[str, Queue] = field(default_factory=dict)
+    _numbers: "count[int]" = field(default_factory=count)
+
+    def send(
+        self, name: str, body: str, *, sender: Process | None, by: str, delay: float = 0, group: str | None = None
+    ) -> str:
+        """Take a message; gives its id."""
+        number, seconds = next(self._numbers), self.nature.scheduler.seconds
+        message = Message(f"{number:08x}-0000-4000-8000-000000000000", name, body, seconds, seconds + delay, by, group)
+        self._offer(message)
+        if self.nature.faults.happens(self.nature.faults.weather.duplicates, seconds):
+            later = seconds + delay + self.nature.random.uniform(0.0, 30.0)
+            self._offer(Message(message.message_id, name, body, seconds, later, by, group))
+        self.watch.accepted(message, sender)
+        return message.message_id
+
+    def receive(self, name: str, limit: int) -> list[Message]:
+        """Up to so many messages that may be received, in no order; those received too often move to the DLQ instead."""
+        queue, now = self.queues[name], self.nature.scheduler.seconds
+        visible = [message for message in queue.messages if message.visible_at <= now]
+        self.nature.random.shuffle(visible)
+        found: list[Message] = []
+        for message in visible[:limit]:
+            if message.receives >= queue.max_receives:
+                queue.messages.remove(message)
+                queue.dead.append(message)
+                self.watch.buried(message)
+                continue
+            message.receives += 1
+            message.receipt = f"receipt-{next(self._numbers)}"
+            self._hide(message, queue.visibility)
+            found.append(message)
+        return found
+
+    def is_any_visible(self, name: str) -> bool:
+        """Whether a message may be received now."""
+        now = self.nature.scheduler.seconds
+        return any(message.visible_at <= now for message in self.queues[name].messages)
+
+    def delete(self, name: str, receipt: str, by: Process | None) -> None:
+        """Forget a message; an outdated receipt does nothing."""
+        queue = self.queues[name]
+        for message in queue.messages:
+            if message.receipt == receipt:
+                queue.messages.remove(message)
+                self.watch.deleted(message, by)
+                return
+
+    def set_visibility(self, name: str, receipt: str, seconds: float) -> None:
+        """Offer a message again after so long; an outdated receipt does nothing."""
+        for message in self.queues[name].messages:
+            if message.receipt == receipt:
+                self._hide(message, seconds)
+
+    def _offer(self, message: Message) -> None:
+        self.queues[message.queue].messages.append(message)
+        self.nature.scheduler.after(
+            message.visible_at - self.nature.scheduler.seconds, lambda: self.wake(message.queue)
+        )
+
+    def _hide(self, message: Message, seconds: float) -> None:
+        message.visible_at = self.nature.scheduler.seconds + seconds
+        self.nature.scheduler.after(seconds, lambda: self.wake(message.queue))
+
+
+@dataclass
+class SqsClient:
+    """The calls that a process makes."""
+
+    process: Process
+    queues: Queues
+    sender_id: str
+
+    def send_message(
+        self,
+        *,
+        QueueUrl: str,  # noqa: N803
+        MessageBody: str,  # noqa: N803
+        DelaySeconds: int = 0,  # noqa: N803
+        MessageGroupId: str | None = None,  # noqa: N803
+    ) -> dict[str, Any]:
+        """Send one message."""
+        name = _name(QueueUrl)
+
+        def do() -> dict[str, Any]:
+            self._known(name)
+            _check(MessageBody, DelaySeconds)
+            sent = self.queues.send(
+                name, MessageBody, sender=self.process, by=self.sender_id, delay=DelaySeconds, group=MessageGroupId
+            )
+            return {"MessageId": sent}
+
+        return self._call(f"SendMessage {name}", do)
+
+    def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:  # noqa: N803
+        """Send up to ten."""
+        name = _name(QueueUrl)
+
+        def do(spoiled: frozenset[int] = frozenset()) -> dict[str, Any]:
+            self._known(name)
+            self._check_batch(Entries)
+            answer: dict[str, list[dict[str, Any]]] = {"Successful": [], "Failed": []}
+            for number, entry in enumerate(Entries):
+                problem = _problem(entry["MessageBody"], entry.get("DelaySeconds", 0))
+                if problem is not None:
+                    answer["Failed"].append({"Id": entry["Id"], "Code": problem, "SenderFault": True, "Message": ""})
+                elif number in spoiled:
+                    code = {"Id": entry["Id"], "Code": "InternalError", "SenderFault": False, "Message": "try again"}
+                    answer["Failed"].append(code)
+                else:
+                    sent = self.queues.send(
+                        name,
+                        entry["MessageBody"],
+                        sender=self.process,
+                        by=self.sender_id,
+                        delay=entry.get("DelaySeconds", 0),
+                        group=entry.get("MessageGroupId"),
+                    )
+                    answer["Successful"].append({"Id": entry["Id"], "MessageId": sent})
+            return {key: entries for key, entries in answer.items() if entries}
+
+        def in_part() -> dict[str, Any]:
+            some = {number for number in range(len(Entries)) if self.process.chance() < 0.6}
+            return do(frozenset(some))
+
+        return self._call(f"SendMessageBatch {name} ({len(Entries)})", do, in_part)
+
+    def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> dict[str, Any]:  # noqa: N803
+        """Delete one message."""
+        name = _name(QueueUrl)
+
+        def do() -> dict[str, Any]:
+            self.queues.delete(name, ReceiptHandle, self.process)
+            return {}
+
+        return self._call(f"DeleteMessage {name} {ReceiptHandle}", do)
+
+    def change_message_visibility_batch(
+        self,
+        *,
+        QueueUrl: str,  # noqa: N803
+        Entries: Sequence[Mapping[str, Any]],  # noqa: N803
+    ) -> dict[str, Any]:
+        """Set when messages are offered again."""
+        name = _name(QueueUrl)
+
+        def do() -> dict[str, Any]:
+            self._check_batch(Entries)
+            for entry in Entries:
+                self.queues.set_visibility(name, entry["ReceiptHandle"], entry["VisibilityTimeout"])
+            return {"Successful": [{"Id": entry["Id"]} for entry in Entries]}
+
+        return self._call(f"ChangeMessageVisibilityBatch {name} ({len(Entries)})", do)
+
+    def _call(
+        self, what: str, do: Callable[[], dict[str, Any]], in_part: Callable[[], dict[str, Any]] | None = None
+    ) -> dict[str, Any]:
+        return self.process.call(
+            "sqs",
+            what,
+            do,
+            in_part=in_part,
+            refused=lambda: _error("ServiceUnavailable", 503),
+            lost=lambda: ReadTimeoutError(endpoint_url="https://sqs"),
+        )
+
+    def _known(self, name: str) -> None:
+        if name not in self.queues.queues:
+            raise _error("AWS.SimpleQueueService.NonExistentQueue", 400)
+
+    def _check_batch(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        if not 1 <= len(entries) <= BATCH_ENTRIES:
+            raise _error("AWS.SimpleQueueService.TooManyEntriesInBatchRequest", 400)
+        if len({entry["Id"] for entry in entries}) < len(entries):
+            raise _error("AWS.SimpleQueueService.BatchEntryIdsNotDistinct", 400)
+
+
+def _name(url: str) -> str:
+    return url.rpartition("/")[2]
+
+
+def _problem(body: str, delay: float) -> str | None:
+    if not body or _NO_XML.search(body):
+        return "InvalidMessageContents"
+    if len(body.encode()) > MESSAGE_LIMIT or not 0 <= delay <= LONGEST_DELAY or delay != int(delay):
+        return "InvalidParameterValue"
+    return None
+
+
+def _check(body: str, delay: float) -> None:
+    problem = _problem(body, delay)
+    if problem is not None:
+        raise _error(problem, 400)
+
+
+def _error(code: str, status: int) -> ClientError:
+    answer: Any = {"Error": {"Code": code, "Message": "simulated"}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(answer, "SQS")

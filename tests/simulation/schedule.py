@@ -1,0 +1,62 @@
+"""One schedule: a mesh, a workload and a weather from a seed, run until everything is at rest."""
+
+from dataclasses import dataclass
+from random import Random
+
+from tests.simulation.cloud import Cloud, deploy
+from tests.simulation.faults import Weather, any_weather
+from tests.simulation.invariants import AtRest
+from tests.simulation.meshes import any_mesh
+from tests.simulation.scheduler import StalledError
+from tests.simulation.workload import Workload
+
+COMMAND = ".venv/bin/python -m tests.simulation --seed {seed}"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a schedule went."""
+
+    seed: int
+    weather: Weather
+    violations: tuple[str, ...]
+    cloud: Cloud
+
+    @property
+    def command(self) -> str:
+        """What runs it again."""
+        return COMMAND.format(seed=self.seed)
+
+    def __str__(self) -> str:
+        lines = [f"schedule {self.seed} ({self.weather.name}): {len(self.violations)} violations"]
+        lines += [f"  - {violation}" for violation in self.violations]
+        return "\n".join([*lines, f"  again, with its log: {self.command}"])
+
+
+def run(seed: int, *, to_the_end: bool = False) -> Outcome:
+    """Run the schedule of a seed.
+
+    Args:
+        to_the_end: go on after a violation, to see what comes of it.
+    """
+    random = Random(f"schedule {seed}")
+    weather = any_weather(random)
+    mesh = any_mesh(random, weather)
+    cloud = deploy(mesh, random, weather)
+    cloud.ledger.stops_at_once = not to_the_end
+    workload = Workload(cloud, random)
+    with cloud.on_stage():
+        workload.schedule(random.randint(3, 14))
+        try:
+            cloud.nature.scheduler.run()
+            stalled: list[str] = []
+        except StalledError as error:
+            stalled = [str(error)]
+        for task_id in workload.started:
+            cloud.nature.scheduler.start(lambda task_id=task_id: workload.look(task_id))  # type: ignore[misc]
+        if not cloud.nature.scheduler.is_over:
+            cloud.nature.scheduler.run()
+    found = [*cloud.ledger.violations, *stalled]
+    if not found:
+        found += AtRest(cloud, workload).problems()
+    return Outcome(seed, weather, tuple(found), cloud)

@@ -1,0 +1,32 @@
+"""Where the simulated functions find their handlers: `tests.simulation.stage.NAME` is the handler of actor NAME of the mesh on stage."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+_handlers: dict[str, Callable[[Any], Any]] = {}
+
+
+@contextmanager
+def staged(handlers: Mapping[str, Callable[[Any], Any]]) -> Iterator[None]:
+    """Within, these are the handlers."""
+    before = dict(_handlers)
+    _handlers.clear()
+    _handlers.update(handlers)
+    try:
+        yield
+    finally:
+        _handlers.clear()
+        _handlers.update(before)
+
+
+def handler_name(actor: str) -> str:
+    """What the mesh file would say."""
+    return f"{__name__}.{actor.replace('-', '_')}"
+
+
+def __getattr__(name: str) -> Callable[[Any], Any]:
+    try:
+        return _handlers[name.replace("_", "-")]
+    except KeyError:
+        raise AttributeError(name) from None

@@ -1,0 +1,228 @@
+"""What people and programs send to the mesh: tasks by the gateway, raw messages, messages of every wrong kind, cancellations."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from hashlib import sha256
+from random import Random
+from typing import Any
+
+from asya.protocol.times import format_time
+from tests.simulation.cloud import Cloud
+from tests.simulation.functions import ACCOUNT
+from tests.simulation.network import URL, event
+from tests.simulation.queues import MESSAGE_LIMIT
+
+# The operator who sends raw messages and looks at tasks.
+OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
+STORM_PATIENCE = 40
+PADDING = 12_000
+
+
+@dataclass
+class Workload:
+    """Everybody outside the mesh.
+
+    Attributes:
+        started: tasks whose start was confirmed.
+        shown: what was last shown of each task: status rank, percent, generation.
+    """
+
+    cloud: Cloud
+    random: Random
+    started: list[str] = field(default_factory=list)
+    shown: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _numbers: int = 0
+
+    def schedule(self, count: int) -> None:
+        """Have so many things sent, at times of their own."""
+        for _ in range(count):
+            delay = self.random.choice((0.0, self.random.uniform(0.0, 3.0), self.random.uniform(0.0, 60.0)))
+            send = self.random.choices(
+                (self._start_by_gateway, self._send_raw, self._send_wrong, self._send_to_the_end), (6, 7, 2, 1)
+            )[0]
+            self.cloud.nature.scheduler.start(send, delay)
+
+    # --- tasks -----------------------------------------------------------------------------------------------------
+
+    def _start_by_gateway(self) -> None:
+        """POST, repeated with the same key until there is an answer; perhaps canceled later, and looked at meanwhile."""
+        body: dict[str, Any] = {"payload": self._payload(padded=0.0)}
+        if self.random.random() < 0.4:
+            body["timeout"] = self.random.choice((3, 10, 60, 4000))
+        if self.random.random() < 0.2:
+            body["headers"] = {"x-asya-mesh-status": "off", "tenant": "acme"}
+        actor = self.random.choice(self.cloud.mesh.light_actors)
+        key = f"key-{self._number()}"
+        for _ in range(STORM_PATIENCE):
+            answer = self._ask("POST", f"/api/v1/mesh?actor={actor}", body, {"idempotency-key": key})
+            if answer is not None and answer["statusCode"] == 201:
+                task_id = json.loads(answer["body"])["id"]
+                self.started.append(task_id)
+                if "headers" not in body:
+                    self._follow(task_id)
+                return
+            self.cloud.nature.scheduler.wait(self.random.uniform(5.0, 40.0))
+        self.cloud.ledger.violated(f"a task was not started in {STORM_PATIENCE} tries")
+
+    def _follow(self, task_id: str) -> None:
+        """Look at it a few times, and perhaps cancel it."""
+        canceled_at = self.random.randint(0, 4) if self.random.random() < 0.15 else None
+        for number in range(self.random.choice((0, 3, 6))):
+            self.cloud.nature.scheduler.wait(self.random.uniform(0.05, 3.0))
+            if number == canceled_at:
+                self._cancel(task_id)
+            self.look(task_id)
+
+    def _cancel(self, task_id: str) -> None:
+        """As the gateway's own DELETE would note it."""
+        at = format_time(self.cloud.nature.scheduler.now)
+        body = [{"id": task_id, "status": "canceled", "at": at, "data": {"reason": "Canceled"}}]
+        self._request(self.cloud.ingest.handle, "POST", "/api/v1/mesh/events", body, {})
+
+    def look(self, task_id: str) -> dict[str, Any] | None:
+        """GET: what is shown never goes back."""
+        answer = self._ask("GET", f"/api/v1/mesh/{task_id}", None, {})
+        if answer is None or answer["statusCode"] != 200:
+            return None
+        shown: dict[str, Any] = json.loads(answer["body"])
+        rank = {"pending": 0, "running": 1, "paused": 2}.get(shown["status"], 3)
+        before = self.shown.get(task_id, (0, 0))
+        # What is overdue reads as failed before it is; if it ends after all, its end is what counts.
+        if shown.get("error", {}).get("message") != "task timed out":
+            if (rank, shown["progress_percent"]) < before and (
+                rank < before[0] or shown["progress_percent"] < before[1]
+            ):
+                self.cloud.ledger.violated(f"{task_id} was shown at {before} and then at {shown}")
+            self.shown[task_id] = (rank, shown["progress_percent"])
+        return shown
+
+    def _ask(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any] | None:
+        return self._request(self.cloud.api.handle, method, path, body, headers)
+
+    def _request(
+        self, handle: Callable[[dict[str, Any]], dict[str, Any] | None], method: str, path: str, body: Any, headers: Any
+    ) -> dict[str, Any] | None:
+        text = b"" if body is None else json.dumps(body).encode()
+        return handle(event(method, URL + path, text, headers, OPERATOR, "AIDAOPERATOR"))
+
+    # --- raw messages ----------------------------------------------------------------------------------------------
+
+    def _send_raw(self) -> None:
+        """SendMessage, with everything a producer may put into an envelope."""
+        random, names = self.random, self.cloud.mesh.light_actors
+        route = random.choices(names, k=random.randint(1, 4))
+        envelope: dict[str, Any] = {
+            "id": f"raw-{self._number()}",
+            "route": {"prev": [], "curr": route[0], "next": route[1:]},
+            "headers": {"tenant": "acme", "count": 7},
+            "payload": self._payload(),
+        }
+        queue = route[0]
+        match random.choice(
+            ("plain", "plain", "status", "stealth", "later", "child", "misrouted", "unknown", "heavy headers")
+        ):
+            case "status":
+                envelope["status"] = self._status(route[0])
+            case "stealth":
+                envelope["headers"]["x-asya-mesh-status"] = "off"
+            case "later":
+                envelope["headers"]["x-asya-not-before"] = format_time(
+                    self._now() + timedelta(seconds=random.choice((-5, 20, 2000, 100_000)))
+                )
+            case "child":
+                envelope |= {"parent_id": "somebody", "status": self._status(route[0])}
+                envelope["headers"]["x-asya-root"] = "somebody"
+            case "misrouted":
+                queue = random.choice(names)
+            case "unknown":
+                envelope["route"]["next"] = [*route[1:], "nowhere"]
+            case "heavy headers":
+                envelope["headers"] |= {f"h{number}": "x" * 900 for number in range(7)}
+        self._send(queue, envelope)
+
+    def _status(self, actor: str) -> dict[str, Any]:
+        status: dict[str, Any] = {"phase": "pending", "actor": actor, "created_at": format_time(self._now())}
+        if self.random.random() < 0.6:
+            seconds = self.random.choice((0.5, 4.0, 30.0, 5000.0))
+            status["deadline_at"] = format_time(self._now() + timedelta(seconds=seconds))
+        return status
+
+    def _send_wrong(self) -> None:
+        """What is no envelope, or one of an older shape."""
+        random, names = self.random, self.cloud.mesh.light_actors
+        number, actor = self._number(), random.choice(names)
+        route = {"prev": [], "curr": actor, "next": []}
+        wrong: tuple[Any, ...] = (
+            "not JSON at all",
+            "[1, 2]",
+            json.dumps({"id": f"wrong-{number}", "payload": 1}),
+            json.dumps({"route": route, "payload": 1}),
+            json.dumps({"id": "", "route": route, "payload": 1}),
+            json.dumps({"id": f"wrong-{number}", "route": {"prev": [], "curr": 3, "next": []}, "payload": 1}),
+            json.dumps({"id": f"wrong-{number}", "route": route}),
+            json.dumps({"id": f"wrong-{number}", "route": route, "status": {"deadline_at": "soon"}, "payload": 1}),
+            json.dumps(
+                {
+                    "id": f"wrong-{number}",
+                    "route": route,
+                    "headers": {"x-asya-payload-ref": {"key": "data/secret", "size": 1, "sha256": "0"}},
+                    "payload": None,
+                }
+            ),
+            json.dumps({"id": f"old-{number}", "route": {"actors": [actor], "current": 0}, "payload": self._payload()}),
+            json.dumps(
+                {"job_id": f"old-{number}", "route": {"steps": [actor], "current": 0}, "payload": self._payload()}
+            ),
+            json.dumps({"id": f"old-{number}", "route": {"actors": [actor], "current": 9}, "payload": self._payload()}),
+        )
+        self._send_text(self.random.choice((actor, actor, "x-sink", "x-sump")), random.choice(wrong))
+
+    def _send_to_the_end(self) -> None:
+        """Straight to an end actor, with a status or without."""
+        envelope: dict[str, Any] = {
+            "id": f"end-{self._number()}",
+            "route": {"prev": ["elsewhere"], "curr": "", "next": []},
+            "payload": self._payload(),
+        }
+        phase = self.random.choice((None, "succeeded", "failed", "canceled"))
+        if phase is not None:
+            error = {"type": "ValueError", "message": "of the sender"} if phase == "failed" else None
+            reason = {"succeeded": "Completed", "failed": "RuntimeError", "canceled": "Canceled"}[phase]
+            envelope["status"] = self._status("elsewhere") | {"phase": phase, "reason": reason, "error": error}
+        self._send(self.random.choice(("x-sink", "x-sink", "x-sump")), envelope)
+
+    def _send(self, actor: str, envelope: dict[str, Any]) -> None:
+        text = json.dumps(envelope)
+        if len(text) > MESSAGE_LIMIT - 1024:
+            text = json.dumps(self._offloaded(envelope))
+        self._send_text(actor, text)
+
+    def _offloaded(self, envelope: dict[str, Any]) -> dict[str, Any]:
+        """By claim check, as `asya send` does; now and then by a broken one."""
+        payload = json.dumps(envelope["payload"]).encode()
+        digest = sha256(payload).hexdigest()
+        key = f"inbox/{digest}.json"
+        if self.random.random() < 0.8:
+            self.cloud.bucket.objects[key] = payload
+        reference = {"key": key, "size": len(payload), "sha256": digest}
+        return envelope | {"payload": None, "headers": envelope.get("headers", {}) | {"x-asya-payload-ref": reference}}
+
+    def _send_text(self, actor: str, text: str) -> None:
+        self.cloud.queues.send(self.cloud.queue(actor), text, sender=None, by="AIDAOPERATOR")
+
+    # --- parts -----------------------------------------------------------------------------------------------------
+
+    def _payload(self, padded: float = 0.1) -> dict[str, Any]:
+        payload: dict[str, Any] = {"trail": [f"root{self._number()}.0"], "value": [1, None, "ü", {"a": 0.5}]}
+        if self.random.random() < padded:
+            payload["padding"] = "p" * PADDING
+        return payload
+
+    def _number(self) -> int:
+        self._numbers += 1
+        return self._numbers
+
+    def _now(self) -> Any:
+        return self.cloud.nature.scheduler.now
