@@ -194,7 +194,7 @@ class DeadLetterOffice:
             The status endpoint or SQS did not answer, or refused for another reason than the task.
         """
         try:
-            generation = self._generation(letter, force=force)
+            generation = self._generation(letter, force=force, now=now)
         except RefusedError as error:
             return Redriven(letter, problem=error.problem)
         body = letter.seen.arrival.body
@@ -206,11 +206,13 @@ class DeadLetterOffice:
             self._queue(letter.actor).remove(letter.seen)
         return Redriven(letter, generation)
 
-    def _generation(self, letter: Letter, *, force: bool) -> int | None:
+    def _generation(self, letter: Letter, *, force: bool, now: datetime) -> int | None:
         """The generation to send it in; None if it goes as it is, for there is no task to be run again."""
         envelope = letter.envelope
         if envelope is None or redrive.is_at_rest(envelope):
             return None
+        if redrive.is_past_deadline(envelope, now):
+            raise RefusedError("its deadline has passed; replay it: that gives it a new one")
         following = min(envelope.generation + 1, GENERATION_LIMIT)
         if envelope.is_stealth:
             return following

@@ -11,6 +11,7 @@ from cdk_monitoring_constructs import (
 from constructs import Construct
 
 from asya.protocol import names
+from infra.envelope_graphs import envelope_graphs
 from infra.mesh import Mesh
 from infra.permissions.spark import heavy_actors
 
@@ -61,6 +62,8 @@ class Monitoring(Construct):
                 self._group("At once", "ConcurrentExecutions", "Maximum", functions),
             ],
         )
+        for section, graphs in envelope_graphs(mesh.table).items():
+            facade.monitor_custom(human_readable_name=section, alarm_friendly_name=section, metric_groups=graphs)
         self._sump_alarm()
 
     def _queues(self, actors: list[str]) -> list[_Thing]:

@@ -22,7 +22,9 @@ class MeshStorage(Construct):
         retention = mesh.file.storage.retention
         lifetimes = {
             # Whatever a message may refer to, or a replay may ask for.
-            **dict.fromkeys(("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/"), retention.payloads),
+            **dict.fromkeys(
+                ("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/"), retention.payloads
+            ),
             "runs/": retention.runs,
         }
         if retention.results is not None:

@@ -18,6 +18,7 @@ from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
 from asya_cli.errors import CommandError
 from asya_cli.send import as_envelope
+from infra.local.cloud import down
 from infra.local.folder import StateFolder
 from infra.local.processes import members, read_records
 from tests.cloud.deployed_cloud import DeployedCloud, until
@@ -131,7 +132,8 @@ def test_nothing_is_left_running_when_somebody_presses_ctrl_c(tmp_path: Path) ->
         until(lambda: read_records(folder) or None, "the servers to start")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) != 0
+        assert members(folder) == []
+        assert not folder.connection.exists()
     finally:
         process.kill()
-    assert members(folder) == []
-    assert not folder.connection.exists()
+        down(folder.root)

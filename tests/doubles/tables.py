@@ -188,6 +188,7 @@ class MemoryDynamo:
         ConsistentRead: bool = False,  # noqa: N803
         Limit: int | None = None,  # noqa: N803
         ExclusiveStartKey: Item | None = None,  # noqa: N803
+        Select: str = "ALL_ATTRIBUTES",  # noqa: N803
     ) -> dict[str, Any]:
         """One page of a partition, in the order of its sort keys."""
         with _Validated("Query"):
@@ -214,6 +215,8 @@ class MemoryDynamo:
                 "Items": [_projected(item, index, whole=IndexName is None) for item in page],
                 "Count": len(page),
             }
+            if Select == "COUNT":
+                del answer["Items"]
             if len(found) > size:
                 answer["LastEvaluatedKey"] = {name: page[-1][name] for name in ("pk", "sk")}
         return answer

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.simulation.functions import Function
 from tests.simulation.ledger import Ledger
-from tests.simulation.process import Nature, ProcessDied, Work, running
+from tests.simulation.process import Nature, Process, ProcessDied, Work, running
 from tests.simulation.queues import Message, Queues
 from tests.simulation.scheduler import BEGINNING
 
@@ -48,7 +48,7 @@ class EventSources:
                 answer = entry.process({"Records": [_record(message) for message in messages]})
                 kept = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
             except ProcessDied:
-                pass
+                self._note_neighbours(messages, process)
             except Exception as error:  # noqa: BLE001 - a function that raises keeps its whole batch
                 self.ledger.violated(f"{process.name} raised {error!r}")
         if process.is_alive and kept is not None:
@@ -57,7 +57,13 @@ class EventSources:
         function.running -= 1
         self.wake(queue)
 
-    def _delete_handled(self, queue: str, messages: list[Message], process: Any) -> None:
+    def _note_neighbours(self, messages: list[Message], process: Process) -> None:
+        """Who was in the batch of a handler that ended its process."""
+        if process.killed_by:
+            for message in messages:
+                self.ledger.killers[message.message_id].add(process.killed_by)
+
+    def _delete_handled(self, queue: str, messages: list[Message], process: Process) -> None:
         faults, seconds = self.nature.faults, self.nature.scheduler.seconds
         for message in messages:
             if faults.happens(faults.weather.lost_acks, seconds):

@@ -1,6 +1,5 @@
 """What must be true once everything has come to rest."""
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -71,11 +70,9 @@ class AtRest:
         """Where no service fails, only what kills its process is received too often: it does not take its neighbours along."""
         if self.cloud.nature.faults.weather.until > 0:
             return
-        dead = self.cloud.ledger.buried_messages
-        poisons = Counter(message.queue for message in dead if self._is_poison(message))
-        for message in dead:
+        for message in self.cloud.ledger.buried_messages:
             # Between two that kill their process some may never have their turn.
-            if not self._is_poison(message) and poisons[message.queue] < 2:
+            if not self._is_poison(message) and len(self.cloud.ledger.killers[message.message_id]) < 2:
                 yield f"message {message.message_id} ended in the DLQ of {message.queue} without a cause"
 
     def _is_poison(self, message: Message) -> bool:

@@ -33,6 +33,7 @@ class Ledger:
         canceled: tasks that were canceled while they ran.
         calls: every call of a handler, by actor and trail.
         frames: who gave which frame, by trail.
+        killers: message id → the calls that ended a process while it was in their batch.
     """
 
     nature: Nature
@@ -50,6 +51,7 @@ class Ledger:
     ids_of_trails: dict[Trail, str] = field(default_factory=dict)
     whims: dict[tuple[int | str, ...], Trail] = field(default_factory=dict)
     accepted_trails: set[Trail] = field(default_factory=set)
+    killers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     buried_messages: list[Message] = field(default_factory=list)
     marked: dict[tuple[str, str], float] = field(default_factory=dict)
     written: dict[tuple[str, int], str] = field(default_factory=dict)
@@ -119,6 +121,7 @@ class Ledger:
                     work.unreadable.add(message.message_id)
                 elif not transition.is_later:
                     self._check_registered(was, work)
+                self._check_left_once(message, was, seen, work)
                 is_explained = True
             complaints.append(found)
         if is_explained:
@@ -127,6 +130,19 @@ class Ledger:
             self.violated(f"{sender.name} sent {seen.id} to {to}, and was given nothing of the kind")
             return
         self.violated(f"{sender.name} sent {seen.id} to {to}: {'; '.join(min(complaints, key=len))}")
+
+    def _check_left_once(self, message: Message, was: Seen, seen: Seen, work: Work) -> None:
+        """An envelope leaves a hop once: nothing is retried or ended after frame 0 is on its way."""
+        if seen.id != was.id or sum(one.message_id == message.message_id for one in work.messages) > 1:
+            return
+        if sum(other is not None and other.id == was.id for other in self._read_all(work)) > 1:
+            return
+        what = f"{seen.phase} {seen.prev} {seen.curr} {seen.attempt}"
+        if work.left.setdefault(message.message_id, what) != what:
+            self.violated(f"{was.id} left {work.actor} as {work.left[message.message_id]}, and then as {what}")
+
+    def _read_all(self, work: Work) -> list[Seen | None]:
+        return [read(message.body, self.objects) for message in work.messages]
 
     def _is_of_another_run(self, was: Seen, work: Work) -> bool:
         """Whether a buffered hop has frames that were kept from a payload that another run of an earlier hop gave."""
@@ -255,6 +271,8 @@ class Ledger:
 
     def gave(self, call: HandlerCall, given: Given) -> None:
         """A handler gives a frame."""
+        if call.deadline is not None and call.process.now() > call.deadline:
+            self.violated(f"the handler of {call.actor} gave {given.trail} after its deadline, {call.deadline}")
         call.given.append(given)
         self.frames[given.trail] = given
 
@@ -270,27 +288,28 @@ class Ledger:
 
     def _check_in_time(self, call: HandlerCall) -> None:
         """No handler is called after its envelope's deadline."""
-        at = call.process.now()
         about = [
             seen
             for message in (call.process.work.messages if call.process.work else ())
             if (seen := read(message.body, self.objects)) is not None and seen.trail == call.trail
         ]
         deadlines = [seen.status.get("deadline_at") for seen in about]
-        if deadlines and all(text is not None and datetime.fromisoformat(text) < at for text in deadlines):
-            self.violated(f"the handler of {call.actor} was called for {about[0].id} after its deadline, {deadlines[0]}")
+        if deadlines and None not in deadlines:
+            call.deadline = max(datetime.fromisoformat(text) for text in deadlines)
+            if call.deadline < call.process.now():
+                self.violated(f"the handler of {call.actor} was called for {about[0].id} after {call.deadline}")
 
     def _check_not_canceled(self, call: HandlerCall) -> None:
-        """In calm weather a canceled task's handlers are not called any more."""
+        """A canceled task's handlers are not called any more, where the gateway could be asked."""
         work = call.process.work
-        if work is None or not self.nature.faults.weather.is_calm:
+        if work is None or work.states_asked_at is None:
             return
         for message in work.messages:
             seen = read(message.body, self.objects)
             if seen is None or seen.trail != call.trail or seen.is_stealth or not seen.status:
                 continue
             for task in (seen.id, seen.headers.get("x-asya-root")):
-                if isinstance(task, str) and self.canceled.get(task, float("inf")) < work.began:
+                if isinstance(task, str) and self.canceled.get(task, float("inf")) < work.states_asked_at:
                     self.violated(f"the handler of {call.actor} was called for {seen.id}, though {task} was canceled")
 
     # --- tables and objects ----------------------------------------------------------------------------------------

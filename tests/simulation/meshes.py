@@ -46,7 +46,7 @@ def _light(
 ) -> tuple[Actor, Program]:
     timeout = random.choice((2.0, 5.0, 20.0))
     is_buffered = random.random() < 0.3
-    repertoire = tuple(deed for deed in deeds if random.random() < 0.4 and (deed != "poison" or weather.poison))
+    repertoire = tuple(deed for deed in deeds if random.random() < (0.7 if deed == "fan" else 0.4) and (deed != "poison" or weather.poison))
     if weather.name == "poison":
         repertoire = (*repertoire[:2], "poison")
     actor = Actor(
@@ -63,7 +63,7 @@ def _light(
     program = Program(
         actor=name,
         seed=random.getrandbits(32),
-        flavour=random.choice(FLAVOURS),
+        flavour=random.choices(FLAVOURS, (2, 1, 3, 2))[0],
         repertoire=repertoire,
         actors=others,
         timeout=timeout,

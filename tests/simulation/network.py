@@ -73,6 +73,8 @@ class Pool:
         limit = timeout.total if timeout is not None else None
         if isinstance(limit, int | float) and scheduler.seconds - began > limit:
             raise NoAnswerError(f"no answer within {limit} s")
+        if self.process.work is not None and urlsplit(url).path.endswith("/states") and answer.status == 200:
+            self.process.work.states_asked_at = began
         return answer
 
     def _answered(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import count
 from typing import Any
 from unittest import mock
@@ -29,6 +30,7 @@ from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.route import Route
 from asya.routing import arrival, outcome
+from asya.routing.hop import Hop
 
 Planting = Callable[[], AbstractContextManager[Any]]
 
@@ -216,10 +218,14 @@ PLANTED = (
     Planted("gives children ids of chance", lambda: mock.patch.object(ids, "child_id", _numbered_child(count()))),
     Planted("forgets the root of children", _instead(outcome, "_child", _rootless)),
     Planted("does not heed cancellation", _instead(arrival, "_stopped", lambda *_: None)),
-    Planted("does not heed deadlines", _instead(arrival, "_deadline_passed", lambda *_: None)),
+    Planted("lets handlers run beyond the deadline", _instead(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))),
     Planted("does not heed max_hops", _around(arrival, "_mismatched", lambda real, hop, now: None)),
     Planted("reports on stealth envelopes", _instead(Envelope, "is_stealth", property(lambda _: False))),
 )
+
+
+def _own_limit(hop: Hop) -> timedelta:
+    return timedelta(seconds=hop.spec.timeout)
 
 
 def _id(record: Any) -> str:

@@ -32,6 +32,8 @@ class Work:
     Attributes:
         caused: message id → how many messages it has caused to be sent.
         unreadable: ids of messages that were found to be no envelopes.
+        left: message id → what left under the envelope's own id.
+        states_asked_at: when the tasks' states were asked for, if there was an answer.
     """
 
     actor: str
@@ -39,6 +41,8 @@ class Work:
     began: float
     caused: dict[str, int] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
+    left: dict[str, str] = field(default_factory=dict)
+    states_asked_at: float | None = None
 
 
 @dataclass
@@ -59,6 +63,7 @@ class Process:
         ends_at: virtual seconds at which it is killed: its function's timeout.
         lag: seconds its own code has used that have not passed for the others yet; user code does not give up its turn.
         work: what it is at; None between two invocations.
+        killed_by: which call of a handler ended it, if one did.
     """
 
     name: str
@@ -67,6 +72,7 @@ class Process:
     ends_at: float = float("inf")
     lag: float = 0.0
     work: "Work | None" = None
+    killed_by: str = ""
     _limits: list[float] = field(default_factory=list)
 
     is_threaded = False

@@ -7,6 +7,7 @@ the same again, as streamed handlers must.
 
 from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass, field
+from datetime import datetime
 from random import Random
 from typing import Any, Literal, Protocol
 
@@ -116,6 +117,7 @@ class HandlerCall:
     trail: Trail
     process: Process
     began: float
+    deadline: datetime | None = None
     given: list[Given] = field(default_factory=list)
     ended: Literal["not", "well", "raised"] = "not"
 
@@ -172,6 +174,7 @@ def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
             case "exit":
                 raise SystemExit(3)
             case "poison" if before < plan.times:
+                call.process.killed_by = "/".join(call.trail)
                 call.process.die("of its handler")
             case "bad":
                 raise TypeError("no such operation")

@@ -37,12 +37,13 @@ class Workload:
 
     def schedule(self, count: int) -> None:
         """Have so many things sent, at times of their own."""
+        is_burst = self.cloud.nature.faults.weather.name == "poison"
         for _ in range(count):
             delay = self.random.choice((0.0, self.random.uniform(0.0, 3.0), self.random.uniform(0.0, 60.0)))
             send = self.random.choices(
                 (self._start_by_gateway, self._send_raw, self._send_wrong, self._send_to_the_end), (6, 7, 2, 1)
             )[0]
-            self.cloud.nature.scheduler.start(send, delay)
+            self.cloud.nature.scheduler.start(send, 0.0 if is_burst else delay)
 
     # --- tasks -----------------------------------------------------------------------------------------------------
 
@@ -68,7 +69,7 @@ class Workload:
 
     def _follow(self, task_id: str) -> None:
         """Look at it a few times, and perhaps cancel it."""
-        canceled_at = self.random.randint(0, 4) if self.random.random() < 0.15 else None
+        canceled_at = self.random.randint(0, 3) if self.random.random() < 0.3 else None
         for number in range(self.random.choice((0, 3, 6))):
             self.cloud.nature.scheduler.wait(self.random.uniform(0.05, 3.0))
             if number == canceled_at:

@@ -116,6 +116,13 @@ def test_what_is_refused_stays_and_says_why(mesh: Mesh) -> None:
     assert [each["id"] for each in mesh.lying("infer")] == ["env-2"]
 
 
+@pytest.mark.parametrize("headers", [{}, {"x-asya-mesh-status": "off"}])
+def test_past_its_deadline_it_is_for_a_replay_recorded_or_not(mesh: Mesh, headers: dict[str, str]) -> None:
+    mesh.put("infer", message(headers=headers, status=status(deadline_at="2026-01-01T00:00:00Z")))
+    assert "refused: its deadline has passed; replay it" in run("redrive", "infer", "--force", code=1)
+    assert (len(mesh.lying("infer-dlq")), mesh.lying("infer")) == (1, [])
+
+
 def test_force_is_handed_on(mesh: Mesh) -> None:
     mesh.generations["env-1"] = 1
     mesh.put("infer", message())

@@ -3,11 +3,13 @@
 import json
 from io import StringIO
 
+from msgspec.structs import replace
 from rich.console import Console
 
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.route import Route
+from asya.protocol.task import EarlierGeneration
 from asya.protocol.task_view import TaskView
 from asya_cli.mesh_client import StoredObject
 from asya_cli.status import envelope_of
@@ -56,6 +58,14 @@ def test_a_failure_says_what_where_and_how_often() -> None:
     assert "ValueError: no such column" in text
     assert "line 7" in text
     assert "s3://bucket/results/failed/one.json" in text
+
+
+def test_a_redriven_task_says_what_came_of_the_generations_before() -> None:
+    earlier = EarlierGeneration(
+        generation=0, status="failed", ended_at="2026-01-01T00:00:00Z", actor="b", reason="DeliveryExhausted"
+    )
+    text = told(replace(FAILED, generation=1, earlier=(earlier,)), None)
+    assert "generation 0: failed (DeliveryExhausted) at b, 2026-01-01T00:00:00Z" in text
 
 
 def test_a_task_under_way_says_how_far_it_is() -> None:

@@ -13,7 +13,7 @@ from asya.aws.dynamo_tasks import DynamoTaskStore
 from asya.aws.task_store import Conflict, Stored, TaskStore, TaskStoreError
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.hops import hops_of
-from asya.protocol.task import TaskRecord
+from asya.protocol.task import EarlierGeneration, TaskRecord
 from asya.protocol.times import format_time
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.task_store import MemoryTaskStore
@@ -55,6 +55,10 @@ FULL = record(
     error=ErrorInfo(type="ValueError", message="no", mro=("Exception",), traceback="Traceback\n"),
     reason="PolicyExhausted",
     pause_epoch=0,
+    earlier=(
+        EarlierGeneration(generation=0, status="failed", ended_at=format_time(at(1)), actor="a", reason="Timeout"),
+        EarlierGeneration(generation=1, status="running", error=ErrorInfo(type="ValueError", message="no")),
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""A dead-letter queue, looked at without taking anything away; removing is for whoever sent it elsewhere (`protocol §11`, `§12`)."""
+"""A dead-letter queue, looked at without taking anything away; whoever has sent a message on removes it (`protocol §11`, `§12`)."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -63,9 +63,9 @@ class DeadLetterQueue:
 
     def count(self) -> Count:
         """How many messages there are; SQS may be a minute behind."""
-        names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-        found = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=list(names))["Attributes"]
-        return Count(*(int(found[name]) for name in names))
+        found = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=["All"])["Attributes"]
+        visible, hidden = found["ApproximateNumberOfMessages"], found["ApproximateNumberOfMessagesNotVisible"]
+        return Count(int(visible), int(hidden))
 
     def look(self, *, hide_seconds: int, goes_on: Callable[[], bool] = lambda: True) -> Iterator[list[Seen]]:
         """All messages that can be seen, some at a time, each once.

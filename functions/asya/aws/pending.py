@@ -10,9 +10,9 @@ import hashlib
 import heapq
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from botocore.exceptions import ClientError
@@ -24,13 +24,15 @@ from asya.protocol.job_runs import PENDING_PREFIX, Member
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, WriteRequestTypeDef
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, QueryOutputTypeDef, WriteRequestTypeDef
     from mypy_boto3_s3 import S3Client
 
 SHARDS = 8
+COUNTED_AT_MOST = 10_000
 INLINE_BYTES = 4096
 # A queue keeps a message for 14 days at most; a redelivery after that cannot be.
 CLAIM_LIFETIME = timedelta(days=15)
+_Select = Literal["ALL_ATTRIBUTES", "COUNT"]
 _DELETES_AT_ONCE = 25
 _ROUNDS = 8
 _FIRST_PAUSE = 0.05  # seconds
@@ -93,6 +95,16 @@ class Pending:
         """Whether anything waits for this actor."""
         return next(self.waiting(actor), None) is not None
 
+    def count(self, actor: str) -> int:
+        """How many wait for this actor, for people to see; beyond `COUNTED_AT_MOST` nobody counts on."""
+        counted = 0
+        for number in range(SHARDS):
+            for page in self._pages(actor, number, "COUNT"):
+                counted += page["Count"]
+                if counted >= COUNTED_AT_MOST:
+                    return counted
+        return counted
+
     def remove(self, actor: str, members: Sequence[Member]) -> None:
         """Delete pending items: their envelopes are in a manifest, or have left. Doing it again changes nothing.
 
@@ -128,15 +140,18 @@ class Pending:
         return replace(member, envelope_key=key)
 
     def _shard(self, actor: str, number: int) -> Iterator[tuple[str, Member]]:
-        pages = self._dynamodb.get_paginator("query").paginate(
+        for page in self._pages(actor, number):
+            for item in page["Items"]:
+                yield item["sk"]["S"], _member(item)
+
+    def _pages(self, actor: str, number: int, select: _Select = "ALL_ATTRIBUTES") -> "Iterable[QueryOutputTypeDef]":
+        return self._dynamodb.get_paginator("query").paginate(
             TableName=self._table,
             KeyConditionExpression="pk = :shard",
             ExpressionAttributeValues={":shard": {"S": _shard_key(actor, number)}},
             ConsistentRead=True,
+            Select=select,
         )
-        for page in pages:
-            for item in page["Items"]:
-                yield item["sk"]["S"], _member(item)
 
     def _delete(self, requests: "Sequence[WriteRequestTypeDef]") -> None:
         for turn in range(_ROUNDS):

@@ -14,6 +14,8 @@ _VALUES_AT_ONCE = 99
 Unit = Literal["Count", "Milliseconds", "Bytes"]
 Dimension = Literal["outcome", "kind", "reason", "state"]
 
+# The actor, and one more dimension at most.
+_Dimensions = tuple[str, tuple[Dimension, str] | None]
 _Series = dict[tuple[str, Unit], list[float]]
 
 
@@ -27,35 +29,41 @@ class Telemetry:
         self._actor = actor
         # Reporters count what they drop from threads of their own.
         self._lock = threading.Lock()
-        self._series: dict[tuple[Dimension, str] | None, _Series] = defaultdict(lambda: defaultdict(list))
+        self._series: dict[_Dimensions, _Series] = defaultdict(lambda: defaultdict(list))
 
-    def count(self, name: str, amount: float = 1, *, by: tuple[Dimension, str] | None = None) -> None:
-        """Count something, optionally split by one bounded dimension (never an id)."""
+    def count(
+        self, name: str, amount: float = 1, *, by: tuple[Dimension, str] | None = None, actor: str | None = None
+    ) -> None:
+        """Count something, optionally split by one bounded dimension (never an id).
+
+        Args:
+            actor: whom it is about, if not the function's own.
+        """
         with self._lock:
-            values = self._series[by][name, "Count"]
+            values = self._series[actor or self._actor, by][name, "Count"]
             if values:
                 values[0] += amount
             else:
                 values.append(amount)
 
-    def measure(self, name: str, value: float, unit: Unit) -> None:
-        """Note one measurement; CloudWatch makes percentiles of them."""
+    def measure(self, name: str, value: float, unit: Unit, *, actor: str | None = None) -> None:
+        """Note one measurement; CloudWatch makes percentiles of them. `actor` as above."""
         with self._lock:
-            self._series[None][name, unit].append(value)
+            self._series[actor or self._actor, None][name, unit].append(value)
 
     def flush(self) -> None:
         """Write the metrics gathered since the last time."""
         with self._lock:
             series, self._series = self._series, defaultdict(lambda: defaultdict(list))
-        for by, metrics in series.items():
-            self._write(by, metrics)
+        for (actor, by), metrics in series.items():
+            self._write(actor, by, metrics)
 
-    def _write(self, by: tuple[Dimension, str] | None, metrics: _Series) -> None:
+    def _write(self, actor: str, by: tuple[Dimension, str] | None, metrics: _Series) -> None:
         while any(metrics.values()):
             # An empty service: Powertools would make it a dimension beside `actor`, and alarms would look in vain.
             writer = EphemeralMetrics(namespace=METRICS_NAMESPACE, service="")
             writer.add_dimension(name="namespace", value=self._namespace)
-            writer.add_dimension(name="actor", value=self._actor)
+            writer.add_dimension(name="actor", value=actor)
             if by is not None:
                 writer.add_dimension(name=by[0], value=by[1])
             for (name, unit), values in metrics.items():

@@ -10,6 +10,7 @@ from asya.aws.results import Results
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.intake import Intake, take_in
+from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.services import Services, services
 from asya.protocol.frame import Frame
 from asya.protocol.keys import checkpoint_key
@@ -45,7 +46,7 @@ class CheckpointActor:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
-        telemetry.count("Received", len(items))
+        note_arrivals(self.services, items)
         try:
             intake = take_in(self.services, items)
             return self.services.worker.work(items, lambda record: self._handle(intake, record))
@@ -58,7 +59,7 @@ class CheckpointActor:
         telemetry = self.services.telemetry
         started = intake.start(record)
         if isinstance(started, Diversion):
-            telemetry.count("Processed", by=("outcome", "diverted"))
+            note_diversion(self.services, started.why)
             telemetry.log.warning(
                 "no checkpoint made", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
             )

@@ -23,6 +23,7 @@ from asya.lambdas.services import Services, services
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import fold
+from asya.protocol.status import REASONS
 from asya.routing import dead_letters
 from asya.routing.dead_letters import DeadLetter, Exhausted
 
@@ -160,7 +161,8 @@ class DeadLetterWatch:
         envelope = ended.envelope if ended is not None else None
         status = envelope.status if envelope is not None else None
         reason = (status.reason if status else None) or "DeliveryExhausted"
-        self.services.telemetry.count("Failed", by=("reason", reason))
+        known = reason if reason in REASONS else "DeliveryExhausted"
+        self.services.telemetry.count("Failed", by=("reason", known), actor=letter.actor)
         self.services.telemetry.log.error(
             "dead letter",
             queue=names.dlq_name(self.services.settings.namespace, letter.actor),

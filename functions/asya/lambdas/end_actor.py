@@ -7,6 +7,7 @@ from typing import Any
 
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.metrics import note_arrivals
 from asya.lambdas.services import Services
 from asya.lambdas.views import envelope_view
 from asya.protocol.codec import ParseError, decode
@@ -31,7 +32,7 @@ class EndActor:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
-        telemetry.count("Received", len(items))
+        note_arrivals(self.services, items)
         try:
             return self.services.worker.work(items, self._handle)
         finally:

@@ -12,6 +12,7 @@ from asya.aws.fan_in_sets import FanInSets, SliceCountError
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.intake import Intake, take_in
+from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.services import Services, services
 from asya.lambdas.set_keeper import SetKeeper
 from asya.protocol.codec import encode
@@ -55,7 +56,7 @@ class FanInActor:
         """Work through one batch of slices, and of messages about sets."""
         items = records(event)
         telemetry = self.services.telemetry
-        telemetry.count("Received", len(items))
+        note_arrivals(self.services, items)
         about_sets = {
             record.message_id: message
             for record in items
@@ -82,7 +83,7 @@ class FanInActor:
         telemetry.measure("HopLatency", max(0.0, lag), "Milliseconds")
         started = intake.start(record)
         if isinstance(started, Diversion):
-            self._count("diverted")
+            note_diversion(self.services, started.why)
             telemetry.log.warning(
                 "slice not taken", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
             )

@@ -3,7 +3,6 @@
 from collections.abc import Generator
 from contextlib import closing
 from dataclasses import replace
-from datetime import timedelta
 
 from asya.aws.ticket import Ticket
 from asya.lambdas.circuit import CircuitGuard, CircuitOpenError
@@ -35,6 +34,7 @@ class HopRun:
         # Frames that have left, or that an earlier run of this hop may have sent.
         self._frames_sent = 0
         self._began = self._services.surroundings.monotonic()
+        self._limit, self._by_deadline = hop.time_limit(found.now())
 
     def to_its_end(self) -> list[Ticket]:
         """Run the handler and send what follows from it.
@@ -43,11 +43,10 @@ class HopRun:
             ClientError, BotoCoreError: if buffered frames can be neither looked up nor kept now.
         """
         self._report_start()
-        limit, by_deadline = self._hop.time_limit(self._services.now())
         last: Delivery | None = None
         how = "failed"
         try:
-            with closing(self._frames(limit)) as frames:
+            with closing(self._frames()) as frames:
                 for index, frame in enumerate(frames):
                     self._send_frame(frame, index)
             if not self._tickets:
@@ -65,8 +64,10 @@ class HopRun:
             last = outcome.mismatch(self._hop, error, now=self._services.now(), frames_sent=self._frames_sent)
         except HandlerTimedOut:
             how = "timed_out"
-            self._circuit.leave("released" if by_deadline else "failed")
-            last = self._timed_out(limit, by_deadline)
+            if self._by_deadline:
+                self._services.telemetry.count("SlaExpired")
+            self._circuit.leave("released" if self._by_deadline else "failed")
+            last = self._timed_out()
         except HandlerCrashed as crash:
             how = "crashed"
             self._circuit.leave("failed")
@@ -78,10 +79,11 @@ class HopRun:
             self._circuit.leave("released")
         self._send_last(last)
         self._services.telemetry.count("Processed", by=("outcome", how))
-        self._services.telemetry.measure("HandlerDuration", self._duration_ms, "Milliseconds")
+        if how != "rejected":
+            self._services.telemetry.measure("HandlerDuration", self._duration_ms, "Milliseconds")
         return self._tickets
 
-    def _frames(self, limit: timedelta) -> Generator[Frame, None, None]:
+    def _frames(self) -> Generator[Frame, None, None]:
         """The handler's frames as they come; of a buffered hop all at once, or those that an earlier run has kept.
 
         A fan-out is buffered whatever the actor says; that this hop made one is known before it runs only from an earlier run.
@@ -97,7 +99,10 @@ class HopRun:
         except ValueError as error:
             raise _UnreadableError(str(error)) from None
         self._circuit.enter()
-        with closing(self._call.frames(payload, lambda: envelope_view(envelope), limit.total_seconds())) as frames:
+        # Only now: what came before may have taken its time, and the deadline has not moved.
+        self._limit, self._by_deadline = self._hop.time_limit(self._services.now())
+        seconds = self._limit.total_seconds()
+        with closing(self._call.frames(payload, lambda: envelope_view(envelope), seconds)) as frames:
             first = next(frames, None)
             if first is None:
                 yield from self._kept([]) if is_buffered else ()
@@ -130,11 +135,11 @@ class HopRun:
         self._tickets.append(self._services.outbox.send(delivery))
         self._frames_sent = max(self._frames_sent, index + 1)
 
-    def _timed_out(self, limit: timedelta, by_deadline: bool) -> Delivery:
+    def _timed_out(self) -> Delivery:
         return outcome.timed_out(
             self._hop,
-            limit,
-            by_deadline=by_deadline,
+            self._limit,
+            by_deadline=self._by_deadline,
             now=self._services.now(),
             jitter=self._services.surroundings.chance(),
             frames_sent=self._frames_sent,

@@ -8,6 +8,7 @@ import msgspec
 from asya.aws.job_events import JobRunEvent
 from asya.aws.run_records import Cursor, RunRecord
 from asya.aws.ticket import Ticket
+from asya.lambdas.metrics import note_diversion
 from asya.lambdas.spark_services import SparkServices
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
@@ -158,13 +159,16 @@ class RunCompletion:
             self._states = self._services.states(ahead)
             self._states_known_to = index + len(ahead)
         stopped = stopped_after_run(hop, self._states.get(member.id), now=self._services.now())
-        for delivery in stopped.deliveries if stopped else ():
+        if stopped is None:
+            return False
+        note_diversion(self._services.base, stopped.why, actor=self._manifest.actor)
+        for delivery in stopped.deliveries:
             self._send(delivery)
-        return stopped is not None
+        return True
 
     def _send(self, delivery: Delivery) -> None:
         if delivery.kind == "retry":
-            self._services.base.telemetry.count("Retried")
+            self._services.base.telemetry.count("Retried", actor=self._manifest.actor)
         self._tickets.append(self._services.base.outbox.send(delivery))
 
     def _checkpoint_if_due(self) -> None:
@@ -180,7 +184,7 @@ class RunCompletion:
         for ticket in self._tickets:
             if ticket.error is not None:
                 raise ticket.error
-            base.telemetry.count("Sent", by=("kind", ticket.kind))
+            base.telemetry.count("Sent", by=("kind", ticket.kind), actor=self._manifest.actor)
         self._tickets = []
         self._services.records.advance(self._manifest.actor, self._manifest.number, self._noted, self._cursor)
         self._noted = self._cursor

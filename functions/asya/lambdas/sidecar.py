@@ -12,6 +12,7 @@ from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.end_actor import EndActor
 from asya.lambdas.hop_run import HopRun
 from asya.lambdas.intake import Intake, take_in
+from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.services import Services, services
 from asya.protocol.mesh_table import Actor
 from asya.routing.delivery import Diversion
@@ -68,7 +69,7 @@ class Sidecar:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
-        telemetry.count("Received", len(items))
+        note_arrivals(self.services, items)
         hops: dict[str, Hop] = {}
         try:
             intake = take_in(self.services, items)
@@ -83,16 +84,12 @@ class Sidecar:
 
     def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Ticket]:
         """One message: what it caused to be sent. Hops that started are noted in `hops`, by message id."""
-        telemetry = self.services.telemetry
-        telemetry.measure("MessageSize", record.arrival.size, "Bytes")
-        lag = (self.services.now() - record.arrival.sent_at).total_seconds() * 1000
-        telemetry.measure("HopLatency", max(0.0, lag), "Milliseconds")
         started = intake.start(record)
         if isinstance(started, Hop) and self.deduplicates and self.services.done_hops.is_done(started):
             started = Diversion(started.envelope.id, (), "Duplicate")
         if isinstance(started, Diversion):
-            telemetry.count("Processed", by=("outcome", "diverted"))
-            telemetry.log.warning(
+            note_diversion(self.services, started.why)
+            self.services.telemetry.log.warning(
                 "handler not called", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
             )
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]

@@ -12,6 +12,7 @@ from asya.aws.results import Results
 from asya.aws.sink_claims import Claim, SinkClaims
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.metrics import note_arrivals
 from asya.lambdas.services import Services, services
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
@@ -56,7 +57,7 @@ class SinkActor:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
-        telemetry.count("Received", len(items))
+        note_arrivals(self.services, items)
         try:
             return self.services.worker.work(items, self._handle)
         finally:

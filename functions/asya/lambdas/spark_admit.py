@@ -7,6 +7,7 @@ from typing import Any
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.intake import Intake, take_in
+from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.spark_services import SparkServices, member_of, spark_services
 from asya.protocol.codec import encode
 from asya.routing import reports
@@ -29,7 +30,7 @@ class Admission:
         """Work through one batch: everything becomes pending, then one request for all, then the acks."""
         base = self.services.base
         items = records(event)
-        base.telemetry.count("Received", len(items))
+        note_arrivals(base, items)
         intake = take_in(base, items)
         taken = {record.message_id: self._take(intake, record) for record in items}
         request = self._request() if any(isinstance(one, Hop) for one in taken.values()) else None
@@ -42,7 +43,6 @@ class Admission:
     def _take(self, intake: Intake, record: Record) -> Hop | Diversion | Exception:
         """Steps 1 to 6 for one message, and its place among the pending; an error keeps it on the queue."""
         base = self.services.base
-        base.telemetry.measure("MessageSize", record.arrival.size, "Bytes")
         try:
             hop = intake.start(record)
             if isinstance(hop, Diversion):
@@ -75,7 +75,7 @@ class Admission:
         if isinstance(taken, Exception):
             raise taken
         if isinstance(taken, Diversion):
-            base.telemetry.count("Processed", by=("outcome", "diverted"))
+            note_diversion(base, taken.why)
             base.telemetry.log.warning("not admitted", why=taken.why, envelope_id=taken.envelope_id)
             return [base.outbox.send(delivery) for delivery in taken.deliveries]
         if request is not None:

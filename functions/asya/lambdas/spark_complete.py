@@ -65,7 +65,7 @@ class Completion:
         if event is None or name is None or event.application_id != self.services.spark.application_id:
             log.info("an event about something else", message_id=record.message_id)
             return []
-        self.services.base.telemetry.count("JobRuns", by=("state", event.state.lower()))
+        self.services.base.telemetry.count("JobRuns", by=("state", event.state.lower()), actor=name[0])
         log.info("job run", run_id=event.name, job_run_id=event.job_run_id, state=event.state)
         if event.state == "RUNNING":
             self._report_running(*name)

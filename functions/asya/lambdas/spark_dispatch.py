@@ -14,6 +14,7 @@ from asya.aws.dispatch_requests import decode_request
 from asya.aws.job_runs import BusyError, ConflictingRunError, RefusedRunError
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.metrics import note_diversion
 from asya.lambdas.spark_services import SparkServices, spark_services
 from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
@@ -125,6 +126,7 @@ class Dispatcher:
             if diversion is None:
                 fit.append(member)
                 continue
+            note_diversion(self.services.base, diversion.why, actor=actor)
             self.services.base.telemetry.log.info("left out of the run", why=diversion.why, envelope_id=member.id)
             stopped += [(member, self.services.base.outbox.send(delivery)) for delivery in diversion.deliveries]
         self._see_out(actor, stopped)
@@ -160,7 +162,7 @@ class Dispatcher:
             job_run_id = self._started_id(manifest, spec)
         except BusyError as busy:
             log.info("the run waits", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
-            found.base.telemetry.count("JobRuns", by=("state", "waiting"))
+            found.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
             seconds = busy.seconds * (0.5 + found.base.surroundings.chance())
             found.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
             return False
@@ -169,8 +171,9 @@ class Dispatcher:
             found.tell_completion(manifest, job_run_id="", state="FAILED", details=str(refused))
             job_run_id = ""
         found.records.started(actor, manifest.number, job_run_id)
-        found.base.telemetry.count("JobRuns", by=("state", "started" if job_run_id else "refused"))
-        found.base.telemetry.measure("EnvelopesPerRun", len(manifest.members), "Count")
+        state = "started" if job_run_id else "refused"
+        found.base.telemetry.count("JobRuns", by=("state", state), actor=actor)
+        found.base.telemetry.measure("EnvelopesPerRun", len(manifest.members), "Count", actor=actor)
         log.info("run started", run_id=manifest.run_id, job_run_id=job_run_id, envelopes=len(manifest.members))
         return True
 

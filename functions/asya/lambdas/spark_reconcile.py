@@ -36,12 +36,17 @@ class Reconciler:
         try:
             for actor in self.services.heavy_actors():
                 try:
+                    self._count_pending(actor)
                     self._request_if_needed(actor)
                     self._complete_ended(actor)
                 except (ClientError, BotoCoreError):
                     base.telemetry.log.exception("not reconciled; the next sweep tries again", reconciled=actor)
         finally:
             base.telemetry.flush()
+
+    def _count_pending(self, actor: str) -> None:
+        count = self.services.pending.count(actor)
+        self.services.base.telemetry.measure("PendingEnvelopes", count, "Count", actor=actor)
 
     def _request_if_needed(self, actor: str) -> None:
         """Something is pending, or a run is not started yet, and no request is on its way."""

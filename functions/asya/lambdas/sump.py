@@ -14,6 +14,7 @@ from asya.aws.results import Results
 from asya.aws.sink_claims import Claim, ClaimResult, SinkClaims
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.metrics import note_arrivals
 from asya.lambdas.services import Services, services
 from asya.lambdas.sink import NotPersistedError
 from asya.protocol import names
@@ -21,7 +22,7 @@ from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.keys import SUMP_PREFIX, result_key, safe_segment, sump_key
-from asya.protocol.status import failed, started
+from asya.protocol.status import REASONS, Status, failed, started
 from asya.protocol.times import format_time
 from asya.routing import reports
 from asya.routing.slices import early_ends
@@ -61,7 +62,7 @@ class SumpActor:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
-        telemetry.count("Received", len(items))
+        note_arrivals(self.services, items)
         try:
             return self.services.worker.work(items, self._handle)
         finally:
@@ -113,6 +114,13 @@ class SumpActor:
         body = record.arrival.body
         return [self._written(key, lambda key: self.results.write(key, body, "application/octet-stream"))]
 
+    def _count(self, status: Status | None) -> None:
+        """Under the actor that failed, and by words that we know: anything may be written into a status block."""
+        failed_at, reason = (status.actor, status.reason) if status else (None, None)
+        known = failed_at if failed_at in self.services.settings.table.actors else names.SUMP
+        reason = reason if reason in REASONS else "RuntimeError"
+        self.services.telemetry.count("Failed", by=("reason", reason), actor=known)
+
     def _written(self, key: str, write: Callable[[str], str]) -> Ticket:
         ticket = Ticket("object")
         try:
@@ -128,7 +136,7 @@ class SumpActor:
         reason = (status.reason if status else None) or "RuntimeError"
         error = status.error if status else None
         payload = bytes(envelope.payload)
-        self.services.telemetry.count("Failed", by=("reason", reason))
+        self._count(status)
         self.services.telemetry.log.error(
             "envelope failed",
             envelope_id=envelope.id,

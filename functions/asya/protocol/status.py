@@ -1,6 +1,6 @@
 """The status block: where an envelope stands in its life (`protocol §2`)."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 import msgspec
 
@@ -25,6 +25,7 @@ Reason = Literal[
     "Canceled",
     "Paused",
 ]
+REASONS: frozenset[str] = frozenset(get_args(Reason))
 TERMINAL_PHASES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
 
 # With as many digits as the keys made of an attempt have.

@@ -11,7 +11,7 @@ from asya.protocol.envelope import GENERATION_LIMIT, Envelope
 from asya.protocol.hops import HopFold
 from asya.protocol.task import TaskRecord, reopened
 from asya.protocol.task_view import overdue
-from asya.protocol.times import format_time
+from asya.protocol.times import format_time, parse_time
 from asya.routing.fan_in import ORIGIN, SetState
 from asya.routing.refusal import RefusedError
 
@@ -125,6 +125,12 @@ def check_set(asked: SliceOf, state: SetState | None) -> None:
 def is_at_rest(envelope: Envelope) -> bool:
     """Whether only its end is to be written down: it is sent again as it is, in its generation, and no task is reopened."""
     return envelope.status is not None and envelope.status.phase in _AT_REST
+
+
+def is_past_deadline(envelope: Envelope, now: datetime) -> bool:
+    """Whether it would only be ended by the first actor that sees it (`protocol §5.3`)."""
+    deadline = envelope.status.deadline_at if envelope.status else None
+    return deadline is not None and parse_time(deadline) <= now
 
 
 def redriven(envelope: Envelope, generation: int, *, now: datetime) -> Envelope:

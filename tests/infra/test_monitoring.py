@@ -1,0 +1,60 @@
+"""protocol §15: the dashboard shows every metric that the functions give, with the dimensions they give it."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from asya.protocol.mesh_table import Actor, MeshTable
+from infra.envelope_graphs import MOST_ACTORS, envelope_graphs
+
+LINE = re.compile(r'\["Asya","(\w+)",((?:"[^"]*",)*)\{')
+
+
+def lines(mesh: Any) -> list[tuple[str, dict[str, str]]]:
+    """The mesh's own metrics on the dashboard, each with its dimensions."""
+    body = str(mesh.one("AWS::CloudWatch::Dashboard")["DashboardBody"]).replace('\\"', '"')
+    found = []
+    for name, rest in LINE.findall(body):
+        words = json.loads(f"[{rest.rstrip(',')}]")
+        found.append((name, dict(zip(words[::2], words[1::2], strict=True))))
+    return found
+
+
+def test_every_metric_has_a_graph(shop: Any) -> None:
+    assert {name for name, _ in lines(shop)} == {
+        *("Received", "Processed", "Sent", "Failed", "Retried", "SlaExpired", "HandlerDuration", "HopLatency"),
+        *("MessageSize", "InFlight", "HopLimit", "PendingEnvelopes", "JobRuns", "EnvelopesPerRun"),
+        *("ReportsDropped", "FanInOpen"),
+    }
+
+
+@pytest.mark.parametrize(
+    ("metric", "split"), [("Processed", "outcome"), ("Sent", "kind"), ("Failed", "reason"), ("JobRuns", "state")]
+)
+def test_some_are_split_by_one_more_dimension(shop: Any, metric: str, split: str) -> None:
+    found = [dimensions for name, dimensions in lines(shop) if name == metric]
+    assert found
+    for dimensions in found:
+        assert dimensions.keys() == {"namespace", "actor", split}
+
+
+def test_the_others_are_by_namespace_and_actor_alone(shop: Any) -> None:
+    for name, dimensions in lines(shop):
+        assert dimensions["namespace"] == "shop"
+        if name not in ("Processed", "Sent", "Failed", "JobRuns"):
+            assert dimensions.keys() == {"namespace", "actor"}
+
+
+def test_job_runs_are_the_heavy_actors(shop: Any) -> None:
+    assert {dimensions["actor"] for name, dimensions in lines(shop) if name == "PendingEnvelopes"} == {"crunch"}
+
+
+def test_a_mesh_without_heavy_actors_has_no_graph_of_runs(plain: Any) -> None:
+    assert "JobRuns" not in {name for name, _ in lines(plain)}
+
+
+def test_a_very_large_mesh_has_fewer_graphs_rather_than_no_dashboard() -> None:
+    actors = {f"a{number}": Actor(kind="handler") for number in range(MOST_ACTORS + 1)}
+    assert envelope_graphs(MeshTable(namespace="shop", actors=actors)) == {}
