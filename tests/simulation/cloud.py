@@ -4,17 +4,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
-from typing import Any
 from unittest import mock
 
 from asya.aws import clients
 from asya.aws.settings import Settings
+from asya.lambdas import fan_in_sweep
 from asya.protocol import names
-from tests.doubles.tables import MemoryDynamo, Table
+from tests.doubles.tables import Index, MemoryDynamo, Table
 from tests.simulation.event_log import EventLog
 from tests.simulation.event_source import EventSources
 from tests.simulation.faults import Faults, Weather
-from tests.simulation.functions import ACCOUNT, BUCKET, QUEUES, REGION, Function
+from tests.simulation.functions import ACCOUNT, BUCKET, QUEUES, REGION, Function, QuietTelemetry
 from tests.simulation.gateway import GatewayFunction, api_of, ingest_of
 from tests.simulation.ledger import Ledger
 from tests.simulation.meshes import SimulatedMesh
@@ -24,9 +24,11 @@ from tests.simulation.programs import handler_of
 from tests.simulation.queues import Message, Queue, Queues, SqsClient
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.stage import staged
+from tests.simulation.system_functions import SystemFunctions
 from tests.simulation.storage import Bucket, DynamoClient, S3Client
 
-TABLES = ("tasks", "sink", "hops", "pending")
+TABLES = ("tasks", "sink", "hops", "pending", "breaker", "fan-in")
+INDEXES = {"fan-in": {"open": Index("open_in", "due_at", ("actor",))}}
 CREW_TIMEOUT = 60.0
 MARGIN = 30.0  # of a function's timeout over its work, and of its queue's visibility over that
 FULL_MAX_RECEIVES = 5
@@ -38,6 +40,7 @@ class Cloud:
 
     Attributes:
         ingest, api: the gateway's functions.
+        system: those that schedules wake.
     """
 
     nature: Nature
@@ -48,6 +51,7 @@ class Cloud:
     ledger: Ledger
     ingest: GatewayFunction
     api: GatewayFunction
+    system: SystemFunctions
 
     def queue(self, actor: str) -> str:
         """The name of an actor's queue."""
@@ -65,6 +69,8 @@ class Cloud:
             staged(handlers),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
+            # It makes telemetry of its own, for each of the actors it counts the sets of.
+            mock.patch.object(fan_in_sweep, "Telemetry", lambda *_: QuietTelemetry(current_process())),
             mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
         ):
             yield
@@ -100,7 +106,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
     nature = Nature(Scheduler(), Faults(random, weather), random, EventLog())
     namespace = mesh.table.namespace
     tables = MemoryDynamo(
-        {names.table_name(namespace, kind): Table() for kind in TABLES}, page_size=random.choice((2, 1000))
+        {names.table_name(namespace, kind): Table(INDEXES.get(kind, {})) for kind in TABLES}, page_size=random.choice((2, 1000))
     )
     objects: dict[str, bytes] = {}
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}
@@ -141,6 +147,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
         name = names.queue_name(namespace, actor)
         receives = FULL_MAX_RECEIVES if is_crew else spec.max_receives
         queues.queues[name] = Queue(name, timeout + MARGIN, receives)
+        queues.queues[f"{name}-dlq"] = Queue(f"{name}-dlq", MARGIN, None)
         sources.functions[name] = Function(
             actor=actor,
             settings=settings(actor),
@@ -150,4 +157,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
             new_process=new_process,
             new_pool=new_pool,
         )
-    return Cloud(nature, mesh, bucket, tables, queues, ledger, ingest, api)
+    system = SystemFunctions(
+        nature, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, new_pool, ledger
+    )
+    return Cloud(nature, mesh, bucket, tables, queues, ledger, ingest, api, system)

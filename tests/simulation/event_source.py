@@ -29,7 +29,7 @@ class EventSources:
     def _poll(self, queue: str) -> None:
         self._polled.discard(queue)
         function, queues = self.functions[queue], self._queues
-        while function.running < function.concurrency and queues.is_any_visible(queue):
+        while function.running < function.concurrency and queues.visible(queue):
             messages = queues.receive(queue, self.nature.random.randint(1, function.batch_size))
             if messages:
                 function.running += 1

@@ -11,7 +11,7 @@ from asya.aws import clients
 from asya.aws.claim_check import ClaimCheck
 from asya.aws.gateway_client import GatewayClient
 from asya.aws.settings import Settings
-from asya.lambdas import sidecar, sink, sump
+from asya.lambdas import checkpoint, fan_in, sidecar, sink, sump
 from asya.lambdas.services import Services
 from tests.simulation.network import Pool
 from tests.simulation.process import Process, running
@@ -93,6 +93,10 @@ def build(services: Services) -> EntryPoint:
             return sink.build(services)
         case "x-sump":
             return sump.build(services)
+        case "x-checkpoint":
+            return checkpoint.build(services)
+        case actor if services.settings.table.actors[actor].kind == "fan_in":
+            return fan_in.build(services)
         case _:
             return sidecar.build(services)
 

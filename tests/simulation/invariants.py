@@ -24,12 +24,13 @@ class AtRest:
         yield from self._queues_are_empty()
         yield from self._nothing_is_lost()
         yield from self._dead_letters_have_a_cause()
+        yield from self.cloud.ledger.sets.problems()
         for envelope_id, seen in self._last_seen():
             yield from self._ended_once(envelope_id, seen)
 
     def _queues_are_empty(self) -> Iterator[str]:
         for queue in self.cloud.queues.queues.values():
-            if queue.messages:
+            if queue.messages and queue.max_receives is not None:
                 yield f"{len(queue.messages)} messages are left on {queue.name}"
 
     def _nothing_is_lost(self) -> Iterator[str]:
@@ -48,7 +49,7 @@ class AtRest:
                 yield f"task {task_id} was confirmed and never sent"
 
     def _has_ended(self, envelope_id: str) -> bool:
-        if self._ends_of(envelope_id) or self._is_buried(envelope_id):
+        if self._ends_of(envelope_id) or self._is_buried(envelope_id) or envelope_id in self.cloud.ledger.stored:
             return True
         seen = self.cloud.ledger.accepted[envelope_id][0][0] if envelope_id in self.cloud.ledger.accepted else None
         if any(f"results/sump/unreadable/{one}" in self._objects for one in self.cloud.ledger.messages_of[envelope_id]):
@@ -100,12 +101,13 @@ class AtRest:
             if record is not None:
                 yield f"the stealth envelope {envelope_id} has a record"
             return
-        if self._is_buried(envelope_id) or not self._has_ended(envelope_id):
+        if not self._has_ended(envelope_id):
             return
         if status is None and self._was_sent_to_the_end(envelope_id):
             return
         if status not in TERMINAL:
-            yield f"envelope {envelope_id} has ended ({', '.join(sorted(ends))}), and its record is {status or 'missing'}"
+            how = ", ".join(sorted(ends)) or "buried or stored"
+            yield f"envelope {envelope_id} has ended ({how}), and its record is {status or 'missing'}"
         elif claimed and claimed != status and envelope_id not in self.cloud.ledger.canceled:
             yield f"envelope {envelope_id} is claimed as {claimed}, and its record is {status}"
 

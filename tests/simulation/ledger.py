@@ -10,9 +10,10 @@ from typing import Any
 from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable
 from tests.simulation.process import Nature, Process, Work
-from tests.simulation.programs import Given, HandlerCall, Trail
+from tests.simulation.programs import Given, HandlerCall, Trail, frame_index
 from tests.simulation.queues import Message
 from tests.simulation.seen import Seen, read
+from tests.simulation.sets import SetBook, slice_of, told_set
 from tests.simulation.transitions import Transition
 
 RANKS = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
@@ -33,6 +34,7 @@ class Ledger:
         canceled: tasks that were canceled while they ran.
         calls: every call of a handler, by actor and trail.
         frames: who gave which frame, by trail.
+        stored: slices that their fan-in actor has taken.
         killers: message id → the calls that ended a process while it was in their batch.
     """
 
@@ -51,10 +53,15 @@ class Ledger:
     ids_of_trails: dict[Trail, str] = field(default_factory=dict)
     whims: dict[tuple[int | str, ...], Trail] = field(default_factory=dict)
     accepted_trails: set[Trail] = field(default_factory=set)
+    stored: set[str] = field(default_factory=set)
     killers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     buried_messages: list[Message] = field(default_factory=list)
     marked: dict[tuple[str, str], float] = field(default_factory=dict)
     written: dict[tuple[str, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Open the book of sets."""
+        self.sets = SetBook(self.mesh, self.tables["fan-in"])
 
     def violated(self, rule: str) -> None:
         """Note that something happened that must not."""
@@ -71,6 +78,10 @@ class Ledger:
         actor = self.actor_of(message.queue)
         seen = read(message.body, self.objects)
         work = sender.work if sender is not None else None
+        told = told_set(message.body)
+        if told is not None:
+            self._check_told(told, actor, work)
+            return
         if seen is None:
             self.unreadable[ids.id_of_message(message.message_id)] = message
             if work is not None:
@@ -78,11 +89,36 @@ class Ledger:
             return
         self.accepted[seen.id].append((seen, actor))
         self.messages_of[seen.id].add(message.message_id)
+        self.sets.note(seen, actor)
         self._note_trail(seen)
         if len(seen.prev) > self.mesh.max_hops:
             self.violated(f"{seen.id} has done {len(seen.prev)} hops; {self.mesh.max_hops} are allowed")
-        if work is not None and sender is not None:
+        if work is not None and sender is not None and not self._left_a_set(work, seen, actor, message.body):
             self._caused(work, seen, actor, sender)
+
+    def _check_told(self, told: tuple[str, str, int], to: str, work: Work | None) -> None:
+        """A message about a set: ends of slices are told by those who end them, looks at the clock by the actor itself."""
+        if self.mesh.actors[to].kind != "fan_in":
+            self.violated(f"{to} was told of a set and puts none together")
+        if work is not None:
+            work.told.add(told[1:])
+            if told[0] == "set-due" and work.actor not in (to, "x-fan-in-sweep"):
+                self.violated(f"{work.actor} sent {to} a look at the clock")
+            if told[0] == "slice-ended" and work.actor not in ("x-sink", "x-sump", "x-dlq"):
+                self.violated(f"{work.actor} told {to} of the end of a slice")
+
+    def _left_a_set(self, work: Work, seen: Seen, to: str, body: str) -> bool:
+        """Whether an envelope that a fan-in actor sent left a set; then it has been checked as such."""
+        if work.actor not in self.mesh.actors or self.mesh.actors[work.actor].kind != "fan_in":
+            return False
+        complaints = [list(self.sets.leaving(one, seen, to, body)) for one in self.sets.origin_of(seen, work.actor)]
+        if not complaints:
+            return False
+        for message in work.messages:
+            work.caused[message.message_id] = work.caused.get(message.message_id, 0) + 1
+        if [] not in complaints:
+            self.violated(f"{work.actor} sent {seen.id} to {to}: {'; '.join(min(complaints, key=len))}")
+        return True
 
     def _note_trail(self, seen: Seen) -> None:
         """One frame, one id: whoever runs a hop again gives its frames the ids they had."""
@@ -147,9 +183,10 @@ class Ledger:
     def _is_of_another_run(self, was: Seen, work: Work) -> bool:
         """Whether a buffered hop has frames that were kept from a payload that another run of an earlier hop gave."""
         kept = self.objects.get(f"frames/{was.id}/{was.generation}/{len(was.prev)}.json")
-        if kept is None or was.trail is None or self.mesh.actors[work.actor].frames != "buffered":
+        if kept is None or was.trail is None:
             return False
-        return any(tuple(frame["payload"]["trail"])[:-1] != was.trail for frame in json.loads(kept))
+        frames = [frame["payload"] for frame in json.loads(kept) if frame.get("payload")]
+        return any(tuple(payload["trail"])[:-1] != was.trail for payload in frames)
 
     def _check_registered(self, was: Seen, work: Work) -> None:
         """What came without a status is made known before anything it causes leaves."""
@@ -169,8 +206,24 @@ class Ledger:
                     self._check_sunk(message, seen, work)
             case "x-sump":
                 self._check_sumped(message, seen)
+            case actor if self.mesh.actors[actor].kind == "fan_in":
+                self._check_stored(message, seen, work)
             case actor:
                 self._check_worked_on(message, seen, actor, work)
+
+    def _check_stored(self, message: Message, seen: Seen | None, work: Work) -> None:
+        """A slice is stored, and its own task reported as done, before its message is acked."""
+        if seen is None or told_set(message.body) is not None:
+            return
+        if not self.sets.is_stored(seen):
+            if not work.caused.get(message.message_id):
+                self.violated(f"{work.actor} acked {seen.id} and neither stored it nor sent it anywhere")
+            return
+        header = slice_of(seen)
+        if header is not None and header["slice_index"] > 0:
+            self.stored.add(seen.id)
+            if not seen.is_stealth and not work.caused.get(message.message_id):
+                self._check_reported(seen, work.actor)
 
     def _check_worked_on(self, message: Message, seen: Seen | None, actor: str, work: Work) -> None:
         if seen is not None and self._is_marked(seen, work):
@@ -189,7 +242,10 @@ class Ledger:
 
     def _check_frames(self, call: HandlerCall, actor: str, seen: Seen) -> None:
         """Every frame that a handler gave before its message was acked is on its way."""
-        if self.mesh.actors[actor].frames == "buffered" and (call.ended != "well" or not self._are_kept(call, seen)):
+        if slice_of(seen) is not None and len(call.given) > 1 and not any("s" in one.trail[-1] for one in call.given):
+            return  # a slice has room for one result
+        is_split = any(frame_index(one.trail) and "s~" in one.trail[-1] for one in call.given)
+        if (is_split or self.mesh.actors[actor].frames == "buffered") and (call.ended != "well" or not self._are_kept(call, seen)):
             return
         for given in call.given:
             ahead = seen.next if given.next is None else given.next
@@ -202,8 +258,8 @@ class Ledger:
     def _are_kept(self, call: HandlerCall, seen: Seen) -> bool:
         """Whether a buffered hop's frames, which count for all its runs, are those of this call or of one like it."""
         kept = self.objects.get(f"frames/{seen.id}/{seen.generation}/{len(seen.prev)}.json", b"[]")
-        trails = [_steady(tuple(frame["payload"]["trail"])) for frame in json.loads(kept)]
-        return trails == [_steady(given.trail) for given in call.given]
+        trails = [_steady(tuple(frame["payload"]["trail"])) for frame in json.loads(kept) if frame.get("payload")]
+        return set(trails) == {_steady(given.trail) for given in call.given}
 
     def _is_marked(self, seen: Seen, work: Work) -> bool:
         if not self.mesh.actors[work.actor].deduplicate:
@@ -224,6 +280,9 @@ class Ledger:
             self.violated(f"x-sink acked {seen.id} ({phase}) and there is no object")
         if phase in ("succeeded", "failed") and not seen.is_stealth:
             self._check_reported(seen, "x-sink")
+        header = slice_of(seen)
+        if header is not None and phase in TERMINAL and (header["set_id"], header["slice_index"]) not in work.told:
+            self.violated(f"x-sink acked {seen.id} ({phase}), a slice, and did not tell its set")
         if phase == "failed" and not work.caused.get(message.message_id):
             self.violated(f"x-sink acked {seen.id} (failed) and did not pass it on")
 
@@ -350,7 +409,7 @@ class Ledger:
 
     def object_written(self, key: str, body: bytes, by: Process) -> None:
         """An object was written."""
-        if not key.startswith("results/") or "/unreadable/" in key:
+        if not key.startswith("results/") or key.startswith("results/checkpoint/") or "/unreadable/" in key:
             return
         try:
             found = json.loads(body)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from random import Random
 
-from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, Rule, Sink
+from asya.protocol.mesh_table import Actor, Batch, CircuitBreaker, FanIn, MeshTable, Policy, Resiliency, Rule, Sink
 from tests.simulation.faults import Weather
 from tests.simulation.programs import DEEDS, ERRORS, Deed, Flavour, Program
 from tests.simulation.stage import handler_name
@@ -28,25 +28,28 @@ class SimulatedMesh:
 def any_mesh(random: Random, weather: Weather) -> SimulatedMesh:
     """Two to five light actors, perhaps a hook, and the crew."""
     names = NAMES[: random.randint(2, len(NAMES))]
+    fan_ins = tuple(name for name in ("x-fan-in", "gather") if random.random() < 0.35)
+    others = (*names, "x-checkpoint") if random.random() < 0.2 else names
     programs: dict[str, Program] = {}
     actors: dict[str, Actor] = {}
     for name in names:
-        actors[name], programs[name] = _light(random, name, names, weather)
+        actors[name], programs[name] = _light(random, name, others, weather, fan_ins=fan_ins)
     sink = Sink(persist=random.random() < 0.95)
     if random.random() < 0.2:
         actors["hook"], programs["hook"] = _light(random, "hook", ("hook",), Weather(), deeds=("fail", "nothing"))
         sink = Sink(hooks=("hook",), hooks_for_children=random.random() < 0.5)
-    crew = {name: Actor(kind="crew") for name in ("x-sink", "x-sump")}
+    actors |= {name: Actor(kind="fan_in", fan_in=_fan_in(random), timeout=20.0) for name in fan_ins}
+    crew = {name: Actor(kind="crew") for name in ("x-sink", "x-sump", "x-checkpoint")}
     table = MeshTable(namespace="sim", actors=actors | crew, sink=sink, max_hops=random.choice((6, 12, 30)))
     return SimulatedMesh(table, programs)
 
 
 def _light(
-    random: Random, name: str, others: tuple[str, ...], weather: Weather, deeds: tuple[Deed, ...] = DEEDS
+    random: Random, name: str, others: tuple[str, ...], weather: Weather, *, deeds: tuple[Deed, ...] = DEEDS, fan_ins: tuple[str, ...] = ()
 ) -> tuple[Actor, Program]:
     timeout = random.choice((2.0, 5.0, 20.0))
     is_buffered = random.random() < 0.3
-    repertoire = tuple(deed for deed in deeds if random.random() < (0.7 if deed == "fan" else 0.4) and (deed != "poison" or weather.poison))
+    repertoire = tuple(deed for deed in deeds if random.random() < (0.7 if deed in ("fan", "split") else 0.4) and (deed != "poison" or weather.poison))
     if weather.name == "poison":
         repertoire = (*repertoire[:2], "poison")
     actor = Actor(
@@ -68,7 +71,7 @@ def _light(
         actors=others,
         timeout=timeout,
         is_whimsical=is_buffered and random.random() < 0.5,
-        is_streamed=not is_buffered,
+        fan_ins=fan_ins,
     )
     return actor, program
 
@@ -79,7 +82,16 @@ def _resiliency(random: Random, actors: tuple[str, ...]) -> Resiliency:
     if policies and random.random() < 0.6:
         errors = (*random.sample(sorted(ERRORS), 2), *(("Timeout",) if random.random() < 0.4 else ()))
         rules = (Rule(errors=errors, policy=random.choice(sorted(policies))),)
-    return Resiliency(policies=policies, rules=rules)
+    breaker = CircuitBreaker(failures=2, window=60.0, open_for=30.0) if random.random() < 0.15 else None
+    return Resiliency(policies=policies, rules=rules, circuit_breaker=breaker)
+
+
+def _fan_in(random: Random) -> FanIn:
+    return FanIn(
+        timeout=random.choice((30.0, 300.0, 3000.0)),
+        on_failure=random.choice(("fail", "partial")),
+        quorum=random.choice((None, 1, 2)),
+    )
 
 
 def _policy(random: Random, actors: tuple[str, ...]) -> Policy:

@@ -33,6 +33,7 @@ class Work:
         caused: message id → how many messages it has caused to be sent.
         unreadable: ids of messages that were found to be no envelopes.
         left: message id → what left under the envelope's own id.
+        told: sets and indexes of slices that were told to have ended.
         states_asked_at: when the tasks' states were asked for, if there was an answer.
     """
 
@@ -42,6 +43,7 @@ class Work:
     caused: dict[str, int] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
     left: dict[str, str] = field(default_factory=dict)
+    told: set[tuple[str, int]] = field(default_factory=set)
     states_asked_at: float | None = None
 
 

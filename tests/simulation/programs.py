@@ -11,13 +11,14 @@ from datetime import datetime
 from random import Random
 from typing import Any, Literal, Protocol
 
+from asya.runtime.fan_out import FanOut, fan_out
 from tests.simulation.process import Process, current_process
 
 Flavour = Literal["function", "coroutine", "generator", "async generator"]
-Deed = Literal["pass", "nothing", "fail", "fan", "exit", "bad", "slow", "poison", "reroute", "big", "color"]
+Deed = Literal["pass", "nothing", "fail", "fan", "exit", "bad", "slow", "poison", "reroute", "big", "color", "split"]
 Trail = tuple[str, ...]
 
-DEEDS: tuple[Deed, ...] = ("nothing", "fail", "fan", "exit", "bad", "slow", "poison", "reroute", "big", "color")
+DEEDS: tuple[Deed, ...] = ("nothing", "fail", "fan", "exit", "bad", "slow", "poison", "reroute", "big", "color", "split")
 LONGEST_TRAIL = 14
 FANS_AT_MOST = 2
 BIG = 9_000
@@ -39,7 +40,8 @@ class Plan:
         times: how often it fails before it works, for `fail` and `poison`; frames that leave before it fails, for `fan`.
         frames: how many it gives, for `fan`.
         error: name of what it raises.
-        next: route it sets, for `reroute`.
+        next: route it sets, for `reroute`; the slices' route, for `split`.
+        at: the fan-in actor, for `split`.
     """
 
     deed: Deed
@@ -48,6 +50,7 @@ class Plan:
     frames: int = 1
     error: str | None = None
     next: tuple[str, ...] = ()
+    at: str = ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ class Program:
         repertoire: what it may do beside passing on.
         is_whimsical: its frames are different each time it is run; only for those whose frames are buffered.
         actors: that it may route to.
+        fan_ins: actors that put slices together.
     """
 
     actor: str
@@ -67,7 +71,7 @@ class Program:
     actors: tuple[str, ...]
     timeout: float
     is_whimsical: bool = False
-    is_streamed: bool = True
+    fan_ins: tuple[str, ...] = ()
 
     def plan(self, trail: Trail) -> Plan:
         """What it does about a payload that has come this way; always the same."""
@@ -89,6 +93,11 @@ class Program:
                 frames = random.randint(2, 4)
                 error = random.choice((None, None, random.choice(sorted(ERRORS))))
                 return Plan(deed, seconds, times=random.randint(0, frames), frames=frames, error=error)
+            case "split":
+                if not self.fan_ins or sum("s" in token.partition("~")[0].rpartition(".")[2] for token in trail) >= FANS_AT_MOST:
+                    return Plan("pass", seconds)
+                to = tuple(random.choices(self.actors, k=random.randint(1, 2)))
+                return Plan(deed, seconds, frames=random.choice((0, 1, 2, 3, 12)), next=to, at=random.choice(self.fan_ins))
             case "reroute":
                 ahead = random.choices((*self.actors, "nowhere", "x-sink"), k=random.randint(0, 3))
                 return Plan(deed, seconds, next=tuple(ahead))
@@ -129,7 +138,7 @@ class CallNoter(Protocol):
         """A handler is called; gives how often it was before with the same payload."""
 
     def gave(self, call: HandlerCall, given: Given) -> None:
-        """A handler gives a frame."""
+        """A handler gives a frame, or hands out a slice."""
 
 
 def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
@@ -180,9 +189,19 @@ def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
                 raise TypeError("no such operation")
         call.ended = "well"
 
+    def slices(payload: dict[str, Any], call: HandlerCall, before: int, plan: Plan) -> FanOut:
+        items = []
+        for index in range(1, plan.frames + 1):
+            trail = (*call.trail, f"{program.actor}.{index}s~{before}")
+            note.gave(call, Given(trail, (*plan.next, plan.at)))
+            items.append({"trail": list(trail)})
+        return fan_out(items, to=plan.next, into="/results", at=plan.at)
+
     def function(payload: Any) -> Any:
         plan, call, before = begin(payload)
         fail_if_due(plan, call, before)
+        if plan.deed == "split":
+            return slices(payload, call, before, plan)
         return None if plan.deed == "nothing" else frame(payload, call, 0, before, plan)
 
     async def coroutine(payload: Any) -> Any:
@@ -196,6 +215,9 @@ def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
         fail_if_due(plan, call, before)
         if plan.deed == "nothing":
             yield None
+            return
+        if plan.deed == "split":
+            yield slices(payload, call, before, plan)
             return
         color = ahead = None
         if plan.deed == "color":
@@ -231,6 +253,11 @@ def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
             return generator
         case _:
             return async_generator
+
+
+def frame_index(trail: Trail) -> int:
+    """As which frame, or slice, of its last handler a payload was given."""
+    return int(trail[-1].partition("~")[0].rpartition(".")[2].removesuffix("s"))
 
 
 def _steady(trail: Trail) -> Trail:

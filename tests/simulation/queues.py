@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from botocore.exceptions import ClientError, ReadTimeoutError
 
 from tests.simulation.process import Nature, Process
+from tests.simulation.scheduler import BEGINNING
 
 MESSAGE_LIMIT = 8 * 1024
 BATCH_ENTRIES = 10
@@ -38,13 +39,16 @@ class Message:
 
 @dataclass
 class Queue:
-    """A queue and its dead-letter queue."""
+    """A queue; what is received too often moves to its dead-letter queue, which moves nothing on.
+
+    Attributes:
+        max_receives: None of a dead-letter queue.
+    """
 
     name: str
     visibility: float
-    max_receives: int
+    max_receives: int | None
     messages: list[Message] = field(default_factory=list)
-    dead: list[Message] = field(default_factory=list)
 
 
 class QueueWatch(Protocol):
@@ -87,28 +91,27 @@ class Queues:
         self.watch.accepted(message, sender)
         return message.message_id
 
-    def receive(self, name: str, limit: int) -> list[Message]:
+    def receive(self, name: str, limit: int, hide: float | None = None) -> list[Message]:
         """Up to so many messages that may be received, in no order; those received too often move to the DLQ instead."""
-        queue, now = self.queues[name], self.nature.scheduler.seconds
-        visible = [message for message in queue.messages if message.visible_at <= now]
+        queue, visible = self.queues[name], self.visible(name)
         self.nature.random.shuffle(visible)
         found: list[Message] = []
         for message in visible[:limit]:
-            if message.receives >= queue.max_receives:
+            if queue.max_receives is not None and message.receives >= queue.max_receives:
                 queue.messages.remove(message)
-                queue.dead.append(message)
+                self.queues[f"{name}-dlq"].messages.append(message)
                 self.watch.buried(message)
                 continue
             message.receives += 1
             message.receipt = f"receipt-{next(self._numbers)}"
-            self._hide(message, queue.visibility)
+            self._hide(message, queue.visibility if hide is None else hide)
             found.append(message)
         return found
 
-    def is_any_visible(self, name: str) -> bool:
-        """Whether a message may be received now."""
+    def visible(self, name: str) -> list[Message]:
+        """The messages that may be received now."""
         now = self.nature.scheduler.seconds
-        return any(message.visible_at <= now for message in self.queues[name].messages)
+        return [message for message in self.queues[name].messages if message.visible_at <= now]
 
     def delete(self, name: str, receipt: str, by: Process | None) -> None:
         """Forget a message; an outdated receipt does nothing."""
@@ -198,6 +201,36 @@ class SqsClient:
 
         return self._call(f"SendMessageBatch {name} ({len(Entries)})", do, in_part)
 
+    def receive_message(
+        self,
+        *,
+        QueueUrl: str,  # noqa: N803
+        MaxNumberOfMessages: int,  # noqa: N803
+        VisibilityTimeout: int,  # noqa: N803
+        WaitTimeSeconds: int,  # noqa: N803
+        MessageSystemAttributeNames: Sequence[str],  # noqa: N803
+    ) -> dict[str, Any]:
+        """Receive up to ten; all system attributes come with them."""
+        name = _name(QueueUrl)
+
+        def do() -> dict[str, Any]:
+            found = self.queues.receive(name, min(MaxNumberOfMessages, BATCH_ENTRIES), hide=VisibilityTimeout)
+            return {"Messages": [_received(message) for message in found]} if found else {}
+
+        return self._call(f"ReceiveMessage {name}", do)
+
+    def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Sequence[str]) -> dict[str, Any]:  # noqa: N803
+        """How many messages there are."""
+        name = _name(QueueUrl)
+
+        def do() -> dict[str, Any]:
+            visible = self.queues.visible(name)
+            hidden = len(self.queues.queues[name].messages) - len(visible)
+            found = {"ApproximateNumberOfMessages": len(visible), "ApproximateNumberOfMessagesNotVisible": hidden}
+            return {"Attributes": {key: str(value) for key, value in found.items()}}
+
+        return self._call(f"GetQueueAttributes {name}", do)
+
     def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> dict[str, Any]:  # noqa: N803
         """Delete one message."""
         name = _name(QueueUrl)
@@ -258,6 +291,23 @@ def _problem(body: str, delay: float) -> str | None:
     if len(body.encode()) > MESSAGE_LIMIT or not 0 <= delay <= LONGEST_DELAY or delay != int(delay):
         return "InvalidParameterValue"
     return None
+
+
+def _received(message: Message) -> dict[str, Any]:
+    sent = int((BEGINNING.timestamp() + message.sent_at) * 1000)
+    attributes = {
+        "SentTimestamp": str(sent),
+        "ApproximateReceiveCount": str(message.receives),
+        "SenderId": message.sender,
+    }
+    if message.group is not None:
+        attributes["MessageGroupId"] = message.group
+    return {
+        "MessageId": message.message_id,
+        "ReceiptHandle": message.receipt,
+        "Body": message.body,
+        "Attributes": attributes,
+    }
 
 
 def _check(body: str, delay: float) -> None:

@@ -10,6 +10,10 @@ from tests.simulation.meshes import any_mesh
 from tests.simulation.scheduler import StalledError
 from tests.simulation.workload import Workload
 
+# Schedules wake the sweep and the watch over dead letters; a tick in bad weather may fail, the next one goes on.
+TICK = 300.0
+TICKS_IN_A_STORM = 1
+TICKS_AT_REST = 2
 COMMAND = ".venv/bin/python -m tests.simulation --seed {seed}"
 
 
@@ -47,9 +51,14 @@ def run(seed: int, *, to_the_end: bool = False) -> Outcome:
     workload = Workload(cloud, random)
     with cloud.on_stage():
         workload.schedule(random.randint(3, 14))
+        for number in range(TICKS_IN_A_STORM):
+            cloud.nature.scheduler.after(TICK * (number + 1), cloud.system.wake_all)
+        stalled: list[str] = []
         try:
+            for _ in range(TICKS_AT_REST):
+                cloud.nature.scheduler.run()
+                cloud.nature.scheduler.after(TICK, cloud.system.wake_all)
             cloud.nature.scheduler.run()
-            stalled: list[str] = []
         except StalledError as error:
             stalled = [str(error)]
         for task_id in workload.started:

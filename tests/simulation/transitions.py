@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from asya.protocol.mesh_table import Actor, MeshTable
-from tests.simulation.programs import Given
+from tests.simulation.programs import Given, frame_index
 from tests.simulation.seen import REFERENCE, Seen
+from tests.simulation.sets import slice_of
 
 ENDS = ("x-sink", "x-sump")
 # What may not be seen beyond the hop that it belongs to.
@@ -151,6 +152,11 @@ class Transition:
         was, now, trail = self.was, self.now, self.now.trail
         if trail is None or was.trail is None or self.is_kept:
             return
+        if self.at == "x-checkpoint" or self._is_origin_of_set():
+            yield from self._is_same_envelope()
+            if was.payload != now.payload:
+                yield "the payload is not the one received"
+            return
         if trail[:-1] != was.trail or self.given is None:
             yield f"nobody gave the payload {trail} for {was.trail}"
             return
@@ -161,11 +167,15 @@ class Transition:
             yield f"the handler set color to {self.given.color}, and it is {now.headers.get('color')}"
         if self.given.color is None and now.headers.get("color") != was.headers.get("color"):
             yield "the color changed, and nobody changed it"
-        index = int(trail[-1].partition("~")[0].rpartition(".")[2])
-        if index == 0:
+        if frame_index(trail) == 0:
             yield from self._is_same_envelope()
         else:
             yield from self._is_child()
+
+    def _is_origin_of_set(self) -> bool:
+        """Slice 0 of a set that was opened here."""
+        header, before = slice_of(self.now), slice_of(self.was)
+        return header is not None and header != before and header["slice_index"] == 0 and self.now.curr == header["actor"]
 
     def _is_child(self) -> Iterator[str]:
         was, now = self.was, self.now

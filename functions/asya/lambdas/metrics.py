@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from asya.lambdas.batch import Record
 from asya.lambdas.services import Services
+from asya.protocol.job_runs import ResultHead
 
 # What a hop is diverted for, and the metric of its own that this has.
 _OF_ITS_OWN = {"SlaExpired": "SlaExpired", "MaxHops": "HopLimit"}
@@ -18,6 +19,15 @@ def note_arrivals(found: Services, items: Sequence[Record]) -> None:
         telemetry.measure("MessageSize", record.arrival.size, "Bytes")
         waited = (now - record.arrival.sent_at).total_seconds() * 1000
         telemetry.measure("HopLatency", max(0.0, waited), "Milliseconds")
+
+
+def note_job_result(found: Services, head: ResultHead, actor: str) -> None:
+    """A job has done with one of its envelopes."""
+    how = "succeeded" if head.end == "done" else head.end
+    found.telemetry.count("Processed", by=("outcome", how), actor=actor)
+    found.telemetry.measure("HandlerDuration", head.duration_ms, "Milliseconds", actor=actor)
+    if head.by_deadline:
+        found.telemetry.count("SlaExpired", actor=actor)
 
 
 def note_diversion(found: Services, why: str, *, actor: str | None = None) -> None:

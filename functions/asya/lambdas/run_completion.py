@@ -8,7 +8,7 @@ import msgspec
 from asya.aws.job_events import JobRunEvent
 from asya.aws.run_records import Cursor, RunRecord
 from asya.aws.ticket import Ticket
-from asya.lambdas.metrics import note_diversion
+from asya.lambdas.metrics import note_diversion, note_job_result
 from asya.lambdas.spark_services import SparkServices
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
@@ -93,6 +93,7 @@ class RunCompletion:
         if not left_before and self._is_stopped(hop, head.index, member):
             return
         if not left_before:
+            note_job_result(self._services.base, head, self._manifest.actor)
             frames = self._reported(hop, member, head, frames)
         for delivery in job_results.deliveries(
             hop,
@@ -135,6 +136,7 @@ class RunCompletion:
             member = self._manifest.members[index]
             hop = self._services.hop(self._manifest.actor, self._spec, member)
             if not self._is_stopped(hop, index, member):
+                self._services.base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
                 self._send(
                     job_results.lost(
                         hop, charge, now=self._services.now(), jitter=self._services.base.surroundings.chance()

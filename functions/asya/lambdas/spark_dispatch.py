@@ -139,6 +139,7 @@ class Dispatcher:
         for _, ticket in stopped:
             if ticket.error is not None:
                 raise ticket.error
+            self.services.base.telemetry.count("Sent", by=("kind", ticket.kind), actor=actor)
         self.services.pending.remove(actor, [member for member, _ in stopped])
 
     def _may_start(self, actor: str) -> bool:

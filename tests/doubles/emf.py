@@ -1,0 +1,50 @@
+"""The metrics that functions have written out, read as CloudWatch reads them."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One metric with its dimensions."""
+
+    name: str
+    dimensions: dict[str, str]
+    values: list[float] = field(default_factory=list)
+    unit: str = ""
+
+
+def metrics(capsys: pytest.CaptureFixture[str]) -> list[Metric]:
+    """All metrics since the last time; what is no embedded metric is no matter."""
+    found = []
+    for line in capsys.readouterr().out.splitlines():
+        if line.startswith('{"_aws"'):
+            found += _of(json.loads(line))
+    return found
+
+
+def named(found: list[Metric], name: str, **dimensions: str) -> list[float]:
+    """The values of a metric, of those that have these dimensions."""
+    return [
+        value
+        for metric in found
+        if metric.name == name and dimensions.items() <= metric.dimensions.items()
+        for value in metric.values
+    ]
+
+
+def _of(line: dict[str, Any]) -> list[Metric]:
+    found = []
+    for group in line["_aws"]["CloudWatchMetrics"]:
+        assert group["Namespace"] == "Asya"
+        (names,) = group["Dimensions"]
+        for metric in group["Metrics"]:
+            values = line[metric["Name"]]
+            dimensions = {name: line[name] for name in names}
+            found.append(
+                Metric(metric["Name"], dimensions, values if isinstance(values, list) else [values], metric["Unit"])
+            )
+    return found

@@ -1,0 +1,57 @@
+"""The functions that a schedule wakes: the sweep over open sets, and the watch over dead-letter queues."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from asya.aws.settings import Settings
+from asya.lambdas import dlq, fan_in_sweep
+from asya.lambdas.services import Services
+from asya.protocol import names
+from asya.routing import dead_letters
+from tests.simulation.functions import SimulatedServices
+from tests.simulation.ledger import Ledger
+from tests.simulation.network import Pool
+from tests.simulation.process import Nature, Process, ProcessDied, Work, running
+
+TIMEOUT = 120.0
+
+
+@dataclass
+class SystemFunctions:
+    """Woken by schedules; each wake is a process of its own."""
+
+    NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ)
+
+    nature: Nature
+    settings: Mapping[str, Settings]
+    new_process: Callable[[str], Process]
+    new_pool: Callable[[Process, str], Pool]
+    ledger: Ledger
+    made: int = 0
+
+    def wake_all(self) -> None:
+        """One tick of each schedule."""
+        self.nature.scheduler.start(lambda: self._run(names.FAN_IN_SWEEP, _sweep))
+        self.nature.scheduler.start(lambda: self._run(names.DLQ, _watch))
+
+    def _run(self, name: str, work: Callable[[Services], None]) -> None:
+        self.made += 1
+        process = self.new_process(f"{name}/{self.made}")
+        process.ends_at = self.nature.scheduler.seconds + TIMEOUT
+        process.work = Work(name, [], self.nature.scheduler.seconds)
+        with running(process):
+            try:
+                work(SimulatedServices(self.settings[name], process, process=process, pool=self.new_pool(process, name)))
+            except ProcessDied:
+                pass
+            except Exception as error:  # noqa: BLE001 - nothing comes after it but the next tick
+                process.note(f"raised {error!r}")
+
+
+def _sweep(services: Services) -> None:
+    fan_in_sweep.build(services).sweep()
+
+
+def _watch(services: Services) -> None:
+    dlq.build(services).look(dead_letters.watched(services.settings.table))
