@@ -9,12 +9,13 @@ from infra.permissions.grant import Grant
 
 
 def fan_in(addresses: Addresses, table: MeshTable, actor: str, api_id: str) -> list[Grant]:
-    """A fan-in actor: stores slices, and sends the merged envelope wherever the origin's route leads."""
+    """A fan-in actor: stores slices, claims their ends, and sends the merged envelope wherever the origin's route leads."""
     return [
         *actors.sidecar(addresses, actor, api_id),
         common.send(addresses, actors.targets_of(table, actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "frames"),
         common.table(addresses, "fan-in"),
+        common.table(addresses, "sink"),
     ]
 
 

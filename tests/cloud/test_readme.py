@@ -28,7 +28,7 @@ pytestmark = pytest.mark.cloud
 WHOLE_TARGETS = {
     "make demo": ".venv/bin/asya demo",
     "make demo KEEP=1": ".venv/bin/asya demo --keep",
-    "make test": ".venv/bin/pytest --numprocesses 2 --dist loadgroup",
+    "make test": ".venv/bin/pytest --numprocesses 2",
 }
 
 

@@ -24,8 +24,8 @@ from tests.simulation.programs import handler_of
 from tests.simulation.queues import Message, Queue, Queues, SqsClient
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.stage import staged
-from tests.simulation.system_functions import SystemFunctions
 from tests.simulation.storage import Bucket, DynamoClient, S3Client
+from tests.simulation.system_functions import SystemFunctions
 
 TABLES = ("tasks", "sink", "hops", "pending", "breaker", "fan-in")
 INDEXES = {"fan-in": {"open": Index("open_in", "due_at", ("actor",))}}
@@ -97,8 +97,8 @@ class _Watch:
     def buried(self, message: Message) -> None:
         self.ledger.buried(message)
 
-    def put(self, key: str, body: bytes, by: Process) -> None:
-        self.ledger.object_written(key, body, by)
+    def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
+        self.ledger.object_written(key, body, by, before)
 
 
 def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
@@ -106,7 +106,8 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
     nature = Nature(Scheduler(), Faults(random, weather), random, EventLog())
     namespace = mesh.table.namespace
     tables = MemoryDynamo(
-        {names.table_name(namespace, kind): Table(INDEXES.get(kind, {})) for kind in TABLES}, page_size=random.choice((2, 1000))
+        {names.table_name(namespace, kind): Table(INDEXES.get(kind, {})) for kind in TABLES},
+        page_size=random.choice((2, 1000)),
     )
     objects: dict[str, bytes] = {}
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}

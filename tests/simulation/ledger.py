@@ -4,13 +4,14 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from asya.protocol import ids
 from asya.protocol.mesh_table import MeshTable
+from asya.runtime.call import BLOCKED_LOOP_GRACE
 from tests.simulation.process import Nature, Process, Work
-from tests.simulation.programs import Given, HandlerCall, Trail, frame_index
+from tests.simulation.programs import Given, HandlerCall, Trail, is_slice
 from tests.simulation.queues import Message
 from tests.simulation.seen import Seen, read
 from tests.simulation.sets import SetBook, slice_of, told_set
@@ -51,7 +52,6 @@ class Ledger:
     calls: dict[tuple[str, Trail], list[HandlerCall]] = field(default_factory=lambda: defaultdict(list))
     frames: dict[Trail, Given] = field(default_factory=dict)
     ids_of_trails: dict[Trail, str] = field(default_factory=dict)
-    whims: dict[tuple[int | str, ...], Trail] = field(default_factory=dict)
     accepted_trails: set[Trail] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
     killers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -79,6 +79,7 @@ class Ledger:
         seen = read(message.body, self.objects)
         work = sender.work if sender is not None else None
         told = told_set(message.body)
+        self._log(message, seen, actor, told)
         if told is not None:
             self._check_told(told, actor, work)
             return
@@ -95,6 +96,19 @@ class Ledger:
             self.violated(f"{seen.id} has done {len(seen.prev)} hops; {self.mesh.max_hops} are allowed")
         if work is not None and sender is not None and not self._left_a_set(work, seen, actor, message.body):
             self._caused(work, seen, actor, sender)
+
+    def _log(self, message: Message, seen: Seen | None, actor: str, told: tuple[str, str, int] | None) -> None:
+        what = f"{message.message_id[:8]} for {actor}: "
+        if told is not None:
+            what += f"{told[0]} {told[1]} {told[2]}"
+        elif seen is None:
+            what += message.body[:100]
+        else:
+            header = slice_of(seen)
+            of_set = f" slice {header['slice_index']} of {header['set_id']}" if header else ""
+            route = f"{'>'.join(seen.prev)}[{seen.curr}]{'>'.join(seen.next)}"
+            what += f"{seen.id} {seen.phase} {seen.status.get('reason') or ''} {seen.attempt} {route}{of_set}"
+        self.nature.log.note(self.nature.scheduler.seconds, "message", what)
 
     def _check_told(self, told: tuple[str, str, int], to: str, work: Work | None) -> None:
         """A message about a set: ends of slices are told by those who end them, looks at the clock by the actor itself."""
@@ -130,9 +144,6 @@ class Ledger:
         known = self.ids_of_trails.setdefault(trail, seen.id)
         if known != seen.id:
             self.violated(f"the frame {trail} has had the id {known} and now has {seen.id}")
-        first = self.whims.setdefault((len(seen.prev), *_steady(trail)), trail)
-        if first != trail:
-            self.violated(f"the frame {first} of a buffered hop left, and then {trail}")
 
     def _caused(self, work: Work, seen: Seen, to: str, sender: Process) -> None:
         """A function sent something: one of the messages it was given must explain it."""
@@ -158,6 +169,7 @@ class Ledger:
                 elif not transition.is_later:
                     self._check_registered(was, work)
                 self._check_left_once(message, was, seen, work)
+                self._check_kept(was, seen, work)
                 is_explained = True
             complaints.append(found)
         if is_explained:
@@ -166,6 +178,17 @@ class Ledger:
             self.violated(f"{sender.name} sent {seen.id} to {to}, and was given nothing of the kind")
             return
         self.violated(f"{sender.name} sent {seen.id} to {to}: {'; '.join(min(complaints, key=len))}")
+
+    def _check_kept(self, was: Seen, seen: Seen, work: Work) -> None:
+        """The frames of a buffered hop, and slices, leave only as they were kept first: each run sends the same."""
+        if seen.trail is None or seen.prev != (*was.prev, was.curr) or seen.trail == was.trail:
+            return
+        if self.mesh.actors[work.actor].frames != "buffered" and not is_slice(seen.trail):
+            return
+        kept = self.objects.get(f"frames/{was.id}/{was.generation}/{len(was.prev)}.json", b"[]")
+        trails = [frame["payload"]["trail"] for frame in json.loads(kept) if frame.get("payload")]
+        if list(seen.trail) not in trails:
+            self.violated(f"{work.actor} sent the frame {seen.trail}, and those that were kept are {trails}")
 
     def _check_left_once(self, message: Message, was: Seen, seen: Seen, work: Work) -> None:
         """An envelope leaves a hop once: nothing is retried or ended after frame 0 is on its way."""
@@ -242,10 +265,14 @@ class Ledger:
 
     def _check_frames(self, call: HandlerCall, actor: str, seen: Seen) -> None:
         """Every frame that a handler gave before its message was acked is on its way."""
-        if slice_of(seen) is not None and len(call.given) > 1 and not any("s" in one.trail[-1] for one in call.given):
+        if slice_of(seen) is not None and call.ended != "well":
+            return  # what a slice's actor gives leaves as a whole
+        if slice_of(seen) is not None and len(call.given) > 1 and not any(is_slice(one.trail) for one in call.given):
             return  # a slice has room for one result
-        is_split = any(frame_index(one.trail) and "s~" in one.trail[-1] for one in call.given)
-        if (is_split or self.mesh.actors[actor].frames == "buffered") and (call.ended != "well" or not self._are_kept(call, seen)):
+        is_split = any(is_slice(one.trail) for one in call.given)
+        if (is_split or self.mesh.actors[actor].frames == "buffered") and (
+            call.ended != "well" or not self._are_kept(call, seen)
+        ):
             return
         for given in call.given:
             ahead = seen.next if given.next is None else given.next
@@ -330,7 +357,7 @@ class Ledger:
 
     def gave(self, call: HandlerCall, given: Given) -> None:
         """A handler gives a frame."""
-        if call.deadline is not None and call.process.now() > call.deadline:
+        if call.deadline is not None and call.process.now() > call.deadline + timedelta(seconds=BLOCKED_LOOP_GRACE):
             self.violated(f"the handler of {call.actor} gave {given.trail} after its deadline, {call.deadline}")
         call.given.append(given)
         self.frames[given.trail] = given
@@ -407,8 +434,10 @@ class Ledger:
                 f"the end of {after['pk']['S']} was {before['phase']['S']} ({was}) and became {after['phase']['S']} ({now})"
             )
 
-    def object_written(self, key: str, body: bytes, by: Process) -> None:
-        """An object was written."""
+    def object_written(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
+        """An object was written, perhaps over another."""
+        if key.startswith("frames/") and before not in (None, body):
+            self.violated(f"{by.name} replaced {key}, which counts as it was written first")
         if not key.startswith("results/") or key.startswith("results/checkpoint/") or "/unreadable/" in key:
             return
         try:

@@ -45,11 +45,21 @@ def any_mesh(random: Random, weather: Weather) -> SimulatedMesh:
 
 
 def _light(
-    random: Random, name: str, others: tuple[str, ...], weather: Weather, *, deeds: tuple[Deed, ...] = DEEDS, fan_ins: tuple[str, ...] = ()
+    random: Random,
+    name: str,
+    others: tuple[str, ...],
+    weather: Weather,
+    *,
+    deeds: tuple[Deed, ...] = DEEDS,
+    fan_ins: tuple[str, ...] = (),
 ) -> tuple[Actor, Program]:
     timeout = random.choice((2.0, 5.0, 20.0))
     is_buffered = random.random() < 0.3
-    repertoire = tuple(deed for deed in deeds if random.random() < (0.7 if deed in ("fan", "split") else 0.4) and (deed != "poison" or weather.poison))
+    repertoire = tuple(
+        deed
+        for deed in deeds
+        if random.random() < (0.7 if deed in ("fan", "split") else 0.4) and (deed != "poison" or weather.poison)
+    )
     if weather.name == "poison":
         repertoire = (*repertoire[:2], "poison")
     actor = Actor(

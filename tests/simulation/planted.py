@@ -1,7 +1,7 @@
 """Mistakes that one could make in the mesh, planted one at a time: a simulation that does not find them shows nothing."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import count
@@ -22,9 +22,8 @@ from asya.aws.sink_claims import Claim, ClaimResult, SinkClaims
 from asya.aws.sure_reports import SureReports
 from asya.aws.task_store import Stored
 from asya.aws.ticket import Ticket
-from asya.lambdas import batch, preflight
+from asya.lambdas import batch, preflight, sump
 from asya.lambdas.batch import BatchWorker
-from asya.lambdas.sump import SumpActor
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL, Envelope
@@ -88,10 +87,8 @@ def _flush_losing_reports(self: Any) -> None:
     waiting = dict(self._waiting)
     self._waiting.clear()
     for base_url, pairs in waiting.items():
-        try:
+        with suppress(GatewayError):
             self._client.report(base_url, [event for event, _ in pairs])
-        except GatewayError:
-            pass
         for _, ticket in pairs:
             ticket.settle()
 
@@ -146,7 +143,7 @@ def _written_or_not(real: Any, self: Results, key: str, *args: Any, **more: Any)
         return self.uri(key)
 
 
-def _sump_without_claim(_: Any, envelope: Envelope) -> ClaimResult:
+def _taken(_: Any, envelope: Envelope) -> ClaimResult:
     return ClaimResult("taken", Claim(envelope.id, envelope.generation, "failed", ""))
 
 
@@ -197,7 +194,9 @@ PLANTED = (
     Planted("ignores the Failed entries of an answer", _instead(Outbox, "_send_group", _send_group_ignoring_failed)),
     Planted("acks what raised", _around(BatchWorker, "work", _acks_what_raised)),
     Planted("does not put suspects last", _instead(BatchWorker, "work", _work_in_order)),
-    Planted("keeps suspects in the same order", _instead(batch, "_careful_order", lambda items: sorted(items, key=_id))),
+    Planted(
+        "keeps suspects in the same order", _instead(batch, "_careful_order", lambda items: sorted(items, key=_id))
+    ),
     Planted("loses must-arrive reports", _instead(SureReports, "flush", _flush_losing_reports)),
     Planted("goes on although the task is not registered", _around(preflight, "register", lambda *_: set())),
     Planted("shows a claim check's reference to handlers", _around(ClaimCheck, "redeem", _redeemed_with_reference)),
@@ -205,7 +204,7 @@ PLANTED = (
     Planted("marks a hop as done before it is", _around(DoneHops, "is_done", _marked_when_asked)),
     Planted("runs finished hops again", _instead(DoneHops, "is_done", lambda *_: False)),
     Planted("claims an end unconditionally", _instead(SinkClaims, "take", _claimed_always)),
-    Planted("reports failures in x-sump without claiming them", _instead(SumpActor, "_claimed", _sump_without_claim)),
+    Planted("reports failures in x-sump without claiming them", _instead(sump, "claim_end", _taken)),
     Planted("acks what was not written", _around(Results, "write", _written_or_not)),
     Planted("writes records unconditionally", _instead(DynamoTaskStore, "put_record", _record_put_blindly)),
     Planted("drops the deadline at routing", _around(status, "routed", _without("deadline_at"))),
@@ -218,7 +217,9 @@ PLANTED = (
     Planted("gives children ids of chance", lambda: mock.patch.object(ids, "child_id", _numbered_child(count()))),
     Planted("forgets the root of children", _instead(outcome, "_child", _rootless)),
     Planted("does not heed cancellation", _instead(arrival, "_stopped", lambda *_: None)),
-    Planted("lets handlers run beyond the deadline", _instead(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))),
+    Planted(
+        "lets handlers run beyond the deadline", _instead(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
+    ),
     Planted("does not heed max_hops", _around(arrival, "_mismatched", lambda real, hop, now: None)),
     Planted("reports on stealth envelopes", _instead(Envelope, "is_stealth", property(lambda _: False))),
 )

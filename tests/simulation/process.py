@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ProcessDied(BaseException):  # noqa: N818
+class ProcessDied(BaseException):
     """Unwinds a process that is dead. Whatever swallows it: the next call raises it again."""
 
 

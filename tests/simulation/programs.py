@@ -1,8 +1,8 @@
 """Handlers made up from a seed: what an actor does with a payload follows from where the payload has been.
 
-A payload carries its trail, one token per handler that has worked on it: `infer.0`, or `infer.2` for frame number 2. So every payload
-that turns up anywhere tells by which handlers, in which order and as which frame, it was made; and a handler that is run again does
-the same again, as streamed handlers must.
+A payload carries its trail, one token per handler that has worked on it: `infer.0`, or `infer.2` for frame number 2. So every
+payload that turns up anywhere tells by which handlers, in which order and as which frame, it was made; and a handler that is run
+again does the same again, as streamed handlers must.
 """
 
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -18,7 +18,19 @@ Flavour = Literal["function", "coroutine", "generator", "async generator"]
 Deed = Literal["pass", "nothing", "fail", "fan", "exit", "bad", "slow", "poison", "reroute", "big", "color", "split"]
 Trail = tuple[str, ...]
 
-DEEDS: tuple[Deed, ...] = ("nothing", "fail", "fan", "exit", "bad", "slow", "poison", "reroute", "big", "color", "split")
+DEEDS: tuple[Deed, ...] = (
+    "nothing",
+    "fail",
+    "fan",
+    "exit",
+    "bad",
+    "slow",
+    "poison",
+    "reroute",
+    "big",
+    "color",
+    "split",
+)
 LONGEST_TRAIL = 14
 FANS_AT_MOST = 2
 BIG = 9_000
@@ -94,10 +106,12 @@ class Program:
                 error = random.choice((None, None, random.choice(sorted(ERRORS))))
                 return Plan(deed, seconds, times=random.randint(0, frames), frames=frames, error=error)
             case "split":
-                if not self.fan_ins or sum("s" in token.partition("~")[0].rpartition(".")[2] for token in trail) >= FANS_AT_MOST:
+                if not self.fan_ins or sum(is_slice((token,)) for token in trail) >= FANS_AT_MOST:
                     return Plan("pass", seconds)
                 to = tuple(random.choices(self.actors, k=random.randint(1, 2)))
-                return Plan(deed, seconds, frames=random.choice((0, 1, 2, 3, 12)), next=to, at=random.choice(self.fan_ins))
+                return Plan(
+                    deed, seconds, frames=random.choice((0, 1, 2, 3, 12)), next=to, at=random.choice(self.fan_ins)
+                )
             case "reroute":
                 ahead = random.choices((*self.actors, "nowhere", "x-sink"), k=random.randint(0, 3))
                 return Plan(deed, seconds, next=tuple(ahead))
@@ -258,6 +272,11 @@ def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
 def frame_index(trail: Trail) -> int:
     """As which frame, or slice, of its last handler a payload was given."""
     return int(trail[-1].partition("~")[0].rpartition(".")[2].removesuffix("s"))
+
+
+def is_slice(trail: Trail) -> bool:
+    """Whether a payload was handed out as a slice by its last handler."""
+    return trail[-1].partition("~")[0].endswith("s")
 
 
 def _steady(trail: Trail) -> Trail:

@@ -49,14 +49,14 @@ class Scheduler:
     def start(self, body: Callable[[], None], delay: float = 0.0) -> None:
         """Run something that may wait."""
         worker = greenlet(body, parent=self._hub)
-        self.after(delay, lambda: worker.switch())
+        self.after(delay, worker.switch)
 
     def wait(self, seconds: float) -> None:
         """Let others take their turns until so much time has passed."""
         worker = getcurrent()
         if worker is self._hub:
             raise RuntimeError("only what was started by the scheduler can wait")
-        self.after(seconds, lambda: worker.switch())
+        self.after(seconds, worker.switch)
         self._hub.switch()
 
     def stop(self) -> None:

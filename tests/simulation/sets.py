@@ -58,7 +58,12 @@ class SetBook:
         if seen.headers.get(HEADER) != outer:
             yield f"the enclosing set's header was {outer} and is {seen.headers.get(HEADER)}"
         if seen.status.get("reason") in ENDED_BY_ITS_SET or seen.phase in ("failed", "canceled"):
-            if (seen.prev, seen.curr, seen.next, seen.payload) != (origin.prev, origin.curr, origin.next, origin.payload):
+            if (seen.prev, seen.curr, seen.next, seen.payload) != (
+                origin.prev,
+                origin.curr,
+                origin.next,
+                origin.payload,
+            ):
                 yield "an origin that ended is not as it came"
             return
         if (seen.prev, (seen.curr, *seen.next)) != ((*origin.prev, origin.curr), origin.next or ("",)):
@@ -123,6 +128,6 @@ def told_set(body: str) -> tuple[str, str, int] | None:
 
 def _has_left(origin: Seen, seen: Seen) -> bool:
     """Whether this can be how an origin left its set, rather than how it was kept from joining it."""
-    if seen.prev == (*origin.prev, origin.curr):
-        return True
+    if seen.phase in ("pending", "succeeded"):
+        return seen.prev == (*origin.prev, origin.curr)
     return seen.prev == origin.prev and seen.headers.get(HEADER) == origin.headers[HEADER].get("outer")

@@ -1,4 +1,4 @@
-"""Where the simulated functions find their handlers: `tests.simulation.stage.NAME` is the handler of actor NAME of the mesh on stage."""
+"""Where the simulated functions find their handlers: `tests.simulation.stage.NAME` is that of actor NAME of the mesh on stage."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

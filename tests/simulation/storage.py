@@ -21,8 +21,8 @@ _CALLS = (
 class ObjectWatch(Protocol):
     """Is told what happens to objects."""
 
-    def put(self, key: str, body: bytes, by: Process) -> None:
-        """An object was written."""
+    def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
+        """An object was written, perhaps over another."""
 
 
 @dataclass
@@ -49,8 +49,9 @@ class S3Client:
         def do() -> dict[str, Any]:
             if more.get("IfNoneMatch") == "*" and Key in self.bucket.objects:
                 raise _error("PreconditionFailed", 412)
+            before = self.bucket.objects.get(Key)
             self.bucket.objects[Key] = bytes(Body)
-            self.bucket.watch.put(Key, bytes(Body), self.process)
+            self.bucket.watch.put(Key, bytes(Body), self.process, before)
             return {}
 
         return self._call(f"PutObject {Key}", do)

@@ -42,7 +42,9 @@ class SystemFunctions:
         process.work = Work(name, [], self.nature.scheduler.seconds)
         with running(process):
             try:
-                work(SimulatedServices(self.settings[name], process, process=process, pool=self.new_pool(process, name)))
+                work(
+                    SimulatedServices(self.settings[name], process, process=process, pool=self.new_pool(process, name))
+                )
             except ProcessDied:
                 pass
             except Exception as error:  # noqa: BLE001 - nothing comes after it but the next tick

@@ -1,5 +1,6 @@
-"""What may become of a message at one hop (`protocol §1`, `§2`, `§3`, `§5`, `§8`), told from outside: a message that was received, one
-that was sent because of it, and the mesh between.
+"""What may become of a message at one hop (`protocol §1`, `§2`, `§3`, `§5`, `§8`), told from outside.
+
+There is a message that was received, one that was sent because of it, and the mesh between.
 """
 
 from collections.abc import Iterator
@@ -175,7 +176,9 @@ class Transition:
     def _is_origin_of_set(self) -> bool:
         """Slice 0 of a set that was opened here."""
         header, before = slice_of(self.now), slice_of(self.was)
-        return header is not None and header != before and header["slice_index"] == 0 and self.now.curr == header["actor"]
+        return (
+            header is not None and header != before and header["slice_index"] == 0 and self.now.curr == header["actor"]
+        )
 
     def _is_child(self) -> Iterator[str]:
         was, now = self.was, self.now

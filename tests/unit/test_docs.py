@@ -8,7 +8,7 @@ import pytest
 PROJECT = Path(__file__).parents[2]
 PAGES = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted((PROJECT / "docs").rglob("*.md"))]
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
-SOURCE = re.compile(r"`((?:functions|spark_jobs|infra|asya_cli|tests|scripts|events)/[^`<]+)`")
+SOURCE = re.compile(r"`((?:functions|spark_jobs|infra|asya_cli|tests|scripts|events)/[^`<:]+)(?:::\w+)?`")
 ALTERNATIVES = re.compile(r"\{([^}]+)\}")
 
 

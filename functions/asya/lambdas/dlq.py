@@ -19,6 +19,7 @@ from asya.aws.dead_letter_queue import DeadLetterQueue, Seen
 from asya.aws.dynamo_tasks import DynamoTaskStore
 from asya.aws.task_store import TaskStore, TaskStoreError
 from asya.aws.ticket import Ticket
+from asya.lambdas.ends import claim_end
 from asya.lambdas.services import Services, services
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
@@ -125,6 +126,8 @@ class DeadLetterWatch:
         self._log(letter, ended)
         tickets = [self._copied(letter)]
         if ended is None:
+            return tickets
+        if ended.event is not None and claim_end(self.services, ended.envelope).outcome == "refused":
             return tickets
         url = self.services.callback(ended.envelope)
         if ended.event is not None and url is not None:

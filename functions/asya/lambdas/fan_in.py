@@ -11,6 +11,7 @@ from asya.aws import clients
 from asya.aws.fan_in_sets import FanInSets, SliceCountError
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.ends import claim_end
 from asya.lambdas.intake import Intake, take_in
 from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.services import Services, services
@@ -118,12 +119,12 @@ class FanInActor:
         return [*tickets, *self.keeper.settle(record)]
 
     def _reported(self, hop: Hop, uri: str | None) -> list[Ticket]:
-        """An item's own work is done, whatever becomes of the set."""
-        url = self.services.callback(hop.envelope)
-        if url is None:
-            return []
+        """An item's own work is done, whatever becomes of the set, unless it has ended otherwise before."""
         moment = self.services.now()
         done = replace(hop.envelope, status=succeeded(hop.status, now=format_time(moment)))
+        url = self.services.callback(hop.envelope)
+        if claim_end(self.services, done).outcome == "refused" or url is None:
+            return []
         return [self.services.sure_reports.report(url, reports.terminal(done, now=moment, result_uri=uri))]
 
     def _ended(self, ended: SliceEnded) -> list[Ticket]:

@@ -17,6 +17,7 @@ from asya.aws.kept_inputs import KeptInputs
 from asya.aws.outbox import Outbox
 from asya.aws.progress_reporter import ProgressReporter
 from asya.aws.settings import Settings, load_settings
+from asya.aws.sink_claims import SinkClaims
 from asya.aws.sure_reports import SureReports
 from asya.aws.telemetry import Telemetry
 from asya.lambdas.batch import BatchWorker
@@ -87,6 +88,11 @@ class Services:
             probe_seconds=spec.timeout + PROBE_MARGIN_SECONDS,
             on_trouble=self._breaker_troubled,
         )
+
+    @cached_property
+    def claims(self) -> SinkClaims:
+        """How envelopes ended."""
+        return SinkClaims(clients.dynamodb(), self.settings.table_name("sink"), self.settings.table.retention.tasks)
 
     @cached_property
     def worker(self) -> BatchWorker:

@@ -9,9 +9,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.aws import clients
 from asya.aws.results import Results
-from asya.aws.sink_claims import Claim, SinkClaims
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.ends import claim_end
 from asya.lambdas.metrics import note_arrivals
 from asya.lambdas.services import Services, services
 from asya.protocol.codec import ParseError, decode
@@ -34,11 +34,7 @@ def _sink() -> "SinkActor":
 def build(found: Services) -> "SinkActor":
     """x-sink of this mesh."""
     settings = found.settings
-    return SinkActor(
-        found,
-        Results(clients.s3(), settings.results_uri),
-        SinkClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks),
-    )
+    return SinkActor(found, Results(clients.s3(), settings.results_uri))
 
 
 class NotPersistedError(RuntimeError):
@@ -51,7 +47,6 @@ class SinkActor:
 
     services: Services
     results: Results
-    claims: SinkClaims
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
@@ -77,18 +72,14 @@ class SinkActor:
         key = result_key(envelope, self.services.settings.table.sink)
         older_key = None
         if phase in ending.CLAIMED_PHASES:
-            claim = Claim(envelope.id, envelope.generation, phase, key)
-            result = self.claims.take(claim, epoch_seconds=self.services.now().timestamp())
+            result = claim_end(self.services, envelope)
             if result.outcome == "refused":
-                self.services.telemetry.log.warning(
-                    "already ended", envelope_id=envelope.id, phase=phase, holder=str(result.claim)
-                )
                 return []
             key, older_key = result.claim.key, result.replaced_key
         self.services.telemetry.count("Processed", by=("outcome", phase))
-        return self._persist_and_report(envelope, phase, key, older_key)
+        return self._persist_and_report(envelope, key, older_key)
 
-    def _persist_and_report(self, envelope: Envelope, phase: str, key: str, older_key: str | None) -> list[Ticket]:
+    def _persist_and_report(self, envelope: Envelope, key: str, older_key: str | None) -> list[Ticket]:
         problem: Exception | None = None
         uri: str | None = None
         if self.services.settings.table.sink.persist and not ending.is_hook_copy(envelope):
@@ -98,7 +89,7 @@ class SinkActor:
                     self.results.remove(older_key)
             except (ClientError, BotoCoreError) as error:
                 problem = error
-        tickets = [*self._report(envelope, phase, uri), *self._pass_on(envelope)]
+        tickets = [*self._report(envelope, uri), *self._pass_on(envelope)]
         if problem is not None:
             kept = Ticket("object")
             kept.settle(
@@ -107,9 +98,9 @@ class SinkActor:
             tickets.append(kept)
         return tickets
 
-    def _report(self, envelope: Envelope, phase: str, uri: str | None) -> list[Ticket]:
+    def _report(self, envelope: Envelope, uri: str | None) -> list[Ticket]:
         url = self.services.callback(envelope)
-        if url is None or phase not in ending.REPORTED_PHASES:
+        if url is None or not ending.is_reported(envelope):
             return []
         return [
             self.services.sure_reports.report(url, reports.terminal(envelope, now=self.services.now(), result_uri=uri))

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from asya.aws import clients
 from asya.aws.results import Results
-from asya.aws.sink_claims import Claim, ClaimResult, SinkClaims
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.ends import claim_end
 from asya.lambdas.metrics import note_arrivals
 from asya.lambdas.services import Services, services
 from asya.lambdas.sink import NotPersistedError
@@ -21,7 +21,7 @@ from asya.protocol import names
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.keys import SUMP_PREFIX, result_key, safe_segment, sump_key
+from asya.protocol.keys import SUMP_PREFIX, safe_segment, sump_key
 from asya.protocol.status import REASONS, Status, failed, started
 from asya.protocol.times import format_time
 from asya.routing import reports
@@ -42,12 +42,7 @@ def _sump() -> "SumpActor":
 
 def build(found: Services) -> "SumpActor":
     """x-sump of this mesh."""
-    settings = found.settings
-    return SumpActor(
-        found,
-        Results(clients.s3(), settings.results_uri),
-        SinkClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks),
-    )
+    return SumpActor(found, Results(clients.s3(), found.settings.results_uri))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +51,6 @@ class SumpActor:
 
     services: Services
     results: Results
-    claims: SinkClaims
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
@@ -75,24 +69,12 @@ class SumpActor:
             return self._keep_unreadable(record, error)
         envelope = _as_failed(envelope, record, self.services.now())
         self._log(envelope)
-        claimed = self._claimed(envelope)
+        # A failure may not be the end: one that a hop sent on, before it was run again and failed, may have ended otherwise.
+        claimed = claim_end(self.services, envelope)
         tickets = self._told(envelope) if claimed.outcome == "taken" else []
         if envelope.generation < claimed.claim.generation:
             return tickets  # the copy that lies there, if any, is a later one
         return [*tickets, self._written(sump_key(envelope.id), lambda key: self.results.write_envelope(key, envelope))]
-
-    def _claimed(self, envelope: Envelope) -> ClaimResult:
-        """Whether this failure is the envelope's end: one that a hop sent on, before it was run again and failed, may have ended
-        otherwise (`protocol §11`: one end per id and generation).
-        """
-        settings = self.services.settings
-        claim = Claim(envelope.id, envelope.generation, "failed", result_key(envelope, settings.table.sink))
-        result = self.claims.take(claim, epoch_seconds=self.services.now().timestamp())
-        if result.outcome == "refused":
-            self.services.telemetry.log.warning(
-                "already ended", envelope_id=envelope.id, phase="failed", holder=str(result.claim)
-            )
-        return result
 
     def _told(self, envelope: Envelope) -> list[Ticket]:
         """The failure, told to those who wait for it: the task's record and, of a slice, its set."""

@@ -20,6 +20,7 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.routing import reports
 from asya.routing.delivery import Delivery
+from asya.routing.ending import completed_status
 from asya.routing.hop import Arrival
 from asya.routing.slices import early_ends
 
@@ -100,6 +101,8 @@ def exhausted(letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: dat
     envelope = letter.envelope
     if envelope is None:
         return None
+    if letter.actor == names.SINK:
+        envelope = completed_status(envelope, sent_at=letter.arrival.sent_at, now=now)
     phase = envelope.status.phase if envelope.status else None
     if phase in TERMINAL_PHASES:
         return Exhausted(envelope, _reported(envelope, letter, now), early_ends(envelope, mesh))

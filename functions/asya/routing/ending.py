@@ -14,7 +14,7 @@ from asya.protocol.times import format_time
 from asya.routing.delivery import Delivery
 
 CLAIMED_PHASES = frozenset({"succeeded", "failed", "canceled"})
-REPORTED_PHASES = frozenset({"succeeded", "failed"})
+_HOOKED_PHASES = frozenset({"succeeded", "failed"})
 _ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN, headers.SUFFIXED_AT)
 
 
@@ -34,7 +34,7 @@ def passed_on(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     deliveries: list[Delivery] = []
     # A hook's own run triggers none: it would never end.
     wants_hooks = not is_hook_copy(envelope) and (envelope.parent_id is None or sink.hooks_for_children)
-    if phase in REPORTED_PHASES and wants_hooks:
+    if phase in _HOOKED_PHASES and wants_hooks:
         deliveries += [Delivery(hook, encode(_hook_copy(envelope, hook)), "next") for hook in sink.hooks]
     if phase == "failed":
         deliveries.append(Delivery(names.SUMP, encode(envelope), "sump"))
@@ -49,6 +49,14 @@ def failed_at_end(
     was = status.started(envelope.status, actor=actor, now=at, sent_at=format_time(sent_at), max_attempts=1)
     ended = status.failed(was, reason=reason, now=at, error=error)
     return Delivery(names.SUMP, encode(replace(envelope, status=ended)), "sump")
+
+
+def is_reported(envelope: Envelope) -> bool:
+    """Whether x-sink reports this end. A task that was canceled or paused has been told of it already; a child that was stopped
+    because its root was canceled has not.
+    """
+    phase = envelope.status.phase if envelope.status else None
+    return phase in ("succeeded", "failed") or (phase == "canceled" and envelope.root_id is not None)
 
 
 def is_hook_copy(envelope: Envelope) -> bool:

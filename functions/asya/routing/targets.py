@@ -24,8 +24,8 @@ def overrides(envelope: Envelope) -> dict[str, str]:
 def check_target(mesh: MeshTable, actor: str) -> str:
     """Return `actor` if an envelope may be sent to it in this mesh.
 
-    Whether the sending actor may send there is not asked here: that is for IAM to say, and being denied is a nack, for a permission can
-    be mended (`protocol §5.12`).
+    Whether the sending actor may send there is not asked here: that is for IAM to say, and being denied is a nack, for a
+    permission can be mended (`protocol §5.12`).
 
     Raises:
         UnknownTargetError: if it is no name, reserved, or not in the mesh.

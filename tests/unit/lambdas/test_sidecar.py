@@ -96,6 +96,12 @@ def test_5_8_a_frame_is_on_the_wire_while_the_handler_is_still_at_work(world: Me
     assert on_the_wire == [True, True]
 
 
+def test_5_8_completed_is_told_once_however_many_frames_there_are(world: MeshWorld) -> None:
+    assert run(world, lambda payload: (yield from (payload, payload, payload)), message()) == []
+    assert len(world.sent("post")) == 3
+    assert world.gateway.reported("env-1").count("completed") == 1
+
+
 def test_5_8_so_is_that_of_an_async_generator(world: MeshWorld) -> None:
     on_the_wire = []
 

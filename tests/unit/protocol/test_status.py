@@ -15,6 +15,14 @@ def start(received: Status | None, max_attempts: int = 1) -> Status:
     return status.started(received, actor="infer", now=NOW, sent_at=SENT, max_attempts=max_attempts)
 
 
+def test_the_reasons_are_those_of_the_protocol() -> None:
+    assert {
+        *("Completed", "Canceled", "Paused", "RuntimeError", "RuntimeCrash", "SparkJobFailed", "CircuitOpen"),
+        *("Timeout", "ParseError", "RouteMismatch", "MaxHops", "DeliveryExhausted"),
+        *("PolicyExhausted", "PolicyRouted", "FanInTimeout", "SliceFailed"),
+    } == status.REASONS
+
+
 def test_creation() -> None:
     assert status.created("prep", NOW, "2026-11-20T13:00:00Z") == Status(
         phase="pending",
