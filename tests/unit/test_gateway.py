@@ -229,10 +229,17 @@ def test_refusals(
     assert gateway.messages() == []
 
 
-def test_a_message_above_what_a_queue_takes_is_refused(gateway: Gateway) -> None:
+def test_a_payload_above_what_a_queue_takes_is_put_aside(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, gateway=changed(MESH.gateway, max_body=4_000_000))
+    clients.s3().create_bucket(Bucket=gateway.environ["ASYA_BUCKET"])
     status, content = gateway.api(asking(recorded("start-task"), {"payload": "x" * 1_100_000}))
-    assert (status, content["error"]["code"]) == (413, "too_large")
+    assert status == 201
+    (sent,) = gateway.messages()
+    assert (sent["id"], sent["payload"]) == (content["id"], None)
+    kept = clients.s3().get_object(
+        Bucket=gateway.environ["ASYA_BUCKET"], Key=sent["headers"]["x-asya-payload-ref"]["key"]
+    )
+    assert json.loads(kept["Body"].read()) == "x" * 1_100_000
 
 
 def test_a_queue_that_is_not_there_leaves_no_task(gateway: Gateway) -> None:

@@ -27,7 +27,8 @@ class DeadLetterNotes:
 
     def reported(self, message_ids: Collection[str]) -> frozenset[str]:
         """Of some messages (ten at most) those that are noted. A busy table may leave some out."""
-        keys = [_key(message_id) for message_id in message_ids]
+        # SQS may deliver a message twice at once; a request may not name a key twice.
+        keys = [_key(message_id) for message_id in sorted(set(message_ids))]
         answer = self._dynamodb.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
         return frozenset(item["pk"]["S"].removeprefix(_PREFIX) for item in answer["Responses"].get(self._table, []))
 

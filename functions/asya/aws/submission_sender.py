@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.aws.limits import MESSAGE_BYTES, MESSAGE_MARGIN
+from asya.aws import claim_check
 from asya.routing.delivery import Delivery
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageRequestTypeDef
-
-MESSAGE_LIMIT = MESSAGE_BYTES - MESSAGE_MARGIN
 
 
 class NotSentError(Exception):
@@ -25,15 +23,23 @@ class MaybeSentError(Exception):
 
 
 class TooLargeError(NotSentError):
-    """The message is larger than a queue takes."""
+    """The message is larger than a queue takes, even without its payload."""
 
 
 class SubmissionSender:
-    """Sends deliveries; `queue_url` tells the queue of an actor."""
+    """Sends deliveries.
 
-    def __init__(self, client: "SQSClient", queue_url: Callable[[str], str]) -> None:
+    Args:
+        queue_url: tells the queue of an actor.
+        offload: makes of a delivery one that a queue takes (the claim check of large payloads, `protocol §4`).
+    """
+
+    def __init__(
+        self, client: "SQSClient", queue_url: Callable[[str], str], offload: Callable[[Delivery], Delivery]
+    ) -> None:
         self._client = client
         self._queue_url = queue_url
+        self._offload = offload
 
     def send(self, delivery: Delivery) -> None:
         """Send one message and return when the queue has it.
@@ -42,12 +48,11 @@ class SubmissionSender:
             TooLargeError, NotSentError: if it has not been sent.
             MaybeSentError: if nobody knows.
         """
-        if len(delivery.body) > MESSAGE_LIMIT:
-            raise TooLargeError(f"the envelope has {len(delivery.body)} bytes; a message holds {MESSAGE_LIMIT}")
         where = f"to the queue of {delivery.actor!r}"
+        light = self._sendable(delivery, where)
         message: SendMessageRequestTypeDef = {
-            "QueueUrl": self._queue_url(delivery.actor),
-            "MessageBody": delivery.body.decode("utf-8"),
+            "QueueUrl": self._queue_url(light.actor),
+            "MessageBody": light.body.decode("utf-8"),
         }
         if delivery.group:
             message["MessageGroupId"] = delivery.group
@@ -59,3 +64,14 @@ class SubmissionSender:
             raise MaybeSentError(f"sending {where} failed: {error}") from error
         except BotoCoreError as error:
             raise MaybeSentError(f"sending {where} failed: {error}") from error
+
+    def _sendable(self, delivery: Delivery, where: str) -> Delivery:
+        try:
+            light = self._offload(delivery)
+        except claim_check.TooLargeError as error:
+            raise TooLargeError(str(error)) from error
+        except (ClientError, BotoCoreError) as error:
+            raise NotSentError(f"the payload of the message {where} could not be put aside: {error}") from error
+        if light.actor != delivery.actor:
+            raise TooLargeError("the envelope is too large to be sent even without its payload")
+        return light

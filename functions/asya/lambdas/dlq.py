@@ -124,11 +124,16 @@ class DeadLetterWatch:
         """All that one message calls for. Its copy and its report do not wait for each other."""
         ended = self._ended(letter)
         self._log(letter, ended)
-        tickets = [self._copied(letter)]
+        tickets, mesh = [self._copied(letter)], self.services.settings.table
         if ended is None:
             return tickets
-        if ended.event is not None and claim_end(self.services, ended.envelope).outcome == "refused":
-            return tickets
+        if ended.event is not None:
+            claimed = claim_end(self.services, ended.envelope)
+            if claimed.outcome == "refused":
+                stored = dead_letters.stored_slice(letter, claimed.claim.phase, mesh, now=self.services.now())
+                if stored is None or claimed.claim.generation != ended.envelope.generation:
+                    return tickets
+                ended = stored
         url = self.services.callback(ended.envelope)
         if ended.event is not None and url is not None:
             tickets.append(self.services.sure_reports.report(url, ended.event))

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from asya.aws import clients
-from asya.aws.fan_in_sets import FanInSets, SliceCountError
+from asya.aws.fan_in_sets import FanInSets, SliceCountError, UnknownSetError
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.ends import claim_end
@@ -16,8 +16,8 @@ from asya.lambdas.intake import Intake, take_in
 from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.services import Services, services
 from asya.lambdas.set_keeper import SetKeeper
-from asya.protocol.codec import encode
-from asya.protocol.fan_in import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message
+from asya.protocol.codec import decode, encode
+from asya.protocol.fan_in import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message, slice_header
 from asya.protocol.mesh_table import FanIn
 from asya.protocol.status import succeeded
 from asya.protocol.times import format_time
@@ -83,6 +83,8 @@ class FanInActor:
         lag = (self.services.now() - record.arrival.sent_at).total_seconds() * 1000
         telemetry.measure("HopLatency", max(0.0, lag), "Milliseconds")
         started = intake.start(record)
+        if isinstance(started, Diversion) and (stored := self._stored_before(record)) is not None:
+            started = stored
         if isinstance(started, Diversion):
             note_diversion(self.services, started.why)
             telemetry.log.warning(
@@ -95,6 +97,24 @@ class FanInActor:
             self._count("failed")
             delivery = outcome.mismatch(started, UnknownTargetError(str(error)), now=self.services.now())
             return [self.services.outbox.send(delivery)]
+
+    def _stored_before(self, record: Record) -> Hop | None:
+        """The item that this message has brought before, as it was stored.
+
+        Its end may be claimed and not yet be told: that is finished, whatever the clock or the task's state says by now.
+        """
+        if record.arrival.receive_count == 1:
+            return None
+        try:
+            envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
+            header = slice_header(envelope)
+            if header is None or header.slice_index == ORIGIN:
+                return None
+            body = self.keeper.sets.slice(header.set_id, header.slice_index)
+        except (ValueError, UnknownSetError):
+            return None
+        mesh = self.services.settings.table
+        return Hop(decode(body), self.keeper.actor, mesh.actors[self.keeper.actor], mesh, record.arrival)
 
     def _arrived(self, hop: Hop, header: SliceHeader) -> list[Ticket]:
         """A slice: stored, its own task reported as done, and the set looked at.

@@ -138,7 +138,7 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
     starter = TaskStarter(
         tasks=tasks,
         keys=SubmissionKeys(clients.dynamodb(), table, retention),
-        sender=SubmissionSender(clients.sqs(), settings.queue_url),
+        sender=SubmissionSender(clients.sqs(), settings.queue_url, _claim_check(settings).offload),
         warn=telemetry.log.warning,
     )
     access = AccessRules(settings.table, settings.account, settings.region)
@@ -152,6 +152,11 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
     )
 
 
+def _claim_check(settings: Settings) -> ClaimCheck:
+    """Like any sender's: under `inbox/` only (`protocol §4`)."""
+    return ClaimCheck(clients.s3(), settings.bucket, prefix=SENDERS_PREFIX)
+
+
 def _reruns(settings: Settings, tasks: Tasks, starter: TaskStarter, access: AccessRules) -> Reruns:
     mesh, s3 = settings.table, clients.s3()
     puts_together = any(actor.kind == "fan_in" for actor in mesh.actors.values())
@@ -162,7 +167,7 @@ def _reruns(settings: Settings, tasks: Tasks, starter: TaskStarter, access: Acce
         starter=starter,
         access=access,
         sources=ReplaySources(s3, settings.bucket, settings.results_uri, mesh.sink),
-        claim_check=ClaimCheck(s3, settings.bucket, prefix=SENDERS_PREFIX),
+        claim_check=_claim_check(settings),
         sets=sets if puts_together else None,
         gateway_url=settings.gateway_url,
         new_id=_new_id,

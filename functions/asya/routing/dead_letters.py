@@ -114,6 +114,26 @@ def exhausted(letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: dat
     return Exhausted(ended, _reported(ended, letter, now), early_ends(ended, mesh))
 
 
+def stored_slice(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: datetime) -> Exhausted | None:
+    """How a slice ended whose fan-in actor had claimed it as done and died before it told anybody; None for everything else.
+
+    Args:
+        claimed: the phase that its end is claimed as.
+    """
+    envelope, spec = letter.envelope, mesh.actors.get(letter.actor)
+    if envelope is None or spec is None or spec.kind != "fan_in" or claimed != "succeeded":
+        return None
+    started = status.started(
+        envelope.status,
+        actor=letter.actor,
+        now=format_time(now),
+        sent_at=format_time(letter.arrival.sent_at),
+        max_attempts=1,
+    )
+    done = replace(envelope, status=status.succeeded(started, now=format_time(now)))
+    return Exhausted(done, _reported(done, letter, now))
+
+
 def _failed(letter: DeadLetter, envelope: Envelope, mesh: MeshTable, now: datetime) -> status.Status:
     spec, at = mesh.actors.get(letter.actor), format_time(now)
     times = f"{spec.max_receives} deliveries" if spec else "all of its deliveries"
