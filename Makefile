@@ -74,6 +74,10 @@ test: lint types  ## lint, types, and all tests: unit, templates, Spark, the loc
 	@echo "· tests"
 	@$(BIN)/pytest --numprocesses 2
 
+.PHONY: bench
+bench: setup  ## what the mesh itself costs per hop, beside the standard library's JSON
+	@$(BIN)/python -m bench
+
 # --- run ---------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
