@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -11,9 +11,11 @@ from unittest import mock
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.aws import fan_in_items
 from asya.aws.claim_check import ClaimCheck
 from asya.aws.done_hops import DoneHops
 from asya.aws.dynamo_tasks import DynamoTaskStore
+from asya.aws.fan_in_sets import FanInSets
 from asya.aws.gateway_client import GatewayError
 from asya.aws.kept_frames import KeptFrames
 from asya.aws.outbox import Outbox
@@ -22,13 +24,17 @@ from asya.aws.sink_claims import Claim, ClaimResult, SinkClaims
 from asya.aws.sure_reports import SureReports
 from asya.aws.task_store import Stored
 from asya.aws.ticket import Ticket
-from asya.lambdas import batch, preflight, sump
+from asya.lambdas import batch, fan_in, preflight, set_keeper, sink, sump
 from asya.lambdas.batch import BatchWorker
+from asya.lambdas.dlq import DeadLetterWatch
+from asya.lambdas.fan_in_sweep import FanInSweep
+from asya.lambdas.set_keeper import SetKeeper
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.route import Route
-from asya.routing import arrival, outcome
+from asya.routing import arrival, ending, outcome
+from asya.routing import fan_in as fan_in_routing
 from asya.routing.hop import Hop
 
 Planting = Callable[[], AbstractContextManager[Any]]
@@ -174,7 +180,7 @@ def _shifted_twice(real: Any, self: Route, ahead: Any = None) -> Route:
 
 
 def _retried_without_payload(real: Any, hop: Any, *args: Any) -> Any:
-    return real(replace(hop, envelope=msgspec.structs.replace(hop.envelope, payload=NULL)), *args)
+    return real(msgspec.structs.replace(hop, envelope=msgspec.structs.replace(hop.envelope, payload=NULL)), *args)
 
 
 def _frames_sent_forgotten(real: Any, *args: Any, frames_sent: int = 0, **more: Any) -> Any:
@@ -187,6 +193,41 @@ def _numbered_child(numbers: "count[int]") -> Callable[..., str]:
 
 def _rootless(envelope: Envelope, child_id: str) -> Envelope:
     return msgspec.structs.replace(envelope, id=child_id, parent_id=envelope.id)
+
+
+# --- sets --------------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _decided_always() -> Iterator[None]:
+    def decide(self: Any, set_id: str, decision: Any, *, lease_from: float | None) -> Any:
+        return self._change(set_id, "SET decision = :decision", {":decision": fan_in_items.decision_value(decision)})
+
+    with (
+        mock.patch.object(FanInSets, "decide", decide),
+        mock.patch.object(FanInSets, "take_lease", lambda *_, **__: True),
+        mock.patch.object(FanInSets, "mark_delivered", lambda *_, **__: None),
+    ):
+        yield
+
+
+def _swapped(real: Any, origin: Any, decision: Any, items: dict[int, Any]) -> Any:
+    first, second = items.get(1), items.get(2)
+    swapped = items | ({1: second, 2: first} if first is not None and second is not None else {})
+    return real(origin, decision, swapped)
+
+
+@contextmanager
+def _sets_asleep() -> Iterator[None]:
+    with (
+        mock.patch.object(SetKeeper, "_ensure_look", lambda *_: None),
+        mock.patch.object(FanInSweep, "sweep", lambda _: None),
+    ):
+        yield
+
+
+def _unless_canceled(real: Any, envelope: Envelope) -> bool:
+    return bool(real(envelope)) and not (envelope.status is not None and envelope.status.phase == "canceled")
 
 
 PLANTED = (
@@ -221,6 +262,14 @@ PLANTED = (
         "lets handlers run beyond the deadline", _instead(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
     ),
     Planted("does not heed max_hops", _around(arrival, "_mismatched", lambda real, hop, now: None)),
+    Planted("puts a set together more than once", _decided_always),
+    Planted("merges in another order", _around(set_keeper, "leaving", _swapped)),
+    Planted("forgets the enclosing set", _instead(fan_in_routing, "_outer", lambda _: None)),
+    Planted("does not tell sets of slices that ended", _instead(sink, "early_ends", lambda *_: ())),
+    Planted("takes slices without claiming their end", _instead(fan_in, "claim_end", _taken)),
+    Planted("does not wake sets that wait", _sets_asleep),
+    Planted("says nothing about dead letters", _instead(DeadLetterWatch, "_report", lambda *_: None)),
+    Planted("does not report canceled children", _around(ending, "is_reported", _unless_canceled)),
     Planted("reports on stealth envelopes", _instead(Envelope, "is_stealth", property(lambda _: False))),
 )
 
