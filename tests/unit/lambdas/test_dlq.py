@@ -182,7 +182,7 @@ def test_what_is_no_envelope_is_kept_by_its_message_id(watched: Watched, caplog:
     watched.look("infer", "x-dispatch")
     assert watched.reported == [(ids.id_of_message("m/1"), "DeliveryExhausted")]
     assert watched.world.s3.keys("dlq/") == ["dlq/unreadable/m%2F1", "dlq/unreadable/m-2"]
-    lines = [vars(record) for record in caplog.records if record.message == "dead letter"]
+    lines = [vars(record) for record in caplog.records if record.getMessage() == "dead letter"]
     assert [(line["message_id"], line["queue"]) for line in lines] == [
         ("m/1", "asya-shop-infer-dlq"),
         ("m-2", "asya-shop-x-dispatch-dlq"),
