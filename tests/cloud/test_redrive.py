@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
     from asya.protocol.task_view import TaskView
 
-pytestmark = [
-    pytest.mark.cloud,
-    pytest.mark.skip(
-        reason="on a busy machine the dead letter is not reported within two minutes; the cause is still sought"
-    ),
-]
+pytestmark = pytest.mark.cloud
 
 ALARM = json.loads((Path(__file__).parents[2] / "events" / "lambda" / "dead-letters-alarm.json").read_text())
 

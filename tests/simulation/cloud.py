@@ -10,7 +10,10 @@ from asya.aws import clients
 from asya.aws.settings import Settings
 from asya.lambdas import fan_in_sweep
 from asya.protocol import names
+from tests.doubles.expressions import Item
 from tests.doubles.tables import Index, MemoryDynamo, Table
+from tests.simulation.acks import AckChecks
+from tests.simulation.calls import CallChecks
 from tests.simulation.event_log import EventLog
 from tests.simulation.event_source import EventSources
 from tests.simulation.faults import Faults, Weather
@@ -23,9 +26,11 @@ from tests.simulation.process import Nature, Process, current_process
 from tests.simulation.programs import handler_of
 from tests.simulation.queues import Message, Queue, Queues, SqsClient
 from tests.simulation.scheduler import Scheduler
+from tests.simulation.sends import SendChecks
 from tests.simulation.stage import staged
 from tests.simulation.storage import Bucket, DynamoClient, S3Client
 from tests.simulation.system_functions import SystemFunctions
+from tests.simulation.writes import WriteChecks
 
 TABLES = ("tasks", "sink", "hops", "pending", "breaker", "fan-in")
 INDEXES = {"fan-in": {"open": Index("open_in", "due_at", ("actor",))}}
@@ -64,7 +69,7 @@ class Cloud:
     @contextmanager
     def on_stage(self) -> Iterator[None]:
         """Within, the mesh's code runs on this cloud."""
-        handlers = {name: handler_of(program, self.ledger) for name, program in self.mesh.programs.items()}
+        handlers = {name: handler_of(program, CallChecks(self.ledger)) for name, program in self.mesh.programs.items()}
         with (
             staged(handlers),
             mock.patch.object(clients, "sqs", self._sqs),
@@ -82,23 +87,29 @@ class Cloud:
         return SqsClient(process, self.queues, f"AROA{actor.upper()}:{role}")
 
 
-@dataclass
 class _Watch:
-    """Tells the ledger what happens at the edges."""
+    """Has what happens at the edges looked at."""
 
-    ledger: Ledger
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._sends = SendChecks(ledger)
+        self._acks = AckChecks(ledger)
+        self._writes = WriteChecks(ledger)
 
     def accepted(self, message: Message, sender: Process | None) -> None:
-        self.ledger.accepted_message(message, sender)
+        self._sends.accepted(message, sender)
 
     def deleted(self, message: Message, by: Process | None) -> None:
-        self.ledger.deleted(message, by.work if by is not None else None)
+        self._acks.deleted(message, by.work if by is not None else None)
 
     def buried(self, message: Message) -> None:
-        self.ledger.buried(message)
+        self._ledger.buried_messages.append(message)
 
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
-        self.ledger.object_written(key, body, by, before)
+        self._writes.object_written(key, body, by, before)
+
+    def item(self, table: str, before: Item | None, after: Item | None) -> None:
+        self._writes.item_written(table, before, after)
 
 
 def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
@@ -112,8 +123,8 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
     objects: dict[str, bytes] = {}
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}
     ledger = Ledger(nature, mesh.table, objects, views)
-    tables.watch = ledger.item_written
     watch = _Watch(ledger)
+    tables.watch = watch.item
     bucket = Bucket(watch, objects)
     sources = EventSources(nature, ledger, {})
     queues = Queues(nature, watch, sources.wake)

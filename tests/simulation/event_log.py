@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
+from typing import Any
 
 KEPT = 20_000
 
@@ -13,7 +14,7 @@ class EventLog:
     """Lines of the form `12.345  infer/2    sqs SendMessageBatch post: …`."""
 
     lines: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
-    _digest: "sha256" = field(default_factory=sha256)  # type: ignore[valid-type]
+    _digest: Any = field(default_factory=sha256)
 
     def note(self, seconds: float, who: str, what: str) -> None:
         """Add a line."""
@@ -28,4 +29,4 @@ class EventLog:
     @property
     def digest(self) -> str:
         """The same for the same history."""
-        return self._digest.hexdigest()
+        return str(self._digest.hexdigest())

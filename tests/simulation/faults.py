@@ -51,11 +51,13 @@ class Weather:
         return self.until == 0.0
 
 
-def any_weather(random: Random) -> Weather:
-    """One of the kinds of weather that schedules run in."""
-    kind = random.choices(
-        ("calm", "poison", "crashes", "errors", "storm", "outages", "repeats"), (2, 2, 4, 3, 5, 2, 3)
-    )[0]
+# Kinds of weather, and how often each is drawn.
+KINDS = {"calm": 2, "poison": 2, "crashes": 4, "errors": 3, "storm": 5, "outages": 2, "repeats": 3}
+
+
+def any_weather(random: Random, kind: str | None = None) -> Weather:
+    """A weather that schedules run in, of any kind or of this one."""
+    kind = kind or random.choices(tuple(KINDS), tuple(KINDS.values()))[0]
     until = random.choice((20.0, 60.0, 200.0))
     bad = random.choice((0.01, 0.03, 0.08))
     match kind:

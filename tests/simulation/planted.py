@@ -46,10 +46,12 @@ class Planted:
 
     Attributes:
         plant: within its context the mesh makes it.
+        kind: of weather in which it shows best.
     """
 
     name: str
     plant: Planting
+    kind: str | None = None
 
 
 def _instead(owner: Any, name: str, other: Any) -> Planting:
@@ -206,7 +208,6 @@ def _decided_always() -> Iterator[None]:
     with (
         mock.patch.object(FanInSets, "decide", decide),
         mock.patch.object(FanInSets, "take_lease", lambda *_, **__: True),
-        mock.patch.object(FanInSets, "mark_delivered", lambda *_, **__: None),
     ):
         yield
 
@@ -234,9 +235,9 @@ PLANTED = (
     Planted("acks although a send was refused", _instead(Ticket, "problem", property(lambda _: None))),
     Planted("ignores the Failed entries of an answer", _instead(Outbox, "_send_group", _send_group_ignoring_failed)),
     Planted("acks what raised", _around(BatchWorker, "work", _acks_what_raised)),
-    Planted("does not put suspects last", _instead(BatchWorker, "work", _work_in_order)),
+    Planted("does not put suspects last", _instead(BatchWorker, "work", _work_in_order), "poison"),
     Planted(
-        "keeps suspects in the same order", _instead(batch, "_careful_order", lambda items: sorted(items, key=_id))
+        "keeps suspects in the same order", _instead(batch, "_careful_order", lambda items: sorted(items, key=_id)), "poison"
     ),
     Planted("loses must-arrive reports", _instead(SureReports, "flush", _flush_losing_reports)),
     Planted("goes on although the task is not registered", _around(preflight, "register", lambda *_: set())),
@@ -252,7 +253,7 @@ PLANTED = (
     Planted("drops created_at at a start", _around(status, "started", _without("created_at"))),
     Planted("does not count attempts", _around(status, "retrying", _attempt_kept)),
     Planted("shifts twice", _around(Route, "shifted", _shifted_twice)),
-    Planted("retries without the payload", _around(outcome, "_retry", _retried_without_payload)),
+    Planted("retries without the payload", _around(outcome, "_retry", _retried_without_payload), "calm"),
     Planted("retries after a frame has left", _around(outcome, "failed", _frames_sent_forgotten)),
     Planted("lets the first attempt's time pass on", _instead(outcome, "_ENDS_WITH_THE_HOP", ())),
     Planted("gives children ids of chance", lambda: mock.patch.object(ids, "child_id", _numbered_child(count()))),
@@ -266,10 +267,10 @@ PLANTED = (
     Planted("merges in another order", _around(set_keeper, "leaving", _swapped)),
     Planted("forgets the enclosing set", _instead(fan_in_routing, "_outer", lambda _: None)),
     Planted("does not tell sets of slices that ended", _instead(sink, "early_ends", lambda *_: ())),
-    Planted("takes slices without claiming their end", _instead(fan_in, "claim_end", _taken)),
-    Planted("does not wake sets that wait", _sets_asleep),
+    Planted("takes slices without claiming their end", _instead(fan_in, "claim_end", _taken), "repeats"),
+    Planted("does not wake sets that wait", _sets_asleep, "calm"),
     Planted("says nothing about dead letters", _instead(DeadLetterWatch, "_report", lambda *_: None)),
-    Planted("does not report canceled children", _around(ending, "is_reported", _unless_canceled)),
+    Planted("does not report canceled children", _around(ending, "is_reported", _unless_canceled), "calm"),
     Planted("reports on stealth envelopes", _instead(Envelope, "is_stealth", property(lambda _: False))),
 )
 

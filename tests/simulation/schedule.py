@@ -14,14 +14,19 @@ from tests.simulation.workload import Workload
 TICK = 300.0
 TICKS_IN_A_STORM = 1
 TICKS_AT_REST = 2
-COMMAND = ".venv/bin/python -m tests.simulation --seed {seed}"
+COMMAND = ".venv/bin/python -m tests.simulation --seed {seed}{weather}"
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a schedule went."""
+    """How a schedule went.
+
+    Attributes:
+        kind: the kind of weather that was asked for.
+    """
 
     seed: int
+    kind: str | None
     weather: Weather
     violations: tuple[str, ...]
     cloud: Cloud
@@ -29,7 +34,7 @@ class Outcome:
     @property
     def command(self) -> str:
         """What runs it again."""
-        return COMMAND.format(seed=self.seed)
+        return COMMAND.format(seed=self.seed, weather=f" --weather {self.kind}" if self.kind else "")
 
     def __str__(self) -> str:
         lines = [f"schedule {self.seed} ({self.weather.name}): {len(self.violations)} violations"]
@@ -37,14 +42,15 @@ class Outcome:
         return "\n".join([*lines, f"  again, with its log: {self.command}"])
 
 
-def run(seed: int, *, to_the_end: bool = False) -> Outcome:
+def run(seed: int, kind: str | None = None, *, to_the_end: bool = False) -> Outcome:
     """Run the schedule of a seed.
 
     Args:
+        kind: of weather (`faults.KINDS`), if it is not to be drawn.
         to_the_end: go on after a violation, to see what comes of it.
     """
     random = Random(f"schedule {seed}")
-    weather = any_weather(random)
+    weather = any_weather(random, kind)
     mesh = any_mesh(random, weather)
     cloud = deploy(mesh, random, weather)
     cloud.ledger.stops_at_once = not to_the_end
@@ -68,4 +74,4 @@ def run(seed: int, *, to_the_end: bool = False) -> Outcome:
     found = [*cloud.ledger.violations, *stalled]
     if not found:
         found += AtRest(cloud, workload).problems()
-    return Outcome(seed, weather, tuple(found), cloud)
+    return Outcome(seed, kind, weather, tuple(found), cloud)

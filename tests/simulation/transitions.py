@@ -113,7 +113,7 @@ class Transition:
         yield from self._stood_still()
         if self.to != self.at:
             yield f"a retry of {self.at} was sent to {self.to}"
-        attempt = self.now.status.get("attempt")
+        attempt = self.now.status.get("attempt", 0)
         if attempt != self.was.attempt + 1:
             yield f"attempt {self.was.attempt} was followed by attempt {attempt}"
         most = max((policy.max_attempts for policy in self.spec.resiliency.policies.values()), default=1)

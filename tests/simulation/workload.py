@@ -68,12 +68,12 @@ class Workload:
         self.cloud.ledger.violated(f"a task was not started in {STORM_PATIENCE} tries")
 
     def _follow(self, task_id: str) -> None:
-        """Look at it a few times, and perhaps cancel it."""
-        canceled_at = self.random.randint(0, 3) if self.random.random() < 0.3 else None
-        for number in range(self.random.choice((0, 3, 6))):
+        """Perhaps cancel it soon, and look at it a few times."""
+        if self.random.random() < 0.25:
+            self.cloud.nature.scheduler.wait(self.random.uniform(0.0, 2.0))
+            self._cancel(task_id)
+        for _ in range(self.random.choice((0, 3, 6))):
             self.cloud.nature.scheduler.wait(self.random.uniform(0.05, 3.0))
-            if number == canceled_at:
-                self._cancel(task_id)
             self.look(task_id)
 
     def _cancel(self, task_id: str) -> None:

@@ -1,0 +1,75 @@
+"""What may be written over what: records, claims, marks and objects."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tests.simulation.ledger import TERMINAL, Ledger
+from tests.simulation.process import Process
+
+RANKS = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
+
+
+@dataclass
+class WriteChecks:
+    """Looks at every item and every object that is written."""
+
+    ledger: Ledger
+
+    def item_written(self, table: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
+        """An item of a table has changed."""
+        if after is None:
+            return
+        key = (after["pk"]["S"], after["sk"]["S"])
+        if table.endswith("-hops"):
+            self.ledger.marked.setdefault(key, self.ledger.nature.scheduler.seconds)
+        if table.endswith("-tasks") and key[1] == "record":
+            self._record_written(before, after)
+        if table.endswith("-sink") and key[1] == "claim" and before is not None:
+            self._claim_written(before, after)
+
+    def _record_written(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
+        """A status never goes back, and a terminal one never changes, but in a new generation."""
+        old, new = (_status(before), _status(after)) if before else (("pending", -1), _status(after))
+        task = after["pk"]["S"]
+        self.ledger.nature.log.note(self.ledger.nature.scheduler.seconds, "record", f"{task}: {new[0]}")
+        if new[1] < old[1]:
+            self.ledger.violated(f"the record of {task} went back from generation {old[1]} to {new[1]}")
+        if new[1] == old[1]:
+            if RANKS[new[0]] < RANKS[old[0]]:
+                self.ledger.violated(f"the record of {task} went back from {old[0]} to {new[0]}")
+            if new[0] == "canceled":
+                self.ledger.canceled.setdefault(task, self.ledger.nature.scheduler.seconds)
+            if old[0] in TERMINAL and new[0] != old[0]:
+                self.ledger.violated(f"the record of {task} was {old[0]} and became {new[0]}")
+
+    def _claim_written(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        was, now = int(before["generation"]["N"]), int(after["generation"]["N"])
+        if now < was or (now == was and before["phase"] != after["phase"]):
+            self.ledger.violated(
+                f"the end of {after['pk']['S']} was {before['phase']['S']} ({was}) and became {after['phase']['S']} ({now})"
+            )
+
+    def object_written(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
+        """An object was written, perhaps over another."""
+        if key.startswith("frames/") and before not in (None, body):
+            self.ledger.violated(f"{by.name} replaced {key}, which counts as it was written first")
+        if not key.startswith("results/") or key.startswith("results/checkpoint/") or "/unreadable/" in key:
+            return
+        try:
+            found = json.loads(body)
+        except ValueError:
+            self.ledger.violated(f"{by.name} wrote {key}, which is no JSON")
+            return
+        for header in found.get("headers", {}):
+            if header == "x-asya-payload-ref":
+                self.ledger.violated(f"{key} shows the header {header}")
+        prefix = key.split("/")[1]
+        phase = found.get("status", {}).get("phase")
+        if phase != ("failed" if prefix == "sump" else prefix):
+            self.ledger.violated(f"{key} holds an envelope in phase {phase}")
+
+
+def _status(record: Mapping[str, Any]) -> tuple[str, int]:
+    return record["status"]["S"], int(record["generation"]["N"])
