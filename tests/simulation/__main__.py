@@ -4,9 +4,29 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 
 from tests.simulation.faults import KINDS
-from tests.simulation.schedule import Outcome, run
+from tests.simulation.schedule import run
+
+AT_ONCE = 20
+
+
+@dataclass(frozen=True)
+class Told:
+    """What there is to say about a schedule that has been run, perhaps by another process.
+
+    Attributes:
+        problem: what was violated, and how to see it again; empty if nothing was.
+        faults: how often each of them was drawn.
+    """
+
+    weather: str
+    faults: Mapping[str, int]
+    problem: str = ""
 
 
 def main() -> int:
@@ -18,11 +38,13 @@ def main() -> int:
     parser.add_argument("--weather", choices=sorted(KINDS), help="of this kind only")
     parser.add_argument("--about", default="", help="of the log only the lines that contain this, an id for example")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first violation")
+    parser.add_argument("--processes", type=int, default=1, help="that share the schedules (1)")
     options = parser.parse_args()
     if options.seed is not None:
         return _replay(options.seed, options.weather, options.about)
     seeds = range(options.first, options.first + options.schedules)
-    return _run_all(seeds, options.weather, keep_going=options.keep_going)
+    found = _all(seeds, options.weather, options.processes)
+    return _tell(found, keep_going=options.keep_going)
 
 
 def _replay(seed: int, kind: str | None, about: str) -> int:
@@ -33,26 +55,38 @@ def _replay(seed: int, kind: str | None, about: str) -> int:
     return 1 if outcome.violations else 0
 
 
-def _run_all(seeds: range, kind: str | None, *, keep_going: bool) -> int:
+def _all(seeds: range, kind: str | None, processes: int) -> Iterator[Told]:
+    if processes == 1:
+        yield from (_one(kind, seed) for seed in seeds)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        yield from pool.map(partial(_one, kind), seeds, chunksize=AT_ONCE)
+
+
+def _one(kind: str | None, seed: int) -> Told:
+    outcome = run(seed, kind)
+    return Told(outcome.weather.name, outcome.cloud.nature.faults.drawn, str(outcome) if outcome.violations else "")
+
+
+def _tell(found: Iterator[Told], *, keep_going: bool) -> int:
     began = time.monotonic()
     weathers: Counter[str] = Counter()
     faults: Counter[str] = Counter()
-    failed: list[Outcome] = []
-    for done, seed in enumerate(seeds, start=1):
-        outcome = run(seed, kind)
-        weathers[outcome.weather.name] += 1
-        faults.update(outcome.cloud.nature.faults.drawn)
-        if outcome.violations:
-            failed.append(outcome)
-            print(outcome, flush=True)
+    failed = 0
+    for done, told in enumerate(found, start=1):
+        weathers[told.weather] += 1
+        faults.update(told.faults)
+        if told.problem:
+            failed += 1
+            print(told.problem, flush=True)
             if not keep_going:
                 break
         if done % 100 == 0:
             print(f"{done} schedules, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    told = ", ".join(f"{count} {name}" for name, count in weathers.most_common())
-    print(f"{sum(weathers.values())} schedules in {time.monotonic() - began:.0f} s ({told})")
+    how = ", ".join(f"{count} {name}" for name, count in weathers.most_common())
+    print(f"{sum(weathers.values())} schedules in {time.monotonic() - began:.0f} s ({how})")
     print("faults: " + (", ".join(f"{count} {name.lower()}" for name, count in faults.most_common()) or "none"))
-    print(f"{len(failed)} of them with violations" if failed else "no violation")
+    print(f"{failed} of them with violations" if failed else "no violation")
     return 1 if failed else 0
 
 

@@ -120,6 +120,9 @@ class AckChecks:
             return
         if self._key("sump", seen.id) not in self.ledger.objects:
             self.ledger.violated(f"x-sump acked {seen.id} and there is no object")
+        claim = self.ledger.tables["sink"].get((seen.id, "claim"))
+        if claim is not None and (claim["phase"]["S"], int(claim["generation"]["N"])) != ("failed", seen.generation):
+            return  # it had ended otherwise, or later, already; whoever claimed that end reports it
         if not seen.is_stealth:
             self._check_reported(seen, "x-sump")
 

@@ -51,8 +51,8 @@ class CallChecks:
             for message in (call.process.work.messages if call.process.work else ())
             if (seen := self.ledger.read(message)) is not None and seen.trail == call.trail
         ]
-        deadlines = [seen.status.get("deadline_at") for seen in about]
-        if deadlines and None not in deadlines:
+        deadlines = [text for seen in about if (text := seen.status.get("deadline_at")) is not None]
+        if deadlines and len(deadlines) == len(about):
             call.deadline = max(datetime.fromisoformat(text) for text in deadlines)
             if call.deadline < call.process.now():
                 self.ledger.violated(f"the handler of {call.actor} was called for {about[0].id} after {call.deadline}")

@@ -88,7 +88,7 @@ def _light(
 
 def _resiliency(random: Random, actors: tuple[str, ...]) -> Resiliency:
     policies = {name: _policy(random, actors) for name in ("default", "patient") if random.random() < 0.6}
-    rules = ()
+    rules: tuple[Rule, ...] = ()
     if policies and random.random() < 0.6:
         errors = (*random.sample(sorted(ERRORS), 2), *(("Timeout",) if random.random() < 0.4 else ()))
         rules = (Rule(errors=errors, policy=random.choice(sorted(policies))),)

@@ -102,7 +102,7 @@ def _flush_losing_reports(self: Any) -> None:
 
 
 def _redeemed_with_reference(real: Any, self: Any, body: bytes) -> bytes:
-    redeemed = real(self, body)
+    redeemed: bytes = real(self, body)
     if redeemed is body:
         return body
     reference = decode(body).headers[headers.PAYLOAD_REF]
@@ -173,12 +173,14 @@ def _without(name: str) -> Callable[..., Any]:
 
 
 def _attempt_kept(real: Any, was: status.Status, **more: Any) -> status.Status:
-    return msgspec.structs.replace(real(was, **more), attempt=was.attempt)
+    counted: status.Status = real(was, **more)
+    return msgspec.structs.replace(counted, attempt=was.attempt)
 
 
 def _shifted_twice(real: Any, self: Route, ahead: Any = None) -> Route:
     once: Route = real(self, ahead)
-    return real(once) if once.next else once  # type: ignore[no-any-return]
+    twice: Route = real(once)
+    return twice if once.next else once
 
 
 def _retried_without_payload(real: Any, hop: Any, *args: Any) -> Any:
@@ -237,7 +239,9 @@ PLANTED = (
     Planted("acks what raised", _around(BatchWorker, "work", _acks_what_raised)),
     Planted("does not put suspects last", _instead(BatchWorker, "work", _work_in_order), "poison"),
     Planted(
-        "keeps suspects in the same order", _instead(batch, "_careful_order", lambda items: sorted(items, key=_id)), "poison"
+        "keeps suspects in the same order",
+        _instead(batch, "_careful_order", lambda items: sorted(items, key=_id)),
+        "poison",
     ),
     Planted("loses must-arrive reports", _instead(SureReports, "flush", _flush_losing_reports)),
     Planted("goes on although the task is not registered", _around(preflight, "register", lambda *_: set())),

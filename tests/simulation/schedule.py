@@ -1,6 +1,7 @@
 """One schedule: a mesh, a workload and a weather from a seed, run until everything is at rest."""
 
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from tests.simulation.cloud import Cloud, deploy
@@ -68,7 +69,7 @@ def run(seed: int, kind: str | None = None, *, to_the_end: bool = False) -> Outc
         except StalledError as error:
             stalled = [str(error)]
         for task_id in workload.started:
-            cloud.nature.scheduler.start(lambda task_id=task_id: workload.look(task_id))  # type: ignore[misc]
+            cloud.nature.scheduler.start(partial(workload.look_again, task_id))
         if not cloud.nature.scheduler.is_over:
             cloud.nature.scheduler.run()
     found = [*cloud.ledger.violations, *stalled]

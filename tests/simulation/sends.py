@@ -14,6 +14,11 @@ from tests.simulation.sets import slice_of, told_set
 from tests.simulation.transitions import Transition
 
 
+def shortest(complaints: list[list[str]]) -> list[str]:
+    """Of several attempts to explain something the one with the fewest complaints."""
+    return min(complaints, key=len)
+
+
 @dataclass
 class SendChecks:
     """Looks at every message that a queue takes."""
@@ -81,7 +86,7 @@ class SendChecks:
         for message in work.messages:
             work.caused[message.message_id] = work.caused.get(message.message_id, 0) + 1
         if [] not in complaints:
-            self.ledger.violated(f"{work.actor} sent {seen.id} to {to}: {'; '.join(min(complaints, key=len))}")
+            self.ledger.violated(f"{work.actor} sent {seen.id} to {to}: {'; '.join(shortest(complaints))}")
         return True
 
     def _check_in_due_time(self, seen: Seen, work: Work) -> None:
@@ -141,7 +146,7 @@ class SendChecks:
         if not complaints:
             self.ledger.violated(f"{sender.name} sent {seen.id} to {to}, and was given nothing of the kind")
             return
-        self.ledger.violated(f"{sender.name} sent {seen.id} to {to}: {'; '.join(min(complaints, key=len))}")
+        self.ledger.violated(f"{sender.name} sent {seen.id} to {to}: {'; '.join(shortest(complaints))}")
 
     def _check_kept(self, was: Seen, seen: Seen, work: Work) -> None:
         """The frames of a buffered hop, and slices, leave only as they were kept first: each run sends the same."""

@@ -129,7 +129,8 @@ class DynamoClient:
         if not done:
             return {"Responses": {}, unprocessed: rest}
         part = {table: asked | {"Keys": done} if name == "batch_get_item" else done}
-        return getattr(self._tables, name)(RequestItems=part) | {unprocessed: rest}
+        operation: Callable[..., dict[str, Any]] = getattr(self._tables, name)
+        return operation(RequestItems=part) | {unprocessed: rest}
 
 
 def _about(request: dict[str, Any]) -> str:

@@ -82,6 +82,10 @@ class Workload:
         body = [{"id": task_id, "status": "canceled", "at": at, "data": {"reason": "Canceled"}}]
         self._request(self.cloud.ingest.handle, "POST", "/api/v1/mesh/events", body, {})
 
+    def look_again(self, task_id: str) -> None:
+        """One look more."""
+        self.look(task_id)
+
     def look(self, task_id: str) -> dict[str, Any] | None:
         """GET: what is shown never goes back."""
         answer = self._ask("GET", f"/api/v1/mesh/{task_id}", None, {})
