@@ -1,4 +1,4 @@
-"""What the DLQ function may do: look, report, copy. It has no permission to delete a message."""
+"""What the DLQ function may do: look, claim, report, copy. It has no permission to delete a message."""
 
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
@@ -22,6 +22,8 @@ def dlq(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
         *([common.send(addresses, put_together)] if put_together else []),
         common.objects(addresses, common.WRITE, "dlq"),
         Grant(("dynamodb:Query",), (addresses.table_arn("tasks"),)),
+        # It claims the end of what was given up, as the end actors do: one end per envelope, whoever sees it first.
+        Grant(("dynamodb:UpdateItem",), (addresses.table_arn("sink"),)),
         _notes(addresses),
     ]
 
@@ -35,6 +37,6 @@ def _look(addresses: Addresses, table: MeshTable) -> Grant:
 
 
 def _notes(addresses: Addresses) -> Grant:
-    """Its own notes, beside x-sink's claims: those it can neither read nor forge."""
+    """Its own notes, beside the claims: those are only ever claimed, never put or read."""
     own = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*"]}}
     return Grant(("dynamodb:BatchGetItem", "dynamodb:PutItem"), (addresses.table_arn("sink"),), conditions=own)

@@ -96,6 +96,12 @@ def test_the_dlq_function_looks_at_every_dead_letter_queue_and_can_delete_from_n
     assert not any("sqs:DeleteMessage" in listed(each["Action"]) for each in statements(shop, "x-dlq"))
 
 
+def test_whoever_sees_an_envelope_end_may_claim_its_end(shop: Any) -> None:
+    table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-sink"
+    for actor in ("x-sink", "x-sump", "x-fan-in", "gather", "x-dlq"):
+        assert table in resources(shop, actor, "dynamodb:UpdateItem"), actor
+
+
 def test_the_dlq_functions_notes_are_no_claims_of_the_sink(shop: Any) -> None:
     (notes,) = [each for each in statements(shop, "x-dlq") if "dynamodb:PutItem" in listed(each["Action"])]
     assert notes["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*"]}}
