@@ -2,8 +2,10 @@
 
 Keys (they can never change), in the table `asya-{namespace}-pending`:
 
-- claim: `CLAIM#{id}` / `{generation:04d}#{position:06d}#{attempt:06d}`: this attempt became pending once, and never again.
-- pending: `PENDING#{actor}#{shard:02d}` / `{admitted_at}#{id}#{generation}#{position}#{attempt}`: it waits.
+- claim: `CLAIM#{id}` / `{generation:04d}#{position:06d}#{attempt:06d}`: this attempt became pending once, and never again;
+  with `#{run:010d}` at its end: that run gave it back, once.
+- pending: `PENDING#{actor}#{shard:02d}` / `{admitted_at}#{id}#{generation}#{position}#{attempt}`: it waits; with `#{run}` at its
+  end if that run gave it back, so that whoever still deletes what went into that run does not meet it.
 """
 
 import hashlib
@@ -20,11 +22,16 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.aws.refusals import is_precondition_failure, refused_conditions
-from asya.protocol.job_runs import PENDING_PREFIX, Member
+from asya.protocol.job_runs import NUMBER_DIGITS, PENDING_PREFIX, Member
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, QueryOutputTypeDef, WriteRequestTypeDef
+    from mypy_boto3_dynamodb.type_defs import (
+        AttributeValueTypeDef,
+        QueryOutputTypeDef,
+        TransactWriteItemTypeDef,
+        WriteRequestTypeDef,
+    )
     from mypy_boto3_s3 import S3Client
 
 SHARDS = 8
@@ -34,6 +41,7 @@ INLINE_BYTES = 4096
 CLAIM_LIFETIME = timedelta(days=15)
 _Select = Literal["ALL_ATTRIBUTES", "COUNT"]
 _DELETES_AT_ONCE = 25
+_RETURNS_AT_ONCE = 50  # a transaction takes 100 items, and each of these is two
 _ROUNDS = 8
 _FIRST_PAUSE = 0.05  # seconds
 
@@ -81,6 +89,38 @@ class Pending:
             )
         except ClientError as error:
             if 0 in refused_conditions(error):
+                return False
+            raise
+        return True
+
+    def give_back(self, actor: str, members: Sequence[Member], *, now: datetime) -> None:
+        """Make members of a run pending again, each once for this run; where they lie already, nothing happens.
+
+        Args:
+            members: as they are to be in the next run; `returned_by` is the run that they were in.
+
+        Raises:
+            botocore.exceptions.ClientError: not now; what was given back stays so.
+        """
+        for start in range(0, len(members), _RETURNS_AT_ONCE):
+            some = members[start : start + _RETURNS_AT_ONCE]
+            if not self._put_back(actor, some, now):
+                for member in some:
+                    self._put_back(actor, [member], now)
+
+    def _put_back(self, actor: str, members: Sequence[Member], now: datetime) -> bool:
+        """Put them back all together, or none because one was put back before."""
+        expires: AttributeValueTypeDef = {"N": str(int((now + CLAIM_LIFETIME).timestamp()))}
+        items: list[TransactWriteItemTypeDef] = []
+        for member in members:
+            claim: dict[str, AttributeValueTypeDef] = {**_claim_key(member), "expires_at": expires}
+            condition = "attribute_not_exists(pk)"
+            items.append({"Put": {"TableName": self._table, "Item": claim, "ConditionExpression": condition}})
+            items.append({"Put": {"TableName": self._table, "Item": _item(actor, member)}})
+        try:
+            self._dynamodb.transact_write_items(TransactItems=items)
+        except ClientError as error:
+            if refused_conditions(error):
                 return False
             raise
         return True
@@ -170,14 +210,17 @@ def _identity(member: Member) -> str:
 
 def _claim_key(member: Member) -> "dict[str, AttributeValueTypeDef]":
     sort = f"{member.generation:04d}#{member.position:06d}#{member.attempt:06d}"
+    if member.returned_by:
+        sort += f"#{member.returned_by:0{NUMBER_DIGITS}d}"
     return {"pk": {"S": f"CLAIM#{member.id}"}, "sk": {"S": sort}}
 
 
 def _pending_key(actor: str, member: Member) -> "dict[str, AttributeValueTypeDef]":
     shard = hashlib.sha256(member.id.encode("utf-8", "surrogatepass")).digest()[0] % SHARDS
+    returned = f"#{member.returned_by}" if member.returned_by else ""
     return {
         "pk": {"S": _shard_key(actor, shard)},
-        "sk": {"S": f"{member.admitted_at}#{_identity(member)}"},
+        "sk": {"S": f"{member.admitted_at}#{_identity(member)}{returned}"},
     }
 
 

@@ -8,6 +8,7 @@ forgotten. Being throttled or at capacity is waiting: the request goes out again
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 from asya.aws.dispatch_requests import decode_request
@@ -83,7 +84,8 @@ class Dispatcher:
         # The quota first: a run that has to wait is not read over and over again.
         if unfinished and not (self._may_start(actor) and self._start(self._manifest(actor, number), spec)):
             return
-        selection = runs.select(found.pending.waiting(actor), spec.batch.size)
+        closed = cache(lambda earlier: self._is_closed(actor, earlier))
+        selection = runs.select(found.pending.waiting(actor), spec.batch.size, is_closed=closed)
         members = self._fit(actor, spec, selection.members)
         more = selection.more
         if members:
@@ -104,6 +106,11 @@ class Dispatcher:
                 return
         if more:
             found.requests.ensure(actor, 0, now=self.services.now())
+
+    def _is_closed(self, actor: str, number: int) -> bool:
+        """Whether everything that a run gave back is pending; closing it asks for another look."""
+        record = self.services.records.get(actor, number)
+        return record is None or record.state == "closed"
 
     def _manifest(self, actor: str, number: int) -> Manifest:
         manifest = self.services.manifests.read(actor, number)

@@ -24,6 +24,7 @@ from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import format_time, parse_time
 from asya.routing.hop import Arrival, Hop
+from asya.routing.job_results import SPARK_JOB_FAILED
 from asya.routing.run_requests import Place
 
 _STATES_AT_ONCE = 100
@@ -167,4 +168,11 @@ def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Membe
         root_id=envelope.root_id,
         deadline_at=hop.status.deadline_at,
         callback=callback,
+        is_suspect=_is_suspect(hop),
     )
+
+
+def _is_suspect(hop: Hop) -> bool:
+    """Whether a run has died of this envelope: it is not to take others along again."""
+    error = hop.status.error
+    return hop.attempt > 1 and error is not None and error.type == SPARK_JOB_FAILED

@@ -22,11 +22,30 @@ Shape = Literal["payload", "dataframe"]
 End = Literal["done", "failed", "timed_out", "crashed"]
 
 
+class Half(msgspec.Struct, frozen=True, kw_only=True):
+    """One of the two runs that are made of one that died with nobody to blame.
+
+    Attributes:
+        run: the number of the run that was halved.
+        size: how many envelopes it was made of.
+        origin: the number of the run that was halved first.
+    """
+
+    run: int
+    side: Literal[0, 1]
+    size: int
+    origin: int
+
+
 class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One envelope of a run.
 
     Attributes:
         admitted_at: when it became pending (RFC 3339).
+        is_suspect: a run has died of it before; it runs with its like only.
+        returned_by: the number of the run that gave it back without charging it, 0 if none did. It may run again once that
+            run is closed: only then everything that comes back is there.
+        half: it runs with those of the same half only.
         envelope: the stamped envelope as JSON, if it is small.
         envelope_key: else the key of the object that holds it.
         callback: where its reports go; None for stealth envelopes and where there is no gateway.
@@ -42,6 +61,14 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     callback: str | None = None
     envelope: Raw | msgspec.UnsetType = msgspec.UNSET
     envelope_key: str | None = None
+    is_suspect: bool = False
+    returned_by: int = 0
+    half: Half | None = None
+
+    @property
+    def company(self) -> tuple[bool, int, int]:
+        """Only members of the same company may be in one run."""
+        return (self.is_suspect, self.half.run, self.half.side) if self.half else (self.is_suspect, 0, 0)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -90,7 +117,8 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     """The last file of an attempt at a run: which results there are.
 
     Attributes:
-        error: what the job as a whole died of in Python, told for every member without a result.
+        error: what keeps the job as a whole from working (it cannot be loaded), told for every member without a result.
+        unreached: the first of the members that the run had no time for; they run again.
     """
 
     run_id: str
@@ -98,6 +126,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     finished_at: str
     parts: tuple[Part, ...]
     error: ErrorInfo | None = None
+    unreached: int | None = None
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +134,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         at_work: the member that user code is busy with, if any.
+        stage: whether user code was called already, for one member or for all.
     """
 
     run_id: str
@@ -113,6 +143,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: str
     parts: tuple[Part, ...]
     at_work: int | None = None
+    stage: Literal["starting", "working"] = "working"
 
 
 class ResultHead(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -25,27 +25,43 @@ class Selection:
     more: bool
 
 
-def select(waiting: Iterable[Member], size: int, byte_limit: int = MANIFEST_BYTES) -> Selection:
-    """Take the oldest envelopes, at most `size` of them, no id twice.
+def select(
+    waiting: Iterable[Member],
+    size: int,
+    byte_limit: int = MANIFEST_BYTES,
+    *,
+    is_closed: Callable[[int], bool] = lambda _: True,
+) -> Selection:
+    """Take the oldest envelopes, at most `size` of them, no id twice, all of one company.
 
     An id can be waiting twice (an override may route it here in two places); ids tell the rows of a DataFrame apart, so the
-    second one waits for the next run.
+    second one waits for the next run. Those that a run gave back wait until it is closed, so that none of them is missed.
+
+    Args:
+        is_closed: whether the run of this number is.
     """
     chosen: list[Member] = []
     ids: set[str] = set()
     total = 0
     skipped = False
     for member in waiting:
+        if member.returned_by and not is_closed(member.returned_by):
+            continue
         weight = len(bytes(member.envelope)) if member.envelope else 0
-        if len(chosen) == size or (chosen and total + weight > byte_limit):
+        if chosen and (len(chosen) == _most(chosen[0], size) or total + weight > byte_limit):
             return Selection(tuple(chosen), more=True)
-        if member.id in ids:
+        if member.id in ids or (chosen and member.company != chosen[0].company):
             skipped = True
             continue
         chosen.append(member)
         ids.add(member.id)
         total += weight
     return Selection(tuple(chosen), more=skipped)
+
+
+def _most(member: Member, size: int) -> int:
+    """How many a run with this member may have; beyond its half there is nobody to look for."""
+    return min(size, member.half.size) if member.half else size
 
 
 def form(members: Sequence[Member], *, namespace: str, actor: str, spec: Actor, number: int, now: datetime) -> Manifest:
