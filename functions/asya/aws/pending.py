@@ -10,9 +10,8 @@ Keys (they can never change), in the table `asya-{namespace}-pending`:
 
 import hashlib
 import heapq
-import random
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -51,13 +50,26 @@ class PendingError(RuntimeError):
 
 
 class Pending:
-    """The envelopes that wait, of all heavy actors of a mesh."""
+    """The envelopes that wait, of all heavy actors of a mesh.
 
-    def __init__(self, dynamodb: "DynamoDBClient", s3: "S3Client", *, table: str, bucket: str) -> None:
+    Args:
+        pause: waits about so many seconds: those who were refused together shall not return together.
+    """
+
+    def __init__(
+        self,
+        dynamodb: "DynamoDBClient",
+        s3: "S3Client",
+        *,
+        table: str,
+        bucket: str,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._dynamodb = dynamodb
         self._s3 = s3
         self._table = table
         self._bucket = bucket
+        self._pause = pause
 
     def admit(self, actor: str, member: Member, body: bytes, *, now: datetime) -> bool:
         """Make an envelope pending, once; a body over 4 KB waits in S3.
@@ -200,7 +212,7 @@ class Pending:
             if not left:
                 return
             requests = [{"DeleteRequest": {"Key": request["DeleteRequest"]["Key"]}} for request in left]
-            time.sleep(_FIRST_PAUSE * 2**turn * random.uniform(0.5, 1.0))
+            self._pause(_FIRST_PAUSE * 2**turn)
         raise PendingError(f"the table {self._table} is too busy to delete pending envelopes")
 
 

@@ -60,8 +60,8 @@ class SparkServices:
     @cached_property
     def pending(self) -> Pending:
         """Envelopes that wait."""
-        bucket = self.settings.bucket
-        return Pending(clients.dynamodb(), clients.s3(), table=self._table, bucket=bucket)
+        bucket, pause = self.settings.bucket, self.base.surroundings.pause
+        return Pending(clients.dynamodb(), clients.s3(), table=self._table, bucket=bucket, pause=pause)
 
     @cached_property
     def requests(self) -> DispatchRequests:
