@@ -5,6 +5,7 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from asya.aws.fan_in_items import OPEN_INDEX
+from asya.aws.task_items import WAITING_INDEX
 from asya.protocol import names
 
 
@@ -28,6 +29,8 @@ class MeshTable(Construct):
         )
         if kind == "fan-in":
             _index_open_sets(table)
+        if kind == "tasks":
+            _index_waiting_tasks(table)
 
 
 def _index_open_sets(table: dynamodb.Table) -> None:
@@ -36,6 +39,17 @@ def _index_open_sets(table: dynamodb.Table) -> None:
         index_name=OPEN_INDEX,
         partition_key=dynamodb.Attribute(name="open_in", type=dynamodb.AttributeType.STRING),
         sort_key=dynamodb.Attribute(name="due_at", type=dynamodb.AttributeType.STRING),
+        projection_type=dynamodb.ProjectionType.INCLUDE,
+        non_key_attributes=["actor"],
+    )
+
+
+def _index_waiting_tasks(table: dynamodb.Table) -> None:
+    """Holds only tasks that are paused, or of whose pause something is still to be sent; the sweep of pauses reads it."""
+    table.add_global_secondary_index(
+        index_name=WAITING_INDEX,
+        partition_key=dynamodb.Attribute(name="waits_in", type=dynamodb.AttributeType.STRING),
+        sort_key=dynamodb.Attribute(name="waits_since", type=dynamodb.AttributeType.STRING),
         projection_type=dynamodb.ProjectionType.INCLUDE,
         non_key_attributes=["actor"],
     )

@@ -7,13 +7,22 @@ if TYPE_CHECKING:
 
 
 def create_tasks_table(client: "DynamoDBClient", name: str) -> None:
-    """Keys `pk` and `sk`, on demand."""
+    """Keys `pk` and `sk`, on demand, with its index of tasks that wait."""
     client.create_table(
         TableName=name,
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         AttributeDefinitions=[
-            {"AttributeName": "pk", "AttributeType": "S"},
-            {"AttributeName": "sk", "AttributeType": "S"},
+            {"AttributeName": attribute, "AttributeType": "S"} for attribute in ("pk", "sk", "waits_in", "waits_since")
+        ],
+        GlobalSecondaryIndexes=[
+            {
+                "IndexName": "waiting",
+                "KeySchema": [
+                    {"AttributeName": "waits_in", "KeyType": "HASH"},
+                    {"AttributeName": "waits_since", "KeyType": "RANGE"},
+                ],
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["actor"]},
+            }
         ],
         BillingMode="PAY_PER_REQUEST",
     )

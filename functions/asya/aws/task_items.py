@@ -2,8 +2,10 @@
 
 Keys (they can never change): `pk` = task id; `sk` = `record`, or
 `hop#{generation:04d}#{position:06d}#{attempt:06d}#{stage}`. `expires_at` is the table's TTL, in epoch seconds.
+While a task is paused, or something is still to be sent of its pause, `waits_in` and `waits_since` place it in the index `waiting`.
 """
 
+import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from asya.protocol.hops import Hop
+from asya.protocol.pause import Handover
 from asya.protocol.task import TaskRecord
 
 if TYPE_CHECKING:
@@ -28,9 +31,15 @@ _RECORD_TEXTS = (
     *("status", "created_at", "updated_at", "parent_id", "root_id", "owner"),
     *("deadline_at", "actor", "result_uri", "reason"),
 )
-_RECORD_NUMBERS = ("generation", "attempt", "pause_epoch")
+_RECORD_NUMBERS = ("generation", "attempt", "pause_epoch", "resumed_epoch")
+_RECORD_STRUCTURES = ("route", "error", "earlier", "pause")
 _HOP_TEXTS = ("actor", "curr", "at", "received_at", "processing_at", "completed_at")
 _HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")
+
+WAITING_INDEX = "waiting"
+# Waiting tasks are spread over so many keys of the index: a single one would be a bottleneck of the whole table.
+WAITING_SHARDS = 8
+_handover_decoder = msgspec.json.Decoder(Handover)
 
 
 def record_key(task_id: str) -> "dict[str, AttributeValueTypeDef]":
@@ -47,20 +56,38 @@ def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str
     """A record as an item. Route, result and error are JSON text: DynamoDB's own numbers would not keep theirs."""
     item = record_key(record.id) | _attributes(record, _RECORD_TEXTS, _RECORD_NUMBERS)
     item |= {"revision": {"N": str(revision)}, "expires_at": {"N": str(expires_at)}}
-    for name in ("route", "error", "result", "earlier"):
+    for name in (*_RECORD_STRUCTURES, "result", "handover"):
         value = getattr(record, name)
         if value is not None and value is not UNSET and value != ():
             item[name] = {"S": msgspec.json.encode(value).decode()}
-    return item
+    return item | _waiting(record)
 
 
 def record_of(item: Item) -> TaskRecord:
     """Read a record back."""
     fields: dict[str, object] = {name: _text(item, name) for name in _RECORD_TEXTS}
     fields |= {name: int(item[name]["N"]) for name in _RECORD_NUMBERS if name in item}
-    fields |= {name: msgspec.json.decode(item[name]["S"]) for name in ("route", "error", "earlier") if name in item}
+    fields |= {name: msgspec.json.decode(item[name]["S"]) for name in _RECORD_STRUCTURES if name in item}
     record = msgspec.convert(fields | {"id": item["pk"]["S"]}, TaskRecord)
+    if "handover" in item:
+        record = replace(record, handover=_handover_decoder.decode(item["handover"]["S"]))
     return replace(record, result=Raw(item["result"]["S"].encode())) if "result" in item else record
+
+
+def waiting_key(how: str, shard: int) -> str:
+    """A key of the index: of tasks that are `paused`, or of those with a `handover`."""
+    return f"{how}#{shard}"
+
+
+def _waiting(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
+    if record.handover is not None:
+        how, since = "handover", record.handover.at
+    elif record.status == "paused" and record.pause is not None:
+        how, since = "paused", record.pause.since
+    else:
+        return {}
+    shard = zlib.crc32(record.id.encode("utf-8", "surrogatepass")) % WAITING_SHARDS
+    return {"waits_in": {"S": waiting_key(how, shard)}, "waits_since": {"S": since}}
 
 
 def hop_item(hop: Hop, expires_at: int) -> "dict[str, AttributeValueTypeDef]":

@@ -8,6 +8,7 @@ from typing import Literal
 import msgspec
 
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.pause import PauseField
 from asya.protocol.route import Route
 
 Progress = Literal["received", "processing", "completed"]
@@ -35,6 +36,8 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     owner: str | None = None
     deadline_at: str | None = None
+    prompt: str | None = None
+    fields: tuple[PauseField, ...] = ()
 
 
 class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -50,6 +53,30 @@ class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     parent_id: str | None = None
     root_id: str | None = None
     data: EventData = EventData()
+
+
+class FlyEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An ephemeral message of a handler (`protocol §7`, FLY): for whoever looks on, never part of the record.
+
+    Attributes:
+        data: a JSON object.
+        receive: how often the hop's message had been received when this was said; a redelivered hop says it all again.
+        sequence: the how-manieth message of that run of the hop, from 0.
+    """
+
+    id: str
+    at: str
+    data: msgspec.Raw
+    type: Literal["fly"] = "fly"
+    actor: str = ""
+    generation: int = 0
+    position: int = 0
+    attempt: int = 1
+    receive: int = 1
+    sequence: int = 0
+
+
+Report = TaskEvent | FlyEvent
 
 
 class EventResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

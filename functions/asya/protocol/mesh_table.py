@@ -8,6 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from asya.protocol.pause import Pause
+
 Kind = Literal["handler", "spark", "fan_in", "pause", "end", "crew"]
 
 
@@ -94,6 +96,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     handler: str | None = None
     spark: SparkJob | None = None
     fan_in: FanIn | None = None
+    pause: Pause | None = None
     timeout: float = 30.0
     batch: Batch = Batch()
     max_receives: int = 5

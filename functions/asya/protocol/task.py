@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
+from asya.protocol.pause import DEFAULT_PROMPT, Handover, TaskPause
 from asya.protocol.route import Route
 
 TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
@@ -47,6 +48,9 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         owner: principal id of who created it; None for nobody's, which only operators see.
         actor, route, attempt: as of its creation or, once terminal, of its end; in between the hops say more.
         pause_epoch: position at which it paused last (`protocol §11`).
+        resumed_epoch: position of the last pause that a resume has ended; earlier ones are over too.
+        pause: what it waits for, only while it is paused.
+        handover: what of its last pause is still to be sent.
         earlier: the generations before this one, oldest first.
     """
 
@@ -67,6 +71,9 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     error: ErrorInfo | None = None
     reason: str | None = None
     pause_epoch: int | None = None
+    resumed_epoch: int | None = None
+    pause: TaskPause | None = None
+    handover: Handover | None = None
     earlier: tuple[EarlierGeneration, ...] = ()
 
     @property
@@ -95,9 +102,9 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
     status = _status_of(event)
     if record.is_terminal:
         return _with_late_result(identified, event)
-    if _RANKS[status] <= _RANKS[record.status]:
-        return identified
-    return _advanced(identified, event, status)
+    if status == "paused" or _RANKS[status] > _RANKS[record.status]:
+        return _advanced(identified, event, status)
+    return identified
 
 
 def _status_of(event: TaskEvent) -> TaskStatus:
@@ -127,12 +134,13 @@ def _identified(record: TaskRecord, event: TaskEvent, owner: str | None) -> Task
 
 
 def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskRecord:
+    if status == "paused":
+        return _paused(record, event)
     data = event.data
     moved = replace(
         record,
         status=status,
         updated_at=event.at if status in TERMINAL_STATUSES else max(record.updated_at, event.at),
-        pause_epoch=event.position if status == "paused" else record.pause_epoch,
     )
     if status not in TERMINAL_STATUSES and record.route is not None:
         return moved
@@ -144,7 +152,45 @@ def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskR
     )
     if status not in TERMINAL_STATUSES:
         return moved
-    return replace(moved, result=data.result, result_uri=data.result_uri, error=data.error, reason=data.reason)
+    return replace(
+        moved,
+        result=data.result,
+        result_uri=data.result_uri,
+        error=data.error,
+        reason=data.reason,
+        pause=None,
+        handover=_left_to_send(record, event, status),
+    )
+
+
+def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
+    """The record after a report of a pause: only one further on than all that were resumed counts, of several the furthest."""
+    over = -1 if record.resumed_epoch is None else record.resumed_epoch
+    present = record.pause_epoch if record.status == "paused" and record.pause_epoch is not None else -1
+    if event.position <= max(over, present):
+        return record
+    data = event.data
+    return replace(
+        record,
+        status="paused",
+        updated_at=max(record.updated_at, event.at),
+        pause_epoch=event.position,
+        pause=TaskPause(prompt=data.prompt or DEFAULT_PROMPT, fields=data.fields, since=event.at),
+        actor=data.actor or record.actor,
+        route=data.route or record.route,
+        attempt=data.attempt or event.attempt,
+        # It has come so far: whatever an earlier pause left to be sent has been.
+        handover=None,
+    )
+
+
+def _left_to_send(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> Handover | None:
+    """Of a task that is canceled while it is paused, x-sink gets what was kept. What is resumed goes on, and is stopped there."""
+    if status != "canceled":
+        return None
+    if record.status == "paused" and record.pause_epoch is not None:
+        return Handover(to="x-sink", epoch=record.pause_epoch, at=event.at)
+    return record.handover
 
 
 def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
@@ -165,6 +211,9 @@ def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
         error=None,
         reason=None,
         pause_epoch=None,
+        resumed_epoch=None,
+        pause=None,
+        handover=None,
     )
 
 

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.hops import HopFold
+from asya.protocol.pause import TaskPause
 from asya.protocol.progress import HIGHEST_BEFORE_END
 from asya.protocol.route import Route
 from asya.protocol.task import EarlierGeneration, TaskRecord, TaskStatus
@@ -31,6 +32,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result_uri: str | None = None
     error: ErrorInfo | None = None
     reason: str | None = None
+    pause: TaskPause | None = None
     created_at: str
     updated_at: str
     deadline_at: str | None = None
@@ -77,6 +79,7 @@ def view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         result_uri=record.result_uri,
         error=record.error,
         reason=record.reason,
+        pause=record.pause,
         created_at=record.created_at,
         updated_at=record.updated_at,
         deadline_at=record.deadline_at,
