@@ -117,6 +117,8 @@ def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    # One try for each report: nothing here gets better by waiting.
+    monkeypatch.setattr("asya.lambdas.services.REPORTING_SECONDS", 0.0)
     with running_gateway() as gateway:
         world = MeshWorld(FakeSqs(), FakeS3(), gateway, monkeypatch)
         monkeypatch.setattr(clients, "sqs", lambda: world.sqs)

@@ -18,7 +18,7 @@ from asya.aws.outbox import Outbox
 from asya.aws.progress_reporter import ProgressReporter
 from asya.aws.settings import Settings, load_settings
 from asya.aws.sink_claims import SinkClaims
-from asya.aws.sure_reports import SureReports
+from asya.aws.sure_reports import Patience, SureReports
 from asya.aws.telemetry import Telemetry
 from asya.lambdas.batch import BatchWorker
 from asya.lambdas.surroundings import REAL, Surroundings
@@ -28,6 +28,9 @@ from asya.routing.callback import callback_url
 
 # What a probe of a circuit breaker may take beside the handler's own time.
 PROBE_MARGIN_SECONDS = 10.0
+# So long a report that must arrive is tried; with the last call's own time it stays within the margin that every function's
+# timeout has beside its handler's.
+REPORTING_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class Services:
     @cached_property
     def sure_reports(self) -> SureReports:
         """Reports that must arrive."""
-        return SureReports(self.gateway, self._report_refused)
+        return SureReports(self.gateway, self._report_refused, Patience(REPORTING_SECONDS, self.surroundings))
 
     @cached_property
     def progress(self) -> ProgressReporter:

@@ -1,6 +1,6 @@
 """Speaking to the status endpoint over a real socket: signed, bounded in time, one answer per item (`protocol §5`, `§13`)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +9,7 @@ from botocore.exceptions import NoCredentialsError
 
 from asya.aws.gateway_client import GatewayClient, GatewayError, allowed_hosts, is_settled
 from asya.aws.progress_reporter import ProgressReporter
-from asya.aws.sure_reports import SureReports
+from asya.aws.sure_reports import Patience, SureReports
 from asya.protocol.events import EventData, EventResult, StateQuery, TaskEvent, TaskState
 from asya.protocol.times import format_time
 from tests.doubles.gateway import FakeGateway, running_gateway
@@ -155,6 +155,43 @@ def test_protocol_5_one_endpoint_that_is_down_does_not_cost_the_others_reports(
     assert kept.problem is None
     reports.flush()
     assert gateway.reported("env-2") == ["failed"]
+
+
+class Clock:
+    """Time that passes only while somebody waits, and what happens meanwhile."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self.seconds = 0.0
+        self.meanwhile = meanwhile
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def pause(self, seconds: float) -> None:
+        self.seconds += seconds
+        self.meanwhile()
+
+
+def test_protocol_5_a_must_arrive_report_is_tried_again_before_its_message_is_kept(
+    gateway: FakeGateway, client: GatewayClient
+) -> None:
+    gateway.item_status["env-1", "succeeded"] = 503
+    clock = Clock(gateway.item_status.clear)
+    reports = SureReports(client, patience=Patience(10, clock))
+    tickets = [reports.report(gateway.url, event(name, "succeeded")) for name in ("env-1", "env-2")]
+    reports.flush()
+    assert [ticket.problem for ticket in tickets] == [None, None]
+    assert gateway.reported("env-1") == ["succeeded", "succeeded"]
+    assert gateway.reported("env-2") == ["succeeded"]  # taken at once, and not told again
+
+
+def test_protocol_5_patience_with_an_endpoint_that_is_down_ends(client: GatewayClient) -> None:
+    clock = Clock()
+    reports = SureReports(client, patience=Patience(10, clock))
+    ticket = reports.report("http://127.0.0.1:9", event("env-1", "failed"))
+    reports.flush()
+    assert ticket.problem is not None
+    assert 5 < clock.seconds < 10
 
 
 # --- progress
