@@ -23,8 +23,10 @@ _ROUTES = (
     ("POST", "/api/v1/mesh", names.GATEWAY_API),
     ("GET", "/api/v1/mesh/{id}", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/{id}/reopen", names.GATEWAY_API),
+    ("POST", "/api/v1/mesh/{id}/resume", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/{id}/replay", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/events", names.GATEWAY_INGEST),
+    ("POST", "/api/v1/mesh/{id}/events", names.GATEWAY_INGEST),
     ("POST", "/api/v1/mesh/states", names.GATEWAY_INGEST),
 )
 _LOG_FIELDS = {

@@ -39,10 +39,10 @@ def send(addresses: Addresses, targets: Iterable[str]) -> Grant:
 
 
 def report(addresses: Addresses, api_id: str) -> Grant:
-    """The two routes of the gateway that are for the mesh's own functions."""
-    routes = ("POST/api/v1/mesh/events", "POST/api/v1/mesh/states")
+    """The routes of the gateway that are for the mesh's own functions: reports, all at once or on one task, and states."""
+    routes = ("POST/api/v1/mesh/events", "POST/api/v1/mesh/*/events", "POST/api/v1/mesh/states")
     paths = [addresses.arn("execute-api", f"{api_id}/$default/{route}") for route in routes]
-    return Grant(("execute-api:Invoke",), tuple(paths))
+    return Grant(("execute-api:Invoke",), tuple(paths), why="Nobody knows the ids of tasks before they come.")
 
 
 def objects(addresses: Addresses, actions: tuple[str, ...], *prefixes: str) -> Grant:

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from asya.protocol.events import EventResult, EventResults, StateQuery, TaskEvent, TaskState, TaskStates
+from asya.protocol.events import EventResult, EventResults, FlyEvent, StateQuery, TaskEvent, TaskState, TaskStates
 
 
 @dataclass
@@ -17,6 +17,7 @@ class FakeGateway:
 
     Attributes:
         events: every event that came, in order, taken or not.
+        flies: likewise what handlers said to those who look on.
         states: of tasks; others are unknown.
         status: of the answer to a whole call.
         item_status: of the answer to one event, by (id, status).
@@ -27,6 +28,7 @@ class FakeGateway:
 
     url: str = ""
     events: list[TaskEvent] = field(default_factory=list)
+    flies: list[FlyEvent] = field(default_factory=list)
     queries: list[list[StateQuery]] = field(default_factory=list)
     states: dict[str, TaskState] = field(default_factory=dict)
     status: int = 200
@@ -50,12 +52,19 @@ class FakeGateway:
             self.queries.append(queries)
             found = tuple(self.states.get(query.id, TaskState(id=query.id, status="unknown")) for query in queries)
             return msgspec.json.encode(TaskStates(items=found))
-        events = msgspec.json.decode(body, type=list[TaskEvent])
-        self.events += events
+        events = [_event(raw) for raw in msgspec.json.decode(body, type=list[msgspec.Raw])]
+        self.events += [event for event in events if isinstance(event, TaskEvent)]
+        self.flies += [event for event in events if isinstance(event, FlyEvent)]
         results = (
-            EventResult(id=event.id, status=self.item_status.get((event.id, event.status), 204)) for event in events
+            EventResult(id=event.id, status=self.item_status.get((event.id, getattr(event, "status", "fly")), 204))
+            for event in events
         )
         return msgspec.json.encode(EventResults(items=tuple(results)))
+
+
+def _event(raw: msgspec.Raw) -> TaskEvent | FlyEvent:
+    is_fly = msgspec.json.decode(raw).get("type") == "fly"
+    return msgspec.json.decode(raw, type=FlyEvent) if is_fly else msgspec.json.decode(raw, type=TaskEvent)
 
 
 @contextmanager

@@ -57,8 +57,10 @@ def test_every_route_is_signed_for_but_the_health_check(shop: Any) -> None:
         "POST /api/v1/mesh": "AWS_IAM",
         "GET /api/v1/mesh/{id}": "AWS_IAM",
         "POST /api/v1/mesh/{id}/reopen": "AWS_IAM",
+        "POST /api/v1/mesh/{id}/resume": "AWS_IAM",
         "POST /api/v1/mesh/{id}/replay": "AWS_IAM",
         "POST /api/v1/mesh/events": "AWS_IAM",
+        "POST /api/v1/mesh/{id}/events": "AWS_IAM",
         "POST /api/v1/mesh/states": "AWS_IAM",
         "GET /health": "NONE",
     }

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 from asya.protocol.event_batch import BATCH_LIMIT, BatchError, read_events, read_queries
-from asya.protocol.events import INLINE_RESULT_LIMIT, EventResult, StateQuery, TaskEvent
+from asya.protocol.events import INLINE_RESULT_LIMIT, EventResult, Report, StateQuery, TaskEvent
 
 ROUTE = {"prev": [], "curr": "a", "next": ["b"]}
 GOOD = {"id": "t", "status": "received", "at": "2026-11-20T09:00:00Z", "data": {"actor": "a", "route": ROUTE}}
 
 
-def read(*items: object) -> list[TaskEvent | EventResult]:
+def read(*items: object) -> list[Report | EventResult]:
     return read_events(json.dumps(items).encode())
 
 
@@ -32,7 +32,11 @@ def test_times_are_brought_into_one_form() -> None:
         ({"id": None}, "id"),
         ({"status": "running"}, "status"),
         ({"status": None}, "status"),
-        ({"type": "fly"}, "type"),
+        ({"type": "flight"}, "type"),
+        ({"type": "fly", "data": [1]}, "data"),
+        ({"type": "fly", "data": {"text": "x" * 66_000}}, "data"),
+        ({"type": "fly", "data": {}, "sequence": -1}, "sequence"),
+        ({"type": "fly", "data": {}, "at": "now"}, "at"),
         ({"at": "yesterday"}, "at"),
         ({"at": "2026-13-45T09:00:00Z"}, "at"),
         ({"generation": -1}, "generation"),
@@ -109,7 +113,7 @@ def test_queries() -> None:
 
 @pytest.mark.parametrize(
     ("body", "named"),
-    [(b'[{"id":"a"},{}]', "[1]"), (b'[{"id":""}]', "[0].id"), (b'[{"id":"a","root_id":""}]', "[0].root_id")],
+    [(b'[{"id":"a"},{}]', "[1].id"), (b'[{"id":""}]', "[0].id"), (b'[{"id":"a","root_id":""}]', "[0].root_id")],
 )
 def test_a_malformed_query_spoils_the_request(body: bytes, named: str) -> None:
     with pytest.raises(BatchError) as caught:

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from itertools import chain, takewhile
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 from asya.aws import task_items
+from asya.aws.batch_writes import chunks, pauses, write_items
 from asya.aws.table_errors import table_errors
 from asya.aws.task_store import Conflict, Stored, TaskStoreError
 from asya.protocol.hops import Hop
@@ -23,14 +24,8 @@ if TYPE_CHECKING:
 
     from asya.aws.task_items import Item
 
-# Limits of the service's batch calls.
+# The limit of the service's batch call.
 READ_BATCH = 100
-WRITE_BATCH = 25
-# What a batch leaves undone is asked for again this often, first after this many seconds, then after twice as many.
-ROUNDS = 5
-FIRST_PAUSE = 0.05
-
-T = TypeVar("T")
 
 
 class DynamoTaskStore:
@@ -57,7 +52,7 @@ class DynamoTaskStore:
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
         """See `TaskStore`. Where a batch stays incomplete after a few rounds, the whole read fails."""
         found: dict[str, Stored] = {}
-        for some in _chunks(sorted(set(ids)), READ_BATCH):
+        for some in chunks(sorted(set(ids)), READ_BATCH):
             for item in self._read([task_items.record_key(task_id) for task_id in some], consistent=consistent):
                 if not task_items.is_expired(item, _epoch(now)):
                     found[item["pk"]["S"]] = _stored(item)
@@ -101,10 +96,8 @@ class DynamoTaskStore:
     def put_hops(self, hops: Sequence[Hop], now: datetime) -> frozenset[str]:
         """See `TaskStore`."""
         expires_at = _epoch(now) + round(self._retention)
-        undone: set[str] = set()
-        for some in _chunks(hops, WRITE_BATCH):
-            undone |= self._write([task_items.hop_item(hop, expires_at) for hop in some])
-        return frozenset(undone)
+        items = [task_items.hop_item(hop, expires_at) for hop in hops]
+        return write_items(self._client, self._table, items, self._pause)
 
     def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, Iterator[Hop]] | None:
         """See `TaskStore`. Backwards, the record comes first, then its hops from the newest generation down."""
@@ -121,7 +114,7 @@ class DynamoTaskStore:
         return _epoch(needed_until) + round(self._retention)
 
     def _read(self, keys: "list[Item]", *, consistent: bool) -> "Iterator[Item]":
-        for pause in self._pauses():
+        for pause in pauses():
             with table_errors("read the records of tasks"):
                 answer = self._client.batch_get_item(
                     RequestItems={self._table: {"Keys": keys, "ConsistentRead": consistent}}
@@ -132,20 +125,6 @@ class DynamoTaskStore:
             keys = list(answer["UnprocessedKeys"][self._table]["Keys"])
             self._pause(pause)
         raise TaskStoreError(f"cannot read the records of tasks: the table {self._table} is busy")
-
-    def _write(self, items: "Sequence[Item]") -> set[str]:
-        """Write one batch; gives the partition keys of what the table would not take even after a few rounds."""
-        for pause in self._pauses():
-            with table_errors("write the hops of tasks"):
-                answer = self._client.batch_write_item(
-                    RequestItems={self._table: [{"PutRequest": {"Item": item}} for item in items]}
-                )
-            unprocessed = answer["UnprocessedItems"].get(self._table, [])
-            if not unprocessed:
-                return set()
-            items = [cast("Item", request["PutRequest"]["Item"]) for request in unprocessed]
-            self._pause(pause)
-        return {item["pk"]["S"] for item in items}
 
     def _partition(self, task_id: str) -> "Iterator[Item]":
         with table_errors(f"read task {task_id}"):
@@ -162,9 +141,6 @@ class DynamoTaskStore:
             )
             yield from chain.from_iterable(page["Items"] for page in pages)
 
-    def _pauses(self) -> Iterator[float]:
-        return (FIRST_PAUSE * 2**turn for turn in range(ROUNDS))
-
 
 def _stored(item: "Item") -> Stored:
     return Stored(task_items.record_of(item), int(item["revision"]["N"]))
@@ -172,7 +148,3 @@ def _stored(item: "Item") -> Stored:
 
 def _epoch(moment: datetime) -> int:
     return int(moment.timestamp())
-
-
-def _chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
-    return (list(items[start : start + size]) for start in range(0, len(items), size))

@@ -13,7 +13,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
 from asya.aws.packing import packed
-from asya.protocol.events import EventResult, EventResults, StateQuery, TaskEvent, TaskState, TaskStates
+from asya.protocol.events import EventResult, EventResults, Report, StateQuery, TaskState, TaskStates
 
 _SECONDS_TO_CONNECT = 1.0
 # One call's share; the endpoint takes 500 items and 4 MiB.
@@ -56,7 +56,7 @@ class GatewayClient:
         self._region = region
         self._pool = pool or urllib3.PoolManager(maxsize=4, retries=False)
 
-    def report(self, base_url: str, events: Sequence[TaskEvent], *, seconds: float = 5.0) -> tuple[EventResult, ...]:
+    def report(self, base_url: str, events: Sequence[Report], *, seconds: float = 5.0) -> tuple[EventResult, ...]:
         """Report events, in as many calls as it takes; which of them were taken is in the answer, in the same order.
 
         Args:
@@ -151,7 +151,7 @@ class _Item:
     text: bytes
 
     @classmethod
-    def of(cls, event: TaskEvent) -> "_Item":
+    def of(cls, event: Report) -> "_Item":
         return cls(event.id, _encoder.encode(event))
 
     @property

@@ -6,10 +6,14 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from asya.aws.gateway_client import GatewayClient
-from asya.protocol.events import TaskEvent
+from asya.protocol.events import Report
 
 # Reports of one hop leave together, as one write, unless its handler takes longer than this.
 LINGER_SECONDS = 1.0
+# What handlers say to those who look on (FLY) waits no longer than this, and all that came before it leaves with it.
+FLY_LINGER_SECONDS = 0.2
+# More of it than this does not wait at all: a handler may say things faster than anybody can take them.
+FLY_WAITING_LIMIT = 5_000
 TRIES = 2
 SECONDS_PER_TRY = 2.0
 BATCH_LIMIT = 100
@@ -25,18 +29,23 @@ class ProgressReporter:
         self._client = client
         self._on_dropped = on_dropped
         self._threaded = threaded
-        self._waiting: list[tuple[str, TaskEvent]] = []
-        self._oldest = 0.0
+        self._waiting: list[tuple[str, Report]] = []
+        self._due = 0.0
+        self._overflow = 0
         self._sending = 0
         self._flushing = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
 
-    def report(self, base_url: str, event: TaskEvent) -> None:
+    def report(self, base_url: str, event: Report) -> None:
         """Hand over an event; returns at once."""
+        is_fly = event.type == "fly"
         with self._changed:
-            if not self._waiting:
-                self._oldest = time.monotonic()
+            if is_fly and len(self._waiting) >= FLY_WAITING_LIMIT:
+                self._overflow += 1
+                return
+            due = time.monotonic() + (FLY_LINGER_SECONDS if is_fly else LINGER_SECONDS)
+            self._due = min(self._due, due) if self._waiting else due
             self._waiting.append((base_url, event))
             if self._threaded and (self._thread is None or not self._thread.is_alive()):
                 self._thread = threading.Thread(target=self._run, name="progress-reporter", daemon=True)
@@ -45,6 +54,7 @@ class ProgressReporter:
 
     def flush(self, seconds: float = TRIES * SECONDS_PER_TRY + 1) -> None:
         """Send what waits and return when it is gone, or when the time is up: the rest is dropped."""
+        self._tell_overflow()
         if not self._threaded:
             self._send_all(self._take_all())
             return
@@ -58,6 +68,11 @@ class ProgressReporter:
                 if dropped:
                     self._on_dropped(dropped, f"not sent within {seconds} s")
 
+    def _tell_overflow(self) -> None:
+        overflow, self._overflow = self._overflow, 0
+        if overflow:
+            self._on_dropped(overflow, "handlers said more (FLY) than the gateway could be told")
+
     def _run(self) -> None:
         while True:
             self._send_all(self._next_batch())
@@ -65,30 +80,30 @@ class ProgressReporter:
                 self._sending = 0
                 self._changed.notify_all()
 
-    def _next_batch(self) -> list[tuple[str, TaskEvent]]:
+    def _next_batch(self) -> list[tuple[str, Report]]:
         with self._changed:
             while True:
                 self._changed.wait_for(lambda: bool(self._waiting))
-                wait = self._oldest + LINGER_SECONDS - time.monotonic()
+                wait = self._due - time.monotonic()
                 if self._flushing or wait <= 0 or len(self._waiting) >= BATCH_LIMIT:
                     batch, self._waiting = self._waiting[:BATCH_LIMIT], self._waiting[BATCH_LIMIT:]
-                    self._oldest = time.monotonic()
+                    self._due = time.monotonic()  # of what is left: it has waited long enough
                     self._sending = len(batch)
                     return batch
                 self._changed.wait(wait)
 
-    def _take_all(self) -> list[tuple[str, TaskEvent]]:
+    def _take_all(self) -> list[tuple[str, Report]]:
         batch, self._waiting = self._waiting, []
         return batch
 
-    def _send_all(self, batch: list[tuple[str, TaskEvent]]) -> None:
-        by_url: dict[str, list[TaskEvent]] = defaultdict(list)
+    def _send_all(self, batch: list[tuple[str, Report]]) -> None:
+        by_url: dict[str, list[Report]] = defaultdict(list)
         for base_url, event in batch:
             by_url[base_url].append(event)
         for base_url, events in by_url.items():
             self._send(base_url, events)
 
-    def _send(self, base_url: str, events: list[TaskEvent]) -> None:
+    def _send(self, base_url: str, events: list[Report]) -> None:
         problem = ""
         for _ in range(TRIES):
             try:

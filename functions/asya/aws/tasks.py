@@ -6,7 +6,7 @@ costs no read; whether what is remembered is still true shows when it is replace
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from functools import reduce
@@ -69,6 +69,14 @@ class Tasks:
             return None
         record, hops = loaded
         return view(record, fold(hops, record.generation), now)
+
+    def known(self, ids: Collection[str], now: datetime) -> set[str]:
+        """Which of these tasks there are.
+
+        Raises:
+            TaskStoreError: if the table cannot be read.
+        """
+        return set(self._store.records(ids, now, consistent=True))
 
     def reopen(
         self, task_id: str, decide: Callable[[TaskRecord, HopFold], TaskRecord], now: datetime

@@ -4,6 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -198,6 +199,8 @@ def _failure(
 
 
 def _rendered(response: Response) -> dict[str, Any]:
+    if response.status == HTTPStatus.NO_CONTENT:
+        return {"statusCode": response.status, "headers": {"cache-control": "no-store", **response.headers}}
     return {
         "statusCode": response.status,
         "headers": {"content-type": "application/json", "cache-control": "no-store", **response.headers},

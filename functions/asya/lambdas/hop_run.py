@@ -1,8 +1,10 @@
 """One hop on its way through the handler: its frames sent, its end routed, its progress told (`protocol §5`, 6 to 12)."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing
-from dataclasses import replace
+from typing import Any
+
+from msgspec.structs import replace
 
 from asya.aws.ticket import Ticket
 from asya.lambdas.circuit import CircuitGuard, CircuitOpenError
@@ -14,6 +16,7 @@ from asya.routing import outcome, reports, slices
 from asya.routing.delivery import Delivery
 from asya.routing.hop import Hop
 from asya.routing.targets import UnknownTargetError
+from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import Call, HandlerCrashed, HandlerFailed, HandlerTimedOut
 
 
@@ -33,6 +36,7 @@ class HopRun:
         self._tickets: list[Ticket] = []
         # Frames that have left, or that an earlier run of this hop may have sent.
         self._frames_sent = 0
+        self._said = 0
         self._began = self._services.surroundings.monotonic()
         self._limit, self._by_deadline = hop.time_limit(found.now())
 
@@ -102,7 +106,7 @@ class HopRun:
         # Only now: what came before may have taken its time, and the deadline has not moved.
         self._limit, self._by_deadline = self._hop.time_limit(self._services.now())
         seconds = self._limit.total_seconds()
-        with closing(self._call.frames(payload, lambda: envelope_view(envelope), seconds)) as frames:
+        with closing(self._call.frames(payload, self._view, seconds)) as frames:
             first = next(frames, None)
             if first is None:
                 yield from self._kept([]) if is_buffered else ()
@@ -183,6 +187,18 @@ class HopRun:
             moment = self._services.now()
             self._services.progress.report(self._callback, reports.received(self._hop, now=moment))
             self._services.progress.report(self._callback, reports.processing(self._hop, now=moment))
+
+    def _view(self) -> EnvelopeView:
+        view = envelope_view(self._hop.envelope)
+        view.fly = self._fly if self._callback is not None else None
+        return view
+
+    def _fly(self, message: Mapping[str, Any]) -> None:
+        """Pass on what the handler says to those who look on (`protocol §7`, FLY)."""
+        if self._callback is not None:
+            event = reports.fly(self._hop, message, self._said, now=self._services.now())
+            self._said += 1
+            self._services.progress.report(self._callback, event)
 
     def _report_completed(self, next_actors: tuple[str, ...] | None) -> None:
         if self._callback is not None:

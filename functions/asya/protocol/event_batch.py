@@ -1,5 +1,6 @@
-"""Reading a batch of reports: each for itself, so that a malformed one spoils none of its neighbours (`protocol §13`)."""
+"""Reading reports: each for itself, so that a malformed one spoils none of its neighbours (`protocol §13`)."""
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -13,6 +14,8 @@ from asya.protocol.events import (
     INLINE_RESULT_LIMIT,
     PROGRESS_STATUSES,
     EventResult,
+    FlyEvent,
+    Report,
     StateQuery,
     TaskEvent,
 )
@@ -25,14 +28,27 @@ TEXT_LIMIT = 1024
 MESSAGE_LIMIT = 16 * 1024
 EVENT_LIMIT = 256 * 1024  # bytes; a record has to stay below DynamoDB's 400 KB
 NUMBER_LIMIT = 1e12
+PAUSE_LIMIT = 64 * 1024  # bytes of prompt and fields
+FLY_LIMIT = 64 * 1024  # bytes of one ephemeral message
+RECEIVE_LIMIT = 9_999
+
+
+_MISSING = re.compile(r"Object missing required field `(.+)`")
 
 
 class _OnlyId(msgspec.Struct):
     id: str = ""
 
 
+class _OnlyType(msgspec.Struct):
+    type: object = "status"
+
+
 _list_decoder = msgspec.json.Decoder(list[Raw])
 _event_decoder = msgspec.json.Decoder(TaskEvent)
+_fly_decoder = msgspec.json.Decoder(FlyEvent)
+_object_decoder = msgspec.json.Decoder(dict[str, Raw])
+_type_decoder = msgspec.json.Decoder(_OnlyType)
 _id_decoder = msgspec.json.Decoder(_OnlyId)
 _states_decoder = msgspec.json.Decoder(list[StateQuery])
 
@@ -45,13 +61,33 @@ class BatchError(ValueError):
         self.field = field
 
 
-def read_events(body: bytes) -> list[TaskEvent | EventResult]:
+def read_events(body: bytes) -> list[Report | EventResult]:
     """The events of a batch in order; in the place of a malformed one, its result 400, which names the field.
 
     Raises:
         BatchError: if the body is no list, or too long a one.
     """
-    return [_read_event(raw) for raw in _read_list(body)]
+    return [_event_or_refusal(raw) for raw in _read_list(body)]
+
+
+def read_event(raw: Raw) -> Report:
+    """One event.
+
+    Raises:
+        BatchError: saying what is wrong with it, and where.
+    """
+    if len(bytes(raw)) > EVENT_LIMIT:
+        raise BatchError(f"the event has more than {EVENT_LIMIT} bytes")
+    try:
+        event = _decoded(raw)
+    except msgspec.ValidationError as error:
+        raise BatchError(*_explained(error)) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BatchError(f"the event is no JSON that can be read: {error}") from None
+    for problem in _fly_problems(event) if isinstance(event, FlyEvent) else _problems(event):
+        field, _, _ = problem.partition(" ")
+        raise BatchError(problem, field.rstrip(":"))
+    return _normalised(event) if isinstance(event, TaskEvent) else replace(event, at=format_time(parse_time(event.at)))
 
 
 def read_queries(body: bytes) -> list[StateQuery]:
@@ -86,21 +122,47 @@ def _read_list(body: bytes) -> list[Raw]:
     return items
 
 
-def _read_event(raw: Raw) -> TaskEvent | EventResult:
+def _event_or_refusal(raw: Raw) -> Report | EventResult:
     try:
-        if len(bytes(raw)) > EVENT_LIMIT:
-            return _refused(raw, f"the event has more than {EVENT_LIMIT} bytes")
-        event = _event_decoder.decode(raw)
-        problem = next(_problems(event), None)
-    except msgspec.ValidationError as error:
-        problem = _explained(error)[0]
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        problem = f"the event is no JSON that can be read: {error}"
-    return _refused(raw, problem) if problem else _normalised(event)
+        return read_event(raw)
+    except BatchError as error:
+        return EventResult(id=_id_of(raw), status=400, error=str(error))
 
 
-def _refused(raw: Raw, problem: str) -> EventResult:
-    return EventResult(id=_id_of(raw), status=400, error=problem)
+def _decoded(raw: Raw) -> Report:
+    """Nearly all are reports of status: what another one is, is looked at only when it does not fit."""
+    try:
+        return _event_decoder.decode(raw)
+    except msgspec.ValidationError:
+        if _type_decoder.decode(raw).type != "fly":
+            raise
+    return _fly_decoder.decode(raw)
+
+
+def _fly_problems(event: FlyEvent) -> Iterator[str]:
+    if not ids.is_usable(event.id):
+        yield f"id must have 1 to {ids.ID_LIMIT} bytes"
+    for name, number, lowest, highest in (
+        ("generation", event.generation, 0, GENERATION_LIMIT),
+        ("position", event.position, 0, COUNT_LIMIT),
+        ("attempt", event.attempt, 1, COUNT_LIMIT),
+        ("receive", event.receive, 1, RECEIVE_LIMIT),
+        ("sequence", event.sequence, 0, COUNT_LIMIT),
+    ):
+        if not lowest <= number <= highest:
+            yield f"{name} is {number}; from {lowest} to {highest} are possible"
+    if len(event.actor) > TEXT_LIMIT:
+        yield f"actor has more than {TEXT_LIMIT} characters"
+    try:
+        parse_time(event.at)
+    except ValueError as error:
+        yield f"at: {error}"
+    if len(bytes(event.data)) > FLY_LIMIT:
+        yield f"data has more than {FLY_LIMIT} bytes"
+    try:
+        _object_decoder.decode(event.data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        yield "data must be a JSON object"
 
 
 def _problems(event: TaskEvent) -> Iterator[str]:
@@ -129,6 +191,10 @@ def _problems(event: TaskEvent) -> Iterator[str]:
             yield f"{name}: {error}"
     if event.status in PROGRESS_STATUSES and data.route is None:
         yield f"data.route is missing; progress ({event.status}) is told from it"
+    if data.fields or data.prompt:
+        size = len(msgspec.json.encode((data.prompt, data.fields)))
+        if size > PAUSE_LIMIT:
+            yield f"data.prompt and data.fields have {size} bytes; {PAUSE_LIMIT} at most"
     if data.result is not UNSET and len(bytes(data.result)) > INLINE_RESULT_LIMIT:
         yield f"data.result has more than {INLINE_RESULT_LIMIT} bytes; report its result_uri instead"
 
@@ -160,6 +226,8 @@ def _explained(error: msgspec.ValidationError) -> tuple[str, str | None]:
     """A message that begins with the field's name."""
     problem, _, place = str(error).partition(" - at `$")
     field = place.rstrip("`").lstrip(".")
+    if missing := _MISSING.fullmatch(problem):
+        field = f"{field}.{missing[1]}".lstrip(".")
     return (f"{field}: {problem}" if field else problem), field or None
 
 

@@ -1,11 +1,15 @@
 """What a hop reports about its task (`protocol §5`, reports; `§13`, event data)."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
 from asya.protocol.envelope import Envelope
-from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, EventStatus, TaskEvent
+from asya.protocol.event_batch import COUNT_LIMIT, FLY_LIMIT, RECEIVE_LIMIT
+from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, EventStatus, FlyEvent, TaskEvent
+from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time
 from asya.routing.hop import Hop
 
@@ -47,6 +51,31 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
         route = msgspec.structs.replace(route, next=next_actors)
     data = EventData(actor=hop.actor, route=route, attempt=hop.attempt, duration_ms=round(duration_ms, 3))
     return _event(hop, "completed", data, now)
+
+
+def fly(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -> FlyEvent:
+    """What a handler says to whoever looks on (`protocol §7`).
+
+    Args:
+        sequence: the how-manieth of this run of the hop, from 0.
+
+    Raises:
+        ValueError: if JSON cannot hold the message, or it is too long.
+    """
+    text = encode_value(message)
+    if len(bytes(text)) > FLY_LIMIT:
+        raise ValueError(f"FLY takes up to {FLY_LIMIT} bytes of JSON; this has {len(bytes(text))}")
+    return FlyEvent(
+        id=hop.envelope.id,
+        at=format_time(now),
+        data=text,
+        actor=hop.actor,
+        generation=hop.envelope.generation,
+        position=hop.envelope.route.position,
+        attempt=(hop.envelope.status.attempt if hop.envelope.status else None) or 1,
+        receive=min(max(hop.arrival.receive_count, 1), RECEIVE_LIMIT),
+        sequence=min(sequence, COUNT_LIMIT),
+    )
 
 
 def terminal(envelope: Envelope, *, now: datetime, result_uri: str | None = None) -> TaskEvent:

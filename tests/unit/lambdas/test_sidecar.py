@@ -562,3 +562,44 @@ def test_handlers_of_a_batch_run_one_after_the_other_in_the_main_thread(world: M
     threads = []
     run(world, lambda _: threads.append(threading.current_thread()), message(), message(id="env-2"))
     assert threads == [threading.main_thread()] * 2
+
+
+def test_7_what_a_handler_says_to_those_who_look_on_is_reported_and_nothing_else(world: MeshWorld) -> None:
+    def talks(payload: Any) -> Iterator[Any]:
+        for number in range(3):
+            yield "FLY", {"text": f"token {number}"}
+        yield payload
+        yield "FLY", {"text": "after"}
+
+    assert run(world, talks, message()) == []
+    assert [(said.sequence, msgspec.json.decode(said.data)["text"]) for said in world.gateway.flies] == [
+        (0, "token 0"),
+        (1, "token 1"),
+        (2, "token 2"),
+        (3, "after"),
+    ]
+    assert {(said.id, said.actor, said.position, said.receive) for said in world.gateway.flies} == {
+        ("env-1", "infer", 1, 1)
+    }
+    assert len(world.sent("post")) == 1
+
+
+def test_7_what_json_cannot_hold_is_the_handlers_mistake(world: MeshWorld) -> None:
+    def talks(_: Any) -> Iterator[Any]:
+        yield "FLY", {"text": {1, 2}}
+
+    assert run(world, talks, message()) == []
+    assert world.gateway.flies == []
+    (ended,) = world.sent("x-sink")
+    assert ended.status is not None
+    assert ended.status.error is not None
+    assert ended.status.error.type == "TypeError" or "set" in ended.status.error.message
+
+
+def test_3_stealth_envelopes_say_nothing_to_those_who_look_on(world: MeshWorld) -> None:
+    def talks(payload: Any) -> Iterator[Any]:
+        yield "FLY", {"text": "psst"}
+        yield payload
+
+    assert run(world, talks, message(headers={"x-asya-mesh-status": "off"})) == []
+    assert world.gateway.flies == []

@@ -1,0 +1,150 @@
+"""The gateway's functions over an emulated table and queues, called with API Gateway's own events."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from asya.aws import clients
+from asya.aws.settings import Settings, load_settings
+from asya.aws.telemetry import Telemetry
+from asya.lambdas import gateway_api, gateway_ingest
+from asya.lambdas.gateway_http import answer
+from asya.protocol import names
+from asya.protocol.mesh_table import Actor, MeshTable, encode_table
+from tests.doubles.dynamo import create_tasks_table
+from tests.doubles.tasks import at
+
+EVENTS = Path(__file__).parents[2] / "events" / "api-gateway"
+QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012/"
+ALICE = {"userArn": "arn:aws:iam::123456789012:user/alice", "userId": "AIDAALICE"}
+BOB = {"userArn": "arn:aws:iam::123456789012:user/bob", "userId": "AIDABOB"}
+MESH = MeshTable(
+    namespace="flights",
+    actors={
+        "inspect-dataset": Actor(kind="handler"),
+        "publish-report": Actor(kind="handler"),
+        "x-sink": Actor(kind="crew"),
+    },
+)
+
+Event = dict[str, Any]
+
+
+def recorded(name: str) -> Event:
+    """A real event of one of the routes."""
+    event: Event = json.loads((EVENTS / f"{name}.json").read_text())
+    return event
+
+
+def by(event: Event, iam: dict[str, str] | None) -> Event:
+    """The same request, signed by somebody else or by nobody."""
+    context = {name: value for name, value in event["requestContext"].items() if name != "authorizer"}
+    return event | {"requestContext": context | ({"authorizer": {"iam": iam}} if iam else {})}
+
+
+def asking(event: Event, body: object = None, **query: str) -> Event:
+    """The same call with another body or parameters, and without its idempotency key."""
+    headers = {name: value for name, value in event["headers"].items() if name != "idempotency-key"}
+    raw = body if isinstance(body, str) else json.dumps(body if body is not None else {})
+    return event | {"headers": headers, "body": raw, "queryStringParameters": query or event["queryStringParameters"]}
+
+
+def calling(route: str, iam: dict[str, str] | None = None, body: object = None, **parameters: str) -> Event:
+    """A call of a route, `GET /api/v1/mesh/{id}`; parameters that are not of its path are of its query."""
+    method, _, template = route.partition(" ")
+    of_path = {name: value for name, value in parameters.items() if f"{{{name}}}" in template}
+    of_query = {name: value for name, value in parameters.items() if name not in of_path}
+    path = template
+    for name, value in of_path.items():
+        path = path.replace(f"{{{name}}}", value)
+    event = by(recorded("read-task"), iam or ALICE)
+    context = event["requestContext"]
+    context |= {"http": context["http"] | {"method": method, "path": path}, "routeKey": route}
+    return event | {
+        "routeKey": route,
+        "rawPath": path,
+        "pathParameters": of_path or None,
+        "queryStringParameters": of_query or None,
+        "body": body if isinstance(body, str) else json.dumps(body) if body is not None else None,
+    }
+
+
+def reading(task_id: str, iam: dict[str, str] | None = None) -> Event:
+    event = recorded("read-task")
+    path = f"/api/v1/mesh/{task_id}"
+    context = event["requestContext"] | {"http": event["requestContext"]["http"] | {"path": path}}
+    event |= {"rawPath": path, "pathParameters": {"id": task_id}, "requestContext": context}
+    return by(event, iam) if iam else event
+
+
+@dataclass
+class Gateway:
+    """Both functions over one table and the actors' queues."""
+
+    mesh: MeshTable
+    environ: dict[str, str]
+
+    def api(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
+        return self._call(gateway_api, event, now or at(0))
+
+    def ingest(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
+        return self._call(gateway_ingest, event, now or at(0))
+
+    def messages(self, actor: str = "inspect-dataset") -> list[Any]:
+        url = QUEUES + names.queue_name("flights", actor)
+        received = clients.sqs().receive_message(QueueUrl=url, MaxNumberOfMessages=10)
+        return [json.loads(message["Body"]) for message in received.get("Messages", [])]
+
+    def _call(self, function: Any, event: Event, now: datetime) -> tuple[int, Any]:
+        settings = settings_with(self.environ, self.mesh)
+        telemetry = Telemetry("flights", "test")
+        response = answer(event, function.build(settings, telemetry).routes(now), telemetry.log)
+        if response["statusCode"] == 204:
+            assert "body" not in response
+            return 204, None
+        assert response["headers"]["content-type"] == "application/json"
+        return response["statusCode"], json.loads(response["body"])
+
+
+def settings_with(environ: dict[str, str], mesh: MeshTable) -> Settings:
+    (Path(environ["LAMBDA_TASK_ROOT"]) / "mesh.json").write_bytes(encode_table(mesh))
+    return load_settings(environ)
+
+
+@pytest.fixture
+def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
+    environ = {
+        "AWS_REGION": "us-east-1",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "LAMBDA_TASK_ROOT": str(tmp_path),
+        "ASYA_ACTOR": "x-gateway-api",
+        "ASYA_BUCKET": "asya-flights-123456789012-us-east-1",
+        "ASYA_DATA_URI": "s3://asya-flights-123456789012-us-east-1/data/",
+        "ASYA_RESULTS_URI": "s3://asya-flights-123456789012-us-east-1/results/",
+        "ASYA_QUEUE_URL_PREFIX": QUEUES,
+    }
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    with mock_aws():
+        create_tasks_table(clients.dynamodb(), "asya-flights-tasks")
+        for actor in ("inspect-dataset", "publish-report"):
+            clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
+        yield Gateway(MESH, environ)
+    gateway_api._built.cache_clear()
+    gateway_ingest._built.cache_clear()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def clients_of_this_module() -> Iterator[None]:
+    """Making clients is slow; these are made once, within the emulation, and left to nobody else."""
+    clients.sqs.cache_clear()
+    clients.dynamodb.cache_clear()
+    yield
+    clients.sqs.cache_clear()
+    clients.dynamodb.cache_clear()
