@@ -17,7 +17,8 @@ def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
     return [
         common.logs(addresses, names.GATEWAY_API),
         common.table(addresses, "tasks"),
-        common.send(addresses, actors.routable(table)),
+        # x-sink gets what was paused and is canceled; x-resume is among those a route may name.
+        common.send(addresses, {names.SINK, *actors.routable(table)}),
         common.objects(addresses, common.WRITE, "inbox"),
         *_replay(addresses),
         *([common.read_set(addresses)] if common.puts_together(table) else []),
@@ -30,7 +31,7 @@ def _replay(addresses: Addresses) -> list[Grant]:
     kept = [addresses.objects_arn(results.bucket, f"{results.prefix}*")]
     why = "Whatever was kept of an envelope may be what it is replayed from."
     return [
-        common.objects(addresses, common.READ, "hops", "dlq", "payloads", "inbox"),
+        common.objects(addresses, common.READ, "hops", "dlq", "paused", "payloads", "inbox"),
         Grant(("s3:GetObject",), tuple(kept), why=why),
         common.tell_missing(addresses),
         Grant(("s3:ListBucket",), (addresses.bucket_arn(results.bucket),)),

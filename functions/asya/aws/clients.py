@@ -13,6 +13,7 @@ from botocore.config import Config
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_emr_serverless import EMRServerlessClient
+    from mypy_boto3_events import EventBridgeClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
@@ -44,6 +45,12 @@ def s3() -> "S3Client":
 def emr_serverless() -> "EMRServerlessClient":
     """EMR Serverless; asked once, because its quotas are small: being throttled is an answer, and the caller waits."""
     return boto3.client("emr-serverless", config=_config(read_timeout=20, attempts=1))
+
+
+@cache
+def events() -> "EventBridgeClient":
+    """EventBridge."""
+    return boto3.client("events", config=_config(read_timeout=5))
 
 
 def _config(read_timeout: int, attempts: int = _ATTEMPTS) -> Config:

@@ -11,7 +11,7 @@ METRICS_NAMESPACE = "Asya"
 # An embedded metric object holds 100 values of one metric; Powertools writes it out by itself as soon as there are that many.
 _VALUES_AT_ONCE = 99
 
-Unit = Literal["Count", "Milliseconds", "Bytes"]
+Unit = Literal["Count", "Milliseconds", "Seconds", "Bytes"]
 Dimension = Literal["outcome", "kind", "reason", "state"]
 
 # The actor, and one more dimension at most.

@@ -21,8 +21,10 @@ from asya.aws.submission_sender import SubmissionSender
 from asya.aws.task_starter import Key, TaskStarter
 from asya.aws.tasks import Tasks
 from asya.aws.telemetry import Telemetry
+from asya.lambdas import handovers
 from asya.lambdas.gateway_http import Request, Response, Route, answer, required_identity
 from asya.lambdas.gateway_reruns import Reruns
+from asya.lambdas.gateway_resume import Resumes
 from asya.lambdas.surroundings import REAL, Surroundings
 from asya.protocol import codec
 from asya.protocol.envelope import Envelope
@@ -66,6 +68,7 @@ class Api:
     starter: TaskStarter
     access: AccessRules
     reruns: Reruns
+    resumes: Resumes
     gateway_url: str | None = None
     new_id: Callable[[], str] = _new_id
     new_span: Callable[[], str] = _new_span
@@ -76,6 +79,7 @@ class Api:
             Route("POST", "/api/v1/mesh", lambda request: self.start(request, now)),
             Route("GET", "/api/v1/mesh/{id}", lambda request: self.task(request, now)),
             *self.reruns.routes(now),
+            *self.resumes.routes(now),
             Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
         )
 
@@ -148,6 +152,7 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
         starter=starter,
         access=access,
         reruns=_reruns(settings, tasks, starter, access),
+        resumes=Resumes(settings.table, tasks, access, handovers.build(settings, tasks, telemetry.log.warning)),
         gateway_url=settings.gateway_url,
     )
 

@@ -49,7 +49,7 @@ class Intake:
         return started
 
 
-def take_in(services: Services, items: Sequence[Record]) -> Intake:
+def take_in(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:
     """Parse a batch, register what is new and ask for the tasks' states: one call each for the whole batch.
 
     A payload that cannot be fetched now keeps its message: fetched later, it would be too late for registration and pre-flight.
@@ -61,7 +61,8 @@ def take_in(services: Services, items: Sequence[Record]) -> Intake:
         except Exception as error:  # noqa: BLE001 - raised again when it is this message's turn
             received[record.message_id] = error
     hops = [found for found in received.values() if isinstance(found, Hop)]
-    return Intake(services, received, preflight.register(services, hops), preflight.task_states(services, hops))
+    unregistered = preflight.register(services, hops)
+    return Intake(services, received, unregistered, preflight.task_states(services, hops) if asks_states else {})
 
 
 def receive(services: Services, record: Record) -> Hop | Diversion:

@@ -14,6 +14,7 @@ CHECKPOINT_PREFIX = "checkpoint/"
 FRAMES_PREFIX = "frames/"
 INPUTS_PREFIX = "hops/"
 DEAD_LETTERS_PREFIX = "dlq/"
+PAUSES_PREFIX = "paused/"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _SINGLE_DOT_WITHIN = re.compile(r"(?<=[^.])\.(?=[^.])")
@@ -61,6 +62,11 @@ def checkpoint_key(envelope: Envelope) -> str:
 def hop_key(prefix: str, envelope: Envelope) -> str:
     """Where a hop keeps something: below the envelope's id, by generation and position."""
     return f"{prefix}{safe_segment(envelope.id)}/{envelope.generation}/{envelope.route.position}.json"
+
+
+def pause_key(envelope_id: str, generation: int, epoch: int) -> str:
+    """Where an envelope is kept that paused at this position."""
+    return f"{PAUSES_PREFIX}{safe_segment(envelope_id)}/{generation}/{epoch}.json"
 
 
 def last_actor(envelope: Envelope) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, decode, encode
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import Envelope, changed, json_text
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import MeshTable
@@ -21,7 +21,7 @@ from asya.protocol.tracing import next_hop
 from asya.routing.delivery import LONGEST_DELAY, LONGEST_WAIT, Delivery, Diversion
 from asya.routing.fairness import queue_group
 from asya.routing.hop import Arrival, Hop
-from asya.routing.targets import overrides
+from asya.routing.targets import actual
 
 LEAST_TIME_LEFT = timedelta(seconds=1)
 
@@ -112,8 +112,10 @@ def _stopped(hop: Hop, state: TaskState | None, now: datetime) -> Diversion | No
     if "canceled" in (state.status, state.root_status):
         ended = status.ended(_provisional(hop, now), phase="canceled", reason="Canceled", now=at)
         return divert(hop, names.SINK, ended, why="Canceled")
-    epoch = state.pause_epoch
-    if state.status == "paused" and (epoch is None or hop.envelope.route.position <= epoch):
+    epoch, position = state.pause_epoch, hop.envelope.route.position
+    # What came a second time to where it paused is for the pause actor itself: something of the pause may be left to do.
+    pauses_here = hop.spec.kind == "pause" and position == epoch
+    if state.status == "paused" and (epoch is None or position <= epoch) and not pauses_here:
         ended = status.ended(_provisional(hop, now), phase="paused", reason="Paused", now=at)
         return divert(hop, names.SINK, ended, why="Paused")
     return None
@@ -122,7 +124,7 @@ def _stopped(hop: Hop, state: TaskState | None, now: datetime) -> Diversion | No
 def _mismatched(hop: Hop, now: datetime) -> Diversion | None:
     """Step 5: it is not this actor's turn; and `protocol §1`: too many hops."""
     route = hop.envelope.route
-    if overrides(hop.envelope).get(route.curr, route.curr) != hop.actor:
+    if actual(hop.envelope, route.curr) != hop.actor:
         said = f"route.curr is {route.curr!r}" if route.curr else "the route is at its end"
         return _to_sump(hop, "RouteMismatch", f"{said}, but the message lay on the queue of {hop.actor!r}", now)
     if route.position >= hop.mesh.max_hops:
@@ -139,17 +141,16 @@ def _to_sump(hop: Hop, reason: status.Reason, message: str, now: datetime) -> Di
 
 def _stamped(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     """Step 6: status, first attempt, trace."""
+    envelope = hop.envelope
     stamped = _provisional(hop, now)
-    first = _time_in(hop.envelope, headers.FIRST_ATTEMPT) if stamped.attempt != 1 else None
-    trace = hop.envelope.headers.get(headers.TRACEPARENT)
-    envelope = replace(hop.envelope, status=stamped).with_headers(
-        {
-            headers.FIRST_ATTEMPT: hop.envelope.header(headers.FIRST_ATTEMPT) if first else stamped.updated_at,
-            headers.NOT_BEFORE: None,
-            headers.TRACEPARENT: next_hop(trace, hop.envelope.id, new_span()),
-        }
-    )
-    return Hop(envelope, hop.actor, hop.spec, hop.mesh, hop.arrival, hop.registers)
+    goes_on = stamped.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
+    traceparent = next_hop(envelope.headers.get(headers.TRACEPARENT), envelope.id, new_span())
+    changes = {
+        headers.FIRST_ATTEMPT: envelope.headers[headers.FIRST_ATTEMPT] if goes_on else json_text(stamped.updated_at),
+        headers.NOT_BEFORE: None,
+        headers.TRACEPARENT: json_text(traceparent),
+    }
+    return replace(hop, envelope=replace(envelope, status=stamped, headers=changed(envelope.headers, changes)))
 
 
 def _provisional(hop: Hop, now: datetime) -> Status:

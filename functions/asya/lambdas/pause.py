@@ -1,0 +1,132 @@
+"""x-pause, and any actor of kind `pause`: keeps the envelope until somebody resumes it (`protocol §11`, `§5.9`).
+
+In this order, so that whoever dies in between leaves something that its redelivery completes: the envelope is kept, the pause is
+reported, people are notified, that is noted, the message is acked. A redelivery finds the envelope kept, and does only what is
+missing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from asya.aws import clients
+from asya.aws.pause_notices import PauseNotice, PauseNotices
+from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
+from asya.aws.ticket import Ticket
+from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.intake import Intake, take_in
+from asya.lambdas.metrics import note_arrivals, note_diversion
+from asya.lambdas.services import Services, services
+from asya.protocol.envelope import Envelope
+from asya.protocol.pause import KeptPause
+from asya.routing import pause, reports
+from asya.routing.delivery import Diversion
+from asya.routing.hop import Hop
+
+
+def handle(event: Mapping[str, Any], _context: object) -> Answer:
+    """Lambda's entry point: one batch of the actor's queue."""
+    return _pause().process(event)
+
+
+@cache
+def _pause() -> "PauseActor":
+    return build(services())
+
+
+def build(found: Services) -> "PauseActor":
+    """This function's pause actor."""
+    settings = found.settings
+    return PauseActor(
+        found,
+        PausedEnvelopes(clients.s3(), settings.bucket),
+        PauseNotices(clients.events(), settings.namespace),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PauseActor:
+    """What a pause actor does with each message. Nothing leaves it but what could not pause."""
+
+    services: Services
+    paused: PausedEnvelopes
+    notices: PauseNotices
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Work through one batch."""
+        items = records(event)
+        telemetry = self.services.telemetry
+        note_arrivals(self.services, items)
+        try:
+            intake = take_in(self.services, items)
+            return self.services.worker.work(items, lambda record: self._handle(intake, record))
+        finally:
+            self.services.progress.flush()
+            telemetry.flush()
+
+    def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
+        """Raises whatever keeps the pause from being kept, reported or told: then the message comes again."""
+        started = intake.start(record)
+        if isinstance(started, Hop):
+            url = self.services.callback(started.envelope)
+            refusal = pause.refused(started, is_reported=url is not None, now=self.services.now())
+            if refusal is None and url is not None:
+                self._pause(started, url)
+                return []
+            started = refusal or Diversion(started.envelope.id, (), "CannotPause")
+        note_diversion(self.services, started.why)
+        self.services.telemetry.log.warning(
+            "not paused", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
+        )
+        return [self.services.outbox.send(delivery) for delivery in started.deliveries]
+
+    def _pause(self, hop: Hop, url: str) -> None:
+        kept = pause.kept(hop, now=self.services.now())
+        place = PausePlace(kept.id, kept.generation, hop.envelope.route.position)
+        if not self.paused.keep(place, kept):
+            found = self.paused.load(place)
+            if not isinstance(found, Envelope):
+                outcome = "resumed" if isinstance(found, Tombstone) else "gone"
+                self.services.telemetry.log.info("a pause that is over came again", envelope_id=kept.id, now=outcome)
+                self.services.telemetry.count("Processed", by=("outcome", "diverted"))
+                return
+            kept = found
+        about = pause.pause_of(kept)
+        if about is None:
+            raise RuntimeError(f"s3://{self.services.settings.bucket}/{place.key} holds an envelope that did not pause")
+        self._report(hop, about, url)
+        self._tell(hop, about, place)
+        self.services.telemetry.count("Processed", by=("outcome", "paused"))
+
+    def _report(self, hop: Hop, about: KeptPause, url: str) -> None:
+        """Report the pause and see that it is taken: who is notified should find the task paused."""
+        moment = self.services.now()
+        for event in (
+            reports.received(hop, now=moment),
+            reports.processing(hop, now=moment),
+            reports.completed(hop, None, now=moment, duration_ms=0.0),
+        ):
+            self.services.progress.report(url, event)
+        ticket = self.services.sure_reports.report(url, pause.paused(hop, about))
+        self.services.sure_reports.flush()
+        if ticket.problem is not None:
+            raise ticket.problem
+
+    def _tell(self, hop: Hop, about: KeptPause, place: PausePlace) -> None:
+        if self.paused.is_told(place):
+            return
+        self.notices.publish(
+            PauseNotice(
+                namespace=self.services.settings.namespace,
+                id=place.envelope_id,
+                actor=hop.actor,
+                prompt=about.prompt,
+                fields=about.fields,
+                paused_at=about.paused_at,
+                generation=place.generation,
+                position=place.epoch,
+                root_id=hop.envelope.root_id,
+            )
+        )
+        self.paused.note_told(place)

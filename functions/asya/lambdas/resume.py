@@ -1,0 +1,116 @@
+"""x-resume: puts the answers into an envelope that was paused and sends it on its way (`protocol §11`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from asya.aws import clients
+from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
+from asya.aws.ticket import Ticket
+from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.intake import Intake, take_in
+from asya.lambdas.metrics import note_arrivals, note_diversion
+from asya.lambdas.services import Services, services
+from asya.protocol.codec import ParseError
+from asya.protocol.frame import Frame
+from asya.protocol.times import format_time
+from asya.routing import arrival, outcome, reports
+from asya.routing.delivery import Delivery
+from asya.routing.hop import Hop
+from asya.routing.pause import pause_of
+from asya.routing.resume import restored
+from asya.routing.targets import UnknownTargetError
+
+
+def handle(event: Mapping[str, Any], _context: object) -> Answer:
+    """Lambda's entry point: one batch of x-resume's queue."""
+    return _resume().process(event)
+
+
+@cache
+def _resume() -> "ResumeActor":
+    return build(services())
+
+
+def build(found: Services) -> "ResumeActor":
+    """x-resume of this mesh."""
+    return ResumeActor(found, PausedEnvelopes(clients.s3(), found.settings.bucket))
+
+
+@dataclass(frozen=True, slots=True)
+class ResumeActor:
+    """What x-resume does with each message. The task's state is not asked for: the gateway has made it running."""
+
+    services: Services
+    paused: PausedEnvelopes
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Work through one batch."""
+        items = records(event)
+        telemetry = self.services.telemetry
+        note_arrivals(self.services, items)
+        try:
+            intake = take_in(self.services, items, asks_states=False)
+            return self.services.worker.work(items, lambda record: self._handle(intake, record))
+        finally:
+            self.services.progress.flush()
+            telemetry.flush()
+
+    def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
+        """Raises if the envelope cannot be sent on, or its tombstone not be put: then the message comes again."""
+        started = intake.start(record)
+        if isinstance(started, Hop):
+            try:
+                return self._resume(started)
+            except ParseError as error:
+                started = arrival.parse_failure(record.arrival, error, now=self.services.now())
+        note_diversion(self.services, started.why)
+        self.services.telemetry.log.warning(
+            "not resumed", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
+        )
+        return [self.services.outbox.send(delivery) for delivery in started.deliveries]
+
+    def _resume(self, hop: Hop) -> list[Ticket]:
+        about = pause_of(hop.envelope)
+        place = PausePlace(hop.envelope.id, hop.envelope.generation, about.epoch) if about is not None else None
+        if place is not None and isinstance(self.paused.load(place), Tombstone):
+            self.services.telemetry.log.info("resumed before", envelope_id=hop.envelope.id, epoch=place.epoch)
+            self.services.telemetry.count("Processed", by=("outcome", "diverted"))
+            return []
+        began = self.services.surroundings.monotonic()
+        restarted, frame = restored(hop)
+        delivery = self._sent_on(restarted, frame)
+        ticket = self.services.outbox.send(delivery)
+        if place is not None:
+            self._bury_when_sent(place, ticket)
+        self._report(restarted, (self.services.surroundings.monotonic() - began) * 1000)
+        how = "failed" if delivery.kind == "sump" else "succeeded"
+        self.services.telemetry.count("Processed", by=("outcome", how))
+        return [ticket]
+
+    def _sent_on(self, hop: Hop, frame: Frame) -> Delivery:
+        moment = self.services.now()
+        try:
+            return outcome.frame(hop, frame, 0, now=moment)
+        except UnknownTargetError as error:
+            return outcome.mismatch(hop, error, now=moment)
+
+    def _bury_when_sent(self, place: PausePlace, ticket: Ticket) -> None:
+        """A tombstone for what has not left would be its end; what has left without one is only sent again."""
+        self.services.outbox.flush()
+        if ticket.problem is not None:
+            raise ticket.problem
+        self.paused.bury(place, at=format_time(self.services.now()))
+
+    def _report(self, hop: Hop, duration_ms: float) -> None:
+        url = self.services.callback(hop.envelope)
+        if url is None:
+            return
+        moment = self.services.now()
+        for event in (
+            reports.received(hop, now=moment),
+            reports.processing(hop, now=moment),
+            reports.completed(hop, None, now=moment, duration_ms=duration_ms),
+        ):
+            self.services.progress.report(url, event)
