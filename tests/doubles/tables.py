@@ -208,7 +208,10 @@ class MemoryDynamo:
             if ExclusiveStartKey is not None:
                 last = _key(ExclusiveStartKey)
                 places = [place for place, item in enumerate(found) if _key(item) == last]
-                found = found[places[0] + 1 :] if places else found
+                if places:
+                    found = found[places[0] + 1 :]
+                elif IndexName is None:  # deleted since: the page begins where it was
+                    found = [item for item in found if (_key(item) > last) == ScanIndexForward]
             size = min(Limit or self.page_size, self.page_size)
             page = found[:size]
             answer: dict[str, Any] = {

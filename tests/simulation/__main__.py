@@ -4,13 +4,13 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 from tests.simulation.faults import KINDS
-from tests.simulation.schedule import run
+from tests.simulation.schedule import Outcome, run
 
 AT_ONCE = 20
 
@@ -39,32 +39,34 @@ def main() -> int:
     parser.add_argument("--about", default="", help="of the log only the lines that contain this, an id for example")
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first violation")
     parser.add_argument("--processes", type=int, default=1, help="that share the schedules (1)")
+    parser.add_argument("--heavy", action="store_true", help="in meshes with heavy actors")
     options = parser.parse_args()
+    one = partial(run, kind=options.weather, is_heavy=options.heavy)
     if options.seed is not None:
-        return _replay(options.seed, options.weather, options.about)
+        return _replay(partial(one, options.seed, to_the_end=True), options.about)
     seeds = range(options.first, options.first + options.schedules)
-    found = _all(seeds, options.weather, options.processes)
+    found = _all(seeds, one, options.processes)
     return _tell(found, keep_going=options.keep_going)
 
 
-def _replay(seed: int, kind: str | None, about: str) -> int:
-    outcome = run(seed, kind, to_the_end=True)
+def _replay(schedule: Callable[[], Outcome], about: str) -> int:
+    outcome = schedule()
     for line in outcome.cloud.nature.log.about(about):
         print(line)
     print(outcome)
     return 1 if outcome.violations else 0
 
 
-def _all(seeds: range, kind: str | None, processes: int) -> Iterator[Told]:
+def _all(seeds: range, one: Callable[[int], Outcome], processes: int) -> Iterator[Told]:
     if processes == 1:
-        yield from (_one(kind, seed) for seed in seeds)
+        yield from (_one(one, seed) for seed in seeds)
         return
     with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(partial(_one, kind), seeds, chunksize=AT_ONCE)
+        yield from pool.map(partial(_one, one), seeds, chunksize=AT_ONCE)
 
 
-def _one(kind: str | None, seed: int) -> Told:
-    outcome = run(seed, kind)
+def _one(one: Callable[[int], Outcome], seed: int) -> Told:
+    outcome = one(seed)
     return Told(outcome.weather.name, outcome.cloud.nature.faults.drawn, str(outcome) if outcome.violations else "")
 
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from tests.simulation.ledger import TERMINAL, Ledger, expected_id, frames_key, place_of, steady
+from tests.simulation.ledger import SYSTEM_QUEUES, TERMINAL, Ledger, expected_id, frames_key, place_of, steady
 from tests.simulation.process import Work
 from tests.simulation.programs import HandlerCall, is_slice
 from tests.simulation.queues import Message
@@ -23,6 +23,8 @@ class AckChecks:
             return
         seen = self.ledger.read(message)
         match work.actor:
+            case system if system in SYSTEM_QUEUES:
+                return
             case "x-sink":
                 if seen is not None and message.message_id not in work.unreadable:
                     self._check_sunk(message, seen, work)
@@ -30,6 +32,8 @@ class AckChecks:
                 self._check_sumped(message, seen)
             case actor if self.ledger.mesh.actors[actor].kind == "fan_in":
                 self._check_stored(message, seen, work)
+            case actor if self.ledger.mesh.actors[actor].kind == "spark":
+                self._check_admitted(message, seen, work)
             case actor:
                 self._check_worked_on(message, seen, actor, work)
 
@@ -46,6 +50,12 @@ class AckChecks:
             self.ledger.stored.add(seen.id)
             if not seen.is_stealth and not work.caused.get(message.message_id):
                 self._check_reported(seen, work.actor)
+
+    def _check_admitted(self, message: Message, seen: Seen | None, work: Work) -> None:
+        """What is acked by a heavy actor is pending, unless it was sent elsewhere."""
+        if work.caused.get(message.message_id) or (seen is not None and self.ledger.runs.is_pending(seen)):
+            return
+        self.ledger.violated(f"{work.actor} acked {seen.id if seen else message.message_id}, and it is not pending")
 
     def _check_worked_on(self, message: Message, seen: Seen | None, actor: str, work: Work) -> None:
         if seen is not None and self._is_marked(seen, work):

@@ -19,7 +19,9 @@ from tests.simulation.event_source import EventSources
 from tests.simulation.faults import Faults, Weather
 from tests.simulation.functions import ACCOUNT, BUCKET, QUEUES, REGION, Function, QuietTelemetry
 from tests.simulation.gateway import GatewayFunction, api_of, ingest_of
-from tests.simulation.ledger import Ledger
+from tests.simulation.heavy.job_weather import JobWeather
+from tests.simulation.heavy.side import SPARK, HeavySide
+from tests.simulation.ledger import SYSTEM_QUEUES, Ledger
 from tests.simulation.meshes import SimulatedMesh
 from tests.simulation.network import URL, Pool
 from tests.simulation.process import Nature, Process, current_process
@@ -46,6 +48,7 @@ class Cloud:
     Attributes:
         ingest, api: the gateway's functions.
         system: those that schedules wake.
+        heavy: EMR Serverless and the jobs that run there.
     """
 
     nature: Nature
@@ -57,6 +60,7 @@ class Cloud:
     ingest: GatewayFunction
     api: GatewayFunction
     system: SystemFunctions
+    heavy: HeavySide
 
     def queue(self, actor: str) -> str:
         """The name of an actor's queue."""
@@ -72,6 +76,7 @@ class Cloud:
         handlers = {name: handler_of(program, CallChecks(self.ledger)) for name, program in self.mesh.programs.items()}
         with (
             staged(handlers),
+            self.heavy.on_stage(handlers, self.mesh.programs, CallChecks(self.ledger)),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
             # It makes telemetry of its own, for each of the actors it counts the sets of.
@@ -112,7 +117,7 @@ class _Watch:
         self._writes.item_written(table, before, after)
 
 
-def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
+def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: JobWeather | None = None) -> Cloud:
     """A cloud with this mesh in it, at the beginning of its time."""
     nature = Nature(Scheduler(), Faults(random, weather), random, EventLog())
     namespace = mesh.table.namespace
@@ -123,6 +128,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
     objects: dict[str, bytes] = {}
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}
     ledger = Ledger(nature, mesh.table, objects, views)
+    ledger.jobs_are_calm = job_weather is None or job_weather.is_calm
     watch = _Watch(ledger)
     tables.watch = watch.item
     bucket = Bucket(watch, objects)
@@ -148,16 +154,17 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
             results_uri=f"s3://{BUCKET}/results/",
             queue_url_prefix=QUEUES,
             gateway_url=None if is_gateway else URL,
+            spark=SPARK,
         )
 
     ingest = GatewayFunction("x-gateway-ingest", new_process, ingest_of(settings("x-gateway-ingest", is_gateway=True)))
     api = GatewayFunction("x-gateway-api", new_process, api_of(settings("x-gateway-api", is_gateway=True)))
     for actor, spec in mesh.table.actors.items():
-        is_crew = spec.kind == "crew"
+        is_crew = spec.kind in ("crew", "spark")  # a heavy actor's function runs no user code either
         batch = random.choice((1, 3, 10)) if is_crew else spec.batch.size
         timeout = (CREW_TIMEOUT if is_crew else spec.timeout * batch) + MARGIN
         name = names.queue_name(namespace, actor)
-        receives = FULL_MAX_RECEIVES if is_crew else spec.max_receives
+        receives = FULL_MAX_RECEIVES if spec.kind == "crew" else spec.max_receives
         queues.queues[name] = Queue(name, timeout + MARGIN, receives)
         queues.queues[f"{name}-dlq"] = Queue(f"{name}-dlq", MARGIN, None)
         sources.functions[name] = Function(
@@ -169,7 +176,22 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather) -> Cloud:
             new_process=new_process,
             new_pool=new_pool,
         )
+    for name in SYSTEM_QUEUES if mesh.is_heavy else ():
+        queue = names.queue_name(namespace, name)
+        timeout = random.choice((70.0, 300.0))
+        queues.queues[queue] = Queue(queue, timeout + MARGIN, FULL_MAX_RECEIVES)
+        queues.queues[f"{queue}-dlq"] = Queue(f"{queue}-dlq", MARGIN, None)
+        sources.functions[queue] = Function(
+            actor=name,
+            settings=settings(name),
+            batch_size=random.choice((1, 10)),
+            timeout=timeout,
+            concurrency=random.choice((1, 2, 5)),
+            new_process=new_process,
+            new_pool=new_pool,
+        )
+    heavy = HeavySide(nature, job_weather or JobWeather(), bucket, new_process, ledger, queues)
     system = SystemFunctions(
         nature, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, new_pool, ledger
     )
-    return Cloud(nature, mesh, bucket, tables, queues, ledger, ingest, api, system)
+    return Cloud(nature, mesh, bucket, tables, queues, ledger, ingest, api, system, heavy)

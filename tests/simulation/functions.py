@@ -13,8 +13,13 @@ from asya.aws.gateway_client import GatewayClient
 from asya.aws.settings import Settings
 from asya.lambdas import checkpoint, fan_in, sidecar, sink, sump
 from asya.lambdas.services import Services
+from asya.lambdas.spark_admit import Admission
+from asya.lambdas.spark_complete import Completion
+from asya.lambdas.spark_dispatch import Dispatcher
+from asya.lambdas.spark_services import SparkServices
+from asya.protocol import names
 from tests.simulation.network import Pool
-from tests.simulation.process import Process, running
+from tests.simulation.process import Process, current_process, running
 
 REGION = "eu-west-1"
 ACCOUNT = "123456789012"
@@ -86,9 +91,26 @@ class FixedCredentials:
         return Credentials("simulated", "simulated")
 
 
+@dataclass(frozen=True)
+class TimeLeft:
+    """What Lambda tells a function about its time."""
+
+    process: Process
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Until its timeout."""
+        return int((self.process.ends_at - self.process.monotonic()) * 1000)
+
+
 def build(services: Services) -> EntryPoint:
     """The entry point of an actor, as its function would make it."""
     match services.settings.actor:
+        case names.DISPATCH:
+            return Dispatcher(SparkServices(services))
+        case names.COMPLETION:
+            return Completion(SparkServices(services), TimeLeft(current_process()))
+        case actor if services.settings.table.actors[actor].kind == "spark":
+            return Admission(SparkServices(services))
         case "x-sink":
             return sink.build(services)
         case "x-sump":

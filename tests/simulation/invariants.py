@@ -25,6 +25,7 @@ class AtRest:
         yield from self._nothing_is_lost()
         yield from self._dead_letters_have_a_cause()
         yield from self.cloud.ledger.sets.problems()
+        yield from self.cloud.ledger.runs.problems()
         for envelope_id, seen in self._last_seen():
             yield from self._ended_once(envelope_id, seen)
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from asya.protocol import ids
+from asya.protocol import ids, names
 from asya.protocol.mesh_table import MeshTable
+from tests.simulation.heavy.run_book import RunBook
 from tests.simulation.process import Nature
 from tests.simulation.programs import Given, HandlerCall, Trail
 from tests.simulation.queues import Message
@@ -16,6 +17,8 @@ from tests.simulation.sets import SetBook
 
 TERMINAL = ("succeeded", "failed", "canceled")
 MOST_VIOLATIONS = 20
+# Queues whose messages are no envelopes.
+SYSTEM_QUEUES = (names.DISPATCH, names.COMPLETION)
 
 
 @dataclass
@@ -24,6 +27,7 @@ class Ledger:
 
     Attributes:
         stops_at_once: whether the first violation ends the schedule.
+        jobs_are_calm: whether events of job runs come, and drivers come to their end.
         violations: what must not have happened.
         accepted: every envelope that a queue has taken and the actor whose queue it was, by id.
         messages_of: the ids of the messages that brought an envelope.
@@ -40,6 +44,7 @@ class Ledger:
     objects: Mapping[str, bytes]
     tables: Mapping[str, Mapping[tuple[str, str], Mapping[str, Any]]]
     stops_at_once: bool = False
+    jobs_are_calm: bool = True
     violations: list[str] = field(default_factory=list)
     accepted: dict[str, list[tuple[Seen, str]]] = field(default_factory=lambda: defaultdict(list))
     messages_of: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -55,8 +60,14 @@ class Ledger:
     marked: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Open the book of sets."""
+        """Open the books of sets and of job runs."""
         self.sets = SetBook(self.mesh, self.tables["fan-in"])
+        self.runs = RunBook(self.violated, self.objects, self.tables["pending"])
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether no service, no process and no job run fails but by what handlers do, and no event is lost."""
+        return self.nature.faults.weather.is_calm and self.jobs_are_calm
 
     def violated(self, rule: str) -> None:
         """Note that something happened that must not."""

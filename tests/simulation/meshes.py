@@ -1,14 +1,30 @@
 """A mesh made up from a seed: its actors, their options, their handlers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
+from typing import Literal
 
-from asya.protocol.mesh_table import Actor, Batch, CircuitBreaker, FanIn, MeshTable, Policy, Resiliency, Rule, Sink
+from msgspec import structs
+
+from asya.protocol.mesh_table import (
+    Actor,
+    Batch,
+    CircuitBreaker,
+    FanIn,
+    MeshTable,
+    Policy,
+    Resiliency,
+    Rule,
+    Sink,
+    SparkApplication,
+    SparkJob,
+)
 from tests.simulation.faults import Weather
 from tests.simulation.programs import DEEDS, ERRORS, Deed, Flavour, Program
 from tests.simulation.stage import handler_name
 
 NAMES = ("prep", "infer", "post", "check", "store")
+HEAVY_NAMES = ("crunch", "tabulate")
 FLAVOURS: tuple[Flavour, ...] = ("function", "coroutine", "generator", "async generator")
 
 
@@ -20,27 +36,44 @@ class SimulatedMesh:
     programs: dict[str, Program]
 
     @property
+    def is_heavy(self) -> bool:
+        """Whether it has heavy actors."""
+        return any(actor.kind == "spark" for actor in self.table.actors.values())
+
+    @property
     def light_actors(self) -> tuple[str, ...]:
         """The actors with handlers, but hooks."""
         return tuple(name for name in self.programs if name != "hook")
 
 
-def any_mesh(random: Random, weather: Weather) -> SimulatedMesh:
-    """Two to five light actors, perhaps a hook, and the crew."""
-    names = NAMES[: random.randint(2, len(NAMES))]
+def any_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> SimulatedMesh:
+    """Two to five light actors, perhaps one or two heavy ones and a hook, and the crew."""
+    names = NAMES[: random.randint(1, 3) if is_heavy else random.randint(2, len(NAMES))]
+    heavy = HEAVY_NAMES[: random.randint(1, 2)] if is_heavy else ()
     fan_ins = tuple(name for name in ("x-fan-in", "gather") if random.random() < 0.35)
-    others = (*names, "x-checkpoint") if random.random() < 0.2 else names
+    users = (*names, *heavy, *heavy)
+    others = (*users, "x-checkpoint") if random.random() < 0.2 else users
     programs: dict[str, Program] = {}
     actors: dict[str, Actor] = {}
     for name in names:
         actors[name], programs[name] = _light(random, name, others, weather, fan_ins=fan_ins)
+    for name in heavy:
+        actors[name], programs[name] = _heavy(random, name, others, weather, fan_ins=fan_ins)
     sink = Sink(persist=random.random() < 0.95)
     if random.random() < 0.2:
         actors["hook"], programs["hook"] = _light(random, "hook", ("hook",), Weather(), deeds=("fail", "nothing"))
         sink = Sink(hooks=("hook",), hooks_for_children=random.random() < 0.5)
     actors |= {name: Actor(kind="fan_in", fan_in=_fan_in(random), timeout=20.0) for name in fan_ins}
     crew = {name: Actor(kind="crew") for name in ("x-sink", "x-sump", "x-checkpoint")}
-    table = MeshTable(namespace="sim", actors=actors | crew, sink=sink, max_hops=random.choice((6, 12, 30)))
+    # The quota is the account's; what the mesh believes it to be may be wrong.
+    limits = SparkApplication(start_per_second=random.choice((0.2, 1.0, 5.0)), start_burst=random.choice((1, 5, 25)))
+    table = MeshTable(
+        namespace="sim",
+        actors=actors | crew,
+        sink=sink,
+        max_hops=random.choice((6, 12, 30)),
+        spark=limits if is_heavy else SparkApplication(),
+    )
     return SimulatedMesh(table, programs)
 
 
@@ -84,6 +117,28 @@ def _light(
         fan_ins=fan_ins,
     )
     return actor, program
+
+
+def _heavy(
+    random: Random, name: str, others: tuple[str, ...], weather: Weather, *, fan_ins: tuple[str, ...]
+) -> tuple[Actor, Program]:
+    """A heavy actor: as a light one, but that results count as they were committed, and so may differ each time."""
+    light, program = _light(random, name, others, weather, fan_ins=fan_ins)
+    shape: Literal["payload", "dataframe"] = random.choice(("payload", "payload", "dataframe"))
+    actor = structs.replace(
+        light,
+        kind="spark",
+        handler=None,
+        spark=SparkJob(job=f"jobs.{name}", shape=shape, max_run=random.choice((120.0, 1800.0))),
+        timeout=random.choice((5.0, 20.0, 60.0)),
+        batch=Batch(size=random.choice((1, 3, 10, 100)), window=random.choice((0.0, 2.0, 20.0))),
+        resiliency=structs.replace(light.resiliency, circuit_breaker=None),
+        deduplicate=False,
+        keep_input=False,
+    )
+    repertoire = tuple(deed for deed in program.repertoire if deed != "split" or shape == "payload")
+    made = replace(program, is_whimsical=True, timeout=actor.timeout, repertoire=repertoire)
+    return actor, made
 
 
 def _resiliency(random: Random, actors: tuple[str, ...]) -> Resiliency:

@@ -6,6 +6,7 @@ from random import Random
 
 from tests.simulation.cloud import Cloud, deploy
 from tests.simulation.faults import Weather, any_weather
+from tests.simulation.heavy.job_weather import any_job_weather
 from tests.simulation.invariants import AtRest
 from tests.simulation.meshes import any_mesh
 from tests.simulation.scheduler import StalledError
@@ -15,7 +16,8 @@ from tests.simulation.workload import Workload
 TICK = 300.0
 TICKS_IN_A_STORM = 1
 TICKS_AT_REST = 2
-COMMAND = ".venv/bin/python -m tests.simulation --seed {seed}{weather}"
+MOST_TICKS_AT_REST = 30
+COMMAND = ".venv/bin/python -m tests.simulation{heavy} --seed {seed}{weather}"
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,12 @@ class Outcome:
 
     Attributes:
         kind: the kind of weather that was asked for.
+        is_heavy: whether the mesh has heavy actors.
     """
 
     seed: int
     kind: str | None
+    is_heavy: bool
     weather: Weather
     violations: tuple[str, ...]
     cloud: Cloud
@@ -35,7 +39,8 @@ class Outcome:
     @property
     def command(self) -> str:
         """What runs it again."""
-        return COMMAND.format(seed=self.seed, weather=f" --weather {self.kind}" if self.kind else "")
+        weather = f" --weather {self.kind}" if self.kind else ""
+        return COMMAND.format(seed=self.seed, weather=weather, heavy=" --heavy" if self.is_heavy else "")
 
     def __str__(self) -> str:
         lines = [f"schedule {self.seed} ({self.weather.name}): {len(self.violations)} violations"]
@@ -43,29 +48,27 @@ class Outcome:
         return "\n".join([*lines, f"  again, with its log: {self.command}"])
 
 
-def run(seed: int, kind: str | None = None, *, to_the_end: bool = False) -> Outcome:
+def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_end: bool = False) -> Outcome:
     """Run the schedule of a seed.
 
     Args:
         kind: of weather (`faults.KINDS`), if it is not to be drawn.
+        is_heavy: in a mesh with heavy actors.
         to_the_end: go on after a violation, to see what comes of it.
     """
-    random = Random(f"schedule {seed}")
+    random = Random(f"heavy schedule {seed}" if is_heavy else f"schedule {seed}")
     weather = any_weather(random, kind)
-    mesh = any_mesh(random, weather)
-    cloud = deploy(mesh, random, weather)
+    mesh = any_mesh(random, weather, is_heavy=is_heavy)
+    cloud = deploy(mesh, random, weather, any_job_weather(random, weather) if is_heavy else None)
     cloud.ledger.stops_at_once = not to_the_end
     workload = Workload(cloud, random)
     with cloud.on_stage():
-        workload.schedule(random.randint(3, 14))
+        workload.schedule(random.randint(4, 24) if is_heavy else random.randint(3, 14))
         for number in range(TICKS_IN_A_STORM):
             cloud.nature.scheduler.after(TICK * (number + 1), cloud.system.wake_all)
         stalled: list[str] = []
         try:
-            for _ in range(TICKS_AT_REST):
-                cloud.nature.scheduler.run()
-                cloud.nature.scheduler.after(TICK, cloud.system.wake_all)
-            cloud.nature.scheduler.run()
+            _come_to_rest(cloud)
         except StalledError as error:
             stalled = [str(error)]
         for task_id in workload.started:
@@ -75,4 +78,15 @@ def run(seed: int, kind: str | None = None, *, to_the_end: bool = False) -> Outc
     found = [*cloud.ledger.violations, *stalled]
     if not found:
         found += AtRest(cloud, workload).problems()
-    return Outcome(seed, kind, weather, tuple(found), cloud)
+    return Outcome(seed, kind, is_heavy, weather, tuple(found), cloud)
+
+
+def _come_to_rest(cloud: Cloud) -> None:
+    """Let everything happen that is due, and the schedules wake what they wake, until there is nothing left to find."""
+    scheduler = cloud.nature.scheduler
+    for number in range(MOST_TICKS_AT_REST):
+        scheduler.run()
+        if scheduler.is_over or (number >= TICKS_AT_REST and cloud.ledger.runs.is_quiet):
+            return
+        scheduler.after(TICK, cloud.system.wake_all)
+    scheduler.run()

@@ -4,8 +4,9 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from asya.protocol import ids
-from tests.simulation.ledger import Ledger, frames_key, steady
+from asya.protocol import ids, names
+from tests.simulation.heavy.run_book import Place
+from tests.simulation.ledger import SYSTEM_QUEUES, Ledger, frames_key, steady
 from tests.simulation.process import Process, Work
 from tests.simulation.programs import is_slice
 from tests.simulation.queues import Message
@@ -28,6 +29,9 @@ class SendChecks:
     def accepted(self, message: Message, sender: Process | None) -> None:
         """A queue has taken a message."""
         actor = self.ledger.actor_of(message.queue)
+        if actor in SYSTEM_QUEUES:
+            self._of_the_system(message, actor, sender)
+            return
         seen = self.ledger.read(message)
         work = sender.work if sender is not None else None
         told = told_set(message.body)
@@ -48,6 +52,18 @@ class SendChecks:
             self.ledger.violated(f"{seen.id} has done {len(seen.prev)} hops; {self.ledger.mesh.max_hops} are allowed")
         if work is not None and sender is not None and not self._left_a_set(work, seen, actor, message.body):
             self._caused(work, seen, actor, sender)
+
+    def _of_the_system(self, message: Message, actor: str, sender: Process | None) -> None:
+        """A request to the dispatcher, or an event for the completion."""
+        nature = self.ledger.nature
+        nature.log.note(nature.scheduler.seconds, "message", f"{message.message_id[:8]} for {actor}: {message.body}")
+        if (
+            sender is not None
+            and sender.work is not None
+            and sender.work.actor == names.RECONCILE
+            and self.ledger.is_calm
+        ):
+            self.ledger.violated(f"in calm weather the reconciler had to send {message.body} to {actor}")
 
     def _log(self, message: Message, seen: Seen | None, actor: str, told: tuple[str, str, int] | None) -> None:
         what = f"{message.message_id[:8]} for {actor}: "
@@ -116,6 +132,9 @@ class SendChecks:
         """A function sent something: one of the messages it was given must explain it."""
         complaints: list[list[str]] = []
         is_explained = False
+        if work.actor in SYSTEM_QUEUES:
+            self._left_a_run(work, seen, to, sender)
+            return
         for message in work.messages:
             was = self.ledger.read(message)
             if was is None:
@@ -147,6 +166,22 @@ class SendChecks:
             self.ledger.violated(f"{sender.name} sent {seen.id} to {to}, and was given nothing of the kind")
             return
         self.ledger.violated(f"{sender.name} sent {seen.id} to {to}: {'; '.join(shortest(complaints))}")
+
+    def _left_a_run(self, work: Work, seen: Seen, to: str, sender: Process) -> None:
+        """The dispatcher or the completion sent something: an envelope that was pending must explain it."""
+        given = self.ledger.frames.get(seen.trail) if seen.trail is not None else None
+        complaints: list[list[str]] = []
+        explained: list[tuple[Place, Seen]] = []
+        for place, was, actor in self.ledger.runs.of(seen):
+            found = list(Transition(self.ledger.mesh, was, seen, actor, to, given).problems())
+            complaints.append(found)
+            if not found:
+                explained.append((place, was))
+        if explained:
+            self.ledger.runs.note_left(explained, seen)
+        else:
+            why = "; ".join(shortest(complaints)) if complaints else "nothing of the kind was pending"
+            self.ledger.violated(f"{sender.name} sent {seen.id} to {to}: {why}")
 
     def _check_kept(self, was: Seen, seen: Seen, work: Work) -> None:
         """The frames of a buffered hop, and slices, leave only as they were kept first: each run sends the same."""

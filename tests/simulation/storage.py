@@ -1,11 +1,12 @@
 """S3 and DynamoDB as one process sees them: every call may be its last, or go wrong."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.response import StreamingBody
 
 from tests.doubles.tables import MemoryDynamo, Paginator
 from tests.simulation.process import Process
@@ -62,9 +63,36 @@ class S3Client:
         def do() -> dict[str, Any]:
             if Key not in self.bucket.objects:
                 raise _error("NoSuchKey", 404)
-            return {"Body": io.BytesIO(self.bucket.objects[Key])}
+            content = self.bucket.objects[Key]
+            return {"Body": StreamingBody(io.BytesIO(content), len(content)), "ContentLength": len(content)}
 
         return self._call(f"GetObject {Key}", do)
+
+    def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
+        """How large it is."""
+
+        def do() -> dict[str, Any]:
+            if Key not in self.bucket.objects:
+                raise _error("404", 404)
+            return {"ContentLength": len(self.bucket.objects[Key])}
+
+        return self._call(f"HeadObject {Key}", do)
+
+    def get_paginator(self, operation: str) -> "ObjectPages":
+        """Pages of a listing."""
+        if operation != "list_objects_v2":
+            raise NotImplementedError(operation)
+        return ObjectPages(self)
+
+    def list_folders(self, prefix: str) -> dict[str, Any]:
+        """What lies between a prefix and the next slash."""
+
+        def do() -> dict[str, Any]:
+            rest = [key.removeprefix(prefix) for key in self.bucket.objects if key.startswith(prefix)]
+            folders = sorted({f"{prefix}{name.partition('/')[0]}/" for name in rest if "/" in name})
+            return {"CommonPrefixes": [{"Prefix": folder} for folder in folders]} if folders else {}
+
+        return self._call(f"ListObjectsV2 {prefix}", do)
 
     def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
         """Remove; no object is fine too."""
@@ -83,6 +111,19 @@ class S3Client:
             refused=lambda: _error("SlowDown", 503),
             lost=lambda: ReadTimeoutError(endpoint_url="https://s3"),
         )
+
+
+@dataclass(frozen=True)
+class ObjectPages:
+    """Listings of folders, each in one page."""
+
+    client: S3Client
+
+    def paginate(self, *, Bucket: str, Prefix: str, Delimiter: str) -> Iterator[dict[str, Any]]:  # noqa: N803
+        """The page."""
+        if Delimiter != "/":
+            raise NotImplementedError(f"a listing by {Delimiter!r}")
+        yield self.client.list_folders(Prefix)
 
 
 class DynamoClient:

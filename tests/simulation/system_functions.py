@@ -7,6 +7,8 @@ from typing import ClassVar
 from asya.aws.settings import Settings
 from asya.lambdas import dlq, fan_in_sweep
 from asya.lambdas.services import Services
+from asya.lambdas.spark_reconcile import Reconciler
+from asya.lambdas.spark_services import SparkServices
 from asya.protocol import names
 from asya.routing import dead_letters
 from tests.simulation.functions import SimulatedServices
@@ -21,7 +23,7 @@ TIMEOUT = 120.0
 class SystemFunctions:
     """Woken by schedules; each wake is a process of its own."""
 
-    NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ)
+    NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ, names.RECONCILE)
 
     nature: Nature
     settings: Mapping[str, Settings]
@@ -34,6 +36,8 @@ class SystemFunctions:
         """One tick of each schedule."""
         self.nature.scheduler.start(lambda: self._run(names.FAN_IN_SWEEP, _sweep))
         self.nature.scheduler.start(lambda: self._run(names.DLQ, _watch))
+        if any(actor.kind == "spark" for actor in self.ledger.mesh.actors.values()):
+            self.nature.scheduler.start(lambda: self._run(names.RECONCILE, _reconcile))
 
     def _run(self, name: str, work: Callable[[Services], None]) -> None:
         self.made += 1
@@ -57,3 +61,7 @@ def _sweep(services: Services) -> None:
 
 def _watch(services: Services) -> None:
     dlq.build(services).look(dead_letters.watched(services.settings.table))
+
+
+def _reconcile(services: Services) -> None:
+    Reconciler(SparkServices(services)).sweep()

@@ -19,6 +19,9 @@ class WriteChecks:
 
     def item_written(self, table: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
         """An item of a table has changed."""
+        if table.endswith("-pending"):
+            self.ledger.runs.item_written(before, after)
+            return
         if after is None:
             return
         key = (after["pk"]["S"], after["sk"]["S"])
@@ -55,6 +58,8 @@ class WriteChecks:
         """An object was written, perhaps over another."""
         if key.startswith("frames/") and before not in (None, body):
             self.ledger.violated(f"{by.name} replaced {key}, which counts as it was written first")
+        if key.startswith("runs/") and key.endswith("/manifest.json"):
+            self.ledger.runs.manifest_written(key, body, before)
         if not key.startswith("results/") or key.startswith("results/checkpoint/") or "/unreadable/" in key:
             return
         try:

@@ -1,0 +1,98 @@
+"""EMR Serverless as one process sees it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from botocore.exceptions import ClientError, ReadTimeoutError
+
+from tests.simulation.heavy.job_service import APPLICATION, JobRun, JobService, RefusedError
+from tests.simulation.process import Process
+from tests.simulation.scheduler import BEGINNING
+
+_REFUSALS = ("ThrottlingException", "InternalServerException", "ServiceQuotaExceededException")
+POLICY_LIMIT = 2048
+
+
+@dataclass
+class JobClient:
+    """The calls that a process makes."""
+
+    process: Process
+    service: JobService
+
+    def start_job_run(self, **request: Any) -> dict[str, Any]:
+        """Start a run, or give the one that this token stands for."""
+        _check(request)
+        # The SDK makes a call once: what it is answered is for the caller to think about.
+        return self._call(
+            f"StartJobRun {request['name']}",
+            lambda: {"jobRunId": self.service.start(request).job_run_id},
+            refusals=_REFUSALS,
+        )
+
+    def get_job_run(self, *, applicationId: str, jobRunId: str) -> dict[str, Any]:  # noqa: N803
+        """One run."""
+        return self._call(f"GetJobRun {jobRunId}", lambda: {"jobRun": _described(self.service.get(jobRunId))})
+
+    def get_paginator(self, operation: str) -> "_Pages":
+        """Of the runs."""
+        if operation != "list_job_runs":
+            raise NotImplementedError(operation)
+        return _Pages(self)
+
+    def list_job_runs(self, since: datetime) -> dict[str, Any]:
+        """All runs in one page."""
+        return self._call("ListJobRuns", lambda: {"jobRuns": [_listed(run) for run in self.service.listed(since)]})
+
+    def _call(
+        self, what: str, do: Callable[[], dict[str, Any]], refusals: tuple[str, ...] = ("ThrottlingException",)
+    ) -> dict[str, Any]:
+        def done() -> dict[str, Any]:
+            try:
+                return do()
+            except RefusedError as refused:
+                raise _error(refused.code) from None
+
+        return self.process.call(
+            "emr",
+            what,
+            done,
+            refused=lambda: _error(self.process.nature.random.choice(refusals)),
+            lost=lambda: ReadTimeoutError(endpoint_url="https://emr-serverless"),
+            repeatable=False,
+        )
+
+
+@dataclass
+class _Pages:
+    client: JobClient
+
+    def paginate(self, *, applicationId: str, createdAtAfter: datetime) -> Iterator[dict[str, Any]]:  # noqa: N803
+        """The pages."""
+        yield self.client.list_job_runs(createdAtAfter)
+
+
+def _check(request: dict[str, Any]) -> None:
+    if (
+        request["applicationId"] != APPLICATION
+        or len(request["clientToken"]) > 64
+        or request["executionTimeoutMinutes"] < 1
+    ):
+        raise _error("ValidationException")
+    if len(request["executionIamPolicy"]["policy"]) > POLICY_LIMIT:
+        raise _error("ValidationException")
+
+
+def _described(run: JobRun) -> dict[str, Any]:
+    return {"jobRunId": run.job_run_id, "name": run.name, "state": run.state, "stateDetails": run.details}
+
+
+def _listed(run: JobRun) -> dict[str, Any]:
+    made = BEGINNING + timedelta(seconds=run.created_at)
+    return {"id": run.job_run_id, "name": run.name, "state": run.state, "createdAt": made}
+
+
+def _error(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "simulated"}}, "simulated")

@@ -1,0 +1,63 @@
+"""A job of the DataFrame shape made up from a seed: rows in, rows out, as a handler's program says (`programs`)."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tests.simulation.process import current_process
+from tests.simulation.programs import BIG, ERRORS, CallNoter, Given, HandlerCall, Plan, Program
+
+# Payloads of all envelopes in, rows of results out, in the order of the envelopes.
+RowsJob = Callable[[list[Any]], list[dict[str, Any]]]
+
+
+def rows_job(program: Program, note: CallNoter) -> RowsJob:
+    """The job, as user code would write it, but for Spark."""
+
+    def job(payloads: list[Any]) -> list[dict[str, Any]]:
+        return [row for index, payload in enumerate(payloads) for row in _rows(program, note, index, payload)]
+
+    return job
+
+
+def _rows(program: Program, note: CallNoter, index: int, payload: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    process = current_process()
+    call = HandlerCall(program.actor, tuple(payload["trail"]), process, process.nature.scheduler.seconds)
+    before = note.called(call)
+    plan = program.plan(call.trail)
+    if plan.deed == "slow" and before >= plan.times:
+        plan = Plan("pass")
+    process.spend(plan.seconds)
+    call.ended = "raised"
+    match plan.deed:
+        case "fail" if before < plan.times:
+            yield _row(index, error=f"call number {before + 1} of {program.actor} fails")
+            return
+        case "exit":
+            raise SystemExit(3)
+        case "bad" if before == 0:
+            raise ERRORS["ValueError"]("the whole job fails")
+        case "poison" if before < plan.times:
+            process.killed_by = "/".join(call.trail)
+            process.die("of its job")
+    call.ended = "well"
+    for number in range(0 if plan.deed == "nothing" else plan.frames if plan.deed == "fan" else 1):
+        if plan.deed == "fan" and plan.error is not None and number == plan.times:
+            call.ended = "raised"
+            yield _row(index, error="after some rows")
+            return
+        trail = (*call.trail, f"{program.actor}.{number}~{before}")
+        ahead = plan.next if plan.deed == "reroute" else None
+        note.gave(call, Given(trail, ahead))
+        made = payload | {"trail": list(trail)}
+        made.pop("padding", None)
+        if plan.deed == "big":
+            made["padding"] = "p" * BIG
+        yield _row(index, payload=made, route_next=ahead)
+
+
+def _row(
+    index: int, *, payload: Any = None, route_next: tuple[str, ...] | None = None, error: str | None = None
+) -> dict[str, Any]:
+    text = None if payload is None else json.dumps(payload)
+    return {"__asya_index": index, "payload": text, "route_next": route_next, "error": error}

@@ -1,0 +1,257 @@
+"""EMR Serverless, simulated: runs and their states, tokens, throttling, capacity, and events that may not come."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from tests.simulation.heavy.job_weather import JobWeather
+from tests.simulation.process import Nature
+from tests.simulation.scheduler import BEGINNING
+
+APPLICATION = "00simulated"
+TERMINAL = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
+
+
+class RefusedError(Exception):
+    """A call that EMR Serverless refuses, with the code that it gives."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class DriverHandle(Protocol):
+    """A driver at work."""
+
+    def kill(self) -> None:
+        """End it where it stands."""
+
+
+# Starts a driver for a run, which tells when it is over, and whether it ended well.
+StartDriver = Callable[["JobRun", Callable[[bool], None]], DriverHandle]
+
+
+@dataclass
+class JobRun:
+    """One job run.
+
+    Attributes:
+        created_at: virtual seconds.
+        drivers: those that were started, the dead ones included.
+        is_left_behind: nobody takes notice any more of how its driver ends.
+    """
+
+    job_run_id: str
+    name: str
+    token: str
+    request: Mapping[str, Any]
+    created_at: float
+    state: str = "SUBMITTED"
+    details: str = ""
+    drivers: list[DriverHandle] = field(default_factory=list)
+    is_left_behind: bool = False
+
+    @property
+    def manifest_uri(self) -> str:
+        """What its driver is told."""
+        arguments = self.request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+        return str(arguments[arguments.index("--manifest") + 1])
+
+
+@dataclass
+class JobService:
+    """The application.
+
+    Attributes:
+        send_event: puts an event's text where EventBridge's rule would.
+        note: is told of each run that is made.
+    """
+
+    nature: Nature
+    weather: JobWeather
+    send_event: Callable[[str], None]
+    start_driver: StartDriver
+    note: Callable[["JobRun"], None]
+    runs: dict[str, JobRun] = field(default_factory=dict)
+    _by_token: dict[str, JobRun] = field(default_factory=dict)
+    _tokens: float = 1.0
+    _filled_at: float = 0.0
+
+    # --- calls -----------------------------------------------------------------------------------------------------
+
+    def start(self, request: Mapping[str, Any]) -> JobRun:
+        """StartJobRun: the same token gives the same run, as long as it is remembered.
+
+        Raises:
+            RefusedError: throttled, no room, or a token that stands for another request.
+        """
+        known = self._by_token.get(request["clientToken"])
+        if known is not None and self._now - known.created_at < self.weather.forgets_tokens_after:
+            if known.request != request:
+                raise RefusedError("ConflictException")
+            return known
+        if not self._has_token():
+            raise RefusedError("ThrottlingException")
+        if self._is_full and self.weather.when_full == "refused":
+            raise RefusedError(
+                self.nature.random.choice(("ServiceQuotaExceededException", "ApplicationMaxCapacityExceededException"))
+            )
+        run = JobRun(f"run-{len(self.runs) + 1}", request["name"], request["clientToken"], request, self._now)
+        self.runs[run.job_run_id] = self._by_token[run.token] = run
+        self.note(run)
+        self._change(run, "SUBMITTED")
+        self._schedule(run)
+        return run
+
+    def get(self, job_run_id: str) -> JobRun:
+        """GetJobRun.
+
+        Raises:
+            RefusedError: there is no such run.
+        """
+        if job_run_id not in self.runs:
+            raise RefusedError("ResourceNotFoundException")
+        return self.runs[job_run_id]
+
+    def listed(self, since: datetime) -> list[JobRun]:
+        """ListJobRuns: those made since then, newest first."""
+        found = [run for run in self.runs.values() if BEGINNING + timedelta(seconds=run.created_at) > since]
+        return sorted(found, key=lambda run: run.created_at, reverse=True)
+
+    # --- what becomes of a run -------------------------------------------------------------------------------------
+
+    def _schedule(self, run: JobRun) -> None:
+        """Wait for room, then for a machine."""
+        if self._is_full_but(run):
+            self._change(run, "QUEUED")
+            self.nature.scheduler.after(5.0, lambda: self._schedule(run) if run.state not in TERMINAL else None)
+            self._perhaps_cancel(run)
+            return
+        self._change(run, "SCHEDULED")
+        self.nature.scheduler.after(
+            self.nature.random.uniform(0.5, self.weather.longest_start), lambda: self._begin(run)
+        )
+        self._perhaps_cancel(run)
+
+    def _begin(self, run: JobRun) -> None:
+        if run.state in TERMINAL:
+            return
+        self._change(run, "RUNNING")
+        self._drive(run)
+        limit = run.request["executionTimeoutMinutes"] * 60.0
+        self.nature.scheduler.after(limit, lambda: self._end(run, "CANCELLED", "Job run timed out."))
+        if self._happens(self.weather.killed):
+            self._later(60.0, lambda: self._end(run, "FAILED", "Driver ran out of memory (exit code 137)."))
+        if self._happens(self.weather.left_behind):
+            self._later(60.0, lambda: self._leave_behind(run))
+        if self._happens(self.weather.doubled):
+            self._later(60.0, lambda: self._drive(run) if run.state == "RUNNING" else None)
+
+    def _drive(self, run: JobRun) -> None:
+        run.drivers.append(self.start_driver(run, lambda well: self._driver_ended(run, well)))
+
+    def _driver_ended(self, run: JobRun, well: bool) -> None:
+        """A driver has ended. A second one, if there is one, is none of EMR Serverless's business: the first decides."""
+        if run.is_left_behind or run.state in TERMINAL:
+            return
+        delay = self.nature.random.uniform(0.1, 3.0)
+        state, details = ("SUCCESS", "") if well else ("FAILED", "Job failed, the driver exited with code 1.")
+        self.nature.scheduler.after(delay, lambda: self._end(run, state, details, kills=False))
+
+    def _perhaps_cancel(self, run: JobRun) -> None:
+        if self._happens(self.weather.canceled):
+            self._later(90.0, lambda: self._end(run, "CANCELLED", "Canceled by a person."))
+
+    def _leave_behind(self, run: JobRun) -> None:
+        run.is_left_behind = True
+        self._end(run, "FAILED", "The driver does not answer.", kills=False)
+
+    def _end(self, run: JobRun, state: str, details: str, *, kills: bool = True) -> None:
+        if run.state in TERMINAL:
+            return
+        run.details = details
+        if kills:
+            for driver in run.drivers:
+                driver.kill()
+        self._change(run, state)
+
+    def _change(self, run: JobRun, state: str) -> None:
+        if state == run.state and state != "SUBMITTED":
+            return
+        run.state = state
+        self._log(f"{run.job_run_id} ({run.name}) is {state} {run.details}")
+        if state in (*TERMINAL, "RUNNING") or self.nature.random.random() < 0.2:
+            self._tell(run, state)
+
+    # --- events ----------------------------------------------------------------------------------------------------
+
+    def _tell(self, run: JobRun, state: str) -> None:
+        if self._happens(self.weather.lost):
+            self._log(f"the event that {run.job_run_id} is {state} is lost")
+            return
+        delay = self.nature.random.uniform(0.05, 2.0)
+        if self._happens(self.weather.late):
+            delay = self.nature.random.uniform(30.0, 900.0)
+        text = _event(run, state)
+        self.nature.scheduler.after(delay, lambda: self.send_event(text))
+        if self._happens(self.weather.repeated):
+            self.nature.scheduler.after(delay + self.nature.random.uniform(0.0, 400.0), lambda: self.send_event(text))
+        if state == "RUNNING" and self._happens(self.weather.early):
+            # Somebody says that it is over, and it is not: what its driver has not written yet does not count.
+            early = _event(run, self.nature.random.choice(("SUCCESS", "FAILED")))
+            self._later(30.0, lambda: self.send_event(early))
+
+    # --- limits ----------------------------------------------------------------------------------------------------
+
+    def _has_token(self) -> bool:
+        passed = self._now - self._filled_at
+        self._tokens = min(self.weather.burst, self._tokens + passed * self.weather.starts_per_second)
+        self._filled_at = self._now
+        if self._tokens < 1:
+            return False
+        self._tokens -= 1
+        return True
+
+    @property
+    def _is_full(self) -> bool:
+        running = sum(run.state not in TERMINAL for run in self.runs.values())
+        return self.weather.capacity is not None and running >= self.weather.capacity
+
+    def _is_full_but(self, run: JobRun) -> bool:
+        running = sum(other.state in ("SCHEDULED", "RUNNING") for other in self.runs.values() if other is not run)
+        return self.weather.capacity is not None and running >= self.weather.capacity
+
+    # --- parts -----------------------------------------------------------------------------------------------------
+
+    def _later(self, longest: float, do: Callable[[], None]) -> None:
+        self.nature.scheduler.after(self.nature.random.uniform(0.1, longest), do)
+
+    def _happens(self, rate: float) -> bool:
+        return self.nature.faults.happens(rate, self._now)
+
+    def _log(self, what: str) -> None:
+        self.nature.log.note(self._now, "emr-serverless", what)
+
+    @property
+    def _now(self) -> float:
+        return self.nature.scheduler.seconds
+
+
+def _event(run: JobRun, state: str) -> str:
+    """As EventBridge sends it: without the reasons."""
+    return json.dumps(
+        {
+            "version": "0",
+            "source": "aws.emr-serverless",
+            "detail-type": "EMR Serverless Job Run State Change",
+            "detail": {
+                "applicationId": APPLICATION,
+                "jobRunId": run.job_run_id,
+                "jobRunName": run.name,
+                "state": state,
+                "previousState": run.state,
+            },
+        }
+    )

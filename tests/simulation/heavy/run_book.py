@@ -1,0 +1,241 @@
+"""The onlooker's book of job runs (`protocol §10`): who waits, who is in which run, whose results count."""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tests.simulation.seen import Seen, read
+
+Item = Mapping[str, Any]
+# An envelope at one attempt at one hop: id, generation, position, attempt.
+Place = tuple[str, int, int, int]
+_RUN_STATES = {"formed": 0, "started": 1, "closed": 2}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run as its manifest says it.
+
+    Attributes:
+        members: their places, with the number of the run that gave each back, 0 if none did.
+    """
+
+    actor: str
+    number: int
+    name: str
+    members: tuple[tuple[Place, int], ...]
+
+
+@dataclass
+class RunBook:
+    """What has happened to envelopes of heavy actors so far.
+
+    Attributes:
+        violated: notes what must not happen.
+        items: of the table of pending envelopes.
+        admitted: envelopes that became pending, as they were stamped, and at which actor.
+        runs: by actor and number.
+        left: what left under the envelope's own id, by place.
+        stopped: those that left because they were canceled, or too late.
+    """
+
+    violated: Callable[[str], None]
+    objects: Mapping[str, bytes]
+    items: Mapping[tuple[str, str], Item]
+    admitted: dict[Place, tuple[Seen, str]] = field(default_factory=dict)
+    runs: dict[tuple[str, int], Run] = field(default_factory=dict)
+    left: dict[Place, str] = field(default_factory=dict)
+    stopped: set[Place] = field(default_factory=set)
+    _runs_of: dict[Place, list[Run]] = field(default_factory=lambda: defaultdict(list))
+    _started: dict[str, str] = field(default_factory=dict)
+    _trails: dict[str, frozenset[tuple[str, ...]]] = field(default_factory=dict)
+
+    # --- what the table is told ------------------------------------------------------------------------------------
+
+    def item_written(self, before: Item | None, after: Item | None) -> None:
+        """An item has changed."""
+        key = (after or before or {})["pk"]["S"]
+        if key.startswith("PENDING#") and after is not None and before is None:
+            self._admitted(key.split("#")[1], after)
+        if key.startswith("PENDING#") and after is None and before is not None:
+            self._removed(before)
+        if key.startswith("RUN#") and before is not None and after is not None and "state" in before:
+            self._run_changed(before, after)
+
+    def _admitted(self, actor: str, item: Item) -> None:
+        member = json.loads(item["member"]["B"])
+        body = bytes(item["envelope"]["B"]) if "envelope" in item else self.objects[member["envelope_key"]]
+        seen = read(body, self.objects)
+        if seen is None:
+            self.violated(f"{actor} made pending what is no envelope: {body[:200]!r}")
+            return
+        self.admitted.setdefault(_place(member), (_as_received(seen), actor))
+
+    def _removed(self, item: Item) -> None:
+        """What waits no more is in a run, or has left."""
+        member = json.loads(item["member"]["B"])
+        place, returned_by = _place(member), member.get("returned_by", 0)
+        runs = [run for run in self._runs_of[place] if (place, returned_by) in run.members]
+        if not runs and place not in self.stopped:
+            self.violated(f"{place} is pending no more, and neither in a run nor has it left")
+
+    def _run_changed(self, before: Item, after: Item) -> None:
+        name = f"run {after['sk']['S']} of {after['pk']['S']}"
+        if _RUN_STATES[after["state"]["S"]] < _RUN_STATES[before["state"]["S"]]:
+            self.violated(f"{name} was {before['state']['S']} and is {after['state']['S']}")
+        counted = [
+            one["S"] + one2["S"] for one, one2 in [(before.get("source", {"S": ""}), before.get("attempt", {"S": ""}))]
+        ]
+        counts = after.get("source", {"S": ""})["S"] + after.get("attempt", {"S": ""})["S"]
+        if counted[0] and counts != counted[0]:
+            self.violated(f"the results of {name} were those of {counted[0]}, and now those of {counts}")
+        if "job_run_id" in before and after.get("job_run_id") != before["job_run_id"]:
+            self.violated(f"{name} was {before['job_run_id']} and is {after.get('job_run_id')}")
+
+    # --- what the bucket and EMR Serverless are told ----------------------------------------------------------------
+
+    def manifest_written(self, key: str, body: bytes, before: bytes | None) -> None:
+        """A run was formed: each envelope is in one run, and run n is done with before run n + 1 is formed."""
+        content = json.loads(body)
+        actor, number = content["actor"], content["number"]
+        if before is not None:
+            self.violated(f"{key} was written twice")
+        members = tuple((_place(member), member.get("returned_by", 0)) for member in content["members"])
+        run = Run(actor, number, content["run_id"], members)
+        for place, returned_by in members:
+            for other in self._runs_of[place]:
+                if (place, returned_by) in other.members:
+                    self.violated(f"{place} is in {run.name}, and was in {other.name}")
+                if not returned_by or not self._is_settled(other):
+                    self.violated(f"{place} is in {run.name}, and {other.name} has not given it back")
+            if place in self.left:
+                self.violated(f"{place} is in {run.name}, and left before: {self.left[place]}")
+            self._runs_of[place].append(run)
+        self.runs[actor, number] = run
+        latest = self.runs.get((actor, number - 1))
+        if number > 1 and latest is None:
+            self.violated(f"{run.name} was formed, and there is none before it")
+        if latest is not None:
+            self._check_finished(latest, run)
+
+    def _check_finished(self, latest: Run, run: Run) -> None:
+        if self._state(latest) not in ("started", "closed"):
+            self.violated(f"{run.name} was formed, and {latest.name} is {self._state(latest)}")
+        waiting = set(self._waiting(latest.actor))
+        for member in latest.members:
+            if member in waiting:
+                self.violated(f"{run.name} was formed, and {member[0]} of {latest.name} is still pending")
+
+    def run_made(self, name: str, job_run_id: str) -> None:
+        """EMR Serverless has made a run: one of each name."""
+        if name in self._started:
+            self.violated(f"{name} was started twice, as {self._started[name]} and as {job_run_id}")
+        self._started[name] = job_run_id
+        if name not in {run.name for run in self.runs.values()}:
+            self.violated(f"{name} was started, and never formed")
+
+    # --- what leaves -----------------------------------------------------------------------------------------------
+
+    def of(self, seen: Seen) -> Iterator[tuple[Place, Seen, str]]:
+        """The envelopes that were pending and that what leaves may come from."""
+        for place, (was, actor) in self.admitted.items():
+            if was.id in (seen.id, seen.parent_id):
+                yield place, was, actor
+
+    def note_left(self, found: list[tuple[Place, Seen]], seen: Seen) -> None:
+        """Something left: an envelope leaves a hop once, and its frames are those that count.
+
+        Args:
+            found: the places that it may have come from.
+        """
+        places = found
+        if seen.trail is not None and any(seen.trail != was.trail for _, was in found):
+            places = [(place, was) for place, was in found if seen.trail in self._counting_for(place)]
+            if not places:
+                kept = set().union(*(self._counting_for(place) for place, _ in found))
+                self.violated(
+                    f"{found[0][0]} left as {seen.trail}, which is in no result that counts: {sorted(kept)[:5]}"
+                )
+                return
+        place, was = max(places, key=lambda pair: pair[0])
+        if seen.id != was.id:
+            return
+        if _is_stop(seen):
+            self.stopped.add(place)
+            return
+        what = f"{seen.phase} {'>'.join(seen.prev)}[{seen.curr}] {seen.status.get('attempt')} {seen.trail}"
+        before = self.left.setdefault(place, what)
+        if before != what:
+            self.violated(f"{place} left as {before}, and then as {what}")
+
+    def _counting_for(self, place: Place) -> frozenset[tuple[str, ...]]:
+        return frozenset().union(*(self._counting(run) for run in self._runs_of[place]))
+
+    def _counting(self, run: Run) -> frozenset[tuple[str, ...]]:
+        """The trails of all frames in the results that were settled on."""
+        item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})
+        if item.get("source", {"S": "none"})["S"] == "none":
+            return frozenset()
+        folder = f"runs/{run.actor}/{run.number:010d}/attempts/{item['attempt']['S']}/part-"
+        parts = [key for key in self.objects if key.startswith(folder)]
+        return frozenset().union(*(self._trails_in(key) for key in parts))
+
+    def _trails_in(self, key: str) -> frozenset[tuple[str, ...]]:
+        if key not in self._trails:
+            found = [json.loads(line).get("payload") for line in self.objects[key].splitlines()]
+            self._trails[key] = frozenset(tuple(one["trail"]) for one in found if isinstance(one, dict))
+        return self._trails[key]
+
+    # --- at rest ---------------------------------------------------------------------------------------------------
+
+    def is_pending(self, seen: Seen) -> bool:
+        """Whether this attempt at this hop has become pending."""
+        sort = f"{seen.generation:04d}#{len(seen.prev):06d}#{seen.attempt:06d}"
+        return (f"CLAIM#{seen.id}", sort) in self.items
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nobody waits and every run is closed."""
+        return not any(pk.startswith(("PENDING#", "OPEN#")) for pk, _ in self.items)
+
+    def problems(self) -> Iterator[str]:
+        """What is wrong at rest."""
+        for pk, sk in self.items:
+            if pk.startswith(("PENDING#", "OPEN#")):
+                yield f"{pk} {sk} is left"
+        for run in self.runs.values():
+            if self._state(run) != "closed":
+                yield f"{run.name} is {self._state(run)}"
+        for place in self.admitted:
+            if not self._runs_of[place] and place not in self.stopped:
+                yield f"{place} was pending, and was in no run"
+
+    def _waiting(self, actor: str) -> Iterator[tuple[Place, int]]:
+        for (pk, _), item in self.items.items():
+            if pk.startswith(f"PENDING#{actor}#"):
+                member = json.loads(item["member"]["B"])
+                yield _place(member), member.get("returned_by", 0)
+
+    def _state(self, run: Run) -> str:
+        item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"))
+        return str(item["state"]["S"]) if item is not None else "not on record"
+
+    def _is_settled(self, run: Run) -> bool:
+        return "source" in self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})
+
+
+def _place(member: Mapping[str, Any]) -> Place:
+    return member["id"], member.get("generation", 0), member["position"], member["attempt"]
+
+
+def _as_received(seen: Seen) -> Seen:
+    """The stamped envelope with the phase it had when it came: what leaves is told apart by that."""
+    phase = "retrying" if seen.status.get("attempt", 1) > 1 else "pending"
+    return replace(seen, status={**seen.status, "phase": phase})
+
+
+def _is_stop(seen: Seen) -> bool:
+    """Whether it was stopped from outside, which may happen between two tries to see it out."""
+    return seen.phase == "canceled" or seen.status.get("reason") == "Timeout"

@@ -1,0 +1,58 @@
+"""The files of a run as its driver reads and writes them: the simulated bucket, under `asya_spark`'s own names."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from botocore.exceptions import ClientError
+
+from tests.simulation.functions import BUCKET
+from tests.simulation.process import Process
+from tests.simulation.storage import Bucket, S3Client
+
+ROOT = f"s3://{BUCKET}/"
+
+
+@dataclass
+class _Buffer:
+    content: bytearray = field(default_factory=bytearray)
+
+    def write(self, content: bytes) -> None:
+        self.content += content
+
+
+@dataclass
+class RunFiles:
+    """See `asya_spark.files.Files`."""
+
+    process: Process
+    bucket: Bucket
+
+    def read(self, uri: str) -> bytes:
+        """See `Files`."""
+        try:
+            answer = S3Client(self.process, self.bucket).get_object(Bucket=BUCKET, Key=_key(uri))
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "NoSuchKey":
+                raise FileNotFoundError(f"there is no file {uri}") from error
+            raise
+        return bytes(answer["Body"].read())
+
+    def write(self, uri: str, content: bytes) -> None:
+        """See `Files`."""
+        with self.open(uri) as writer:
+            writer.write(content)
+
+    @contextmanager
+    def open(self, uri: str) -> Iterator[_Buffer]:
+        """See `Files`; whoever leaves with an error leaves what was written so far, as Hadoop's streams do."""
+        buffer = _Buffer()
+        try:
+            yield buffer
+        finally:
+            if self.process.is_alive:
+                S3Client(self.process, self.bucket).put_object(Bucket=BUCKET, Key=_key(uri), Body=bytes(buffer.content))
+
+
+def _key(uri: str) -> str:
+    return uri.removeprefix(ROOT)

@@ -1,0 +1,78 @@
+"""The heavy side of the simulated cloud: EMR Serverless, what its events go to, and the jobs that run there."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from unittest import mock
+
+from asya.aws import clients
+from asya.aws.settings import SparkSettings
+from asya.lambdas import run_completion
+from asya.protocol import names
+from tests.simulation.heavy.driver import Driver, UserJobs, drivers_on_stage, start_driver
+from tests.simulation.heavy.job_client import JobClient
+from tests.simulation.heavy.job_rows import rows_job
+from tests.simulation.heavy.job_service import APPLICATION, JobRun, JobService
+from tests.simulation.heavy.job_weather import JobWeather
+from tests.simulation.ledger import Ledger
+from tests.simulation.process import Nature, Process, current_process
+from tests.simulation.programs import CallNoter, Program
+from tests.simulation.queues import Queues
+from tests.simulation.storage import Bucket
+
+SPARK = SparkSettings(
+    application_id=APPLICATION,
+    job_role_arn="arn:aws:iam::123456789012:role/job",
+    entry_point="s3://assets/entry.py",
+    py_files=("s3://assets/asya.zip",),
+    access_policy_prefix="arn:aws:iam::123456789012:policy/",
+)
+# Small, so that few deliveries are enough to have the routing of a run interrupted.
+CHUNK = 3
+
+
+@dataclass
+class HeavySide:
+    """See above."""
+
+    nature: Nature
+    weather: JobWeather
+    bucket: Bucket
+    new_process: Callable[[str], Process]
+    ledger: Ledger
+    queues: Queues
+    _jobs: UserJobs = field(default_factory=lambda: UserJobs({}, {}))
+
+    @cached_property
+    def service(self) -> JobService:
+        """EMR Serverless."""
+        return JobService(
+            self.nature,
+            self.weather,
+            send_event=self._send_event,
+            start_driver=self._start_driver,
+            note=lambda run: self.ledger.runs.run_made(run.name, run.job_run_id),
+        )
+
+    @contextmanager
+    def on_stage(
+        self, handlers: Mapping[str, Callable[[Any], Any]], programs: Mapping[str, Program], note: CallNoter
+    ) -> Iterator[None]:
+        """Within, the mesh's code finds EMR Serverless here, and the drivers find their jobs."""
+        self._jobs = UserJobs(dict(handlers), {name: rows_job(program, note) for name, program in programs.items()})
+        with (
+            drivers_on_stage(),
+            mock.patch.object(run_completion, "CHUNK", CHUNK),
+            mock.patch.object(clients, "emr_serverless", lambda: JobClient(current_process(), self.service)),
+        ):
+            yield
+
+    def _start_driver(self, run: JobRun, ended: Callable[[bool], None]) -> Driver:
+        process = self.new_process(f"{run.job_run_id}/{len(run.drivers) + 1}")
+        return start_driver(run, ended, process=process, bucket=self.bucket, jobs=self._jobs)
+
+    def _send_event(self, text: str) -> None:
+        name = names.queue_name(self.ledger.mesh.namespace, names.COMPLETION)
+        self.queues.send(name, text, sender=None, by="events.amazonaws.com")
