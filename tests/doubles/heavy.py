@@ -53,6 +53,7 @@ class EmrServerless:
         self.runs: dict[str, dict[str, Any]] = {}
         self.by_token: dict[str, str] = {}
         self.refusals: list[str] = []
+        self.canceled: list[str] = []
         self.calls = 0
 
     def start_job_run(self, **request: Any) -> dict[str, str]:
@@ -66,7 +67,7 @@ class EmrServerless:
             self.by_token[token] = job_run_id
             self.runs[job_run_id] = {
                 "name": request["name"],
-                "state": "SUBMITTED",
+                "state": "SCHEDULED",  # there is room
                 "stateDetails": "",
                 "request": request,
             }
@@ -74,6 +75,9 @@ class EmrServerless:
 
     def get_job_run(self, applicationId: str, jobRunId: str) -> dict[str, Any]:  # noqa: N803
         return {"jobRun": {key: value for key, value in self.runs[jobRunId].items() if key != "request"}}
+
+    def cancel_job_run(self, applicationId: str, jobRunId: str) -> None:  # noqa: N803
+        self.canceled.append(jobRunId)
 
     def get_paginator(self, _operation: str) -> Any:
         runs = [{"id": job_run_id, "name": run["name"]} for job_run_id, run in self.runs.items()]
@@ -204,6 +208,12 @@ class World:
         assert Dispatcher(self.services_of("x-dispatch")).process(event) == {"batchItemFailures": []}
         return len(event["Records"])
 
+    def make_due(self, actor: str = "clean") -> None:
+        """Let the time pass that the actor's request waits for."""
+        self.sqs.purge_queue(QueueUrl=self._url("x-dispatch"))
+        self.services.requests.clear(actor)
+        self.services.requests.ensure(actor, 0, now=self.services.now())
+
     def complete(self, context: Context | None = None) -> int:
         """Run the completion on the events that wait; gives their number."""
         event = self.receive("x-completion")
@@ -243,6 +253,9 @@ class World:
         attempt: str = "a1",
         end: str | None = "commit",
         error: dict[str, Any] | None = None,
+        at_work: int | None = -1,
+        stage: str = "working",
+        unreached: int | None = None,
     ) -> None:
         """What the job leaves: for each member its lines, head first, two members a part; then the commit or a journal."""
         folder = f"{attempts_prefix(actor, number)}{attempt}/"
@@ -256,10 +269,11 @@ class World:
             parts.append({"file": name, "first": place, "last": last, "lines": len(lines), "size": len(body)})
         whole: dict[str, Any] = {"run_id": "r", "attempt": attempt, "parts": parts}
         if end == "commit":
-            content = {**whole, "finished_at": "2026-01-01T00:00:00Z", "error": error}
+            content = {**whole, "finished_at": "2026-01-01T00:00:00Z", "error": error, "unreached": unreached}
             self.s3.put_object(Bucket=BUCKET, Key=f"{folder}commit.json", Body=json.dumps(content).encode())
         elif end == "journal":
-            content = {**whole, "sequence": 4, "updated_at": "2026-01-01T00:00:00Z", "at_work": len(results)}
+            busy = len(results) if at_work == -1 else at_work
+            content = {**whole, "sequence": 4, "updated_at": "2026-01-01T00:00:00Z", "at_work": busy, "stage": stage}
             self.s3.put_object(Bucket=BUCKET, Key=f"{folder}journal-0.json", Body=json.dumps(content).encode())
 
     def reported(self, status: str) -> list[str]:

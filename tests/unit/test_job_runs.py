@@ -23,6 +23,7 @@ REQUEST = RunRequest(
     session_policy='{"Version":"2012-10-17","Statement":[]}',
     policy_arns=("arn:aws:iam::123456789012:policy/asya-ns-heavy-access",),
     time_limit=6,
+    log_uri="s3://b/runs/heavy/0000000001/logs/",
     tags={"asya:run": "asya.ns.heavy.0000000001"},
 )
 
@@ -50,6 +51,9 @@ def test_what_is_sent_fits_the_services_model(stub: Stubber) -> None:
                 "entryPointArguments": list(REQUEST.arguments),
                 "sparkSubmitParameters": REQUEST.submit_parameters,
             }
+        },
+        "configurationOverrides": {
+            "monitoringConfiguration": {"s3MonitoringConfiguration": {"logUri": REQUEST.log_uri}}
         },
         "tags": REQUEST.tags,
         "executionTimeoutMinutes": 6,

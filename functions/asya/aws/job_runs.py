@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.protocol.job_runs import Usage
 from asya.routing.run_requests import RunRequest
 
 if TYPE_CHECKING:
     from mypy_boto3_emr_serverless import EMRServerlessClient
+    from mypy_boto3_emr_serverless.type_defs import JobRunTypeDef
 
 TERMINAL_STATES = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
+# Taken, and nothing done for it yet; SCHEDULED means that its workers are being started.
+WAITING_STATES = frozenset({"SUBMITTED", "PENDING", "QUEUED"})
 
 # What EMR Serverless answers when it has no room or no time: waiting is what helps.
 _BUSY = frozenset(
@@ -52,12 +56,13 @@ class ConflictingRunError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class JobRunState:
-    """How a job run is. `details` say why, when it failed."""
+    """How a job run is. `details` say why, when it failed; `usage` what it took, once that is known."""
 
     job_run_id: str
     name: str
     state: str
     details: str
+    usage: Usage | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -98,6 +103,9 @@ class JobRuns:
                     }
                 },
                 tags=dict(request.tags),
+                configurationOverrides={
+                    "monitoringConfiguration": {"s3MonitoringConfiguration": {"logUri": request.log_uri}}
+                },
                 executionTimeoutMinutes=request.time_limit,
                 name=request.name,
             )
@@ -110,7 +118,25 @@ class JobRuns:
     def state(self, job_run_id: str) -> JobRunState:
         """How a run is (GetJobRun: 10 calls a second for the whole account)."""
         run = self._emr.get_job_run(applicationId=self._application_id, jobRunId=job_run_id)["jobRun"]
-        return JobRunState(job_run_id, run.get("name", ""), run["state"], run.get("stateDetails", ""))
+        return JobRunState(job_run_id, run.get("name", ""), run["state"], run.get("stateDetails", ""), _usage(run))
+
+    def cancel(self, job_run_id: str) -> None:
+        """Cancel a run; one that is over stays as it is.
+
+        Raises:
+            BusyError: later.
+        """
+        try:
+            self._emr.cancel_job_run(applicationId=self._application_id, jobRunId=job_run_id)
+        except ClientError as error:
+            explained = _explained(error)
+            if isinstance(explained, RefusedRunError):
+                return
+            raise explained from error
+
+    def dashboard(self, job_run_id: str) -> str:
+        """A link to the run's Spark UI that works for an hour (one such call a second for the whole account)."""
+        return self._emr.get_dashboard_for_job_run(applicationId=self._application_id, jobRunId=job_run_id)["url"]
 
     def find(self, name: str, *, since: datetime) -> str | None:
         """The id of the run of this name, started since then; for runs whose start was never heard of."""
@@ -118,6 +144,20 @@ class JobRuns:
             applicationId=self._application_id, createdAtAfter=since
         )
         return next((run["id"] for page in pages for run in page["jobRuns"] if run.get("name") == name), None)
+
+
+def _usage(run: "JobRunTypeDef") -> Usage | None:
+    """What is billed, where that is told already; else what was used."""
+    billed, total = run.get("billedResourceUtilization"), run.get("totalResourceUtilization")
+    found = billed or total
+    if not found:
+        return None
+    return Usage(
+        vcpu_hours=found.get("vCPUHour", 0.0),
+        memory_gb_hours=found.get("memoryGBHour", 0.0),
+        storage_gb_hours=found.get("storageGBHour", 0.0),
+        billed=bool(billed),
+    )
 
 
 def _explained(error: ClientError) -> Exception:

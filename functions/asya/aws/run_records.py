@@ -4,6 +4,7 @@ Keys (they can never change), in the table `asya-{namespace}-pending`:
 
 - run: `RUN#{actor}` / `{number:010d}`; `RUN#{actor}` / `latest` holds the highest number ever, and never expires.
 - open: `OPEN#{actor}` / `{number:010d}`, there as long as the run is not closed.
+- deaths: `DEATHS#{actor}` / `{number:010d}`: how many of the runs died that this one was divided into, itself included.
 """
 
 from collections.abc import Iterator
@@ -11,30 +12,40 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, cast
 
+import msgspec
 from botocore.exceptions import ClientError
 
 from asya.aws.refusals import is_condition_failure, refused_conditions
-from asya.protocol.job_runs import NUMBER_DIGITS, Manifest
+from asya.aws.run_results import Source
+from asya.protocol.job_runs import NUMBER_DIGITS, Manifest, Usage
 from asya.protocol.times import format_time
+from asya.routing.run_deaths import CHARGED, Fate, Verdict
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, TransactWriteItemTypeDef
 
     Item = dict[str, AttributeValueTypeDef]
 
 # formed: its manifest is there · started: its envelopes are pending no more and EMR Serverless has it · closed: all is routed
 State = Literal["formed", "started", "closed"]
-Source = Literal["commit", "journal", "none"]
+_NOBODY = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """Whose results count, decided once: an attempt's commit, the first `parts` parts of a dead one's journal, or none."""
+    """Whose results count, and what becomes of members without any; decided once, so that routing it twice is the same.
+
+    Attributes:
+        source: an attempt's commit, the first `parts` parts of a dead one's journal, or none.
+        started: whether the run came as far as user code.
+    """
 
     source: Source
     attempt: str = ""
     parts: int = 0
+    verdict: Verdict = CHARGED
+    started: bool = True
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,8 +70,11 @@ class RunRecord:
     """One run.
 
     Attributes:
-        formed_at: RFC 3339.
+        formed_at, running_at: RFC 3339.
         job_run_id: EMR Serverless's id of it, once known.
+        members: how many envelopes it was formed of.
+        job_state: what EMR Serverless called its state last, with its words on it.
+        usage: what it took, once it is over.
     """
 
     actor: str
@@ -70,6 +84,11 @@ class RunRecord:
     job_run_id: str | None = None
     settlement: Settlement | None = None
     cursor: Cursor = Cursor()
+    members: int = 0
+    running_at: str | None = None
+    job_state: str = ""
+    details: str = ""
+    usage: Usage | None = None
 
 
 class RunRecords:
@@ -92,7 +111,7 @@ class RunRecords:
 
     def open(self, manifest: Manifest, *, now: datetime) -> RunRecord:
         """Note that a manifest was written; what is noted already stays as it is."""
-        record = RunRecord(manifest.actor, manifest.number, "formed", manifest.formed_at)
+        record = RunRecord(manifest.actor, manifest.number, "formed", manifest.formed_at, members=len(manifest.members))
         try:
             self._dynamodb.transact_write_items(
                 TransactItems=[
@@ -138,20 +157,91 @@ class RunRecords:
             {":started": {"S": "started"}, ":formed": {"S": "formed"}, ":id": {"S": job_run_id}},
         )
 
-    def settle(self, actor: str, number: int, settlement: Settlement) -> Settlement:
-        """Decide whose results count; the first decision stands, and is the answer."""
-        self._change(
+    def note_state(
+        self,
+        actor: str,
+        number: int,
+        state: str,
+        *,
+        details: str = "",
+        usage: Usage | None = None,
+        running_at: str | None = None,
+    ) -> None:
+        """Note how the job run is; what is noted of its end stays."""
+        changes = ["job_state = :state", "details = :details"]
+        values: Item = {":state": {"S": state}, ":details": {"S": details}}
+        if usage is not None:
+            changes.append("#usage = :usage")
+            values[":usage"] = {"S": msgspec.json.encode(usage).decode()}
+        if running_at is not None:
+            changes.append("running_at = if_not_exists(running_at, :running_at)")
+            values[":running_at"] = {"S": running_at}
+        values[":closed"] = {"S": "closed"}
+        condition = "attribute_not_exists(#usage) AND #state <> :closed"
+        self._change(actor, number, "SET " + ", ".join(changes), condition, values)
+
+    def take_watch(self, actor: str, number: int, turn: int, owner: str) -> bool:
+        """Take a turn at watching a run: of several who would, one may go on, and again if it has to repeat its turn."""
+        return self._change(
             actor,
             number,
-            "SET #source = :source, attempt = :attempt, parts = :parts",
-            "attribute_not_exists(#source) AND #state <> :closed",
-            {
-                ":source": {"S": settlement.source},
-                ":attempt": {"S": settlement.attempt},
-                ":parts": {"N": str(settlement.parts)},
-                ":closed": {"S": "closed"},
-            },
+            "SET watch_turn = :turn, watch_owner = :owner",
+            "#state <> :closed AND (attribute_not_exists(watch_turn) OR watch_turn < :turn"
+            " OR (watch_turn = :turn AND watch_owner = :owner))",
+            {":turn": {"N": str(turn)}, ":owner": {"S": owner}, ":closed": {"S": "closed"}},
         )
+
+    def deaths(self, actor: str, origin: int) -> int:
+        """How many of the runs died that this one was divided into, itself included."""
+        key = _deaths_key(actor, origin)
+        item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+        return int(item["deaths"]["N"]) if item else 0
+
+    def settle(
+        self, actor: str, number: int, settlement: Settlement, *, now: datetime, died_for: int | None = None
+    ) -> Settlement:
+        """Decide whose results count; the first decision stands, and is the answer.
+
+        Args:
+            died_for: the origin to count a death for, if the run died.
+        """
+        update: TransactWriteItemTypeDef = {
+            "Update": {
+                "TableName": self._table,
+                "Key": _key(actor, _digits(number)),
+                "UpdateExpression": "SET #source = :source, attempt = :attempt, parts = :parts, fate = :fate,"
+                " at_work = :at_work, started = :started",
+                "ConditionExpression": "attribute_exists(pk) AND attribute_not_exists(#source) AND #state <> :closed",
+                "ExpressionAttributeNames": {"#source": "source", "#state": "state"},
+                "ExpressionAttributeValues": {
+                    ":source": {"S": settlement.source},
+                    ":attempt": {"S": settlement.attempt},
+                    ":parts": {"N": str(settlement.parts)},
+                    ":fate": {"S": settlement.verdict.fate},
+                    ":at_work": {
+                        "N": str(_NOBODY if settlement.verdict.at_work is None else settlement.verdict.at_work)
+                    },
+                    ":started": {"BOOL": settlement.started},
+                    ":closed": {"S": "closed"},
+                },
+            }
+        }
+        count: TransactWriteItemTypeDef = {
+            "Update": {
+                "TableName": self._table,
+                "Key": _deaths_key(actor, died_for or number),
+                "UpdateExpression": "ADD deaths :one SET expires_at = :expires",
+                "ExpressionAttributeValues": {
+                    ":one": {"N": "1"},
+                    ":expires": {"N": str(int((now + self._keep).timestamp()))},
+                },
+            }
+        }
+        try:
+            self._dynamodb.transact_write_items(TransactItems=[update, count] if died_for else [update])
+        except ClientError as error:
+            if not refused_conditions(error):
+                raise
         record = self.get(actor, number)
         return record.settlement if record and record.settlement else settlement
 
@@ -229,7 +319,7 @@ class RunRecords:
     def _change(self, actor: str, number: int, update: str, condition: str, values: "Item") -> bool:
         """Update a run if it is there and the condition holds; whether it did."""
         whole = f"attribute_exists(pk) AND ({condition})"
-        used = {name: name[1:] for name in ("#state", "#source") if name in update + whole}
+        used = {name: name[1:] for name in ("#state", "#usage") if name in update + whole}
         try:
             self._dynamodb.update_item(
                 TableName=self._table,
@@ -254,6 +344,10 @@ def _key(actor: str, sort: str) -> "Item":
     return {"pk": {"S": f"RUN#{actor}"}, "sk": {"S": sort}}
 
 
+def _deaths_key(actor: str, origin: int) -> "Item":
+    return {"pk": {"S": f"DEATHS#{actor}"}, "sk": {"S": _digits(origin)}}
+
+
 def _open_key(actor: str, number: int) -> "Item":
     return {"pk": {"S": f"OPEN#{actor}"}, "sk": {"S": _digits(number)}}
 
@@ -262,7 +356,11 @@ def _record(actor: str, number: int, item: "Item") -> RunRecord:
     settlement = None
     if "source" in item:
         source = cast("Source", item["source"]["S"])
-        settlement = Settlement(source, item["attempt"]["S"], int(item["parts"]["N"]))
+        at_work = int(item["at_work"]["N"])
+        verdict = Verdict(cast("Fate", item["fate"]["S"]), None if at_work == _NOBODY else at_work)
+        settlement = Settlement(
+            source, item["attempt"]["S"], int(item["parts"]["N"]), verdict, bool(item["started"]["BOOL"])
+        )
     counts = (int(item.get(f"cursor_{name}", {"N": "0"})["N"]) for name in ("part", "line", "frame", "lost"))
     return RunRecord(
         actor,
@@ -272,4 +370,9 @@ def _record(actor: str, number: int, item: "Item") -> RunRecord:
         item["job_run_id"]["S"] if "job_run_id" in item else None,
         settlement,
         Cursor(*counts),
+        int(item["members"]["N"]),
+        item["running_at"]["S"] if "running_at" in item else None,
+        item["job_state"]["S"] if "job_state" in item else "",
+        item["details"]["S"] if "details" in item else "",
+        msgspec.json.decode(item["usage"]["S"], type=Usage) if "usage" in item else None,
     )

@@ -1,15 +1,16 @@
 """What job runs left in S3: commits, journals, results (`protocol §10`)."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 from botocore.exceptions import ClientError
 
 from asya.aws.refusals import is_missing
-from asya.aws.run_records import Settlement
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Commit, Journal, Part, attempts_prefix
+from asya.routing.run_deaths import Stage
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -17,11 +18,38 @@ if TYPE_CHECKING:
 _JOURNAL_SLOTS = 2
 _CHUNK = 256 * 1024
 
-Kind = TypeVar("Kind", Commit, Journal)
+Kind = TypeVar("Kind", Commit, Journal, ErrorInfo)
+
+Source = Literal["commit", "journal", "none"]
 
 
 class ResultsError(RuntimeError):
     """Results that are not what the commit says they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a run left.
+
+    Attributes:
+        source: a commit, the journal of an attempt that died, or nothing.
+        parts: those that are there as a whole.
+        at_work, stage: of a journal.
+        error, unreached: of a commit.
+    """
+
+    source: Source = "none"
+    attempt: str = ""
+    parts: tuple[Part, ...] = ()
+    at_work: int | None = None
+    stage: Stage = "absent"
+    error: ErrorInfo | None = None
+    unreached: int | None = None
+
+    def lost(self, members: int) -> list[int]:
+        """The places of the members without a result."""
+        found = {index for part in self.parts for index in range(part.first, part.last + 1)}
+        return [index for index in range(members) if index not in found]
 
 
 class RunResults:
@@ -31,39 +59,46 @@ class RunResults:
         self._s3 = s3
         self._bucket = bucket
 
-    def find(self, actor: str, number: int) -> Settlement:
+    def find(self, actor: str, number: int) -> Findings:
         """Whose results may count: a commit if there is one, else the journal that got furthest, else nothing.
 
         A listing is used only for the names of attempts (S3's are consistent); which results there are stands in the commit or
         the journal, and of a journal's parts only those count that are there as a whole.
         """
-        attempts = self._attempts(actor, number)
+        attempts = self.attempts(actor, number)
         for attempt in attempts:
-            if self.commit(actor, number, attempt) is not None:
-                return Settlement("commit", attempt)
+            if (commit := self.commit(actor, number, attempt)) is not None:
+                return Findings("commit", attempt, commit.parts, error=commit.error, unreached=commit.unreached)
         journals = [(attempt, journal) for attempt in attempts if (journal := self.journal(actor, number, attempt))]
         if not journals:
-            return Settlement("none")
-        attempt, journal = max(journals, key=lambda pair: (len(pair[1].parts), pair[0]))
-        return Settlement("journal", attempt, self._complete_parts(actor, number, attempt, journal))
+            return Findings(stage="starting" if attempts else "absent")
+        attempt, journal = max(journals, key=lambda pair: (len(pair[1].parts), pair[1].stage, pair[0]))
+        parts = journal.parts[: self._complete_parts(actor, number, attempt, journal)]
+        return Findings("journal", attempt, parts, journal.at_work, journal.stage)
 
-    def parts(self, actor: str, number: int, settlement: Settlement) -> tuple[tuple[Part, ...], ErrorInfo | None]:
-        """The parts that count, and the error that the job as a whole ended with, if it wrote one.
+    def settled(self, actor: str, number: int, source: Source, attempt: str, parts: int) -> Findings:
+        """What was settled on, read again.
 
         Raises:
-            ResultsError: if what was settled on is gone.
+            ResultsError: if it is gone.
         """
-        if settlement.source == "none":
-            return (), None
-        if settlement.source == "commit":
-            commit = self.commit(actor, number, settlement.attempt)
+        if source == "none":
+            return Findings()
+        if source == "commit":
+            commit = self.commit(actor, number, attempt)
             if commit is None:
-                raise ResultsError(f"the commit of attempt {settlement.attempt} of run {number} of {actor} is gone")
-            return commit.parts, commit.error
-        journal = self.journal(actor, number, settlement.attempt)
+                raise ResultsError(f"the commit of attempt {attempt} of run {number} of {actor} is gone")
+            return Findings("commit", attempt, commit.parts, error=commit.error, unreached=commit.unreached)
+        journal = self.journal(actor, number, attempt)
         if journal is None:
-            raise ResultsError(f"the journal of attempt {settlement.attempt} of run {number} of {actor} is gone")
-        return journal.parts[: settlement.parts], None
+            raise ResultsError(f"the journal of attempt {attempt} of run {number} of {actor} is gone")
+        return Findings("journal", attempt, journal.parts[:parts], journal.at_work, journal.stage)
+
+    def last_error(self, actor: str, number: int) -> ErrorInfo | None:
+        """What the driver's Python ended with, if the latest attempt could still say so."""
+        for attempt in reversed(self.attempts(actor, number)):
+            return self._read(self._folder(actor, number, attempt) + "error.json", ErrorInfo)
+        return None
 
     def commit(self, actor: str, number: int, attempt: str) -> Commit | None:
         """An attempt's commit."""
@@ -94,7 +129,8 @@ class RunResults:
                 return count
         return len(journal.parts)
 
-    def _attempts(self, actor: str, number: int) -> list[str]:
+    def attempts(self, actor: str, number: int) -> list[str]:
+        """The names of the attempts at a run, oldest first."""
         prefix = attempts_prefix(actor, number)
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
         found = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]

@@ -1,22 +1,25 @@
 """Routing the results of a job run that is over: in chunks, resumable, one commit only (`protocol §10`)."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
 import msgspec
 
 from asya.aws.job_events import JobRunEvent
-from asya.aws.run_records import Cursor, RunRecord
+from asya.aws.run_records import Cursor, RunRecord, Settlement
+from asya.aws.run_results import Findings
 from asya.aws.ticket import Ticket
 from asya.lambdas.metrics import note_diversion, note_job_result
+from asya.lambdas.run_settlement import charge, settle
 from asya.lambdas.spark_services import SparkServices
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
-from asya.protocol.job_runs import Manifest, Member, Part, ResultFrame, ResultHead
+from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead
 from asya.protocol.mesh_table import Actor
 from asya.routing import job_results, reports
 from asya.routing.delivery import Delivery
 from asya.routing.hop import Hop
+from asya.routing.run_deaths import Verdict, returned
 from asya.routing.waiting import stopped_after_run
 
 # So many deliveries are on their way before it is noted how far the routing has come.
@@ -52,26 +55,29 @@ class RunCompletion:
         self._is_late = is_late
         self._cursor = self._noted = record.cursor
         self._tickets: list[Ticket] = []
+        self._returning: list[Member] = []
         self._states: dict[str, TaskState] = {}
         self._states_known_to = 0
 
-    def route(self) -> None:
+    def route(self) -> Verdict:
         """Route whatever has not been routed yet.
+
+        Returns:
+            What became of the members without a result.
 
         Raises:
             OutOfTime: there is more.
             ResultsError, SendError, botocore.exceptions.ClientError: not now; going on later repeats one chunk at most.
         """
         found, actor, number = self._services, self._manifest.actor, self._manifest.number
-        settlement = self._record.settlement
-        if settlement is None:
-            settlement = found.records.settle(actor, number, found.results.find(actor, number))
-        parts, error = found.results.parts(actor, number, settlement)
-        for place in range(self._cursor.part, len(parts)):
-            self._route_part(found.results.lines(actor, number, settlement.attempt, parts[place]))
+        settled = self._record.settlement or settle(found, self._manifest, self._event)
+        findings = found.results.settled(actor, number, settled.source, settled.attempt, settled.parts)
+        for place in range(self._cursor.part, len(findings.parts)):
+            self._route_part(found.results.lines(actor, number, settled.attempt, findings.parts[place]))
             self._cursor = Cursor(part=place + 1)
-        self._route_lost(parts, error)
+        self._deal_with_lost(settled, findings)
         self._checkpoint()
+        return settled.verdict
 
     def _route_part(self, lines: Iterator[bytes]) -> None:
         """One file of results, from the cursor on."""
@@ -122,37 +128,37 @@ class RunCompletion:
             yield first
             yield from frames
 
-    def _route_lost(self, parts: Sequence[Part], error: ErrorInfo | None) -> None:
-        """Members without a result are charged with what the run died of."""
-        found = {index for part in parts for index in range(part.first, part.last + 1)}
-        lost = [index for index in range(len(self._manifest.members)) if index not in found]
+    def _deal_with_lost(self, settled: Settlement, findings: Findings) -> None:
+        """Members without a result are charged, or run again."""
+        lost = findings.lost(len(self._manifest.members))
         if len(lost) <= self._cursor.lost:
             return
-        charge = error or self._died_of()
+        back = returned(self._manifest, settled.verdict, lost)
+        error = (
+            charge(self._services, self._manifest, settled, findings, self._event) if len(back) < len(lost) else None
+        )
         self._services.base.telemetry.log.warning(
-            "envelopes without a result", run_id=self._manifest.run_id, count=len(lost), problem=charge.message
+            "envelopes without a result",
+            run_id=self._manifest.run_id,
+            charged=len(lost) - len(back),
+            again=len(back),
+            problem=error.message if error else "the run had no time for them",
         )
         for index in lost[self._cursor.lost :]:
             member = self._manifest.members[index]
             hop = self._services.hop(self._manifest.actor, self._spec, member)
             if not self._is_stopped(hop, index, member):
-                self._services.base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
-                self._send(
-                    job_results.lost(
-                        hop, charge, now=self._services.now(), jitter=self._services.base.surroundings.chance()
-                    )
-                )
+                if index in back:
+                    self._returning.append(back[index])
+                elif error is not None:
+                    self._charge(hop, error)
             self._cursor = Cursor(part=self._cursor.part, lost=self._cursor.lost + 1)
             self._checkpoint_if_due()
 
-    def _died_of(self) -> ErrorInfo:
-        """What EMR Serverless says about the end of the run. Its events do not tell; GetJobRun does."""
-        details = self._event.details
-        if not details and self._event.job_run_id:
-            details = self._services.job_runs.state(self._event.job_run_id).details
-        said = f"job run {self._event.job_run_id or self._manifest.run_id} ended {self._event.state}"
-        message = f"{said}: {details}" if details else f"{said} without a result for this envelope"
-        return ErrorInfo(type=job_results.SPARK_JOB_FAILED, message=message)
+    def _charge(self, hop: Hop, error: ErrorInfo) -> None:
+        base = self._services.base
+        base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
+        self._send(job_results.lost(hop, error, now=self._services.now(), jitter=base.surroundings.chance()))
 
     def _is_stopped(self, hop: Hop, index: int, member: Member) -> bool:
         """Whether the task was canceled meanwhile or its deadline passed; then that is what leaves."""
@@ -174,7 +180,7 @@ class RunCompletion:
         self._tickets.append(self._services.base.outbox.send(delivery))
 
     def _checkpoint_if_due(self) -> None:
-        if len(self._tickets) >= CHUNK:
+        if len(self._tickets) + len(self._returning) >= CHUNK:
             self._checkpoint()
             if self._is_late():
                 raise OutOfTime
@@ -188,6 +194,8 @@ class RunCompletion:
                 raise ticket.error
             base.telemetry.count("Sent", by=("kind", ticket.kind), actor=self._manifest.actor)
         self._tickets = []
+        self._services.pending.give_back(self._manifest.actor, self._returning, now=self._services.now())
+        self._returning = []
         self._services.records.advance(self._manifest.actor, self._manifest.number, self._noted, self._cursor)
         self._noted = self._cursor
         base.progress.flush()

@@ -1,9 +1,11 @@
 """The completion: hears of job runs, reports that they run, and routes what they gave when they are over (`protocol §10`)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Protocol
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.aws import clients
 from asya.aws.job_events import JobRunEvent, decode_event
@@ -13,13 +15,19 @@ from asya.aws.run_records import RunRecord
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.run_completion import OutOfTime, RunCompletion
+from asya.lambdas.run_settlement import is_of_a_double
 from asya.lambdas.spark_services import SparkServices, spark_services
 from asya.protocol.job_runs import Manifest, parse_run_id
 from asya.routing import reports
+from asya.routing.run_deaths import CHARGED, Verdict
 
 # Before the function's time is up; a chunk has to fit in.
 MARGIN_SECONDS = 60.0
 _REPORTS_AT_ONCE = 500
+
+
+# There was room for the run, so that there may be for the next.
+STARTING_STATES = frozenset({"SCHEDULED", "RUNNING"})
 
 
 class UnknownActorError(LookupError):
@@ -67,6 +75,8 @@ class Completion:
             return []
         self.services.base.telemetry.count("JobRuns", by=("state", event.state.lower()), actor=name[0])
         log.info("job run", run_id=event.name, job_run_id=event.job_run_id, state=event.state)
+        if event.state in STARTING_STATES:
+            self.services.requests.hurry(name[0], now=self.services.now())
         if event.state == "RUNNING":
             self._report_running(*name)
         elif event.state in TERMINAL_STATES:
@@ -78,13 +88,20 @@ class Completion:
         found, log = self.services, self.services.base.telemetry.log
         record = found.records.get(actor, number)
         spec = found.heavy_actor(actor)
-        if record is None or record.state == "closed":
+        if record is None:
+            log.info("a run that is not on record", run_id=event.name)
+            return
+        if record.state == "closed":
             log.info("nothing left to do for this run", run_id=event.name)
+            self._ask_for_what_came_back(actor, record.settlement.verdict if record.settlement else CHARGED)
             return
         if spec is None:
             raise UnknownActorError(
                 f"run {event.name} has results, and this mesh has no heavy actor {actor!r} any more"
             )
+        if is_of_a_double(found, record, event):
+            log.warning("a second run of the same envelopes ended", run_id=event.name, job_run_id=event.job_run_id)
+            return
         owner, moment = message.message_id, self.services.now()
         # Whoever holds the lease has a message of their own, which comes again if they die: this one is not needed.
         if not found.records.lease(actor, number, owner, until=moment + self._time_left, now=moment):
@@ -95,11 +112,11 @@ class Completion:
             manifest=self._manifest(record),
             spec=spec,
             record=record,
-            event=event,
+            event=self._with_details(record, event),
             is_late=lambda: self._time_left < timedelta(seconds=MARGIN_SECONDS),
         )
         try:
-            completion.route()
+            verdict = completion.route()
         except OutOfTime:
             log.info("going on in another invocation", run_id=event.name)
             found.records.release(actor, number, owner)
@@ -107,8 +124,34 @@ class Completion:
             return
         found.records.close(actor, number)
         log.info("run closed", run_id=event.name, state=event.state)
+        # After closing: what a run gave back may be in the next one only then.
+        self._ask_for_what_came_back(actor, verdict)
         for other in found.heavy_actors():
             found.requests.hurry(other, now=self.services.now())
+
+    def _ask_for_what_came_back(self, actor: str, verdict: Verdict) -> None:
+        if verdict.fate != "charged":
+            self.services.requests.ensure(actor, 0, now=self.services.now())
+
+    def _with_details(self, record: RunRecord, event: JobRunEvent) -> JobRunEvent:
+        """The event with what EMR Serverless says about the end, which goes on record with what the run took.
+
+        Raises:
+            botocore.exceptions.ClientError: if that is needed to say why the run failed, and cannot be learned now.
+        """
+        details = event.details or record.details
+        if not event.job_run_id or record.usage is not None:
+            return replace(event, details=details)
+        try:
+            ended = self.services.job_runs.state(event.job_run_id)
+        except (ClientError, BotoCoreError) as error:
+            if event.state != "SUCCESS" and not details:
+                raise
+            self.services.base.telemetry.log.warning("what the run took is not known", exc_info=error)
+            return replace(event, details=details)
+        details = details or ended.details
+        self.services.records.note_state(record.actor, record.number, event.state, details=details, usage=ended.usage)
+        return replace(event, details=details)
 
     def _report_running(self, actor: str, number: int) -> None:
         """`processing` for every member (`protocol §10`): progress, so whatever goes wrong here is only logged."""

@@ -24,7 +24,7 @@ from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import format_time, parse_time
 from asya.routing.hop import Arrival, Hop
-from asya.routing.job_results import SPARK_JOB_FAILED
+from asya.routing.run_deaths import SPARK_JOB_FAILED
 from asya.routing.run_requests import Place
 
 _STATES_AT_ONCE = 100
@@ -123,7 +123,7 @@ class SparkServices:
         """A member's envelope at this actor, as it was stamped when it became pending."""
         body = self.pending.body(member)
         arrival = Arrival(body=body, message_id="", sent_at=parse_time(member.admitted_at), size=len(body))
-        return Hop(decode(body), actor, spec, self.settings.table, arrival)
+        return Hop.of(decode(body), actor, spec, self.settings.table, arrival)
 
     def states(self, members: Sequence[Member]) -> dict[str, TaskState]:
         """The states of these members' tasks by id; what cannot be learned in time is left out."""

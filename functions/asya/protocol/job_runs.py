@@ -146,6 +146,19 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     stage: Literal["starting", "working"] = "working"
 
 
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run took, in hours of one unit each; `billed` as EMR Serverless bills it, else as it was used.
+
+    Attributes:
+        storage_gb_hours: beyond what comes free with a worker.
+    """
+
+    vcpu_hours: float = 0.0
+    memory_gb_hours: float = 0.0
+    storage_gb_hours: float = 0.0
+    billed: bool = False
+
+
 class ResultHead(msgspec.Struct, frozen=True, kw_only=True):
     """A result's first line: how it went for one member. `frames` lines follow.
 
@@ -203,6 +216,17 @@ def manifest_key(actor: str, number: int) -> str:
 def attempts_prefix(actor: str, number: int) -> str:
     """Every start of the driver writes into a folder of its own below this."""
     return f"{run_prefix(actor, number)}attempts/"
+
+
+def logs_prefix(actor: str, number: int) -> str:
+    """Where EMR Serverless puts the logs of a run's driver and executors."""
+    return f"{run_prefix(actor, number)}logs/"
+
+
+def driver_log_key(actor: str, number: int, application_id: str, job_run_id: str) -> str:
+    """The driver's log, in the layout of EMR Serverless."""
+    place = f"applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER/stderr.gz"
+    return logs_prefix(actor, number) + place
 
 
 def scratch_prefix(actor: str, number: int) -> str:

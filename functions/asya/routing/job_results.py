@@ -12,10 +12,9 @@ from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.routing import outcome
 from asya.routing.delivery import Delivery
 from asya.routing.hop import Hop
+from asya.routing.run_deaths import SPARK_JOB_FAILED
 from asya.routing.slices import SecondFrameError, check_frames, is_whole
 from asya.routing.targets import UnknownTargetError
-
-SPARK_JOB_FAILED = "SparkJobFailed"
 
 
 def deliveries(

@@ -9,7 +9,14 @@ from os.path import commonprefix
 from urllib.parse import urlsplit
 
 from asya.protocol import names
-from asya.protocol.job_runs import PENDING_PREFIX, Manifest, manifest_key, run_prefix, scratch_prefix
+from asya.protocol.job_runs import (
+    PENDING_PREFIX,
+    Manifest,
+    logs_prefix,
+    manifest_key,
+    run_prefix,
+    scratch_prefix,
+)
 from asya.protocol.mesh_table import SparkJob
 
 POLICY_LIMIT = 2048  # characters of an inline session policy
@@ -59,6 +66,7 @@ class RunRequest:
     session_policy: str
     policy_arns: tuple[str, ...]
     time_limit: int
+    log_uri: str
     tags: Mapping[str, str]
 
 
@@ -81,6 +89,7 @@ def run_request(manifest: Manifest, job: SparkJob, place: Place) -> RunRequest:
         session_policy=session_policy(manifest, job, place),
         policy_arns=(place.access_policy_prefix + policy_name,),
         time_limit=manifest.time_limit,
+        log_uri=f"s3://{place.bucket}/{logs_prefix(manifest.actor, manifest.number)}",
         tags={"asya:namespace": manifest.namespace, "asya:actor": manifest.actor, "asya:run": manifest.run_id},
     )
 

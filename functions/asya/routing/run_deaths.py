@@ -1,0 +1,134 @@
+"""What becomes of the envelopes that a run left without a result (`protocol §10`).
+
+A run that died with an envelope at work died of that one: it is charged an attempt, the others run again. With nobody at
+work the run is halved, and its halves again, until one envelope stands alone. A single culprit among n is found in about
+2·log2(n) runs; where not one envelope but everything is to blame (settings, memory, an outage), halving would go on for 2·n
+runs, so deaths of one origin are counted and there is an end to it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from msgspec.structs import replace
+
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.job_runs import Half, Manifest, Member
+
+SPARK_JOB_FAILED = "SparkJobFailed"
+
+# So many runs of one origin may die before user code was called: an envelope can hardly be the reason.
+START_DEATHS = 4
+# So many may die in user code: two culprits among 10,000 are found within that.
+DEATHS = 32
+
+# charged: whoever has no result · again: whoever has none but the one at work · halved: in two runs
+Fate = Literal["charged", "again", "halved"]
+Stage = Literal["absent", "starting", "working"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of the members without a result.
+
+    Attributes:
+        at_work: the member that is charged where the others run again.
+    """
+
+    fate: Fate
+    at_work: int | None = None
+
+
+CHARGED = Verdict("charged")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remains:
+    """What a run that died left.
+
+    Attributes:
+        lost: the members without a result, in the order of the manifest.
+        stage: how far its last attempt had come; absent: the driver wrote nothing at all.
+        at_work: the member that user code was busy with, if the journal names one.
+        deaths: of runs of the same origin, this one included.
+    """
+
+    lost: Sequence[int]
+    stage: Stage
+    at_work: int | None
+    deaths: int
+
+
+def judge(manifest: Manifest, remains: Remains) -> Verdict:
+    """Who is charged with a death."""
+    if remains.at_work is not None and remains.at_work in remains.lost:
+        return Verdict("again", remains.at_work)
+    if len(remains.lost) <= 1:
+        return CHARGED
+    if len(remains.lost) < len(manifest.members) and manifest.shape == "payload":
+        return Verdict("again")  # it died between two envelopes, and every such run gets further
+    return CHARGED if remains.deaths >= _limit(remains.stage) else Verdict("halved")
+
+
+def origin(manifest: Manifest) -> int:
+    """The number of the run whose halving led to this one; its own if none did."""
+    half = manifest.members[0].half if manifest.members else None
+    return half.origin if half else manifest.number
+
+
+def returned(manifest: Manifest, verdict: Verdict, lost: Sequence[int]) -> dict[int, Member]:
+    """The members that run again, as they are to wait, by their places in the manifest."""
+    if verdict.fate == "charged":
+        return {}
+    back = [index for index in lost if index != verdict.at_work]
+    if verdict.fate == "again":
+        return {index: _returned(manifest, index, None) for index in back}
+    middle = (len(back) + 1) // 2
+    first, second = (
+        Half(run=manifest.number, side=0, size=middle, origin=origin(manifest)),
+        Half(run=manifest.number, side=1, size=len(back) - middle, origin=origin(manifest)),
+    )
+    return {index: _returned(manifest, index, first if place < middle else second) for place, index in enumerate(back)}
+
+
+def charge(
+    died: str, verdict: Verdict, *, lost: int, started: bool, python_error: ErrorInfo | None, hint: str
+) -> ErrorInfo:
+    """The error that an envelope is charged with.
+
+    Args:
+        died: which run ended how, and the service's words on it.
+        lost: how many members had no result.
+        started: whether user code was reached.
+        python_error: what the driver's Python ended with, if it could still say so.
+        hint: where to look further.
+    """
+    sentences = [f"{died}{_circumstances(verdict, lost, started=started)}"]
+    if python_error is not None:
+        sentences.append(f"The driver's Python ended with {python_error.type}: {python_error.message}")
+    sentences.append(hint)
+    return ErrorInfo(
+        type=SPARK_JOB_FAILED,
+        message=". ".join(sentence.rstrip(". ") for sentence in sentences if sentence),
+        traceback=python_error.traceback if python_error else "",
+    )
+
+
+def _circumstances(verdict: Verdict, lost: int, *, started: bool) -> str:
+    if verdict.at_work is not None:
+        return ", while this envelope was at work"
+    if lost <= 1:
+        return ", with this envelope alone in it"
+    when = "" if started else " before the job was called"
+    return (
+        f"; runs with these envelopes went on dying{when}, however they were divided, so it is hardly one of the {lost} "
+        "that is to blame: look at the job's settings and sizes, its files and its permissions"
+    )
+
+
+def _returned(manifest: Manifest, index: int, half: Half | None) -> Member:
+    return replace(manifest.members[index], returned_by=manifest.number, half=half)
+
+
+def _limit(stage: Stage) -> int:
+    return DEATHS if stage == "working" else START_DEATHS
