@@ -1,4 +1,5 @@
-"""The mesh's own actors (`protocol §11`): x-sink, where every route ends, x-sump, where what cannot go on ends, x-checkpoint."""
+"""The mesh's own actors (`protocol §11`): x-sink, where every route ends, x-sump, where what cannot go on ends,
+x-checkpoint and x-resume."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -10,7 +11,7 @@ from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
 from infra.mesh_file.older.variables import S3_ENDPOINT
-from infra.permissions import actors
+from infra.permissions import actors, pauses
 
 
 def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
@@ -21,11 +22,13 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
         names.SINK: "asya.lambdas.sink.handle",
         names.SUMP: "asya.lambdas.sump.handle",
         names.CHECKPOINT: "asya.lambdas.checkpoint.handle",
+        names.RESUME: "asya.lambdas.resume.handle",
     }
     grants = {
         names.SINK: actors.sink(mesh.addresses, mesh.table, api_id),
         names.SUMP: actors.sump(mesh.addresses, mesh.table, api_id),
         names.CHECKPOINT: actors.checkpoint(mesh.addresses, mesh.table, api_id),
+        names.RESUME: pauses.resume(mesh.addresses, mesh.table, api_id),
     }
     endpoint = {S3_ENDPOINT: mesh.file.sink.endpoint} if mesh.file.sink.endpoint else {}
     for name, handler in handlers.items():

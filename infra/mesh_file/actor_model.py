@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema
 
+from asya.protocol.pause import DEFAULT_PROMPT
 from infra.mesh_file.base import Section, Text, Texts
 from infra.mesh_file.older.variables import KEPT_BY_END_ACTORS, S3_ENDPOINT
 from infra.mesh_file.spark_model import SparkSection
@@ -142,9 +143,11 @@ class PauseField(Section):
 class PauseSection(Section):
     """What a pause asks for."""
 
-    prompt: str = "Task paused"
+    prompt: str = DEFAULT_PROMPT
     fields: tuple[PauseField, ...] = ()
+    """Without any, a resume's input is merged at the payload's root."""
     notify: Texts = ()
+    """Who is told: e-mail addresses, https:// addresses, ARNs of SQS queues."""
 
 
 class ActorSettings(Section):

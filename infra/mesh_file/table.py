@@ -1,23 +1,27 @@
 """From the mesh file to the actor table that every function reads (`mesh.json`)."""
 
+from typing import Literal
+
 from asya.protocol import mesh_table as table
 from asya.protocol import names
+from asya.protocol.pause import Pause, PauseField
 from infra.mesh_file import sending
-from infra.mesh_file.actor_model import ActorSection, FanInSection, ResiliencySection
+from infra.mesh_file.actor_model import ActorSection, FanInSection, PauseSection, ResiliencySection
 from infra.mesh_file.load import LoadedMesh
 from infra.mesh_file.mesh_model import MeshFile, SinkSection
 from infra.mesh_file.spark_model import SparkSection, WorkerSection
 from infra.mesh_file.user_code import shape_of
 
-CREW = (names.SINK, names.SUMP, names.CHECKPOINT)
+CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
+# Actors that are in every mesh, set up by the file or not, and what they are.
+_ALWAYS: dict[str, Literal["fan_in", "pause"]] = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
 _PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "error-asya/")}
 
 
 def to_table(loaded: LoadedMesh) -> table.MeshTable:
     """The actor table of a mesh, the crew included."""
     mesh = loaded.mesh
-    # x-fan-in is in every mesh, set up by the file or not.
-    actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in {**mesh.actors, names.FAN_IN: None}}
+    actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in {**mesh.actors, **_ALWAYS}}
     return table.MeshTable(
         namespace=loaded.namespace,
         actors={**actors, **{name: table.Actor(kind="crew") for name in CREW}},
@@ -45,8 +49,8 @@ def to_table(loaded: LoadedMesh) -> table.MeshTable:
 
 
 def section_of(mesh: MeshFile, name: str) -> ActorSection:
-    """An actor as the file sets it up, or x-fan-in as it is without."""
-    return mesh.actors.get(name) or ActorSection(kind="fan_in")
+    """An actor as the file sets it up, or x-fan-in or x-pause as it is without."""
+    return mesh.actors.get(name) or ActorSection(kind=_ALWAYS[name])
 
 
 def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
@@ -56,6 +60,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         handler=actor.handler,
         spark=_spark(loaded, actor, actor.spark) if actor.spark else None,
         fan_in=_fan_in(actor.fan_in or FanInSection()) if actor.kind == "fan_in" else None,
+        pause=pause_of(actor.pause or PauseSection()) if actor.kind == "pause" else None,
         timeout=actor.timeout,
         batch=table.Batch(size=actor.batch.size, window=actor.batch.window),
         max_receives=actor.max_receives,
@@ -75,6 +80,23 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
 
 def _fan_in(section: FanInSection) -> table.FanIn:
     return table.FanIn(timeout=section.timeout, on_failure=section.on_failure, quorum=section.quorum, ttl=section.ttl)
+
+
+def pause_of(section: PauseSection) -> Pause:
+    """What an actor asks for while a task is paused at it."""
+    fields = (
+        PauseField(
+            name=field.name,
+            type=field.type,
+            prompt=field.prompt,
+            payload_key=field.payload_key,
+            required=field.required,
+            default=field.default,
+            options=field.options,
+        )
+        for field in section.fields
+    )
+    return Pause(prompt=section.prompt, fields=tuple(fields))
 
 
 def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> table.SparkJob:

@@ -15,9 +15,13 @@ from infra.layer import mesh_layer
 from infra.light_actor import light_actor
 from infra.mesh import Mesh
 from infra.monitoring import Monitoring
+from infra.pause_notifications import PauseNotifications
+from infra.pauses import PauseSweep, pause_actor
 from infra.permissions.spark import heavy_actors
 from infra.placement import CREW_SHARD
 from infra.spark.runs import Spark
+
+_MAKERS = {"spark": heavy_actor, "fan_in": fan_in_actor, "pause": pause_actor}
 
 
 class FunctionsStack(Stack):
@@ -29,12 +33,15 @@ class FunctionsStack(Stack):
         super().__init__(scope, names.stack_name(mesh.namespace, f"functions-{shard}"))
         layer = mesh_layer(self, mesh)
         for name in actors:
-            make = {"spark": heavy_actor, "fan_in": fan_in_actor}.get(mesh.table.actors[name].kind, light_actor)
+            make = _MAKERS.get(mesh.table.actors[name].kind, light_actor)
             make(self, mesh, layer, gateway, name)
         if shard == CREW_SHARD:
             crew(self, mesh, layer, gateway)
             fan_in_actor(self, mesh, layer, gateway, names.FAN_IN)
             FanInSweep(self, mesh, layer)
+            pause_actor(self, mesh, layer, gateway, names.PAUSE)
+            PauseSweep(self, mesh, layer)
+            PauseNotifications(self, mesh)
             DeadLetterWatch(self, mesh, layer, gateway)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)

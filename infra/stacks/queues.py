@@ -29,13 +29,18 @@ class QueuesStack(Stack):
 
     def _actor(self, mesh: Mesh, name: str) -> None:
         actor = mesh.table.actors[name]
-        without_user_code = {"spark": derived.ADMIT_TIMEOUT, "fan_in": derived.FAN_IN_TIMEOUT}
+        without_user_code = {
+            "spark": derived.ADMIT_TIMEOUT,
+            "fan_in": derived.FAN_IN_TIMEOUT,
+            "pause": derived.PAUSE_TIMEOUT,
+        }
         timeout = without_user_code.get(actor.kind) or derived.function_timeout(actor.timeout, actor.batch.size)
         ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives)
 
     def _crew(self, mesh: Mesh) -> None:
         self._actor(mesh, names.FAN_IN)
-        for name in (names.SINK, names.SUMP, names.CHECKPOINT):
+        self._actor(mesh, names.PAUSE)
+        for name in (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME):
             ActorQueue(self, mesh.namespace, name, derived.CREW_TIMEOUT, _RECEIVES)
         if heavy_actors(mesh.table):
             ActorQueue(self, mesh.namespace, names.DISPATCH, derived.DISPATCH_TIMEOUT, _RECEIVES)

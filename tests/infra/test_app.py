@@ -40,17 +40,13 @@ def test_what_the_mesh_cannot_do_yet_is_refused_rather_than_ignored(tmp_path: Pa
     (tmp_path / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
     (tmp_path / "mesh.yaml").write_text(
         "namespace: shop\nactors:\n"
-        "  a: {kind: pause}\n"
         "  d: {handler: shop.one}\n"
-        "tools: {t: {route: [d, x-pause]}}\n"
         "gateway: {jwt: {issuer: https://who, audience: [us]}}\n"
     )
     with pytest.raises(MeshFileError) as error:
         fill(App(context={"mesh": "mesh.yaml"}), tmp_path)
     assert [str(problem).removeprefix(f"{tmp_path}/mesh.yaml:") for problem in error.value.problems] == [
-        "3: actors.a.kind: kind: pause is not available yet",
-        "5: tools.t.route[1]: x-pause is not available yet",
-        "6: gateway.jwt: is not available yet; the gateway takes signed requests (IAM)",
+        "4: gateway.jwt: is not available yet; the gateway takes signed requests (IAM)",
     ]
 
 

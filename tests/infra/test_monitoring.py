@@ -26,7 +26,7 @@ def test_every_metric_has_a_graph(shop: Any) -> None:
     assert {name for name, _ in lines(shop)} == {
         *("Received", "Processed", "Sent", "Failed", "Retried", "SlaExpired", "HandlerDuration", "HopLatency"),
         *("MessageSize", "InFlight", "HopLimit", "PendingEnvelopes", "JobRuns", "EnvelopesPerRun"),
-        *("ReportsDropped", "FanInOpen"),
+        *("ReportsDropped", "FanInOpen", "PausedAge"),
     }
 
 

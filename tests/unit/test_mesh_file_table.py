@@ -7,6 +7,7 @@ import pytest
 
 from asya.protocol import mesh_table as table
 from asya.protocol.mesh_table import decode_table, encode_table
+from asya.protocol.pause import Pause
 from infra.mesh_file import load_mesh, to_table
 from infra.mesh_file.units import parse_bytes, parse_duration, show_duration
 from infra.mesh_file.user_code import shape_of
@@ -36,6 +37,8 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
             "x-sink": table.Actor(kind="crew"),
             "x-sump": table.Actor(kind="crew"),
             "x-checkpoint": table.Actor(kind="crew"),
+            "x-resume": table.Actor(kind="crew"),
+            "x-pause": table.Actor(kind="pause", pause=Pause()),
             "x-fan-in": table.Actor(kind="fan_in", fan_in=table.FanIn()),
         },
     )

@@ -19,8 +19,15 @@ class NotNotifiedError(RuntimeError):
 
 
 class PauseNotice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The event's detail."""
+    """The event's detail, as it also comes by e-mail: first what a person wants to know.
 
+    Attributes:
+        message: what happened, in a sentence.
+        resume: the command that ends the pause.
+    """
+
+    message: str
+    resume: str
     namespace: str
     id: str
     actor: str

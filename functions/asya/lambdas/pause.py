@@ -5,6 +5,7 @@ reported, people are notified, that is noted, the message is acked. A redelivery
 missing.
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -116,10 +117,13 @@ class PauseActor:
     def _tell(self, hop: Hop, about: KeptPause, place: PausePlace) -> None:
         if self.paused.is_told(place):
             return
+        namespace, task_id = self.services.settings.namespace, place.envelope_id
         self.notices.publish(
             PauseNotice(
-                namespace=self.services.settings.namespace,
-                id=place.envelope_id,
+                message=f"Task {task_id} of the mesh {namespace} is paused at {hop.actor}: {about.prompt}",
+                resume=f"asya resume {shlex.quote(task_id)} --namespace {namespace} --input '{{…}}'",
+                namespace=namespace,
+                id=task_id,
                 actor=hop.actor,
                 prompt=about.prompt,
                 fields=about.fields,

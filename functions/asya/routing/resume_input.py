@@ -76,7 +76,7 @@ def checked(fields: Iterable[PauseField], answers: Answers) -> Answers:
     complete: Answers = {}
     for name, field in asked.items():
         if name in answers:
-            problem = _problem(field, msgspec.json.decode(answers[name]))
+            problem = problem_of(field, msgspec.json.decode(answers[name]))
             if problem:
                 problems[name] = problem
             complete[name] = answers[name]
@@ -105,8 +105,8 @@ def merged(payload: Raw, fields: Iterable[PauseField], answers: Answers) -> Raw:
     return payload
 
 
-def _problem(field: PauseField, value: object) -> str | None:
-    """What is wrong with an answer."""
+def problem_of(field: PauseField, value: object) -> str | None:
+    """What is wrong with an answer; None if nothing is."""
     if not isinstance(value, _TYPES[field.type]) or (isinstance(value, bool) and field.type != "boolean"):
         return f"should be {_WORDS[field.type]}, not {msgspec.json.encode(value).decode()[:100]}"
     if field.options is None:

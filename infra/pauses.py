@@ -1,0 +1,75 @@
+"""Pause actors, x-pause above all, and the sweep that finishes what a resume began (`protocol §11`)."""
+
+from aws_cdk import aws_events as events
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.protocol import names
+from infra import derived
+from infra.build.functions import build_table
+from infra.function import FeedSettings, FunctionSettings, MeshFunction
+from infra.gateway import GatewayAddress
+from infra.mesh import Mesh
+from infra.mesh_file.table import section_of
+from infra.permissions import pauses
+
+_SWEEP = "rate(1 minute)"
+
+
+def pause_actor(
+    scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
+) -> MeshFunction:
+    """The function of a pause actor, fed by its queue. It runs no user code."""
+    section = section_of(mesh.file, name)
+    function = MeshFunction(
+        scope,
+        mesh,
+        layer,
+        FunctionSettings(
+            name=name,
+            handler="asya.lambdas.pause.handle",
+            code=_code(mesh),
+            grants=pauses.pause(mesh.addresses, name, gateway.api_id),
+            timeout=derived.PAUSE_TIMEOUT,
+            memory=section.memory,
+            environment={"ASYA_GATEWAY_URL": gateway.url},
+            in_routes=True,
+        ),
+    )
+    function.fed_by_queue(FeedSettings(concurrency=section.concurrency, provisioned=section.provisioned))
+    return function
+
+
+class PauseSweep(Construct):
+    """Every minute: handovers that were not finished, and how old the oldest pauses are."""
+
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+        super().__init__(scope, "PauseSweep")
+        settings = FunctionSettings(
+            name=names.PAUSE_SWEEP,
+            handler="asya.lambdas.pause_sweep.handle",
+            code=_code(mesh),
+            grants=pauses.sweep(mesh.addresses),
+            timeout=derived.PAUSE_TIMEOUT,
+        )
+        function = MeshFunction(self, mesh, layer, settings).function
+        rule = events.CfnRule(
+            self,
+            "Sweep",
+            name=names.resource_name(mesh.namespace, "pause-sweep"),
+            description=f"Looks after the paused tasks of the mesh {mesh.namespace}",
+            schedule_expression=_SWEEP,
+            targets=[events.CfnRule.TargetProperty(id="sweep", arn=function.function_arn)],
+        )
+        lambda_.CfnPermission(
+            self,
+            "SweepPermission",
+            action="lambda:InvokeFunction",
+            function_name=function.function_name,
+            principal="events.amazonaws.com",
+            source_arn=rule.attr_arn,
+        )
+
+
+def _code(mesh: Mesh) -> lambda_.Code:
+    return lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
