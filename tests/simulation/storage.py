@@ -43,7 +43,7 @@ class S3Client:
 
     def put_object(self, *, Bucket: str, Key: str, Body: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
         """Write, unless `IfNoneMatch` says otherwise."""
-        unknown = set(more) - {"ContentType", "IfNoneMatch"}
+        unknown = set(more) - {"ContentType", "IfNoneMatch", "Metadata"}
         if unknown:
             raise TypeError(f"{unknown} is not known here")
 
