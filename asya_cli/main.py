@@ -13,6 +13,7 @@ from asya_cli.errors import CommandError
 from asya_cli.local import app as local
 from asya_cli.replay import replay
 from asya_cli.result import result
+from asya_cli.resume import resume
 from asya_cli.send import send
 from asya_cli.status import status
 from infra.local.errors import LocalCloudError
@@ -49,6 +50,7 @@ app.command()(send)
 app.command()(status)
 app.command()(result)
 app.command()(replay)
+app.command()(resume)
 app.add_typer(dlq, name="dlq")
 app.add_typer(local, name="local")
 

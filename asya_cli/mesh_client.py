@@ -48,6 +48,21 @@ class RefusedError(CommandError):
     """The status endpoint understood, and would not: it says why."""
 
 
+class InvalidAnswersError(CommandError):
+    """The answers to a pause do not fit what it asks for; the task stays paused.
+
+    Parameters
+    ----------
+    fields:
+        What is wrong, by field.
+    """
+
+    def __init__(self, envelope_id: str, fields: dict[str, str]) -> None:
+        told = "\n".join(f"  {name}: {problem}" for name, problem in fields.items())
+        super().__init__(f"task {envelope_id!r} stays paused: the input does not answer what it asks for", told)
+        self.fields = fields
+
+
 @dataclass(frozen=True)
 class StoredObject:
     """An object in S3, byte for byte."""
@@ -141,6 +156,31 @@ class MeshClient:
             raise CommandError(f"there is no task {envelope_id!r}") from None
         return _understood(answer, Replayed)
 
+    def resume(self, envelope_id: str, answers: bytes) -> None:
+        """Let a paused task go on.
+
+        Parameters
+        ----------
+        answers:
+            A JSON object: the answers by the fields' names.
+
+        Raises
+        ------
+        InvalidAnswersError
+            The answers do not fit; the task stays paused.
+        RefusedError
+            It is not paused (any more).
+        CommandError
+            There is no such task; or the status endpoint did not answer, or refused.
+        """
+        path = f"{_path(envelope_id)}/resume"
+        try:
+            self._ask("POST", path, b'{"input": ' + answers + b"}")
+        except NotThereError:
+            raise CommandError(f"there is no task {envelope_id!r}") from None
+        except _InvalidInputError as invalid:
+            raise InvalidAnswersError(envelope_id, invalid.fields) from None
+
     def stored(self, envelope_id: str, result_uri: str | None = None) -> StoredObject | None:
         """What the mesh keeps of an envelope that ended: the object its record names, else where it would usually lie.
 
@@ -200,6 +240,8 @@ class MeshClient:
         problem = _problem(answer)
         if status == 409 and problem:
             raise RefusedError(problem)
+        if status == 422:
+            raise _InvalidInputError(_understood(answer, _FieldsAnswer).error)
         advice = "Your credentials need execute-api:Invoke on the mesh's API." if status == 403 else ""
         said = problem or answer[:300].decode("utf-8", "replace")
         raise CommandError(f"the status endpoint answered {status}: {said}", advice)
@@ -232,6 +274,27 @@ class _Problem(msgspec.Struct):
 
 class _Answer(msgspec.Struct):
     error: _Problem
+
+
+class _FieldProblem(msgspec.Struct):
+    name: str
+    message: str
+
+
+class _FieldProblems(msgspec.Struct):
+    fields: tuple[_FieldProblem, ...] = ()
+
+
+class _FieldsAnswer(msgspec.Struct):
+    error: _FieldProblems
+
+
+class _InvalidInputError(Exception):
+    """The status endpoint names fields that are wrong."""
+
+    def __init__(self, problems: _FieldProblems) -> None:
+        super().__init__()
+        self.fields = {each.name: each.message for each in problems.fields}
 
 
 def _path(envelope_id: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -11,11 +12,19 @@ if TYPE_CHECKING:
 
     from asya.protocol.envelope import Envelope
     from asya.protocol.errors import ErrorInfo
+    from asya.protocol.pause import PauseField, TaskPause
     from asya.protocol.route import Route
     from asya.protocol.task import EarlierGeneration
     from asya.protocol.task_view import TaskView
     from asya_cli.mesh_client import StoredObject
 
+KINDS = {
+    "string": "a text",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
 COLOURS = {"succeeded": "green", "failed": "red", "canceled": "yellow", "paused": "yellow"}
 
 
@@ -51,6 +60,7 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
     error = error_of(task, envelope)
     lines: list[tuple[str, Text | str | int | None]] = [
         ("route", route_line(route, ended_well=ended_well) if route else None),
+        *(pause_lines(task.pause) if task and task.pause else ()),
         ("attempt", attempts(task, envelope)),
         ("error", f"{error.type}: {error.message}" if error else None),
         ("created", (task.created_at if task else None) or (status.created_at if status else None)),
@@ -67,6 +77,32 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
     return [
         (name, value if isinstance(value, Text) else Text(str(value))) for name, value in lines if value is not None
     ]
+
+
+def pause_lines(pause: TaskPause) -> list[tuple[str, str]]:
+    """What a paused task waits for: the prompt, then a line for each answer."""
+    return [
+        ("waiting for", pause.prompt),
+        ("since", pause.since),
+        *((field.name, asked_line(field)) for field in pause.fields),
+    ]
+
+
+def asked_line(field: PauseField) -> str:
+    """`one of "web", "mail": Where to? ("web" if nothing is said)`."""
+    if field.options is not None:
+        kind = "one of " + ", ".join(map(_json, field.options))
+        kind = f"a list of {kind}" if field.type == "array" else kind
+    else:
+        kind = KINDS[field.type]
+    prompt = f": {field.prompt}" if field.prompt else ""
+    if field.default is not None:
+        return f"{kind}{prompt} ({_json(field.default)} if nothing is said)"
+    return f"{kind}{prompt}" if field.required else f"{kind}{prompt} (may be left out)"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def earlier_line(earlier: EarlierGeneration) -> str:
