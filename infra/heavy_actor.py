@@ -37,7 +37,14 @@ def heavy_actor(
             in_routes=True,
         ),
     )
-    function.fed_by_queue(FeedSettings(concurrency=section.concurrency, provisioned=section.provisioned))
+    function.fed_by_queue(
+        FeedSettings(
+            batch_size=derived.ADMIT_BATCH,
+            window=derived.ADMIT_WINDOW,
+            concurrency=section.concurrency,
+            provisioned=section.provisioned,
+        )
+    )
     _access_policy(function, mesh, name)
     return function
 

@@ -82,7 +82,7 @@ def test_batches(shop: Any) -> None:
     assert "MaximumBatchingWindowInSeconds" not in feed(shop, "intake")
     assert (feed(shop, "free")["BatchSize"], feed(shop, "free")["MaximumBatchingWindowInSeconds"]) == (100, 5)
     # 100 is the size of a heavy actor's job runs, not of the batches its envelopes are taken in.
-    assert feed(shop, "crunch")["BatchSize"] == 10
+    assert (feed(shop, "crunch")["BatchSize"], feed(shop, "crunch")["MaximumBatchingWindowInSeconds"]) == (100, 1)
     assert feed(shop, "x-completion")["BatchSize"] == 1
 
 

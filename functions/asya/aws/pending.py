@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -40,7 +40,7 @@ INLINE_BYTES = 4096
 CLAIM_LIFETIME = timedelta(days=15)
 _Select = Literal["ALL_ATTRIBUTES", "COUNT"]
 _DELETES_AT_ONCE = 25
-_RETURNS_AT_ONCE = 50  # a transaction takes 100 items, and each of these is two
+_TOGETHER = 50  # a transaction takes 100 items, and each of these is two
 _ROUNDS = 8
 _FIRST_PAUSE = 0.05  # seconds
 
@@ -71,39 +71,42 @@ class Pending:
         self._bucket = bucket
         self._pause = pause
 
-    def admit(self, actor: str, member: Member, body: bytes, *, now: datetime) -> bool:
-        """Make an envelope pending, once; a body over 4 KB waits in S3.
+    def admit(
+        self, actor: str, envelopes: "Sequence[tuple[Member, bytes]]", *, now: datetime
+    ) -> list[bool | Exception]:
+        """Make envelopes pending, each once; bodies over 4 KB wait in S3. Together, so that a burst costs few calls.
 
         Args:
-            member: without its envelope.
-            body: the stamped envelope.
+            envelopes: each member without its envelope, and the stamped envelope; no attempt twice.
 
         Returns:
-            False if this attempt became pending before (a redelivery).
-
-        Raises:
-            botocore.exceptions.ClientError: if it could not be settled now.
+            For each: False if this attempt became pending before (a redelivery), or why it could not be settled now.
         """
-        placed = self._placed(actor, member, body)
-        expires = {"N": str(int((now + CLAIM_LIFETIME).timestamp()))}
+        answers: list[bool | Exception] = [False] * len(envelopes)
+        placed: list[tuple[int, Member]] = []
+        for place, (member, body) in enumerate(envelopes):
+            try:
+                placed.append((place, self._placed(actor, member, body)))
+            except (ClientError, BotoCoreError) as error:
+                answers[place] = error
+        for start in range(0, len(placed), _TOGETHER):
+            some = placed[start : start + _TOGETHER]
+            admitted = self._admit_together(actor, [member for _, member in some], now)
+            for (place, _), answer in zip(some, admitted, strict=True):
+                answers[place] = answer
+        return answers
+
+    def _admit_together(self, actor: str, members: Sequence[Member], now: datetime) -> Sequence[bool | Exception]:
+        """All at once; where that cannot be, because one is a redelivery or the table is busy, one by one."""
         try:
-            self._dynamodb.transact_write_items(
-                TransactItems=[
-                    {
-                        "Put": {
-                            "TableName": self._table,
-                            "Item": {**_claim_key(member), "expires_at": expires},
-                            "ConditionExpression": "attribute_not_exists(pk)",
-                        }
-                    },
-                    {"Put": {"TableName": self._table, "Item": _item(actor, placed)}},
-                ]
-            )
-        except ClientError as error:
-            if 0 in refused_conditions(error):
-                return False
-            raise
-        return True
+            if self._put(actor, members, now):
+                return [True] * len(members)
+            if len(members) == 1:
+                return [False]
+        except (ClientError, BotoCoreError) as error:
+            if len(members) == 1:
+                return [error]
+        return [answer for member in members for answer in self._admit_together(actor, [member], now)]
 
     def give_back(self, actor: str, members: Sequence[Member], *, now: datetime) -> None:
         """Make members of a run pending again, each once for this run; where they lie already, nothing happens.
@@ -114,14 +117,18 @@ class Pending:
         Raises:
             botocore.exceptions.ClientError: not now; what was given back stays so.
         """
-        for start in range(0, len(members), _RETURNS_AT_ONCE):
-            some = members[start : start + _RETURNS_AT_ONCE]
-            if not self._put_back(actor, some, now):
+        for start in range(0, len(members), _TOGETHER):
+            some = members[start : start + _TOGETHER]
+            if not self._put(actor, some, now):
                 for member in some:
-                    self._put_back(actor, [member], now)
+                    self._put(actor, [member], now)
 
-    def _put_back(self, actor: str, members: Sequence[Member], now: datetime) -> bool:
-        """Put them back all together, or none because one was put back before."""
+    def _put(self, actor: str, members: Sequence[Member], now: datetime) -> bool:
+        """Claim them and have them wait, all together; or none, because one was claimed before.
+
+        Raises:
+            botocore.exceptions.ClientError: not now.
+        """
         expires: AttributeValueTypeDef = {"N": str(int((now + CLAIM_LIFETIME).timestamp()))}
         items: list[TransactWriteItemTypeDef] = []
         for member in members:

@@ -10,6 +10,7 @@ from asya.lambdas.intake import Intake, take_in
 from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.spark_services import SparkServices, member_of, spark_services
 from asya.protocol.codec import encode
+from asya.protocol.job_runs import Member
 from asya.routing import reports
 from asya.routing.delivery import Diversion
 from asya.routing.hop import Hop
@@ -18,6 +19,23 @@ from asya.routing.hop import Hop
 def handle(event: Mapping[str, Any], _context: object) -> Answer:
     """Lambda's entry point: one batch of the actor's queue."""
     return Admission(spark_services()).process(event)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A hop that may wait for its run."""
+
+    hop: Hop
+    member: Member
+    body: bytes
+
+    @property
+    def identity(self) -> tuple[str, int, int, int]:
+        """What makes it this attempt and no other."""
+        return self.member.id, self.member.generation, self.member.position, self.member.attempt
+
+
+_Taken = _Ready | Diversion | Exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +50,41 @@ class Admission:
         items = records(event)
         note_arrivals(base, items)
         intake = take_in(base, items)
-        taken = {record.message_id: self._take(intake, record) for record in items}
-        request = self._request() if any(isinstance(one, Hop) for one in taken.values()) else None
+        taken = {record.message_id: self._started(intake, record) for record in items}
+        ready = {message_id: one for message_id, one in taken.items() if isinstance(one, _Ready)}
+        taken |= self._make_pending(ready)
+        request = self._request() if ready else None
         try:
             return base.worker.work(items, lambda record: self._finish(taken[record.message_id], request))
         finally:
             base.progress.flush()
             base.telemetry.flush()
 
-    def _take(self, intake: Intake, record: Record) -> Hop | Diversion | Exception:
-        """Steps 1 to 6 for one message, and its place among the pending; an error keeps it on the queue."""
+    def _started(self, intake: Intake, record: Record) -> _Taken:
+        """Steps 1 to 6 for one message; an error keeps it on the queue."""
         base = self.services.base
         try:
             hop = intake.start(record)
             if isinstance(hop, Diversion):
                 return hop
-            moment = base.now()
-            member = member_of(hop, base.callback(hop.envelope), admitted_at=moment)
-            if not self.services.pending.admit(hop.actor, member, encode(hop.envelope), now=moment):
-                base.telemetry.log.info("pending already, or done", envelope_id=member.id, attempt=member.attempt)
+            member = member_of(hop, base.callback(hop.envelope), admitted_at=base.now())
+            return _Ready(hop, member, encode(hop.envelope))
         except Exception as error:  # noqa: BLE001 - raised again when it is this message's turn to be acked
             return error
-        return hop
+
+    def _make_pending(self, ready: Mapping[str, _Ready]) -> dict[str, Exception]:
+        """Have all of them wait for a run; the problems of those that do not, by message id."""
+        base = self.services.base
+        # The same attempt may have come twice in one batch: it waits once, and both messages are done with it.
+        once = {one.identity: one for one in ready.values()}
+        envelopes = [(one.member, one.body) for one in once.values()]
+        admitted = self.services.pending.admit(base.settings.actor, envelopes, now=base.now())
+        answers = dict(zip(once, admitted, strict=True))
+        for identity, answer in answers.items():
+            if answer is False:
+                base.telemetry.log.info("pending already, or done", envelope_id=identity[0], attempt=identity[-1])
+        problems = {message_id: answers[one.identity] for message_id, one in ready.items()}
+        return {message_id: problem for message_id, problem in problems.items() if isinstance(problem, Exception)}
 
     def _request(self) -> Exception | None:
         """Ask the dispatcher to look, also when everything was pending before: that request may have been lost."""
@@ -65,7 +96,7 @@ class Admission:
             return error
         return None
 
-    def _finish(self, taken: Hop | Diversion | Exception, request: Exception | None) -> list[Ticket]:
+    def _finish(self, taken: _Taken, request: Exception | None) -> list[Ticket]:
         """What is left to do before the ack.
 
         Raises:
@@ -80,8 +111,7 @@ class Admission:
             return [base.outbox.send(delivery) for delivery in taken.deliveries]
         if request is not None:
             raise request
-        callback = base.callback(taken.envelope)
-        if callback is not None:
-            base.progress.report(callback, reports.received(taken, now=base.now()))
+        if taken.member.callback is not None:
+            base.progress.report(taken.member.callback, reports.received(taken.hop, now=base.now()))
         base.telemetry.count("Processed", by=("outcome", "pending"))
         return []

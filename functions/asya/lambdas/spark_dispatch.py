@@ -11,8 +11,11 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from asya.aws.dispatch_requests import decode_request
-from asya.aws.job_runs import BusyError, ConflictingRunError, RefusedRunError
+from asya.aws.job_runs import WAITING_STATES, BusyError, ConflictingRunError, RefusedRunError
+from asya.aws.run_records import RunRecord
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.metrics import note_diversion
@@ -28,6 +31,8 @@ from asya.routing.waiting import is_canceled, is_due_for_refusal, stopped_before
 TOKEN_TRUSTED_FOR = timedelta(hours=1)
 # Clocks differ, and a run cannot have been started before it was formed.
 CLOCK_MARGIN = timedelta(minutes=5)
+# How long to wait for the run before, which has no room yet, if nothing is heard of it.
+ROOM_SECONDS = 10.0
 # A conflict may mean that the application is starting or stopping.
 CONFLICT_SECONDS = 30.0
 
@@ -86,6 +91,8 @@ class Dispatcher:
             return
         closed = cache(lambda earlier: self._is_closed(actor, earlier))
         selection = runs.select(found.pending.waiting(actor), spec.batch.size, is_closed=closed)
+        if selection.members and self._had_better_grow(actor, spec, selection, record):
+            return
         members = self._fit(actor, spec, selection.members)
         more = selection.more
         if members:
@@ -106,6 +113,25 @@ class Dispatcher:
                 return
         if more:
             found.requests.ensure(actor, 0, now=self.services.now())
+
+    def _had_better_grow(self, actor: str, spec: Actor, selection: runs.Selection, latest: RunRecord | None) -> bool:
+        """Whether the next run had better take more envelopes: EMR Serverless has no room even for the one before it.
+
+        Another look is on its way then, and comes early if that run begins.
+        """
+        if selection.more or len(selection.members) >= spec.batch.size:
+            return False
+        if latest is None or latest.state != "started" or not latest.job_run_id:
+            return False
+        try:
+            state = self.services.job_runs.state(latest.job_run_id).state
+        except (ClientError, BotoCoreError) as error:
+            self.services.base.telemetry.log.info("not known whether there is room; going on", problem=str(error))
+            return False
+        if state not in WAITING_STATES:
+            return False
+        self.services.requests.ensure(actor, ROOM_SECONDS, now=self.services.now(), for_capacity=True)
+        return True
 
     def _is_closed(self, actor: str, number: int) -> bool:
         """Whether everything that a run gave back is pending; closing it asks for another look."""
