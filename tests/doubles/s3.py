@@ -16,11 +16,13 @@ class FakeS3:
 
     Attributes:
         objects: (bucket, key) → content.
+        metadata: (bucket, key) → what was put there with the content.
         calls: (operation, key), in order, those that failed included.
         fails: whether a call (operation, key) is answered with 503.
     """
 
     objects: dict[tuple[str, str], bytes] = field(default_factory=dict)
+    metadata: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     fails: Callable[[str, str], bool] = lambda operation, key: False
 
@@ -30,6 +32,7 @@ class FakeS3:
         if more.get("IfNoneMatch") == "*" and (Bucket, Key) in self.objects:
             raise _error("PreconditionFailed", 412)
         self.objects[Bucket, Key] = Body
+        self.metadata[Bucket, Key] = more.get("Metadata", {})
         return {}
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
@@ -38,6 +41,13 @@ class FakeS3:
         if (Bucket, Key) not in self.objects:
             raise _error("NoSuchKey", 404)
         return {"Body": io.BytesIO(self.objects[Bucket, Key])}
+
+    def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
+        """Whether it is there."""
+        self._note("head", Key)
+        if (Bucket, Key) not in self.objects:
+            raise _error("404", 404)
+        return {}
 
     def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
         """Remove; no object is fine too."""

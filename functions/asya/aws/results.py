@@ -1,5 +1,7 @@
 """The results bucket: what ended, as readable JSON (`protocol §11`)."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -8,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope
+from asya.protocol.result_metadata import result_metadata
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -28,19 +31,32 @@ class Results:
         """The address of a result."""
         return f"s3://{self._bucket}/{self._prefix}{key}"
 
-    def write_envelope(self, key: str, envelope: Envelope) -> str:
-        """Write the complete envelope, indented by two; returns its address.
+    def write_envelope(self, key: str, envelope: Envelope, namespace: str) -> str:
+        """Write the complete envelope, indented by two, and what it is about into the object's metadata; returns its address.
 
         Raises:
             ClientError, BotoCoreError: if S3 did not take it in three tries.
         """
-        return self.write(key, msgspec.json.format(encode(envelope), indent=2))
+        body = msgspec.json.format(encode(envelope), indent=2)
+        return self.write(key, body, metadata=result_metadata(envelope, namespace))
 
-    def write(self, key: str, body: bytes, content_type: str = "application/json") -> str:
+    def write(
+        self,
+        key: str,
+        body: bytes,
+        content_type: str = "application/json",
+        metadata: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
         """Write one object; returns its address. Errors as in `write_envelope`."""
         for tries_left in reversed(range(UPLOAD_TRIES)):
             try:
-                self._s3.put_object(Bucket=self._bucket, Key=self._prefix + key, Body=body, ContentType=content_type)
+                self._s3.put_object(
+                    Bucket=self._bucket,
+                    Key=self._prefix + key,
+                    Body=body,
+                    ContentType=content_type,
+                    Metadata=dict(metadata),
+                )
             except (ClientError, BotoCoreError):
                 if not tries_left:
                     raise

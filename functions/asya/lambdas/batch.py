@@ -1,7 +1,7 @@
 """An SQS batch in, the messages to keep out: acknowledgement, and what one bad neighbour may not do (`protocol §4`)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -69,6 +69,10 @@ class BatchWorker:
     queue_url: str
     outlets: tuple[Outlet, ...]
     telemetry: Telemetry
+
+    def with_outlet(self, outlet: Outlet) -> "BatchWorker":
+        """The same with one more outlet, which comes last."""
+        return replace(self, outlets=(*self.outlets, outlet))
 
     def work(
         self,

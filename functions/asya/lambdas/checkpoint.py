@@ -65,7 +65,8 @@ class CheckpointActor:
             )
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
         began = self.services.surroundings.monotonic()
-        self.results.write_envelope(checkpoint_key(started.envelope), started.envelope)
+        namespace = self.services.settings.namespace
+        self.results.write_envelope(checkpoint_key(started.envelope), started.envelope, namespace)
         delivery = self._passed_on(started)
         self._report(started, (self.services.surroundings.monotonic() - began) * 1000)
         telemetry.count("Processed", by=("outcome", "failed" if delivery.kind == "sump" else "succeeded"))

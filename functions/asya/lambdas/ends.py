@@ -4,10 +4,13 @@ An envelope that a hop sent on may be delivered to that hop again, and come to a
 first decides; the others learn it before they tell anybody.
 """
 
+from asya.aws.result_index import ResultIndex
 from asya.aws.sink_claims import Claim, ClaimResult
+from asya.aws.ticket import Ticket
 from asya.lambdas.services import Services
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
+from asya.protocol.result_index import result_row
 
 
 def claim_end(services: Services, envelope: Envelope) -> ClaimResult:
@@ -23,3 +26,14 @@ def claim_end(services: Services, envelope: Envelope) -> ClaimResult:
     if result.outcome == "refused":
         services.telemetry.log.warning("already ended", envelope_id=envelope.id, phase=phase, holder=str(result.claim))
     return result
+
+
+def index_row(services: Services, index: ResultIndex, envelope: Envelope, uri: str) -> list[Ticket]:
+    """Have the index of results tell of an envelope that ended, and is written to `uri`; nothing if the mesh keeps none."""
+    settings = services.settings
+    if not settings.table.sink.index:
+        return []
+    row = result_row(
+        envelope, namespace=settings.namespace, result_uri=uri, recorded_by=settings.actor, now=services.now()
+    )
+    return [index.add(row)]

@@ -8,10 +8,11 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.aws import clients
+from asya.aws.result_index import ResultIndex
 from asya.aws.results import Results
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
-from asya.lambdas.ends import claim_end
+from asya.lambdas.ends import claim_end, index_row
 from asya.lambdas.metrics import note_arrivals
 from asya.lambdas.services import Services, services
 from asya.protocol.codec import ParseError, decode
@@ -33,8 +34,8 @@ def _sink() -> "SinkActor":
 
 def build(found: Services) -> "SinkActor":
     """x-sink of this mesh."""
-    settings = found.settings
-    return SinkActor(found, Results(clients.s3(), settings.results_uri))
+    results = Results(clients.s3(), found.settings.results_uri)
+    return SinkActor(found, results, ResultIndex(results))
 
 
 class NotPersistedError(RuntimeError):
@@ -47,6 +48,7 @@ class SinkActor:
 
     services: Services
     results: Results
+    index: ResultIndex
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
@@ -54,7 +56,7 @@ class SinkActor:
         telemetry = self.services.telemetry
         note_arrivals(self.services, items)
         try:
-            return self.services.worker.work(items, self._handle)
+            return self.services.worker.with_outlet(self.index).work(items, self._handle)
         finally:
             telemetry.flush()
 
@@ -84,12 +86,12 @@ class SinkActor:
         uri: str | None = None
         if self.services.settings.table.sink.persist and not ending.is_hook_copy(envelope):
             try:
-                uri = self.results.write_envelope(key, envelope)
+                uri = self.results.write_envelope(key, envelope, self.services.settings.namespace)
                 if older_key is not None:
                     self.results.remove(older_key)
             except (ClientError, BotoCoreError) as error:
                 problem = error
-        tickets = [*self._report(envelope, uri), *self._pass_on(envelope)]
+        tickets = [*self._report(envelope, uri), *self._pass_on(envelope), *self._index(envelope, uri)]
         if problem is not None:
             kept = Ticket("object")
             kept.settle(
@@ -97,6 +99,13 @@ class SinkActor:
             )
             tickets.append(kept)
         return tickets
+
+    def _index(self, envelope: Envelope, uri: str | None) -> list[Ticket]:
+        """A row for what is written and ended; what is paused will end another time."""
+        phase = envelope.status.phase if envelope.status else "succeeded"
+        if uri is None or phase not in ending.CLAIMED_PHASES:
+            return []
+        return index_row(self.services, self.index, envelope, uri)
 
     def _report(self, envelope: Envelope, uri: str | None) -> list[Ticket]:
         url = self.services.callback(envelope)

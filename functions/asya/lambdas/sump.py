@@ -10,10 +10,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
 from asya.aws import clients
+from asya.aws.result_index import ResultIndex
 from asya.aws.results import Results
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
-from asya.lambdas.ends import claim_end
+from asya.lambdas.ends import claim_end, index_row
 from asya.lambdas.metrics import note_arrivals
 from asya.lambdas.services import Services, services
 from asya.lambdas.sink import NotPersistedError
@@ -42,7 +43,8 @@ def _sump() -> "SumpActor":
 
 def build(found: Services) -> "SumpActor":
     """x-sump of this mesh."""
-    return SumpActor(found, Results(clients.s3(), found.settings.results_uri))
+    results = Results(clients.s3(), found.settings.results_uri)
+    return SumpActor(found, results, ResultIndex(results))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class SumpActor:
 
     services: Services
     results: Results
+    index: ResultIndex
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
@@ -58,7 +61,7 @@ class SumpActor:
         telemetry = self.services.telemetry
         note_arrivals(self.services, items)
         try:
-            return self.services.worker.work(items, self._handle)
+            return self.services.worker.with_outlet(self.index).work(items, self._handle)
         finally:
             telemetry.flush()
 
@@ -71,20 +74,21 @@ class SumpActor:
         self._log(envelope)
         # A failure may not be the end: one that a hop sent on, before it was run again and failed, may have ended otherwise.
         claimed = claim_end(self.services, envelope)
-        tickets = self._told(envelope) if claimed.outcome == "taken" else []
+        key, namespace = sump_key(envelope.id), self.services.settings.namespace
+        tickets = self._told(envelope, key) if claimed.outcome == "taken" else []
         if envelope.generation < claimed.claim.generation:
             return tickets  # the copy that lies there, if any, is a later one
-        return [*tickets, self._written(sump_key(envelope.id), lambda key: self.results.write_envelope(key, envelope))]
+        return [*tickets, self._written(key, lambda key: self.results.write_envelope(key, envelope, namespace))]
 
-    def _told(self, envelope: Envelope) -> list[Ticket]:
-        """The failure, told to those who wait for it: the task's record and, of a slice, its set."""
+    def _told(self, envelope: Envelope, key: str) -> list[Ticket]:
+        """The failure, told to those who wait for it: the task's record, of a slice its set, and the index of results."""
         told = early_ends(envelope, self.services.settings.table)
         tickets = [self.services.outbox.send(delivery) for delivery in told]
         url = self.services.callback(envelope)
         if url is not None:
             event = reports.terminal(envelope, now=self.services.now())
             tickets.append(self.services.sure_reports.report(url, event))
-        return tickets
+        return [*tickets, *index_row(self.services, self.index, envelope, self.results.uri(key))]
 
     def _keep_unreadable(self, record: Record, error: ParseError) -> list[Ticket]:
         """Nothing can be told about it but that it came: logged, kept as it is, acked."""

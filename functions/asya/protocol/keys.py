@@ -70,9 +70,14 @@ def pause_key(envelope_id: str, generation: int, epoch: int) -> str:
 
 
 def last_actor(envelope: Envelope) -> str:
+    """Who had it last, as a part of a key."""
+    return safe_segment(last_actor_name(envelope))
+
+
+def last_actor_name(envelope: Envelope) -> str:
     """`curr` if it is not empty, else the last of `prev`, else `unknown`."""
     route = envelope.route
-    return safe_segment(route.curr or (route.prev[-1] if route.prev else "unknown"))
+    return route.curr or (route.prev[-1] if route.prev else "unknown")
 
 
 def _percent(character: str) -> str:

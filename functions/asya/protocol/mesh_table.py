@@ -124,7 +124,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sink(msgspec.Struct, frozen=True, kw_only=True):
-    """What x-sink does with what ends (`protocol §11`)."""
+    """What x-sink does with what ends (`protocol §11`). `index`: whether it keeps the index of results."""
 
     persist: bool = True
     layout: Literal["by-id", "by-time"] = "by-id"
@@ -132,6 +132,7 @@ class Sink(msgspec.Struct, frozen=True, kw_only=True):
     failed_prefix: str = "failed/"
     hooks: tuple[str, ...] = ()
     hooks_for_children: bool = False
+    index: bool = False
 
 
 class Gateway(msgspec.Struct, frozen=True, kw_only=True):

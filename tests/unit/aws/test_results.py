@@ -18,7 +18,9 @@ def make(s3: FakeS3, uri: str = "s3://bucket/results/") -> Results:
 def test_the_body_is_the_envelope_indented_by_two() -> None:
     s3 = FakeS3()
     body = message(payload={"text": "größe"})
-    assert make(s3).write_envelope("succeeded/env-1.json", decode(body)) == "s3://bucket/results/succeeded/env-1.json"
+    uri = make(s3).write_envelope("succeeded/env-1.json", decode(body), "shop")
+    assert uri == "s3://bucket/results/succeeded/env-1.json"
+    assert s3.metadata["bucket", "results/succeeded/env-1.json"]["namespace"] == "shop"
     written = s3.objects["bucket", "results/succeeded/env-1.json"].decode()
     assert json.loads(written) == json.loads(body)
     assert written.startswith('{\n  "id": "env-1",\n')

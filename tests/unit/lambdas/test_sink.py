@@ -221,3 +221,63 @@ def test_a_deadline_a_route_or_a_cancellation_is_not_looked_at(world: MeshWorld)
 def test_what_cannot_be_parsed_goes_to_x_sump(world: MeshWorld) -> None:
     assert run(world, b"junk") == []
     assert world.targets == ["x-sump"]
+
+
+# --- the index of results ---
+
+
+def rows(world: MeshWorld) -> list[dict[str, Any]]:
+    keys = sorted(key for key in world.s3.keys("results/index/"))
+    return [json.loads(line) for key in keys for line in world.s3.content(key).splitlines()]
+
+
+def test_the_ends_of_a_batch_are_rows_of_one_object(world: MeshWorld) -> None:
+    assert run(world, *(ended(id=f"env-{n}") for n in range(10)), options=Sink(index=True)) == []
+    assert len(world.s3.keys("results/index/recent/")) == 1
+    assert {row["id"] for row in rows(world)} == {f"env-{n}" for n in range(10)}
+    (row, *_) = rows(world)
+    assert (row["phase"], row["last_actor"], row["recorded_by"], row["namespace"]) == (
+        "succeeded",
+        "infer",
+        "x-sink",
+        "shop",
+    )
+    assert row["result_uri"].endswith(f"/results/succeeded/{row['id']}.json")
+
+
+def test_a_batch_that_comes_again_writes_the_same_object(world: MeshWorld) -> None:
+    batch = [ended(id=f"env-{n}") for n in range(3)]
+    run(world, *batch, options=Sink(index=True))
+    first = dict(world.s3.objects)
+    run(world, *batch, options=Sink(index=True))
+    assert world.s3.objects == first
+
+
+def test_a_message_stays_until_its_row_is_written(world: MeshWorld) -> None:
+    world.s3.fails = lambda _operation, key: "index/" in key
+    assert run(world, ended(), ended(id="env-2"), options=Sink(index=True)) == ["message-0", "message-1"]
+    assert results(world) == ["succeeded/env-1.json", "succeeded/env-2.json"]
+    world.s3.fails = lambda _operation, _key: False
+    assert run(world, ended(), ended(id="env-2"), options=Sink(index=True)) == []
+    assert {row["id"] for row in rows(world)} == {"env-1", "env-2"}
+
+
+def test_what_is_not_written_or_has_not_ended_is_not_in_the_index(world: MeshWorld) -> None:
+    run(world, ended("paused"), options=Sink(index=True))
+    run(world, ended(id="env-2"), options=Sink(index=True, persist=False))
+    run(world, ended(id="env-3"))
+    world.s3.fails = lambda _operation, key: key.endswith("/env-4.json")
+    run(world, ended(id="env-4"), options=Sink(index=True))
+    assert rows(world) == []
+
+
+def test_s3_alone_tells_whose_result_an_object_is(world: MeshWorld) -> None:
+    run(world, ended("failed", headers={"x-asya-root": "root-1"}, parent_id="root-1"))
+    ((_, told),) = [(key, value) for key, value in world.s3.metadata.items() if "failed/" in key[1]]
+    assert (told["id"], told["parent"], told["root"], told["phase"], told["last-actor"]) == (
+        "env-1",
+        "root-1",
+        "root-1",
+        "failed",
+        "infer",
+    )

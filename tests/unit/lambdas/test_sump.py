@@ -6,15 +6,16 @@ from typing import Any
 import pytest
 
 from asya.lambdas import sump
-from tests.doubles.envelopes import message, status
+from asya.protocol.mesh_table import Sink
+from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
 
 ERROR = {"type": "ValueError", "message": "bad", "mro": [], "traceback": ""}
 FAILED = status(phase="failed", reason="Timeout", attempt=2, error=ERROR)
 
 
-def run(world: MeshWorld, *bodies: bytes | str, reporting: bool = True) -> list[str]:
-    actor = sump.build(world.services("x-sump", reporting=reporting))
+def run(world: MeshWorld, *bodies: bytes | str, reporting: bool = True, index: bool = False) -> list[str]:
+    actor = sump.build(world.services("x-sump", mesh(sink=Sink(index=index)), reporting=reporting))
     return kept(actor.process(sqs_event(*bodies)))
 
 
@@ -70,3 +71,17 @@ def test_a_stealth_envelope_is_kept_but_not_reported(world: MeshWorld) -> None:
 def test_a_hostile_id_stays_below_its_prefix(world: MeshWorld) -> None:
     assert run(world, message(id="../../succeeded/env-1", status=FAILED)) == []
     assert world.s3.keys() == ["results/sump/%2E%2E%2F%2E%2E%2Fsucceeded%2Fenv-1.json"]
+
+
+def test_what_failed_without_passing_x_sink_is_in_the_index_of_results_too(world: MeshWorld) -> None:
+    assert run(world, message(status=FAILED), index=True) == []
+    (key,) = world.s3.keys("results/index/recent/")
+    row = json.loads(world.s3.content(key))
+    assert (row["id"], row["reason"], row["error_type"]) == ("env-1", "Timeout", "ValueError")
+    assert (row["recorded_by"], row["result_uri"].rpartition("/results/")[2]) == ("x-sump", "sump/env-1.json")
+
+
+def test_the_copy_tells_whose_it_is(world: MeshWorld) -> None:
+    run(world, message(status=FAILED))
+    (told,) = world.s3.metadata.values()
+    assert (told["id"], told["phase"], told["namespace"]) == ("env-1", "failed", "shop")

@@ -1,0 +1,103 @@
+"""The index of results: one row for each envelope that ended, by the day it ended (`protocol §11`).
+
+Rows lie below the results prefix: as they come under `index/recent/`, JSON lines that any engine reads; compacted, a day at a
+time, under `index/days/`. What is documented of the table in docs/results-index.md is this row.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from asya.protocol.envelope import Envelope
+from asya.protocol.keys import last_actor_name
+from asya.protocol.times import format_time, parse_time
+
+RECENT_PREFIX = "index/recent/"
+MESSAGE_LIMIT = 500  # characters; the whole message is in the object
+
+
+class ResultRow(msgspec.Struct, frozen=True, kw_only=True):
+    """How one envelope ended. Times are RFC 3339 in UTC with microseconds, so that they compare as text.
+
+    Attributes:
+        root_id: the task that the whole tree belongs to: the envelope's own id unless it is a child.
+        last_actor: who had it last.
+        route: the actors that are done with it, in order.
+        seconds: from its creation to its end.
+        payload_bytes: the payload's size as JSON.
+        result_uri: the object that holds the whole envelope.
+        recorded_by: x-sink or x-sump. What failed may pass both.
+    """
+
+    namespace: str
+    id: str
+    generation: int
+    parent_id: str | None
+    root_id: str
+    phase: str
+    reason: str | None
+    last_actor: str
+    route: tuple[str, ...]
+    attempt: int | None
+    error_type: str | None
+    error_message: str | None
+    created_at: str | None
+    ended_at: str
+    seconds: float | None
+    payload_bytes: int
+    result_uri: str
+    recorded_by: str
+
+
+def result_row(envelope: Envelope, *, namespace: str, result_uri: str, recorded_by: str, now: datetime) -> ResultRow:
+    """The row of an envelope that ended.
+
+    Args:
+        now: counts as its end if its status does not tell.
+    """
+    status = envelope.status
+    ended = _time(status.updated_at if status else None) or now
+    created = _time(status.created_at if status else None)
+    error = status.error if status else None
+    return ResultRow(
+        namespace=namespace,
+        id=envelope.id,
+        generation=envelope.generation,
+        parent_id=envelope.parent_id,
+        root_id=envelope.root_id or envelope.id,
+        phase=(status.phase if status else None) or "succeeded",
+        reason=status.reason if status else None,
+        last_actor=last_actor_name(envelope),
+        route=tuple(envelope.route.prev),
+        attempt=status.attempt if status else None,
+        error_type=error.type if error else None,
+        error_message=error.message[:MESSAGE_LIMIT] if error else None,
+        created_at=format_time(created) if created else None,
+        ended_at=format_time(ended),
+        seconds=(ended - created).total_seconds() if created else None,
+        payload_bytes=len(bytes(envelope.payload)),
+        result_uri=result_uri,
+        recorded_by=recorded_by,
+    )
+
+
+def day_of(row: ResultRow) -> str:
+    """The day that a row belongs to, in UTC: `2025-11-18`."""
+    return row.ended_at[:10]
+
+
+def recent_object(day: str, rows: Sequence[ResultRow]) -> tuple[str, bytes]:
+    """Key and content of the object that holds these rows of one day. The same rows give the same object."""
+    body = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+    digest = hashlib.sha256(body).hexdigest()[:32]
+    return f"{RECENT_PREFIX}dt={day}/{digest}.jsonl", body
+
+
+def _time(text: str | None) -> datetime | None:
+    """A time that somebody outside may have written."""
+    try:
+        return parse_time(text) if text else None
+    except ValueError:
+        return None
