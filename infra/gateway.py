@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from aws_cdk import RemovalPolicy
+from aws_cdk import RemovalPolicy, Stack
 from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
@@ -21,7 +21,11 @@ from infra.permissions import gateway
 _TIMEOUT = 29  # the API waits 30 s at most
 _ROUTES = (
     ("POST", "/api/v1/mesh", names.GATEWAY_API),
+    ("GET", "/api/v1/mesh", names.GATEWAY_API),
     ("GET", "/api/v1/mesh/{id}", names.GATEWAY_API),
+    ("GET", "/api/v1/mesh/{id}/children", names.GATEWAY_API),
+    ("GET", "/api/v1/mesh/{id}/timeline", names.GATEWAY_API),
+    ("DELETE", "/api/v1/mesh/{id}", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/{id}/reopen", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/{id}/resume", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/{id}/replay", names.GATEWAY_API),
@@ -95,7 +99,8 @@ class Gateway(Construct):
         )
         acknowledge(health[0], "AwsSolutions-APIG4", "The health check says nothing but that the gateway answers.")
         self._default_stage(mesh, api)
-        self.address = GatewayAddress(api.api_id, api.api_endpoint)
+        # As an import from the start: permissions with wildcards in them are acknowledged by what they will read.
+        self.address = GatewayAddress(Stack.of(self).export_value(api.api_id), api.api_endpoint)
 
     def _default_stage(self, mesh: Mesh, api: apigateway.HttpApi) -> None:
         log = logs.LogGroup(

@@ -31,12 +31,14 @@ def acknowledge_wildcards(construct: Construct, grants: list[Grant]) -> None:
 
 
 def _readable(value: Any) -> str:
-    """A resolved text as cdk-nag writes it: references in angle brackets."""
+    """A resolved text as cdk-nag writes it: references in angle brackets, what another stack exports by its name."""
     if isinstance(value, str):
         return value
     if "Fn::Join" in value:
         separator, parts = value["Fn::Join"]
         return str(separator).join(_readable(part) for part in parts)
+    if "Fn::ImportValue" in value:
+        return str(value["Fn::ImportValue"])
     if "Fn::GetAtt" in value:
         return f"<{'.'.join(value['Fn::GetAtt'])}>"
     return f"<{value.get('Ref', next(iter(value.values())))}>"

@@ -125,7 +125,7 @@ def test_reporting_routes_and_no_others(shop: Any) -> None:
     routes = resources(shop, "intake", "execute-api:Invoke")
     assert routes == {
         f"arn:<Partition>:execute-api:<Region>:<AccountId>:<import>/$default/POST/api/v1/mesh/{route}"
-        for route in ("events", "states")
+        for route in ("events", "*/events", "states")
     }
 
 
