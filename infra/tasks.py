@@ -5,8 +5,16 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from asya.aws.fan_in_items import OPEN_INDEX
+from asya.aws.task_index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.aws.task_items import WAITING_INDEX
 from asya.protocol import names
+
+# Finding tasks by what has become of them, by parent, by deadline.
+_TASK_INDEXES = (
+    (LISTED_INDEX, "listed_in", "listed_at"),
+    (CHILDREN_INDEX, "child_of", "listed_at"),
+    (DUE_INDEX, "due_in", "deadline_at"),
+)
 
 
 class MeshTable(Construct):
@@ -31,6 +39,8 @@ class MeshTable(Construct):
             _index_open_sets(table)
         if kind == "tasks":
             _index_waiting_tasks(table)
+            for name, partition, sort in _TASK_INDEXES:
+                _index_keys(table, name, partition, sort)
 
 
 def _index_open_sets(table: dynamodb.Table) -> None:
@@ -52,4 +62,14 @@ def _index_waiting_tasks(table: dynamodb.Table) -> None:
         sort_key=dynamodb.Attribute(name="waits_since", type=dynamodb.AttributeType.STRING),
         projection_type=dynamodb.ProjectionType.INCLUDE,
         non_key_attributes=["actor"],
+    )
+
+
+def _index_keys(table: dynamodb.Table, name: str, partition: str, sort: str) -> None:
+    """Holds only records that have these attributes, and of them only the keys."""
+    table.add_global_secondary_index(
+        index_name=name,
+        partition_key=dynamodb.Attribute(name=partition, type=dynamodb.AttributeType.STRING),
+        sort_key=dynamodb.Attribute(name=sort, type=dynamodb.AttributeType.STRING),
+        projection_type=dynamodb.ProjectionType.KEYS_ONLY,
     )

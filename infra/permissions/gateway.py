@@ -1,10 +1,12 @@
 """What the gateway's functions may do."""
 
+from asya.aws.task_index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from infra.addresses import Addresses
 from infra.permissions import actors, common
 from infra.permissions.grant import Grant
+from infra.permissions.spark import heavy_actors
 
 
 def ingest(addresses: Addresses) -> list[Grant]:
@@ -17,12 +19,28 @@ def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
     return [
         common.logs(addresses, names.GATEWAY_API),
         common.table(addresses, "tasks"),
+        _find(addresses, LISTED_INDEX, CHILDREN_INDEX),
+        *([common.send(addresses, {names.COMPLETION})] if heavy_actors(table) else []),
         # x-sink gets what was paused and is canceled; x-resume is among those a route may name.
         common.send(addresses, {names.SINK, *actors.routable(table)}),
         common.objects(addresses, common.WRITE, "inbox"),
         *_replay(addresses),
         *([common.read_set(addresses)] if common.puts_together(table) else []),
     ]
+
+
+def sweep(addresses: Addresses) -> list[Grant]:
+    """Finds tasks past their deadline, and writes so."""
+    return [
+        common.logs(addresses, names.TASK_SWEEP),
+        common.table(addresses, "tasks"),
+        _find(addresses, DUE_INDEX),
+    ]
+
+
+def _find(addresses: Addresses, *indexes: str) -> Grant:
+    table = addresses.table_arn("tasks")
+    return Grant(("dynamodb:Query",), tuple(f"{table}/index/{index}" for index in indexes))
 
 
 def _replay(addresses: Addresses) -> list[Grant]:

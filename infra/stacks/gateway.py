@@ -1,4 +1,4 @@
-"""The HTTP API and the functions behind it."""
+"""The HTTP API, the functions behind it, and the sweep of its tasks."""
 
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
@@ -7,6 +7,7 @@ from asya.protocol import names
 from infra.gateway import Gateway
 from infra.layer import mesh_layer
 from infra.mesh import Mesh
+from infra.task_sweep import TaskSweep
 
 
 class GatewayStack(Stack):
@@ -14,6 +15,8 @@ class GatewayStack(Stack):
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, "gateway"))
-        self.address = Gateway(self, mesh, mesh_layer(self, mesh)).address
+        layer = mesh_layer(self, mesh)
+        self.address = Gateway(self, mesh, layer).address
+        TaskSweep(self, mesh, layer)
         CfnOutput(self, "GatewayUrl", value=self.address.url)
         CfnOutput(self, "GatewayApiId", value=self.address.api_id)

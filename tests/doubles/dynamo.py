@@ -6,23 +6,37 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
+# The indexes of the tasks table: their keys, and what they show beside all keys.
+TASK_INDEXES: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "waiting": ("waits_in", "waits_since", ("actor",)),
+    "listed": ("listed_in", "listed_at", ()),
+    "children": ("child_of", "listed_at", ()),
+    "due": ("due_in", "deadline_at", ()),
+}
+
+
 def create_tasks_table(client: "DynamoDBClient", name: str) -> None:
-    """Keys `pk` and `sk`, on demand, with its index of tasks that wait."""
+    """Keys `pk` and `sk`, on demand, with its indexes."""
+    keys = {name: (partition, sort) for name, (partition, sort, _) in TASK_INDEXES.items()}
     client.create_table(
         TableName=name,
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         AttributeDefinitions=[
-            {"AttributeName": attribute, "AttributeType": "S"} for attribute in ("pk", "sk", "waits_in", "waits_since")
+            {"AttributeName": attribute, "AttributeType": "S"}
+            for attribute in sorted({"pk", "sk", *(each for pair in keys.values() for each in pair)})
         ],
         GlobalSecondaryIndexes=[
             {
-                "IndexName": "waiting",
+                "IndexName": index,
                 "KeySchema": [
-                    {"AttributeName": "waits_in", "KeyType": "HASH"},
-                    {"AttributeName": "waits_since", "KeyType": "RANGE"},
+                    {"AttributeName": partition, "KeyType": "HASH"},
+                    {"AttributeName": sort, "KeyType": "RANGE"},
                 ],
-                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["actor"]},
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": list(included)}
+                if included
+                else {"ProjectionType": "KEYS_ONLY"},
             }
+            for index, (partition, sort, included) in TASK_INDEXES.items()
         ],
         BillingMode="PAY_PER_REQUEST",
     )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 
 from asya.aws.task_store import Conflict, Stored, TaskStoreError
-from asya.protocol.hops import Hop
+from asya.protocol.hops import Hop, HopPlace
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 
@@ -74,6 +74,14 @@ class MemoryTaskStore:
             if stored is None:
                 return None
             return stored.record, [hop for key, hop in self._hops.items() if key[0] == task_id]
+
+    def hops(self, task_id: str, now: datetime, after: HopPlace | None = None) -> list[Hop]:
+        self._check()
+        with self._lock:
+            found = [hop for key, hop in self._hops.items() if key[0] == task_id]
+        return sorted(
+            (hop for hop in found if after is None or hop.place > after), key=lambda hop: (hop.place, hop.stage)
+        )
 
     def _current(self, task_id: str, now: datetime) -> Stored | None:
         stored, expires_at = self._records.get(task_id, (None, now))

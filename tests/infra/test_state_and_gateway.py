@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tests.doubles.dynamo import TASK_INDEXES
+
 
 def test_tables_expire_items_and_can_be_restored(shop: Any) -> None:
     tables = {table["TableName"]: table for table in shop.resources("AWS::DynamoDB::Table", "state")}
@@ -14,6 +16,16 @@ def test_tables_expire_items_and_can_be_restored(shop: Any) -> None:
         assert table["BillingMode"] == "PAY_PER_REQUEST"
         assert table["TimeToLiveSpecification"] == {"AttributeName": "expires_at", "Enabled": True}
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+
+
+def test_the_indexes_of_the_tasks_table_hold_keys_only(shop: Any) -> None:
+    tables = {table["TableName"]: table for table in shop.resources("AWS::DynamoDB::Table", "state")}
+    indexes = {index["IndexName"]: index for index in tables["asya-shop-tasks"]["GlobalSecondaryIndexes"]}
+    found = {
+        name: (*(key["AttributeName"] for key in index["KeySchema"]), index["Projection"].get("NonKeyAttributes", []))
+        for name, index in indexes.items()
+    }
+    assert found == {name: (*keys, list(included)) for name, (*keys, included) in TASK_INDEXES.items()}
 
 
 def test_state_outlives_its_stack(shop: Any) -> None:
@@ -55,7 +67,11 @@ def test_every_route_is_signed_for_but_the_health_check(shop: Any) -> None:
     routes = {route["RouteKey"]: route["AuthorizationType"] for route in shop.resources("AWS::ApiGatewayV2::Route")}
     assert routes == {
         "POST /api/v1/mesh": "AWS_IAM",
+        "GET /api/v1/mesh": "AWS_IAM",
         "GET /api/v1/mesh/{id}": "AWS_IAM",
+        "GET /api/v1/mesh/{id}/children": "AWS_IAM",
+        "GET /api/v1/mesh/{id}/timeline": "AWS_IAM",
+        "DELETE /api/v1/mesh/{id}": "AWS_IAM",
         "POST /api/v1/mesh/{id}/reopen": "AWS_IAM",
         "POST /api/v1/mesh/{id}/resume": "AWS_IAM",
         "POST /api/v1/mesh/{id}/replay": "AWS_IAM",

@@ -75,6 +75,8 @@ def test_hops_come_back_as_they_were(store: TaskStore) -> None:
     long_names = tuple(f"a-rather-long-actor-name-{number}" for number in range(40))
     parts += hops_of([event("t", "completed", 30, route=route_at(30, long_names), actor="other")])
     assert store.put_hops(parts, at(1)) == frozenset()
+    assert [part.place for part in store.hops("t", at(1))] == [part.place for part in parts]
+    assert [part.place for part in store.hops("t", at(1), after=parts[1].place)] == [part.place for part in parts[2:]]
     loaded = store.load("t", at(2))
     assert loaded is not None
     assert loaded[0] == record()
@@ -212,7 +214,7 @@ def test_a_read_is_complete_or_fails(table: Any) -> None:
 
 def test_trouble_with_the_table_says_what_could_not_be_done(table: Any) -> None:
     store = DynamoTaskStore(table, "no-such-table", RETENTION)
-    with pytest.raises(TaskStoreError, match=r"cannot write the record of task t: .*ResourceNotFound"):
+    with pytest.raises(TaskStoreError, match=r"cannot note an hour that holds tasks: .*ResourceNotFound"):
         store.put_record(record(), None, at(0))
     with pytest.raises(TaskStoreError, match="cannot read task t"):
         store.load("t", at(0))
@@ -223,6 +225,7 @@ def test_keys_and_sizes_of_items(table: Any) -> None:
     store.put_record(record("t", route=route_at(0), owner="AIDA"), None, at(0))
     store.put_hops(hops_of([*hop("t", 0), *hop("t", 1)[:2], *hop("t", 2, generation=1)[:1]]), at(0))
     items = {item["sk"]["S"]: item for item in table.scan(TableName="tasks")["Items"]}
+    assert items.pop("hour#2026-11-20T09")["pk"] == {"S": "LISTED"}
     assert set(items) == {
         "record",
         "hop#0000#000000#000001#done",

@@ -1,8 +1,8 @@
 """The tasks table in DynamoDB.
 
-Access patterns: records by ids (BatchGetItem); a record with its hops, record first (one Query, backwards); a record
-replaced by revision (conditional PutItem, which answers with the present one if it comes too late); hops by key
-(BatchWriteItem, unconditional).
+Access patterns: records by ids (BatchGetItem); a record with its hops, record first (one Query, backwards); all hops of a task in
+order (Query); a record replaced by revision (conditional PutItem, which answers with the present one if it comes too
+late); hops by key (BatchWriteItem, unconditional). Tasks by something else than their id: `asya.aws.task_index`.
 """
 
 import time
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, cast
 from asya.aws import task_items
 from asya.aws.batch_writes import chunks, pauses, write_items
 from asya.aws.table_errors import table_errors
+from asya.aws.task_index import ListedHours
 from asya.aws.task_store import Conflict, Stored, TaskStoreError
-from asya.protocol.hops import Hop
+from asya.protocol.hops import Hop, HopPlace
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 
@@ -48,6 +49,7 @@ class DynamoTaskStore:
         self._table = table
         self._retention = retention
         self._pause = pause
+        self._hours = ListedHours(client, table)
 
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
         """See `TaskStore`. Where a batch stays incomplete after a few rounds, the whole read fails."""
@@ -65,11 +67,13 @@ class DynamoTaskStore:
             condition, values = "revision = :seen", {":seen": {"N": str(revision)}}
         else:
             condition, values = "attribute_not_exists(pk) OR expires_at <= :now", {":now": {"N": str(_epoch(now))}}
+        expires_at = self._expiry(record, now)
+        self._hours.note(record, expires_at)
         with table_errors(f"write the record of task {record.id}"):
             try:
                 self._client.put_item(
                     TableName=self._table,
-                    Item=task_items.record_item(record, revision + 1, self._expiry(record, now)),
+                    Item=task_items.record_item(record, revision + 1, expires_at),
                     ConditionExpression=condition,
                     ExpressionAttributeValues=values,
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -108,6 +112,24 @@ class DynamoTaskStore:
         record = task_items.record_of(first)
         hops = map(task_items.hop_of, filter(task_items.is_hop, items))
         return record, takewhile(lambda hop: hop.generation >= record.generation, hops)
+
+    def hops(self, task_id: str, now: datetime, after: HopPlace | None = None) -> Iterator[Hop]:
+        """See `TaskStore`."""
+        first = task_items.behind_hop(after) if after else task_items.HOP_PREFIX
+        with table_errors(f"read the hops of task {task_id}"):
+            pages = self._client.get_paginator("query").paginate(
+                TableName=self._table,
+                KeyConditionExpression="pk = :id AND sk BETWEEN :first AND :end",
+                ExpressionAttributeValues={
+                    ":id": {"S": task_id},
+                    ":first": {"S": first},
+                    ":end": {"S": task_items.HOPS_END},
+                },
+                ConsistentRead=True,
+            )
+            for item in chain.from_iterable(page["Items"] for page in pages):
+                if not task_items.is_expired(item, _epoch(now)):
+                    yield task_items.hop_of(item)
 
     def _expiry(self, record: TaskRecord, now: datetime) -> int:
         needed_until = max(now, parse_time(record.deadline_at)) if record.deadline_at else now

@@ -2,7 +2,8 @@
 
 Keys (they can never change): `pk` = task id; `sk` = `record`, or
 `hop#{generation:04d}#{position:06d}#{attempt:06d}#{stage}`. `expires_at` is the table's TTL, in epoch seconds.
-While a task is paused, or something is still to be sent of its pause, `waits_in` and `waits_since` place it in the index `waiting`.
+While a task is paused, or something is still to be sent of its pause, `waits_in` and `waits_since` place it in the index `waiting`;
+the other indexes are `asya.aws.task_index`'s.
 """
 
 import zlib
@@ -13,7 +14,8 @@ import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
-from asya.protocol.hops import Hop
+from asya.aws.task_index import index_attributes
+from asya.protocol.hops import Hop, HopPlace
 from asya.protocol.pause import Handover
 from asya.protocol.task import TaskRecord
 
@@ -24,6 +26,7 @@ Item = Mapping[str, "AttributeValueTypeDef"]
 
 RECORD = "record"
 HOP_PREFIX = "hop#"
+HOPS_END = "hop$"
 LARGEST_GENERATION = 9_999
 LARGEST_COUNT = 999_999  # of positions and attempts
 
@@ -60,7 +63,7 @@ def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str
         value = getattr(record, name)
         if value is not None and value is not UNSET and value != ():
             item[name] = {"S": msgspec.json.encode(value).decode()}
-    return item | _waiting(record)
+    return item | _waiting(record) | index_attributes(record)
 
 
 def record_of(item: Item) -> TaskRecord:
@@ -121,6 +124,11 @@ def hop_of(item: Item) -> Hop:
         },
         Hop,
     )
+
+
+def behind_hop(place: HopPlace) -> str:
+    """What sorts behind all parts of an attempt at a hop, and before the next."""
+    return f"{hop_prefix(place.generation)}{place.position:06d}#{place.attempt:06d}#~"
 
 
 def is_hop(item: Item) -> bool:

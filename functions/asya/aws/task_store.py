@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from asya.protocol.hops import Hop
+from asya.protocol.hops import Hop, HopPlace
 from asya.protocol.task import TaskRecord
 
 
@@ -49,3 +49,6 @@ class TaskStore(Protocol):
 
     def load(self, task_id: str, now: datetime) -> "tuple[TaskRecord, Iterable[Hop]] | None":
         """The record and the hops of its generation, read as they are now; hops come page by page, in no promised order."""
+
+    def hops(self, task_id: str, now: datetime, after: HopPlace | None = None) -> Iterable[Hop]:
+        """The parts of all hops of all generations, in the order of the hops; those behind a place, if one is given."""

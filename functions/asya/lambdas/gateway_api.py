@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any
 
 from asya.aws import clients
+from asya.aws.cancel_requests import CancelRequests
 from asya.aws.claim_check import SENDERS_PREFIX, ClaimCheck
 from asya.aws.dynamo_tasks import DynamoTaskStore
 from asya.aws.fan_in_sets import FanInSets
@@ -18,15 +19,19 @@ from asya.aws.replay_sources import ReplaySources
 from asya.aws.settings import Settings, load_settings
 from asya.aws.submission_keys import SubmissionKeys
 from asya.aws.submission_sender import SubmissionSender
+from asya.aws.task_index import TaskIndex
+from asya.aws.task_lists import TaskLists
 from asya.aws.task_starter import Key, TaskStarter
 from asya.aws.tasks import Tasks
 from asya.aws.telemetry import Telemetry
 from asya.lambdas import handovers
+from asya.lambdas.gateway_cancel import Cancels
 from asya.lambdas.gateway_http import Request, Response, Route, answer, required_identity
+from asya.lambdas.gateway_lists import Lists
 from asya.lambdas.gateway_reruns import Reruns
 from asya.lambdas.gateway_resume import Resumes
 from asya.lambdas.surroundings import REAL, Surroundings
-from asya.protocol import codec
+from asya.protocol import codec, names
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
 from asya.routing.access import AccessRules
@@ -67,6 +72,8 @@ class Api:
     tasks: Tasks
     starter: TaskStarter
     access: AccessRules
+    lists: Lists
+    cancels: Cancels
     reruns: Reruns
     resumes: Resumes
     gateway_url: str | None = None
@@ -78,6 +85,8 @@ class Api:
         return (
             Route("POST", "/api/v1/mesh", lambda request: self.start(request, now)),
             Route("GET", "/api/v1/mesh/{id}", lambda request: self.task(request, now)),
+            *self.lists.routes(now),
+            *self.cancels.routes(now),
             *self.reruns.routes(now),
             *self.resumes.routes(now),
             Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
@@ -139,6 +148,7 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
     table, retention = settings.table_name("tasks"), settings.table.retention.tasks
     store = DynamoTaskStore(clients.dynamodb(), table, retention, surroundings.pause)
     tasks = Tasks(store, telemetry.log.warning, threaded=surroundings.is_threaded)
+    index = TaskIndex(clients.dynamodb(), table, threaded=surroundings.is_threaded)
     starter = TaskStarter(
         tasks=tasks,
         keys=SubmissionKeys(clients.dynamodb(), table, retention),
@@ -146,13 +156,18 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
         warn=telemetry.log.warning,
     )
     access = AccessRules(settings.table, settings.account, settings.region)
+    hand_over = handovers.build(settings, tasks, telemetry.log.warning)
     return Api(
         mesh=settings.table,
         tasks=tasks,
         starter=starter,
         access=access,
+        lists=Lists(tasks, TaskLists(index, store, tasks), access),
+        cancels=Cancels(
+            tasks, store, index, access, hand_over, _cancel_requests(settings), surroundings, telemetry.log.warning
+        ),
         reruns=_reruns(settings, tasks, starter, access),
-        resumes=Resumes(settings.table, tasks, access, handovers.build(settings, tasks, telemetry.log.warning)),
+        resumes=Resumes(settings.table, tasks, access, hand_over),
         gateway_url=settings.gateway_url,
     )
 
@@ -160,6 +175,13 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
 def _claim_check(settings: Settings) -> ClaimCheck:
     """Like any sender's: under `inbox/` only (`protocol §4`)."""
     return ClaimCheck(clients.s3(), settings.bucket, prefix=SENDERS_PREFIX)
+
+
+def _cancel_requests(settings: Settings) -> CancelRequests | None:
+    """Only a mesh with a heavy actor has job runs to stop."""
+    if not any(actor.kind == "spark" for actor in settings.table.actors.values()):
+        return None
+    return CancelRequests(clients.sqs(), queue_url=settings.queue_url(names.COMPLETION))
 
 
 def _reruns(settings: Settings, tasks: Tasks, starter: TaskStarter, access: AccessRules) -> Reruns:

@@ -7,7 +7,7 @@ about one hop that come together make one part.
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,14 @@ _ORDER: dict[str, int] = {"received": 0, "start": 1, "done": 2}
 # Names of actors already done are not repeated with every hop once they would outgrow it: in a long loop the parts would
 # cost more and more. They are found again in the earlier hops.
 PREV_LIMIT = 256
+
+
+class HopPlace(NamedTuple):
+    """An attempt at a hop."""
+
+    generation: int
+    position: int
+    attempt: int
 
 
 class Hop(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +60,11 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
     completed_at: str | None = None
     message_size_kb: float | None = None
     duration_ms: float | None = None
+
+    @property
+    def place(self) -> HopPlace:
+        """Which attempt at which hop it is part of."""
+        return HopPlace(self.generation, self.position, self.attempt)
 
     @property
     def name(self) -> str:

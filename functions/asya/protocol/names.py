@@ -27,6 +27,7 @@ COMPLETION = "x-completion"
 RECONCILE = "x-reconcile"
 FAN_IN_SWEEP = "x-fan-in-sweep"
 PAUSE_SWEEP = "x-pause-sweep"
+TASK_SWEEP = "x-task-sweep"
 DLQ = "x-dlq"
 GATEWAY_INGEST = "x-gateway-ingest"
 GATEWAY_API = "x-gateway-api"
@@ -58,7 +59,7 @@ def is_reserved(actor: str) -> bool:
 
 def may_stand_in_route(actor: str) -> bool:
     """Whether a route may name this actor: every user's actor, and of the crew only four (`protocol §1`)."""
-    return actor in ROUTABLE_CREW or not is_reserved(actor)
+    return not is_reserved(actor) or actor in ROUTABLE_CREW
 
 
 def queue_name(namespace: str, actor: str) -> str:

@@ -11,7 +11,7 @@ from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.progress import HIGHEST_BEFORE_END
 from asya.protocol.route import Route
-from asya.protocol.task import EarlierGeneration, TaskRecord, TaskStatus
+from asya.protocol.task import EARLIER_MESSAGE_LIMIT, EarlierGeneration, TaskRecord, TaskStatus
 from asya.protocol.times import parse_time
 
 TIMED_OUT = ErrorInfo(type="Timeout", message="task timed out")
@@ -101,3 +101,9 @@ def _at_latest_hop(record: TaskRecord, hops: HopFold) -> TaskRecord:
         attempt=latest.attempt,
         updated_at=max(record.updated_at, latest.at),
     )
+
+
+def summary(task: TaskView) -> TaskView:
+    """What a list shows of a task: no result, and of the error no more than what it was; either may be long."""
+    error = task.error and ErrorInfo(type=task.error.type, message=task.error.message[:EARLIER_MESSAGE_LIMIT])
+    return replace(task, result=UNSET, error=error, earlier=())

@@ -1,0 +1,83 @@
+"""The gateway's lists: tasks, a task's children, its hops (`protocol §13`)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from asya.aws.task_lists import TaskLists
+from asya.aws.tasks import Tasks
+from asya.lambdas.gateway_http import Request, Response, Route, required_identity
+from asya.protocol.hops import HopPlace
+from asya.protocol.task_view import TaskView
+from asya.protocol.timeline import TimelineEntry
+from asya.routing.access import AccessRules, Caller
+from asya.routing.listing import ListQuery, read_list_query
+from asya.routing.refusal import RefusedError
+
+HOPS_LIMIT = 500
+
+
+class TaskList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of tasks, newest first; `next_cursor` where there may be more."""
+
+    items: list[TaskView]
+    next_cursor: str | None = None
+
+
+class Timeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A page of a task's hops, first to last; `next_cursor` where there are more."""
+
+    items: list[TimelineEntry]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """What the calls need, and the calls."""
+
+    tasks: Tasks
+    lists: TaskLists
+    access: AccessRules
+
+    def routes(self, now: datetime) -> tuple[Route, ...]:
+        """The calls as of one moment."""
+        return (
+            Route("GET", "/api/v1/mesh", lambda request: self.all(request, now)),
+            Route("GET", "/api/v1/mesh/{id}/children", lambda request: self.children(request, now)),
+            Route("GET", "/api/v1/mesh/{id}/timeline", lambda request: self.timeline(request, now)),
+        )
+
+    def all(self, request: Request, now: datetime) -> Response:
+        """The caller's tasks, everybody's for operators; with `parent` the children of that one."""
+        caller = self.access.caller(required_identity(request))
+        return self._page(read_list_query(request.query, "tasks", (str, str)), caller, now)
+
+    def children(self, request: Request, now: datetime) -> Response:
+        """The tasks that a task has fanned out into."""
+        task, caller = self._visible(request, now)
+        query = {name: value for name, value in request.query.items() if name != "parent"}
+        return self._page(read_list_query(query | {"parent": task.id}, "tasks", (str, str)), caller, now)
+
+    def timeline(self, request: Request, now: datetime) -> Response:
+        """A task's hops of all generations, with their times."""
+        task, _ = self._visible(request, now)
+        query = {name: value for name, value in request.query.items() if name in ("limit", "cursor")}
+        asked = read_list_query(query, f"timeline {task.id}", (int, int, int), HOPS_LIMIT)
+        after = HopPlace(*map(int, asked.after)) if asked.after else None
+        limit = asked.limit if "limit" in query else HOPS_LIMIT
+        page = self.lists.timeline(task.id, after, limit, now)
+        return Response(200, Timeline(items=page.hops, next_cursor=asked.cursor(page.next) if page.next else None))
+
+    def _page(self, query: ListQuery, caller: Caller, now: datetime) -> Response:
+        owner = None if caller.is_operator else caller.principal
+        page = self.lists.page(query, owner, caller.may_see, now)
+        return Response(200, TaskList(items=page.tasks, next_cursor=query.cursor(page.next) if page.next else None))
+
+    def _visible(self, request: Request, now: datetime) -> tuple[TaskView, Caller]:
+        caller = self.access.caller(required_identity(request))
+        task_id = request.parameters["id"]
+        task = self.tasks.read(task_id, now)
+        if task is None or not caller.may_see(task.owner):
+            raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
+        return task, caller

@@ -1,0 +1,45 @@
+"""The sweep that writes tasks past their deadline down as failed (`protocol §13`, backstop)."""
+
+from aws_cdk import aws_events as events
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.protocol import names
+from infra.build.functions import build_table
+from infra.function import FunctionSettings, MeshFunction
+from infra.mesh import Mesh
+from infra.permissions import gateway
+
+_SWEEP = "rate(1 minute)"
+_TIMEOUT = 60
+
+
+class TaskSweep(Construct):
+    """Every minute: deadlines that have passed."""
+
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+        super().__init__(scope, "TaskSweep")
+        settings = FunctionSettings(
+            name=names.TASK_SWEEP,
+            handler="asya.lambdas.task_sweep.handle",
+            code=lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes))),
+            grants=gateway.sweep(mesh.addresses),
+            timeout=_TIMEOUT,
+        )
+        function = MeshFunction(self, mesh, layer, settings).function
+        rule = events.CfnRule(
+            self,
+            "Sweep",
+            name=names.resource_name(mesh.namespace, "task-sweep"),
+            description=f"Looks after the deadlines of the tasks of the mesh {mesh.namespace}",
+            schedule_expression=_SWEEP,
+            targets=[events.CfnRule.TargetProperty(id="sweep", arn=function.function_arn)],
+        )
+        lambda_.CfnPermission(
+            self,
+            "SweepPermission",
+            action="lambda:InvokeFunction",
+            function_name=function.function_name,
+            principal="events.amazonaws.com",
+            source_arn=rule.attr_arn,
+        )
