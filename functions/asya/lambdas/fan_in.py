@@ -114,7 +114,7 @@ class FanInActor:
         except (ValueError, UnknownSetError):
             return None
         mesh = self.services.settings.table
-        return Hop(decode(body), self.keeper.actor, mesh.actors[self.keeper.actor], mesh, record.arrival)
+        return Hop.of(decode(body), self.keeper.actor, mesh.actors[self.keeper.actor], mesh, record.arrival)
 
     def _arrived(self, hop: Hop, header: SliceHeader) -> list[Ticket]:
         """A slice: stored, its own task reported as done, and the set looked at.

@@ -157,7 +157,7 @@ class SetKeeper:
         body = self.sets.slice(set_id, ORIGIN)
         mesh = self.services.settings.table
         arrival = Arrival(body=body, message_id="", sent_at=self.services.now(), size=len(body))
-        return Hop(decode(body), self.actor, mesh.actors[self.actor], mesh, arrival)
+        return Hop.of(decode(body), self.actor, mesh.actors[self.actor], mesh, arrival)
 
     def _ensure_look(self, record: SetRecord, moment: datetime, look_is_over: bool) -> None:
         """Make sure that a look at the clock is on its way: sent first, noted second, so that it can only be one too many."""

@@ -1,7 +1,7 @@
 """Bytes on a queue to an envelope and back (`protocol §1`).
 
 The common envelope takes one pass, by a struct that knows exactly our keys. Whatever does not fit it (unknown keys to carry
-along, a route of an older shape, a mistake) takes the careful pass, which names the field.
+along, a null, a route of an older shape, a mistake) takes the careful pass, which names the field.
 """
 
 from typing import TypeVar
@@ -11,7 +11,7 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from asya.protocol import ids
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import NOTHING_CARRIED, Carried, Envelope
 from asya.protocol.older_shapes import is_older, newer_route
 from asya.protocol.route import Route
 from asya.protocol.status import Status
@@ -29,23 +29,12 @@ class ParseError(ValueError):
         self.envelope_id = envelope_id
 
 
-class _Wire(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The keys of an envelope, in the order people read them."""
-
-    id: str
-    parent_id: str | None = None
-    route: Route
-    headers: dict[str, Raw] | None = None
-    status: Status | None = None
-    payload: Raw
-
-
-_KNOWN_KEYS = frozenset(_Wire.__struct_fields__)
+_KNOWN_KEYS = frozenset({"id", "parent_id", "route", "headers", "status", "payload"})
 _KNOWN_STATUS_KEYS = frozenset(Status.__struct_fields__)
 _NO_STATUS = Status()
 
 _encoder = msgspec.json.Encoder()
-_wire_decoder = msgspec.json.Decoder(_Wire)
+_envelope_decoder = msgspec.json.Decoder(Envelope)
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 _optional_object_decoder: Decoder[dict[str, Raw] | None] = Decoder(dict[str, Raw] | None)
 _text_decoder = Decoder(str)
@@ -68,36 +57,37 @@ def decode(body: bytes, *, message_id: str = "") -> Envelope:
     try:
         if not body.isascii():
             body.decode("utf-8")
-        wire = _wire_decoder.decode(body)
+        envelope = _envelope_decoder.decode(body)
+        if _is_sound(envelope):
+            return envelope
     except UnicodeDecodeError as error:
         raise ParseError(f"the message is not UTF-8 (byte {error.start})") from None
-    except (msgspec.MsgspecError, RecursionError):
-        return _decode_carefully(body, message_id)
-    envelope = Envelope(
-        id=wire.id,
-        route=wire.route,
-        payload=wire.payload,
-        parent_id=wire.parent_id or None,
-        headers=wire.headers or {},
-        status=wire.status if wire.status != _NO_STATUS else None,
-    )
-    _check_values(envelope)
-    return envelope
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        pass  # what exactly is wrong, if anything is, the careful pass finds out
+    return _decode_carefully(body, message_id)
+
+
+def _is_sound(envelope: Envelope) -> bool:
+    """Whether there is nothing that types do not show: an id of a wrong length, something empty that counts as absent.
+
+    Raises:
+        ValueError, RecursionError, msgspec.MsgspecError: for a time that is none, a header that cannot be read. Headers are read
+            here once, so that whoever asks for one later need not be ready for one that cannot be.
+    """
+    for raw in envelope.headers.values():
+        _value_decoder.decode(raw)
+    status = envelope.status
+    if status is not None:
+        for text in (status.deadline_at, status.created_at, status.updated_at):
+            if text is not None:
+                parse_time(text)
+    return 0 < len(envelope.id) <= ids.ID_LIMIT // 4 and envelope.parent_id != "" and status != _NO_STATUS
 
 
 def encode(envelope: Envelope) -> bytes:
     """Write an envelope in its new shape. Payload and header bytes go out as they are; what is ours is ASCII."""
-    if not envelope.extra and not envelope.status_extra:
-        text = _encoder.encode(
-            _Wire(
-                id=envelope.id,
-                parent_id=envelope.parent_id,
-                route=envelope.route,
-                headers=envelope.headers or None,
-                status=envelope.status,
-                payload=envelope.payload,
-            )
-        )
+    if envelope.extra is NOTHING_CARRIED and envelope.status_extra is NOTHING_CARRIED:
+        text = _encoder.encode(envelope)
         if text.isascii():
             return text
     return _encode_carefully(envelope)
@@ -158,10 +148,13 @@ def _decode_carefully(body: bytes, message_id: str) -> Envelope:
         parent_id=_field(members, "parent_id", _optional_text_decoder, envelope_id) or None,
         headers=headers or {},
         status=status,
-        extra={name: raw for name, raw in members.items() if name not in _KNOWN_KEYS},
+        extra=_carried(members, _KNOWN_KEYS),
         status_extra=status_extra,
     )
-    _check_values(envelope)
+    _check_members(envelope.headers, "headers", envelope_id)
+    _check_members(envelope.status_extra, "status", envelope_id)
+    if status is not None:
+        _check_times(status, envelope_id)
     return envelope
 
 
@@ -208,11 +201,17 @@ def _route_of(raw: Raw, envelope_id: str) -> Route:
     )
 
 
-def _status_of(members: dict[str, Raw], envelope_id: str) -> tuple[Status | None, dict[str, Raw]]:
+def _carried(members: dict[str, Raw], known: frozenset[str]) -> Carried:
+    """The members whose names are none of ours."""
+    found = Carried({name: raw for name, raw in members.items() if name not in known})
+    return found or NOTHING_CARRIED
+
+
+def _status_of(members: dict[str, Raw], envelope_id: str) -> tuple[Status | None, Carried]:
     status_members = _field(members, "status", _optional_object_decoder, envelope_id)
     if not status_members:
-        return None, {}
-    extra = {name: raw for name, raw in status_members.items() if name not in _KNOWN_STATUS_KEYS}
+        return None, NOTHING_CARRIED
+    extra = _carried(status_members, _KNOWN_STATUS_KEYS)
     known = {name: bytes(raw) for name, raw in status_members.items() if name not in extra}
     status = _decoded(Raw(_object(known)), _status_decoder, "status", envelope_id)
     return status, extra
@@ -232,27 +231,19 @@ def _decoded(raw: Raw, decoder: Decoder[T], path: str, envelope_id: str) -> T:
         raise ParseError(f"{path}{place.rstrip('`')}: {problem}", envelope_id) from None
 
 
-def _check_values(envelope: Envelope) -> None:
-    """What types alone do not say: the length of the id, that headers can be read, and that the times are times.
+def _check_members(members: dict[str, Raw], above: str, envelope_id: str) -> None:
+    for name, raw in members.items():
+        _decoded(raw, _value_decoder, f"{above}.{name}", envelope_id)
 
-    Headers are read here once, so that whoever asks for one later need not be ready for one that cannot be.
-    """
-    if not 0 < len(envelope.id) <= ids.ID_LIMIT // 4:
-        _check_id(envelope.id, "id")
-    for name, raw in envelope.headers.items():
-        _decoded(raw, _value_decoder, f"headers.{name}", envelope.id)
-    for name, raw in envelope.status_extra.items():
-        _decoded(raw, _value_decoder, f"status.{name}", envelope.id)
-    status = envelope.status
-    if status is None:
-        return
+
+def _check_times(status: Status, envelope_id: str) -> None:
     for name in ("deadline_at", "created_at", "updated_at"):
         text: str | None = getattr(status, name)
         if text is not None:
             try:
                 parse_time(text)
             except ValueError as error:
-                raise ParseError(f"status.{name}: {error}", envelope.id) from None
+                raise ParseError(f"status.{name}: {error}", envelope_id) from None
 
 
 def _json_type(value: object) -> str:

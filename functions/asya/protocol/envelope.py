@@ -1,5 +1,7 @@
 """The envelope in memory: the whole state of a pipeline (`protocol §1`)."""
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import Raw
 
@@ -12,21 +14,36 @@ NULL = Raw(b"null")
 GENERATION_LIMIT = 9_999
 
 
-class Envelope(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that parsed.
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder()
+
+
+class Carried(dict[str, Raw]):
+    """Members of an object that are not ours, as the JSON text they came in.
+
+    As a type of its own it is nothing that JSON can hold: so a message with a key of the name of such a field does not decode into
+    an `Envelope` at once, like one with any other unknown key.
+    """
+
+
+NOTHING_CARRIED = Carried()
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """A message that parsed: what it may hold, in the order that people read it in.
 
     The payload and every header are kept as the JSON bytes they came in, so that a relay changes nothing. `extra` holds
     unknown top-level keys, `status_extra` unknown keys of the status; both are carried along, to children too.
     """
 
     id: str
-    route: Route
-    payload: Raw
     parent_id: str | None = None
+    route: Route
     headers: dict[str, Raw] = {}
     status: Status | None = None
-    extra: dict[str, Raw] = {}
-    status_extra: dict[str, Raw] = {}
+    payload: Raw
+    extra: Carried = NOTHING_CARRIED
+    status_extra: Carried = NOTHING_CARRIED
 
     @property
     def generation(self) -> int:
@@ -48,14 +65,25 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True):
     def header(self, name: str) -> object:
         """The value of a header; None if it is absent or null."""
         raw = self.headers.get(name)
-        return None if raw is None else msgspec.json.decode(raw)
+        return None if raw is None else _decoder.decode(raw)
 
     def with_headers(self, changes: dict[str, object]) -> "Envelope":
         """A copy with headers set, or removed where the new value is None."""
-        changed = dict(self.headers)
-        for name, value in changes.items():
-            if value is None:
-                changed.pop(name, None)
-            else:
-                changed[name] = Raw(msgspec.json.encode(value))
-        return msgspec.structs.replace(self, headers=changed)
+        raws = {name: None if value is None else json_text(value) for name, value in changes.items()}
+        return msgspec.structs.replace(self, headers=changed(self.headers, raws))
+
+
+def changed(members: Mapping[str, Raw], changes: Mapping[str, Raw | None]) -> dict[str, Raw]:
+    """A copy with members set, or removed where the new one is None."""
+    copy = dict(members)
+    for name, raw in changes.items():
+        if raw is None:
+            copy.pop(name, None)
+        else:
+            copy[name] = raw
+    return copy
+
+
+def json_text(value: object) -> Raw:
+    """A value of ours as JSON; what users make goes through `strict_json`."""
+    return Raw(_encoder.encode(value))

@@ -1,14 +1,12 @@
 """What user code gives back, one piece at a time (`protocol §6`, `§7`)."""
 
-from dataclasses import dataclass, field
-
+import msgspec
 from msgspec import Raw
 
 from asya.protocol import headers as header_names
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, gc=False):
     """One output of a handler, already JSON.
 
     Attributes:
@@ -21,9 +19,9 @@ class Frame:
 
     payload: Raw | None
     next: tuple[str, ...] | None = None
-    headers: dict[str, Raw | None] = field(default_factory=dict)
-    status: dict[str, Raw | None] = field(default_factory=dict)
-    alone: bool = field(default=False, compare=False)
+    headers: dict[str, Raw | None] = {}
+    status: dict[str, Raw | None] = {}
+    alone: bool = False
 
     @property
     def opens_set(self) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 
-class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """`prev` are done, oldest first; `curr` must process it now (`""` = end of route); `next` are still to come."""
 
     prev: tuple[str, ...]

@@ -32,7 +32,7 @@ TERMINAL_PHASES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
 _Count = Annotated[int, msgspec.Meta(ge=1, le=999_999)]
 
 
-class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """A status as it came, possibly partial, or as the runtime stamped it, then complete but for what does not apply.
 
     Times are RFC 3339 text: they are carried on exactly as they were set.

@@ -12,6 +12,8 @@ import re
 import msgspec
 from msgspec import Raw
 
+_encoder = msgspec.json.Encoder()
+_decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder()
 _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
@@ -26,8 +28,8 @@ def encode_value(value: object) -> Raw:
         NotJsonError: for NaN, infinities, keys that are no strings, bytes, sets and anything else JSON has no form for.
     """
     try:
-        text = msgspec.json.encode(value)
-        if msgspec.json.decode(text) == value:
+        text = _encoder.encode(value)
+        if _decoder.decode(text) == value:
             return Raw(escape(text))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
         pass  # what exactly is wrong, if anything, is for the walk below to say
@@ -48,7 +50,7 @@ def decode_value(raw: Raw | bytes) -> object:
         ValueError: if the text holds something Python's numbers or strings cannot (a number out of range).
     """
     try:
-        return msgspec.json.decode(raw)
+        return _decoder.decode(raw)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise ValueError(str(error)) from error
 

@@ -6,6 +6,7 @@ import re
 import msgspec
 from msgspec import Raw
 
+_text_decoder = msgspec.json.Decoder(str)
 _TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})")
 
 
@@ -18,7 +19,7 @@ def next_hop(received: Raw | None, envelope_id: str, span: str) -> str:
     """
     if received is not None:
         try:
-            match = _TRACEPARENT.fullmatch(msgspec.json.decode(received, type=str))
+            match = _TRACEPARENT.fullmatch(_text_decoder.decode(received))
         except msgspec.MsgspecError:
             match = None
         if match:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, decode, encode
-from asya.protocol.envelope import Envelope, changed, json_text
+from asya.protocol.envelope import Envelope, json_text
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import MeshTable
@@ -35,7 +35,7 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
         envelope = decode(arrival.body, message_id=arrival.message_id)
     except ParseError as error:
         return parse_failure(arrival, error, now=now)
-    hop = Hop(envelope, actor, mesh.actors[actor], mesh, arrival, registers=envelope.status is None)
+    hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, registers=envelope.status is None)
     return _not_before(hop, now) or _deadline_passed(hop, now) or hop
 
 
@@ -82,9 +82,8 @@ def divert(hop: Hop, end: str, new_status: Status, *, why: str) -> Diversion:
 
 def _not_before(hop: Hop, now: datetime) -> Diversion | None:
     """Step 2: not due yet → sent again with a delay; no attempt, no hop."""
-    envelope = hop.envelope
+    envelope, deadline = hop.envelope, hop.deadline
     due = _time_in(envelope, headers.NOT_BEFORE)
-    deadline = _deadline(envelope)
     if due is None or due <= now or due - now > LONGEST_WAIT or (deadline is not None and deadline <= due):
         return None
     delay = math.ceil(min(due - now, LONGEST_DELAY).total_seconds())
@@ -95,10 +94,9 @@ def _not_before(hop: Hop, now: datetime) -> Diversion | None:
 
 def _deadline_passed(hop: Hop, now: datetime) -> Diversion | None:
     """Step 3."""
-    deadline = _deadline(hop.envelope)
-    if deadline is None or deadline - now >= LEAST_TIME_LEFT:
+    if hop.deadline is None or hop.deadline - now >= LEAST_TIME_LEFT:
         return None
-    message = f"Deadline {format_time(deadline)} passed before {hop.actor} started"
+    message = f"Deadline {format_time(hop.deadline)} passed before {hop.actor} started"
     error = ErrorInfo(type="Timeout", message=message)
     ended = status.failed(_provisional(hop, now), reason="Timeout", now=format_time(now), error=error)
     return divert(hop, names.SINK, ended, why="SlaExpired")
@@ -145,12 +143,12 @@ def _stamped(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     stamped = _provisional(hop, now)
     goes_on = stamped.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
     traceparent = next_hop(envelope.headers.get(headers.TRACEPARENT), envelope.id, new_span())
-    changes = {
-        headers.FIRST_ATTEMPT: envelope.headers[headers.FIRST_ATTEMPT] if goes_on else json_text(stamped.updated_at),
-        headers.NOT_BEFORE: None,
-        headers.TRACEPARENT: json_text(traceparent),
-    }
-    return replace(hop, envelope=replace(envelope, status=stamped, headers=changed(envelope.headers, changes)))
+    stamps = {headers.TRACEPARENT: json_text(traceparent)}
+    if not goes_on:
+        stamps[headers.FIRST_ATTEMPT] = json_text(stamped.updated_at)
+    own_headers = envelope.headers | stamps
+    own_headers.pop(headers.NOT_BEFORE, None)
+    return replace(hop, envelope=replace(envelope, status=stamped, headers=own_headers))
 
 
 def _provisional(hop: Hop, now: datetime) -> Status:
@@ -168,13 +166,10 @@ def _provisional(hop: Hop, now: datetime) -> Status:
 
 def _time_in(envelope: Envelope, header: str) -> datetime | None:
     """The time that a header holds; None if it holds none."""
+    if header not in envelope.headers:
+        return None
     value = envelope.header(header)
     try:
         return parse_time(value) if isinstance(value, str) else None
     except ValueError:
         return None
-
-
-def _deadline(envelope: Envelope) -> datetime | None:
-    text = envelope.status.deadline_at if envelope.status else None
-    return parse_time(text) if text else None

@@ -13,7 +13,7 @@ LONGEST_WAIT = timedelta(hours=24)
 DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended"]
 
 
-class Delivery(msgspec.Struct, frozen=True):
+class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One message for the queue of `actor`.
 
     Attributes:

@@ -192,7 +192,7 @@ def _merged(origin: Hop, decision: Decision, items: Mapping[int, Raw], now: date
     try:
         return outcome.frame(origin, frame, 0, now=now)
     except UnknownTargetError as error:
-        restored = Hop(_restored(origin.envelope), origin.actor, origin.spec, origin.mesh, origin.arrival)
+        restored = Hop.of(_restored(origin.envelope), origin.actor, origin.spec, origin.mesh, origin.arrival)
         return outcome.mismatch(restored, error, now=now)
 
 

@@ -26,12 +26,13 @@ class Arrival(msgspec.Struct, frozen=True):
     size: int = 0
 
 
-class Hop(msgspec.Struct, frozen=True):
+class Hop(msgspec.Struct, frozen=True, gc=False):
     """An envelope that this actor is to process, stamped `processing`.
 
     Attributes:
         envelope: with the status and headers of this hop; its payload is the one received.
         registers: it came without a status, so the task has to be registered first.
+        deadline: when the envelope as a whole must be done; its status says it, and it is asked for often.
     """
 
     envelope: Envelope
@@ -39,7 +40,17 @@ class Hop(msgspec.Struct, frozen=True):
     spec: Actor
     mesh: MeshTable
     arrival: Arrival
-    registers: bool = False
+    registers: bool
+    deadline: datetime | None
+
+    @classmethod
+    def of(
+        cls, envelope: Envelope, actor: str, spec: Actor, mesh: MeshTable, arrival: Arrival, *, registers: bool = False
+    ) -> "Hop":
+        """The hop of an envelope at this actor."""
+        deadline_at = envelope.status.deadline_at if envelope.status is not None else None
+        deadline = parse_time(deadline_at) if deadline_at else None
+        return cls(envelope, actor, spec, mesh, arrival, registers, deadline)
 
     @property
     def status(self) -> Status:
@@ -52,11 +63,6 @@ class Hop(msgspec.Struct, frozen=True):
     def attempt(self) -> int:
         """Which attempt this is, from 1."""
         return self.status.attempt or 1
-
-    @property
-    def deadline(self) -> datetime | None:
-        """When the envelope as a whole must be done."""
-        return parse_time(self.status.deadline_at) if self.status.deadline_at else None
 
     def time_limit(self, now: datetime) -> tuple[timedelta, bool]:
         """How long the handler may take, and whether it is the deadline that says so (`protocol §5.7`)."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import encode
 from asya.protocol.durations import format_duration
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import Carried, Envelope, changed
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.older_shapes import wrapped_payload
@@ -20,7 +20,7 @@ from asya.routing import policies
 from asya.routing.delivery import LONGEST_DELAY, Delivery, DeliveryKind
 from asya.routing.fairness import queue_group
 from asya.routing.hop import Hop
-from asya.routing.targets import UnknownTargetError, check_target, overrides
+from asya.routing.targets import UnknownTargetError, actual, check_target
 
 # What the next actor must not see of this one's hop (`protocol §3`, `§5.9`).
 _ENDS_WITH_THE_HOP = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE)
@@ -45,11 +45,19 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
         new_status = status.routed(hop.status, actor=target, now=at)
     else:
         new_status = status.succeeded(hop.status, now=at)
-    envelope = _with_output(replace(received, route=route, status=new_status), output)
-    envelope = _with_override_noted(envelope, target, by=hop.actor)
+    envelope = replace(
+        received,
+        route=route,
+        headers=_onward(received.headers, output),
+        status=new_status,
+        payload=received.payload if output.payload is None else output.payload,
+        status_extra=_status_extra(received, output) if output.status else received.status_extra,
+    )
+    if target != route.curr:
+        envelope = _with_override_noted(envelope, target, by=hop.actor)
     if index > 0:
         envelope = _child(envelope, _child_id(hop, index))
-    elif _may_suffix(hop) and not output.alone:
+    elif not output.alone and _may_suffix(hop):
         envelope = envelope.with_headers({headers.SUFFIXED_AT: received.route.position})
     return _delivery(hop, target, envelope, "next" if route.curr else "sink")
 
@@ -201,7 +209,7 @@ def _target(hop: Hop, actor: str) -> str:
     Raises:
         UnknownTargetError: if nothing may be sent there.
     """
-    return check_target(hop.mesh, overrides(hop.envelope).get(actor, actor))
+    return check_target(hop.mesh, actual(hop.envelope, actor))
 
 
 def _child_id(hop: Hop, index: int) -> str:
@@ -224,21 +232,16 @@ def _child(envelope: Envelope, child_id: str) -> Envelope:
     )
 
 
-def _with_output(envelope: Envelope, output: Frame) -> Envelope:
-    changed = {name: raw for name, raw in envelope.headers.items() if name not in _ENDS_WITH_THE_HOP}
-    _apply(changed, output.headers)
-    extra = dict(envelope.status_extra)
-    _apply(extra, {name: raw for name, raw in output.status.items() if name not in _STAMPED_STATUS_KEYS})
-    payload = envelope.payload if output.payload is None else output.payload
-    return replace(envelope, payload=payload, headers=changed, status_extra=extra)
+def _onward(received: dict[str, Raw], output: Frame) -> dict[str, Raw]:
+    found = dict(received)
+    for name in _ENDS_WITH_THE_HOP:
+        found.pop(name, None)
+    return changed(found, output.headers) if output.headers else found
 
 
-def _apply(target: dict[str, Raw], changes: dict[str, Raw | None]) -> None:
-    for name, raw in changes.items():
-        if raw is None:
-            target.pop(name, None)
-        else:
-            target[name] = raw
+def _status_extra(envelope: Envelope, output: Frame) -> Carried:
+    own = {name: raw for name, raw in output.status.items() if name not in _STAMPED_STATUS_KEYS}
+    return Carried(changed(envelope.status_extra, own)) if own else envelope.status_extra
 
 
 def _with_override_noted(envelope: Envelope, target: str, *, by: str) -> Envelope:

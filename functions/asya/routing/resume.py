@@ -90,7 +90,9 @@ def restored(hop: Hop) -> tuple[Hop, Frame]:
     at = hop.envelope.header(headers.RESUME_AT)
     deadline = deadline_after(pause, at if isinstance(at, str) else hop.status.updated_at or pause.paused_at)
     stamped = replace(hop.status, deadline_at=deadline)
-    restarted = Hop(replace(envelope, status=stamped), hop.actor, hop.spec, hop.mesh, hop.arrival, hop.registers)
+    restarted = Hop.of(
+        replace(envelope, status=stamped), hop.actor, hop.spec, hop.mesh, hop.arrival, registers=hop.registers
+    )
     try:
         answers = _answers_decoder.decode(hop.envelope.headers.get(headers.RESUME_INPUT, Raw(b"{}")))
         payload = merged(envelope.payload, pause.fields, answers) if answers else None

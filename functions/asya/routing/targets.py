@@ -21,6 +21,11 @@ def overrides(envelope: Envelope) -> dict[str, str]:
     return {logical: actual for logical, actual in value.items() if logical and isinstance(actual, str)}
 
 
+def actual(envelope: Envelope, actor: str) -> str:
+    """The actor that takes this one's place on the way of this envelope; itself if none does."""
+    return overrides(envelope).get(actor, actor) if headers.ROUTE_OVERRIDE in envelope.headers else actor
+
+
 def check_target(mesh: MeshTable, actor: str) -> str:
     """Return `actor` if an envelope may be sent to it in this mesh.
 

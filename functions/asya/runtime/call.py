@@ -5,8 +5,10 @@ import inspect
 import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo, describe_exception
 from asya.protocol.frame import Frame

@@ -1,10 +1,11 @@
 """What a handler changed of its envelope's headers and status, told by comparing them as JSON (`protocol §7`)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from asya.protocol import headers as header_names
 from asya.protocol.frame import Frame

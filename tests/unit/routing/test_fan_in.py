@@ -138,7 +138,7 @@ def origin(**members: Any) -> Hop:
     }
     body = message(**known | members)
     table = mesh({"x-fan-in": Actor(kind="fan_in", fan_in=FanIn())})
-    return Hop(decode(body), "x-fan-in", table.actors["x-fan-in"], table, arrived(body))
+    return Hop.of(decode(body), "x-fan-in", table.actors["x-fan-in"], table, arrived(body))
 
 
 MERGED = Decision(how="merged", at=AT)
@@ -243,5 +243,5 @@ def test_it_is_the_same_bytes_each_time(order: list[int], missing: list[int]) ->
     many = origin(headers={"x-asya-fan-in": HEADER | {"slice_count": 6}})
     decision = Decision(how="merged", at=AT, missing=tuple(sorted(missing)))
     expected = leaving(many, decision, {index: raw({"n": index}) for index in range(1, 6)})
-    again = Hop(decode(encode(many.envelope)), many.actor, many.spec, many.mesh, many.arrival)
+    again = Hop.of(decode(encode(many.envelope)), many.actor, many.spec, many.mesh, many.arrival)
     assert leaving(again, decision, {index: raw({"n": index}) for index in order}) == expected
