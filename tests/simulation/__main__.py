@@ -4,12 +4,15 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
+from tests.simulation import planted
 from tests.simulation.faults import KINDS
+from tests.simulation.heavy import planted as heavy_planted
+from tests.simulation.planting import Planted
 from tests.simulation.schedule import Outcome, run
 
 AT_ONCE = 20
@@ -40,10 +43,15 @@ def main() -> int:
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first violation")
     parser.add_argument("--processes", type=int, default=1, help="that share the schedules (1)")
     parser.add_argument("--heavy", action="store_true", help="in meshes with heavy actors")
+    parser.add_argument(
+        "--planted", action="store_true", help="plant each mistake, and tell after how many schedules it is found"
+    )
     options = parser.parse_args()
     one = partial(run, kind=options.weather, is_heavy=options.heavy)
     if options.seed is not None:
         return _replay(partial(one, options.seed, to_the_end=True), options.about)
+    if options.planted:
+        return _find_planted(heavy_planted.PLANTED if options.heavy else planted.PLANTED, options)
     seeds = range(options.first, options.first + options.schedules)
     found = _all(seeds, one, options.processes)
     return _tell(found, keep_going=options.keep_going)
@@ -55,6 +63,23 @@ def _replay(schedule: Callable[[], Outcome], about: str) -> int:
         print(line)
     print(outcome)
     return 1 if outcome.violations else 0
+
+
+def _find_planted(mistakes: Sequence[Planted], options: argparse.Namespace) -> int:
+    """Exit code 0 if all were found."""
+    missed = 0
+    for mistake in mistakes:
+        began, found, last = time.monotonic(), None, options.first + options.schedules
+        with mistake.plant():
+            for seed in range(options.first, last):
+                found = run(seed, options.weather or mistake.kind, is_heavy=options.heavy)
+                if found.violations:
+                    break
+        is_found = found is not None and bool(found.violations)
+        missed += not is_found
+        told = f"{seed - options.first + 1} schedules: {found.violations[0]}" if found and is_found else "NOT FOUND"
+        print(f"{mistake.name} · {time.monotonic() - began:.1f} s · {told}", flush=True)
+    return 1 if missed else 0
 
 
 def _all(seeds: range, one: Callable[[int], Outcome], processes: int) -> Iterator[Told]:

@@ -128,6 +128,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: J
     objects: dict[str, bytes] = {}
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}
     ledger = Ledger(nature, mesh.table, objects, views)
+    ledger.runs.is_poison = mesh.is_poison
     ledger.jobs_are_calm = job_weather is None or job_weather.is_calm
     watch = _Watch(ledger)
     tables.watch = watch.item

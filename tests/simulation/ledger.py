@@ -62,7 +62,7 @@ class Ledger:
     def __post_init__(self) -> None:
         """Open the books of sets and of job runs."""
         self.sets = SetBook(self.mesh, self.tables["fan-in"])
-        self.runs = RunBook(self.mesh, self.violated, self.objects, self.tables["pending"])
+        self.runs = RunBook(self.mesh, lambda: self.is_calm, self.violated, self.objects, self.tables["pending"])
 
     @property
     def is_calm(self) -> bool:

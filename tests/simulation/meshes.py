@@ -21,6 +21,7 @@ from asya.protocol.mesh_table import (
 )
 from tests.simulation.faults import Weather
 from tests.simulation.programs import DEEDS, ERRORS, Deed, Flavour, Program
+from tests.simulation.seen import Seen
 from tests.simulation.stage import handler_name
 
 NAMES = ("prep", "infer", "post", "check", "store")
@@ -39,6 +40,11 @@ class SimulatedMesh:
     def is_heavy(self) -> bool:
         """Whether it has heavy actors."""
         return any(actor.kind == "spark" for actor in self.table.actors.values())
+
+    def is_poison(self, seen: Seen) -> bool:
+        """Whether the actor that works on this envelope ends its process over it."""
+        program = self.programs.get(seen.curr)
+        return program is not None and seen.trail is not None and program.plan(seen.trail).deed == "poison"
 
     @property
     def light_actors(self) -> tuple[str, ...]:

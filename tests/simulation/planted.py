@@ -1,8 +1,7 @@
 """Mistakes that one could make in the mesh, planted one at a time: a simulation that does not find them shows nothing."""
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -36,34 +35,7 @@ from asya.protocol.route import Route
 from asya.routing import arrival, ending, outcome
 from asya.routing import fan_in as fan_in_routing
 from asya.routing.hop import Hop
-
-Planting = Callable[[], AbstractContextManager[Any]]
-
-
-@dataclass(frozen=True)
-class Planted:
-    """One mistake.
-
-    Attributes:
-        plant: within its context the mesh makes it.
-        kind: of weather in which it shows best.
-    """
-
-    name: str
-    plant: Planting
-    kind: str | None = None
-
-
-def _instead(owner: Any, name: str, other: Any) -> Planting:
-    """Another function in the place of one of the mesh's."""
-    return lambda: mock.patch.object(owner, name, other)
-
-
-def _around(owner: Any, name: str, wrong: Callable[..., Any]) -> Planting:
-    """A function that is given the real one first."""
-    real = getattr(owner, name)
-    return lambda: mock.patch.object(owner, name, lambda *args, **more: wrong(real, *args, **more))
-
+from tests.simulation.planting import Planted, around, instead
 
 # --- delivery ----------------------------------------------------------------------------------------------------------
 
@@ -234,48 +206,48 @@ def _unless_canceled(real: Any, envelope: Envelope) -> bool:
 
 
 PLANTED = (
-    Planted("acks although a send was refused", _instead(Ticket, "problem", property(lambda _: None))),
-    Planted("ignores the Failed entries of an answer", _instead(Outbox, "_send_group", _send_group_ignoring_failed)),
-    Planted("acks what raised", _around(BatchWorker, "work", _acks_what_raised)),
-    Planted("does not put suspects last", _instead(BatchWorker, "work", _work_in_order), "poison"),
+    Planted("acks although a send was refused", instead(Ticket, "problem", property(lambda _: None))),
+    Planted("ignores the Failed entries of an answer", instead(Outbox, "_send_group", _send_group_ignoring_failed)),
+    Planted("acks what raised", around(BatchWorker, "work", _acks_what_raised)),
+    Planted("does not put suspects last", instead(BatchWorker, "work", _work_in_order), "poison"),
     Planted(
         "keeps suspects in the same order",
-        _instead(batch, "_careful_order", lambda items: sorted(items, key=_id)),
+        instead(batch, "_careful_order", lambda items: sorted(items, key=_id)),
         "poison",
     ),
-    Planted("loses must-arrive reports", _instead(SureReports, "flush", _flush_losing_reports)),
-    Planted("goes on although the task is not registered", _around(preflight, "register", lambda *_: set())),
-    Planted("shows a claim check's reference to handlers", _around(ClaimCheck, "redeem", _redeemed_with_reference)),
+    Planted("loses must-arrive reports", instead(SureReports, "flush", _flush_losing_reports)),
+    Planted("goes on although the task is not registered", around(preflight, "register", lambda *_: set())),
+    Planted("shows a claim check's reference to handlers", around(ClaimCheck, "redeem", _redeemed_with_reference)),
     Planted("does not keep buffered frames", _frames_not_kept),
-    Planted("marks a hop as done before it is", _around(DoneHops, "is_done", _marked_when_asked)),
-    Planted("runs finished hops again", _instead(DoneHops, "is_done", lambda *_: False)),
-    Planted("claims an end unconditionally", _instead(SinkClaims, "take", _claimed_always)),
-    Planted("reports failures in x-sump without claiming them", _instead(sump, "claim_end", _taken)),
-    Planted("acks what was not written", _around(Results, "write", _written_or_not)),
-    Planted("writes records unconditionally", _instead(DynamoTaskStore, "put_record", _record_put_blindly)),
-    Planted("drops the deadline at routing", _around(status, "routed", _without("deadline_at"))),
-    Planted("drops created_at at a start", _around(status, "started", _without("created_at"))),
-    Planted("does not count attempts", _around(status, "retrying", _attempt_kept)),
-    Planted("shifts twice", _around(Route, "shifted", _shifted_twice)),
-    Planted("retries without the payload", _around(outcome, "_retry", _retried_without_payload), "calm"),
-    Planted("retries after a frame has left", _around(outcome, "failed", _frames_sent_forgotten)),
-    Planted("lets the first attempt's time pass on", _instead(outcome, "_ENDS_WITH_THE_HOP", ())),
+    Planted("marks a hop as done before it is", around(DoneHops, "is_done", _marked_when_asked)),
+    Planted("runs finished hops again", instead(DoneHops, "is_done", lambda *_: False)),
+    Planted("claims an end unconditionally", instead(SinkClaims, "take", _claimed_always)),
+    Planted("reports failures in x-sump without claiming them", instead(sump, "claim_end", _taken)),
+    Planted("acks what was not written", around(Results, "write", _written_or_not)),
+    Planted("writes records unconditionally", instead(DynamoTaskStore, "put_record", _record_put_blindly)),
+    Planted("drops the deadline at routing", around(status, "routed", _without("deadline_at"))),
+    Planted("drops created_at at a start", around(status, "started", _without("created_at"))),
+    Planted("does not count attempts", around(status, "retrying", _attempt_kept)),
+    Planted("shifts twice", around(Route, "shifted", _shifted_twice)),
+    Planted("retries without the payload", around(outcome, "_retry", _retried_without_payload), "calm"),
+    Planted("retries after a frame has left", around(outcome, "failed", _frames_sent_forgotten)),
+    Planted("lets the first attempt's time pass on", instead(outcome, "_ENDS_WITH_THE_HOP", ())),
     Planted("gives children ids of chance", lambda: mock.patch.object(ids, "child_id", _numbered_child(count()))),
-    Planted("forgets the root of children", _instead(outcome, "_child", _rootless)),
-    Planted("does not heed cancellation", _instead(arrival, "_stopped", lambda *_: None)),
+    Planted("forgets the root of children", instead(outcome, "_child", _rootless)),
+    Planted("does not heed cancellation", instead(arrival, "_stopped", lambda *_: None)),
     Planted(
-        "lets handlers run beyond the deadline", _instead(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
+        "lets handlers run beyond the deadline", instead(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
     ),
-    Planted("does not heed max_hops", _around(arrival, "_mismatched", lambda real, hop, now: None)),
+    Planted("does not heed max_hops", around(arrival, "_mismatched", lambda real, hop, now: None)),
     Planted("puts a set together more than once", _decided_always),
-    Planted("merges in another order", _around(set_keeper, "leaving", _swapped)),
-    Planted("forgets the enclosing set", _instead(fan_in_routing, "_outer", lambda _: None)),
-    Planted("does not tell sets of slices that ended", _instead(sink, "early_ends", lambda *_: ())),
-    Planted("takes slices without claiming their end", _instead(fan_in, "claim_end", _taken), "repeats"),
+    Planted("merges in another order", around(set_keeper, "leaving", _swapped)),
+    Planted("forgets the enclosing set", instead(fan_in_routing, "_outer", lambda _: None)),
+    Planted("does not tell sets of slices that ended", instead(sink, "early_ends", lambda *_: ())),
+    Planted("takes slices without claiming their end", instead(fan_in, "claim_end", _taken), "repeats"),
     Planted("does not wake sets that wait", _sets_asleep, "calm"),
-    Planted("says nothing about dead letters", _instead(DeadLetterWatch, "_report", lambda *_: None)),
-    Planted("does not report canceled children", _around(ending, "is_reported", _unless_canceled), "calm"),
-    Planted("reports on stealth envelopes", _instead(Envelope, "is_stealth", property(lambda _: False))),
+    Planted("says nothing about dead letters", instead(DeadLetterWatch, "_report", lambda *_: None)),
+    Planted("does not report canceled children", around(ending, "is_reported", _unless_canceled), "calm"),
+    Planted("reports on stealth envelopes", instead(Envelope, "is_stealth", property(lambda _: False))),
 )
 
 

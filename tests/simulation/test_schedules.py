@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.planted import PLANTED, Planted
+from tests.simulation.planted import PLANTED
+from tests.simulation.planting import Planted
 from tests.simulation.schedule import run
 
 SCHEDULES = 200

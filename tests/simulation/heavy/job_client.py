@@ -36,6 +36,10 @@ class JobClient:
         """One run."""
         return self._call(f"GetJobRun {jobRunId}", lambda: {"jobRun": _described(self.service.get(jobRunId))})
 
+    def cancel_job_run(self, *, applicationId: str, jobRunId: str) -> dict[str, Any]:  # noqa: N803
+        """Cancel a run that is not over."""
+        return self._call(f"CancelJobRun {jobRunId}", lambda: {"jobRunId": self.service.cancel(jobRunId).job_run_id})
+
     def get_paginator(self, operation: str) -> "_Pages":
         """Of the runs."""
         if operation != "list_job_runs":

@@ -54,6 +54,11 @@ class JobRun:
     is_left_behind: bool = False
 
     @property
+    def is_over(self) -> bool:
+        """Whether EMR Serverless says so."""
+        return self.state in TERMINAL
+
+    @property
     def manifest_uri(self) -> str:
         """What its driver is told."""
         arguments = self.request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
@@ -115,6 +120,18 @@ class JobService:
             raise RefusedError("ResourceNotFoundException")
         return self.runs[job_run_id]
 
+    def cancel(self, job_run_id: str) -> JobRun:
+        """CancelJobRun.
+
+        Raises:
+            RefusedError: there is no such run, or it is over.
+        """
+        run = self.get(job_run_id)
+        if run.is_over:
+            raise RefusedError("ValidationException")
+        self._end(run, "CANCELLED", "Canceled by the mesh.")
+        return run
+
     def listed(self, since: datetime) -> list[JobRun]:
         """ListJobRuns: those made since then, newest first."""
         found = [run for run in self.runs.values() if BEGINNING + timedelta(seconds=run.created_at) > since]
@@ -126,17 +143,16 @@ class JobService:
         """Wait for room, then for a machine."""
         if self._is_full_but(run):
             self._change(run, "QUEUED")
-            self.nature.scheduler.after(5.0, lambda: self._schedule(run) if run.state not in TERMINAL else None)
+            self.nature.scheduler.after(5.0, lambda: self._schedule(run) if not run.is_over else None)
             self._perhaps_cancel(run)
             return
         self._change(run, "SCHEDULED")
-        self.nature.scheduler.after(
-            self.nature.random.uniform(0.5, self.weather.longest_start), lambda: self._begin(run)
-        )
+        wait = 0.0 if self._happens(self.weather.early) else self.nature.random.uniform(0.5, self.weather.longest_start)
+        self.nature.scheduler.after(wait, lambda: self._begin(run))
         self._perhaps_cancel(run)
 
     def _begin(self, run: JobRun) -> None:
-        if run.state in TERMINAL:
+        if run.is_over:
             return
         self._change(run, "RUNNING")
         self._drive(run)
@@ -154,7 +170,7 @@ class JobService:
 
     def _driver_ended(self, run: JobRun, well: bool) -> None:
         """A driver has ended. A second one, if there is one, is none of EMR Serverless's business: the first decides."""
-        if run.is_left_behind or run.state in TERMINAL:
+        if run.is_left_behind or run.is_over:
             return
         delay = self.nature.random.uniform(0.1, 3.0)
         state, details = ("SUCCESS", "") if well else ("FAILED", "Job failed, the driver exited with code 1.")
@@ -169,7 +185,7 @@ class JobService:
         self._end(run, "FAILED", "The driver does not answer.", kills=False)
 
     def _end(self, run: JobRun, state: str, details: str, *, kills: bool = True) -> None:
-        if run.state in TERMINAL:
+        if run.is_over:
             return
         run.details = details
         if kills:
@@ -191,17 +207,14 @@ class JobService:
         if self._happens(self.weather.lost):
             self._log(f"the event that {run.job_run_id} is {state} is lost")
             return
-        delay = self.nature.random.uniform(0.05, 2.0)
+        # Without any delay it may be there before the answer to whoever started the run.
+        delay = 0.0 if self._happens(self.weather.early) else self.nature.random.uniform(0.05, 2.0)
         if self._happens(self.weather.late):
             delay = self.nature.random.uniform(30.0, 900.0)
         text = _event(run, state)
         self.nature.scheduler.after(delay, lambda: self.send_event(text))
         if self._happens(self.weather.repeated):
             self.nature.scheduler.after(delay + self.nature.random.uniform(0.0, 400.0), lambda: self.send_event(text))
-        if state == "RUNNING" and self._happens(self.weather.early):
-            # Somebody says that it is over, and it is not: what its driver has not written yet does not count.
-            early = _event(run, self.nature.random.choice(("SUCCESS", "FAILED")))
-            self._later(30.0, lambda: self.send_event(early))
 
     # --- limits ----------------------------------------------------------------------------------------------------
 
@@ -216,7 +229,7 @@ class JobService:
 
     @property
     def _is_full(self) -> bool:
-        running = sum(run.state not in TERMINAL for run in self.runs.values())
+        running = sum(not run.is_over for run in self.runs.values())
         return self.weather.capacity is not None and running >= self.weather.capacity
 
     def _is_full_but(self, run: JobRun) -> bool:

@@ -17,7 +17,7 @@ class JobWeather:
         when_full: whether a run beyond that is refused or queued.
         longest_start: seconds until a driver runs, at most.
         lost, repeated, late: rates of events that never come, come twice, or come minutes later.
-        early: rate of events of an end that come before the driver has written its last.
+        early: rate of events that come, and of drivers that run, before anybody has heard the answer to StartJobRun.
         killed: rate of runs whose driver ends without a word: out of memory, or its machine gone.
         canceled: rate of runs that somebody cancels from outside.
         left_behind: rate of runs that EMR Serverless takes for dead, and whose driver goes on all the same.
@@ -43,7 +43,7 @@ class JobWeather:
     @property
     def is_calm(self) -> bool:
         """Whether every event comes, once and soon, and every driver comes to its end."""
-        rates = (self.lost, self.repeated, self.late, self.early, self.killed, self.canceled, self.left_behind)
+        rates = (self.lost, self.repeated, self.late, self.killed, self.canceled, self.left_behind)
         return not any((*rates, self.doubled))
 
 
@@ -68,7 +68,7 @@ def any_job_weather(random: Random, weather: Weather) -> JobWeather:
         lost=bad,
         repeated=bad,
         late=bad,
-        early=bad / 2,
+        early=bad,
         killed=bad / 2,
         canceled=bad / 3,
         left_behind=bad / 3,

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from asya.protocol.mesh_table import MeshTable
+from tests.simulation.heavy.job_service import JobRun
 from tests.simulation.seen import Seen, read
 
 Item = Mapping[str, Any]
 # An envelope at one attempt at one hop: id, generation, position, attempt.
 Place = tuple[str, int, int, int]
+# So many deaths are looked into; what dies on and on is charged to everybody.
+MOST_DEATHS = 32
 _RUN_STATES = {"formed": 0, "started": 1, "closed": 2}
 
 
@@ -34,24 +37,32 @@ class RunBook:
     """What has happened to envelopes of heavy actors so far.
 
     Attributes:
+        is_calm: whether nothing fails but by what handlers do.
         violated: notes what must not happen.
+        is_poison: whether an envelope ends the process that it is worked on in.
         items: of the table of pending envelopes.
         admitted: envelopes that became pending, as they were stamped, and at which actor.
         runs: by actor and number.
         left: what left under the envelope's own id, by place.
         stopped: those that left because they were canceled, or too late.
+        failed: those that failed, perhaps after some frames.
+        sent_trails: payloads that left.
     """
 
     mesh: MeshTable
+    is_calm: Callable[[], bool]
     violated: Callable[[str], None]
     objects: Mapping[str, bytes]
     items: Mapping[tuple[str, str], Item]
+    is_poison: Callable[[Seen], bool] = lambda _: True
     admitted: dict[Place, tuple[Seen, str]] = field(default_factory=dict)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
     left: dict[Place, str] = field(default_factory=dict)
     stopped: set[Place] = field(default_factory=set)
+    failed: set[Place] = field(default_factory=set)
+    sent_trails: set[tuple[str, ...]] = field(default_factory=set)
     _runs_of: dict[Place, list[Run]] = field(default_factory=lambda: defaultdict(list))
-    _started: dict[str, str] = field(default_factory=dict)
+    _jobs: dict[str, JobRun] = field(default_factory=dict)
     _trails: dict[str, frozenset[tuple[str, ...]]] = field(default_factory=dict)
 
     # --- what the table is told ------------------------------------------------------------------------------------
@@ -112,6 +123,8 @@ class RunBook:
                     self.violated(f"{place} is in {run.name}, and was in {other.name}")
                 if not returned_by or not self._is_settled(other):
                     self.violated(f"{place} is in {run.name}, and {other.name} has not given it back")
+                if other.name in self._jobs and not self._jobs[other.name].is_over:
+                    self.violated(f"{place} is in {run.name}, and {other.name} goes on")
             if place in self.left:
                 self.violated(f"{place} is in {run.name}, and left before: {self.left[place]}")
             self._runs_of[place].append(run)
@@ -130,11 +143,12 @@ class RunBook:
             if member in waiting:
                 self.violated(f"{run.name} was formed, and {member[0]} of {latest.name} is still pending")
 
-    def run_made(self, name: str, job_run_id: str) -> None:
+    def run_made(self, job: JobRun) -> None:
         """EMR Serverless has made a run: one of each name."""
-        if name in self._started:
-            self.violated(f"{name} was started twice, as {self._started[name]} and as {job_run_id}")
-        self._started[name] = job_run_id
+        name = job.name
+        if name in self._jobs:
+            self.violated(f"{name} was started twice, as {self._jobs[name].job_run_id} and as {job.job_run_id}")
+        self._jobs[name] = job
         if name not in {run.name for run in self.runs.values()}:
             self.violated(f"{name} was started, and never formed")
 
@@ -161,7 +175,12 @@ class RunBook:
                     f"{found[0][0]} left as {seen.trail}, which is in no result that counts: {sorted(kept)[:5]}"
                 )
                 return
+        self._check_guilty([was for _, was in places], seen)
         place, was = max(places, key=lambda pair: pair[0])
+        if seen.trail is not None:
+            self.sent_trails.add(seen.trail)
+        if seen.phase in ("failed", "retrying"):
+            self.failed.add(place)
         if seen.id != was.id:
             return
         if _is_stop(seen):
@@ -171,6 +190,17 @@ class RunBook:
         before = self.left.setdefault(place, what)
         if before != what and not self._depends_on_time(place):
             self.violated(f"{place} left as {before}, and then as {what}")
+
+    def _check_guilty(self, was: list[Seen], seen: Seen) -> None:
+        """Where nothing but their own envelopes ends drivers, only those that do are charged with it."""
+        error = seen.status.get("error") or {}
+        if error.get("type") != "SparkJobFailed" or seen.phase not in ("failed", "retrying") or not self.is_calm():
+            return
+        if any("timed out" in job.details for job in self._jobs.values()):
+            return
+        died = [int(item["deaths"]["N"]) for (pk, _), item in self.items.items() if pk.startswith("DEATHS#")]
+        if max(died, default=0) < MOST_DEATHS and not any(self.is_poison(one) for one in was):
+            self.violated(f"{seen.id} is charged with the death of a run, and does no harm: {error.get('message')}")
 
     def _depends_on_time(self, place: Place) -> bool:
         """Whether a second try to see something out may find that there is no time for a retry any more."""
@@ -199,8 +229,7 @@ class RunBook:
 
     def is_pending(self, seen: Seen) -> bool:
         """Whether this attempt at this hop has become pending."""
-        sort = f"{seen.generation:04d}#{len(seen.prev):06d}#{seen.attempt:06d}"
-        return (f"CLAIM#{seen.id}", sort) in self.items
+        return (seen.id, seen.generation, len(seen.prev), seen.attempt) in self.admitted
 
     @property
     def is_quiet(self) -> bool:
@@ -215,9 +244,17 @@ class RunBook:
         for run in self.runs.values():
             if self._state(run) != "closed":
                 yield f"{run.name} is {self._state(run)}"
+            yield from self._left_behind(run)
         for place in self.admitted:
             if not self._runs_of[place] and place not in self.stopped:
                 yield f"{place} was pending, and was in no run"
+
+    def _left_behind(self, run: Run) -> Iterator[str]:
+        """Frames of results that count and that no queue was given."""
+        for trail in self._counting(run):
+            whose = {place for place, _ in run.members if self.admitted[place][0].trail == trail[:-1]}
+            if whose and not whose & (self.stopped | self.failed) and trail not in self.sent_trails:
+                yield f"the frame {trail} is a result of {run.name} that counts, and it never left"
 
     def _waiting(self, actor: str) -> Iterator[tuple[Place, int]]:
         for (pk, _), item in self.items.items():

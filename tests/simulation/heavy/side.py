@@ -53,7 +53,7 @@ class HeavySide:
             self.weather,
             send_event=self._send_event,
             start_driver=self._start_driver,
-            note=lambda run: self.ledger.runs.run_made(run.name, run.job_run_id),
+            note=self.ledger.runs.run_made,
         )
 
     @contextmanager

@@ -1,0 +1,136 @@
+"""Mistakes that one could make on the heavy path, planted one at a time (see `tests.simulation.planted`)."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import count
+from typing import Any
+from unittest import mock
+
+from msgspec.structs import replace as changed
+
+from asya.aws import pending
+from asya.aws.dispatch_requests import DispatchRequests
+from asya.aws.job_runs import BusyError, JobRuns
+from asya.aws.pending import Pending
+from asya.aws.run_records import RunRecords
+from asya.aws.run_results import RunResults
+from asya.lambdas import spark_complete
+from asya.lambdas.run_completion import RunCompletion
+from asya.lambdas.spark_admit import Admission
+from asya.lambdas.spark_dispatch import Dispatcher
+from asya.lambdas.spark_reconcile import Reconciler
+from asya.routing import run_deaths
+from asya.routing.run_deaths import CHARGED
+from tests.simulation.planting import Planted, around, instead
+
+
+@contextmanager
+def _flag_down_late() -> Iterator[None]:
+    """The flag goes down after what is pending was read: whoever comes between is not seen, and sees the flag up."""
+    clear, look_after = DispatchRequests.clear, Dispatcher.look_after
+
+    def look_after_first(self: Any, actor: str, spec: Any) -> None:
+        look_after(self, actor, spec)
+        clear(self.services.requests, actor)
+
+    with (
+        mock.patch.object(DispatchRequests, "clear", lambda *_: None),
+        mock.patch.object(Dispatcher, "look_after", look_after_first),
+    ):
+        yield
+
+
+def _removed_before_the_manifest(real: Any, self: Any, actor: str, spec: Any, members: Any) -> Any:
+    fit = real(self, actor, spec, members)
+    self.services.pending.remove(actor, fit)
+    return fit
+
+
+def _started_anew(numbers: "count[int]", real: Any, self: Any, request: Any) -> Any:
+    return real(self, replace(request, client_token=f"token-{next(numbers)}"))
+
+
+@contextmanager
+def _settled_each_time() -> Iterator[None]:
+    """Results are looked for whenever somebody routes them, and what was decided before is not asked for."""
+    get, decide = RunRecords.get, RunRecords.settle
+
+    def forgetful(self: Any, actor: str, number: int) -> Any:
+        record = get(self, actor, number)
+        return replace(record, settlement=None) if record is not None else None
+
+    def settle(self: Any, actor: str, number: int, settlement: Any, **more: Any) -> Any:
+        decide(self, actor, number, settlement, **more)
+        return settlement
+
+    with mock.patch.object(RunRecords, "get", forgetful), mock.patch.object(RunRecords, "settle", settle):
+        yield
+
+
+def _over_when_it_runs(real: Any, body: bytes) -> Any:
+    event = real(body)
+    return replace(event, state="FAILED") if event is not None and event.state == "RUNNING" else event
+
+
+def _claim_of_its_own(numbers: "count[int]", real: Any, member: Any) -> Any:
+    return real(changed(member, attempt=member.attempt + 1000 * next(numbers)))
+
+
+def _as_if_started(real: Any, self: Any, actor: str, number: int) -> Any:
+    record = real(self, actor, number)
+    return replace(record, state="started") if record is not None and record.state == "formed" else record
+
+
+def _failing_when_busy(real: Any, self: Any, request: Any) -> Any:
+    try:
+        return real(self, request)
+    except BusyError as busy:
+        raise RuntimeError(f"busy: {busy}") from busy
+
+
+def _noted_before_it_left(real: Any, self: Any) -> None:
+    self._services.records.advance(self._manifest.actor, self._manifest.number, self._noted, self._cursor)
+    self._noted = self._cursor
+    real(self)
+
+
+def _the_next_in_line(real: Any, manifest: Any, remains: Any) -> Any:
+    verdict = real(manifest, remains)
+    follower = (verdict.at_work or 0) + 1
+    return replace(verdict, at_work=follower) if verdict.at_work is not None and follower in remains.lost else verdict
+
+
+def _back_under_its_old_name(real: Any, manifest: Any, index: int, half: Any) -> Any:
+    return changed(real(manifest, index, half), returned_by=0)
+
+
+def _with_a_number(wrong: Callable[..., Any], owner: Any, name: str) -> Callable[[], AbstractContextManager[Any]]:
+    return around(owner, name, partial(wrong, count(1)))
+
+
+PLANTED = (
+    Planted("takes the flag down after the reading", _flag_down_late, "calm"),
+    Planted("does not ask the dispatcher", instead(Admission, "_request", lambda *_: None), "calm"),
+    Planted(
+        "forgets the pending before the manifest is written", around(Dispatcher, "_fit", _removed_before_the_manifest)
+    ),
+    Planted("starts runs without their token", _with_a_number(_started_anew, JobRuns, "start")),
+    Planted("admits each delivery", _with_a_number(_claim_of_its_own, pending, "_claim_key")),
+    Planted("forms the next run before the latest is started", around(RunRecords, "get", _as_if_started)),
+    Planted("fails when EMR Serverless is busy", around(JobRuns, "start", _failing_when_busy), "calm"),
+    Planted("does not reconcile", instead(Reconciler, "sweep", lambda _: None)),
+    Planted("settles on results each time anew", _settled_each_time),
+    Planted(
+        "takes a run that began for one that is over",
+        around(spark_complete, "decode_event", _over_when_it_runs),
+        "calm",
+    ),
+    Planted("loses envelopes without a result", instead(RunCompletion, "_deal_with_lost", lambda *_: None), "poison"),
+    Planted("notes what has left before it has", around(RunCompletion, "_checkpoint", _noted_before_it_left)),
+    Planted("charges everybody when a run dies", instead(run_deaths, "judge", lambda *_: CHARGED), "poison"),
+    Planted("charges the next in line", around(run_deaths, "judge", _the_next_in_line), "poison"),
+    Planted("gives back under the old name", around(run_deaths, "_returned", _back_under_its_old_name), "poison"),
+    Planted("gives nothing back", instead(Pending, "give_back", lambda *_, **__: None), "poison"),
+)

@@ -1,0 +1,34 @@
+"""How a mistake is planted: something of the mesh's is replaced for a while."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+Planting = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """One mistake.
+
+    Attributes:
+        plant: within its context the mesh makes it.
+        kind: of weather in which it shows best.
+    """
+
+    name: str
+    plant: Planting
+    kind: str | None = None
+
+
+def instead(owner: Any, name: str, other: Any) -> Planting:
+    """Another function in the place of one of the mesh's."""
+    return lambda: mock.patch.object(owner, name, other)
+
+
+def around(owner: Any, name: str, wrong: Callable[..., Any]) -> Planting:
+    """A function that is given the real one first."""
+    real = getattr(owner, name)
+    return lambda: mock.patch.object(owner, name, lambda *args, **more: wrong(real, *args, **more))
