@@ -15,7 +15,6 @@ from asya.aws.dispatch_requests import DispatchRequests
 from asya.aws.job_runs import BusyError, JobRuns
 from asya.aws.pending import Pending
 from asya.aws.run_records import RunRecords
-from asya.aws.run_results import RunResults
 from asya.lambdas import spark_complete
 from asya.lambdas.run_completion import RunCompletion
 from asya.lambdas.spark_admit import Admission
