@@ -55,7 +55,12 @@ class GatewayAddress:
 
 
 class Gateway(Construct):
-    """The API, its log, its functions."""
+    """The API, its log, its functions.
+
+    Attributes:
+        api_id: for this stack, which cannot import what it exports itself.
+        address: for the others.
+    """
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
         super().__init__(scope, "Gateway")
@@ -99,6 +104,7 @@ class Gateway(Construct):
         )
         acknowledge(health[0], "AwsSolutions-APIG4", "The health check says nothing but that the gateway answers.")
         self._default_stage(mesh, api)
+        self.api_id = api.api_id
         # As an import from the start: permissions with wildcards in them are acknowledged by what they will read.
         self.address = GatewayAddress(Stack.of(self).export_value(api.api_id), api.api_endpoint)
 

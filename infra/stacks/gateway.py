@@ -16,7 +16,8 @@ class GatewayStack(Stack):
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, "gateway"))
         layer = mesh_layer(self, mesh)
-        self.address = Gateway(self, mesh, layer).address
+        gateway = Gateway(self, mesh, layer)
+        self.address = gateway.address
         TaskSweep(self, mesh, layer)
         CfnOutput(self, "GatewayUrl", value=self.address.url)
-        CfnOutput(self, "GatewayApiId", value=self.address.api_id)
+        CfnOutput(self, "GatewayApiId", value=gateway.api_id)

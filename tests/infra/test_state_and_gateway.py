@@ -1,5 +1,6 @@
 """Tables, bucket and HTTP API in the templates."""
 
+import json
 from typing import Any
 
 from tests.doubles.dynamo import TASK_INDEXES
@@ -60,7 +61,9 @@ def test_buckets_refuse_requests_without_tls(shop: Any) -> None:
 
 def test_outputs(shop: Any) -> None:
     assert shop.templates["state"]["Outputs"].keys() == {"DataUri", "ResultsUri", "TasksTable"}
-    assert {"GatewayUrl", "GatewayApiId"} <= shop.templates["gateway"]["Outputs"].keys()
+    outputs = shop.templates["gateway"]["Outputs"]
+    assert {"GatewayUrl", "GatewayApiId"} <= outputs.keys()
+    assert "Fn::ImportValue" not in json.dumps(outputs)  # no stack can import what it exports itself
 
 
 def test_every_route_is_signed_for_but_the_health_check(shop: Any) -> None:
