@@ -40,8 +40,16 @@ def kept(spec: Actor = SPEC, **members: Any) -> Envelope:
 def paused(**changes: Any) -> TaskRecord:
     moment = format_time(NOW)
     about = TaskPause(prompt="?", fields=FIELDS, since=moment)
-    known = {"deadline_at": "2026-11-20T12:05:00.250000Z", "pause_epoch": 1, "pause": about} | changes
-    return TaskRecord(**({"id": "env-1", "status": "paused", "created_at": moment, "updated_at": moment} | known))
+    record = TaskRecord(
+        id="env-1",
+        status="paused",
+        created_at=moment,
+        updated_at=moment,
+        deadline_at="2026-11-20T12:05:00.250000Z",
+        pause_epoch=1,
+        pause=about,
+    )
+    return replace(record, **changes)
 
 
 def answers(**values: Any) -> dict[str, Raw]:
