@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from asya_spark.clock import RunClock
 from asya_spark.files import Files
+from asya_spark.fly import Flies
 from asya_spark.journal import Journal
 from asya_spark.manifest import Manifest
 from asya_spark.results import ResultWriter
@@ -19,6 +21,8 @@ class Attempt:
     files: Files
     journal: Journal
     writer: ResultWriter
+    flies: Flies
+    clock: RunClock
 
     @property
     def name(self) -> str:

@@ -1,9 +1,9 @@
 """What a job may know about the envelope it works for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -26,6 +26,21 @@ class Context:
     attempt: int
     deadline_at: str | None
     scratch: str
+    _say: Callable[[Mapping[str, Any]], None] | None = field(default=None, repr=False, compare=False)
+
+    def fly(self, message: Mapping[str, Any]) -> None:
+        """Tell whoever looks on at once; never part of the result (`protocol §7`, FLY). From any thread.
+
+        With a DataFrame of envelopes it is told to those who look on any of them.
+
+        Args:
+            message: a JSON object of at most 60 KiB.
+
+        Raises:
+            ValueError, TypeError: if it is none.
+        """
+        if self._say is not None:
+            self._say(message)
 
 
 _current: ContextVar[Context] = ContextVar("asya_spark_context")

@@ -5,7 +5,8 @@ Spark type), and optionally `route_next`, `error`, `ordinal`. No row = no frame;
 """
 
 import json
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from pyspark import StorageLevel
@@ -18,66 +19,123 @@ from asya_spark.attempt import Attempt
 from asya_spark.context import Context, at_work
 from asya_spark.errors import JobError, describe
 from asya_spark.files import Files
-from asya_spark.manifest import Manifest, load_envelope
+from asya_spark.manifest import Manifest, Member, load_envelope
 from asya_spark.results import Result
-from asya_spark.timed import run_within
+from asya_spark.timed import Ending, run_within
 
 DataFrameJob = Callable[[SparkSession, DataFrame], DataFrame]
 
 _INDEX = "__asya_index"
 
 
+# So many calls may fail with an error before the rest of the envelopes fails with the last one: two bad ones among 10,000 are
+# found apart within that, and a job that fails for all of them comes to an end.
+FAILED_CALLS = 32
+
+
 class JobResultError(ValueError):
     """What the job returned is no DataFrame of results; says what it should be."""
 
 
-def run_dataframe(job: DataFrameJob, attempt: Attempt) -> JobError | None:
-    """Call the job once and write what it gives for each member.
+class WrongFormError(JobResultError):
+    """It would be so for any envelopes."""
 
-    Returns:
-        The error that the job as a whole ended with; the members then have no results.
+
+def run_dataframe(job: DataFrameJob, attempt: Attempt) -> None:
+    """Call the job and write what it gives for each member.
+
+    If it raises, it is called again with the first half of the envelopes and with the second, and so on: one bad envelope
+    fails alone, with its own error. All calls together have the actor's timeout.
     """
-    spark, manifest, writer = attempt.spark, attempt.manifest, attempt.writer
-    envelopes = _envelopes(spark, manifest, attempt.files)
-    current = Context(
-        id=manifest.run_id,
-        parent_id="",
-        headers={},
-        actor=manifest.actor,
-        position=0,
-        attempt=1,
-        deadline_at=None,
-        scratch=attempt.scratch,
-    )
+    attempt.journal.note(None)
+    _Calls(job, attempt).settle(attempt.manifest.members)
+    attempt.writer.flush()
+    attempt.journal.note(None)
 
-    def work() -> DataFrame:
-        with at_work(current):
-            results = _ordered(spark, job(spark, envelopes), manifest).persist(StorageLevel.DISK_ONLY)
-            results.count()  # here and not later, so that the user's transformations run under their time limit, and once
-            return results
 
-    ending = run_within(manifest.timeout, work, spark.sparkContext, attempt.name)
-    if ending.timed_out:
-        for member in manifest.members:
-            result = Result(member.index)
-            result.end("timed_out", limit=manifest.timeout)
-            writer.add(result)
-        writer.flush()
+class _Calls:
+    """The calls of one job in one run."""
+
+    def __init__(self, job: DataFrameJob, attempt: Attempt) -> None:
+        self._job = job
+        self._attempt = attempt
+        self._ends = time.monotonic() + attempt.manifest.timeout
+        self._failed = 0
+
+    def settle(self, members: Sequence[Member]) -> None:
+        """Write a result for each of these members, in their order."""
+        ending = self._call(members)
+        if ending.timed_out:
+            self._end(members, "timed_out", limit=self._attempt.manifest.timeout)
+            return
+        error = ending.error or self._write(ending.value, members)
+        if error is None:
+            return
+        self._failed += 1
+        if len(members) == 1 or isinstance(error, WrongFormError) or self._failed >= FAILED_CALLS:
+            self._end(members, "failed" if isinstance(error, Exception) else "crashed", error=describe(error))
+            return
+        said = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(f"asya_spark: {len(members)} envelopes together failed ({said}); trying them by halves", flush=True)
+        middle = (len(members) + 1) // 2
+        self.settle(members[:middle])
+        self.settle(members[middle:])
+
+    def _call(self, members: Sequence[Member]) -> Ending[DataFrame]:
+        attempt = self._attempt
+        spark, manifest = attempt.spark, attempt.manifest
+        envelopes = _envelopes(spark, manifest, members, attempt.files)
+        current = Context(
+            id=manifest.run_id,
+            parent_id="",
+            headers={},
+            actor=manifest.actor,
+            position=0,
+            attempt=1,
+            deadline_at=None,
+            scratch=attempt.scratch,
+            _say=lambda message: attempt.flies.say(None, message),
+        )
+
+        def work() -> DataFrame:
+            with at_work(current):
+                results = _ordered(spark, self._job(spark, envelopes), members).persist(StorageLevel.DISK_ONLY)
+                results.count()  # here and not later, so that the user's transformations run under their time limit, and once
+                return results
+
+        left = self._ends - time.monotonic()
+        return run_within(left, work, spark.sparkContext, attempt.name) if left > 0 else Ending(timed_out=True)
+
+    def _write(self, results: DataFrame | None, members: Sequence[Member]) -> JobResultError | None:
+        """Write what a call gave; or what is wrong with it, before anything is written."""
+        if results is None:
+            return WrongFormError("the job returned nothing")
+        try:
+            for result in _results(results, members, streamed=self._attempt.manifest.streamed):
+                self._add(result)
+        except JobResultError as error:
+            return error
+        finally:
+            results.unpersist()
         return None
-    if ending.error is not None or ending.value is None:
-        return describe(ending.error or JobResultError("the job returned nothing"))
-    try:
-        for result in _results(ending.value, manifest):
-            writer.add(result)
-    except JobResultError as error:
-        return describe(error)
-    writer.flush()
-    return None
+
+    def _add(self, result: Result) -> None:
+        writer, journal = self._attempt.writer, self._attempt.journal
+        known = len(journal.parts)
+        writer.add(result)
+        if len(journal.parts) > known:
+            journal.note(None)
+
+    def _end(self, members: Sequence[Member], how: str, *, error: JobError | None = None, limit: float = 0.0) -> None:
+        for member in members:
+            result = Result(member.index)
+            result.end(how, error=error, limit=limit)
+            self._add(result)
 
 
-def _envelopes(spark: SparkSession, manifest: Manifest, files: Files) -> DataFrame:
+def _envelopes(spark: SparkSession, manifest: Manifest, members: Sequence[Member], files: Files) -> DataFrame:
     rows = []
-    for member in manifest.members:
+    for member in members:
         envelope = load_envelope(files, manifest, member)
         rows.append((envelope.id, json.dumps(envelope.payload), json.dumps(envelope.headers)))
     envelopes = spark.createDataFrame(rows, "id STRING, payload STRING, headers STRING")
@@ -88,13 +146,13 @@ def _envelopes(spark: SparkSession, manifest: Manifest, files: Files) -> DataFra
     return envelopes
 
 
-def _ordered(spark: SparkSession, results: DataFrame, manifest: Manifest) -> DataFrame:
+def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member]) -> DataFrame:
     """The rows in the order of the manifest: payload as JSON text, and each with its member's place."""
     if not isinstance(results, DataFrame):
-        raise JobResultError(f"the job must return a DataFrame, not {type(results).__name__}")
+        raise WrongFormError(f"the job must return a DataFrame, not {type(results).__name__}")
     missing = [name for name in ("id", "payload") if name not in results.columns]
     if missing:
-        raise JobResultError(f"the job's DataFrame lacks {' and '.join(missing)}; it has {', '.join(results.columns)}")
+        raise WrongFormError(f"the job's DataFrame lacks {' and '.join(missing)}; it has {', '.join(results.columns)}")
     if not isinstance(results.schema["payload"].dataType, StringType):
         results = results.withColumn(
             "payload", F.to_json(F.struct(F.col("payload").alias("v")), {"ignoreNullFields": "false"})
@@ -103,31 +161,33 @@ def _ordered(spark: SparkSession, results: DataFrame, manifest: Manifest) -> Dat
     for name, kind in (("route_next", "array<string>"), ("error", "string"), ("ordinal", "bigint")):
         column = F.col(name) if name in results.columns else F.lit(None)
         results = results.withColumn(name, column.cast(kind))
-    places = spark.createDataFrame(
-        [(member.id, member.index) for member in manifest.members], f"id STRING, {_INDEX} INT"
-    )
+    places = spark.createDataFrame([(member.id, member.index) for member in members], f"id STRING, {_INDEX} INT")
     placed = results.select("id", "payload", "route_next", "error", "ordinal").join(F.broadcast(places), "id", "left")
     # One partition keeps the order without evaluating the job's plan twice, as sorting by range would.
     return placed.repartition(1).sortWithinPartitions(_INDEX, "ordinal")
 
 
-def _results(rows: DataFrame, manifest: Manifest) -> Iterator[Result]:
-    """One result for every member, whether or not it has rows."""
-    done = 0
+def _results(rows: DataFrame, members: Sequence[Member], *, streamed: bool) -> Iterator[Result]:
+    """One result for every member, whether or not it has rows.
+
+    Raises:
+        JobResultError: before the first.
+    """
+    done = members[0].index
     for index, some in groupby(rows.toLocalIterator(), key=lambda row: row[_INDEX]):
-        if index is None:
+        if index is None:  # these come first
             raise JobResultError(
                 f"the job returned a row with id {next(some)['id']!r}, which is none of this run's envelopes"
             )
         for without_rows in range(done, index):
-            yield _result(without_rows, iter(()), manifest)
-        yield _result(index, some, manifest)  # noqa: B031 - each group is used once
+            yield _result(without_rows, iter(()), streamed=streamed)
+        yield _result(index, some, streamed=streamed)  # noqa: B031 - each group is used once
         done = index + 1
-    for without_rows in range(done, len(manifest.members)):
-        yield _result(without_rows, iter(()), manifest)
+    for without_rows in range(done, members[-1].index + 1):
+        yield _result(without_rows, iter(()), streamed=streamed)
 
 
-def _result(index: int, rows: Iterator[Row], manifest: Manifest) -> Result:
+def _result(index: int, rows: Iterator[Row], *, streamed: bool) -> Result:
     result = Result(index)
     error: JobError | None = None
     for row in rows:
@@ -136,7 +196,7 @@ def _result(index: int, rows: Iterator[Row], manifest: Manifest) -> Result:
     if error is None:
         result.end("done")
     else:
-        result.end("failed", error=error, keep_frames=manifest.streamed)
+        result.end("failed", error=error, keep_frames=streamed)
     return result
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,11 +18,15 @@ class ProcessingError(Exception):
     """A job gave something that JSON cannot hold."""
 
 
-def frames(call: Callable[[], Any], envelope: Envelope) -> Iterator[str]:
+Say = Callable[[Mapping[str, Any]], None]
+
+
+def frames(call: Callable[[], Any], envelope: Envelope, fly: Say | None = None) -> Iterator[str]:
     """Call the job and give each frame as JSON text: payload, and what changed of route, headers and status.
 
     Args:
         call: calls the user's function.
+        fly: takes what it wants to be known at once.
 
     Raises:
         ProcessingError: for a value that is no JSON.
@@ -32,18 +36,17 @@ def frames(call: Callable[[], Any], envelope: Envelope) -> Iterator[str]:
     if inspect.iscoroutine(result):
         result = asyncio.run(result)
     if inspect.isgenerator(result):
-        yield from _driven(result, envelope)
+        yield from _driven(result, _view(envelope, fly), envelope)
     elif inspect.isasyncgen(result):
-        yield from _driven(_in_step(result), envelope)
+        yield from _driven(_in_step(result), _view(envelope, fly), envelope)
     elif isinstance(result, FanOut):
         yield from _slices(result, _view(envelope), envelope)
     elif result is not None:
         yield f'{{"payload":{_encoded(result)}}}'
 
 
-def _driven(generator: Generator[Any, Any, Any], envelope: Envelope) -> Iterator[str]:
+def _driven(generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
     """Bare yields give nothing, tuples are commands, everything else is a frame."""
-    view = _view(envelope)
     order = OutputOrder()
     try:
         value = next(generator)
@@ -92,7 +95,7 @@ async def _awaited(step: Any) -> Any:
     return await step
 
 
-def _view(envelope: Envelope) -> EnvelopeView:
+def _view(envelope: Envelope, fly: Say | None = None) -> EnvelopeView:
     return EnvelopeView(
         id=envelope.id,
         parent_id=envelope.parent_id,
@@ -101,6 +104,7 @@ def _view(envelope: Envelope) -> EnvelopeView:
         next=list(envelope.next),
         headers=copy.deepcopy(envelope.headers),
         status=copy.deepcopy(envelope.status),
+        fly=fly,
     )
 
 

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -13,10 +14,13 @@ from pyspark.sql import SparkSession
 from asya.runtime.load import load
 from asya_spark import data
 from asya_spark.attempt import Attempt
+from asya_spark.clock import RunClock
 from asya_spark.dataframe_shape import run_dataframe
 from asya_spark.errors import JobError, describe
 from asya_spark.files import HadoopFiles
-from asya_spark.journal import Heartbeat, Journal, spark_progress
+from asya_spark.fly import Flies
+from asya_spark.heartbeat import Heartbeat, spark_progress
+from asya_spark.journal import Journal
 from asya_spark.manifest import read_manifest
 from asya_spark.payload_shape import run_payloads
 from asya_spark.results import ResultWriter
@@ -28,16 +32,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--manifest", required=True, help="URI of the run's manifest")
     parser.add_argument("--data-uri", required=True, help="URI that references are relative to")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
+    began = time.monotonic()
     os.environ[data.VARIABLE] = options.data_uri
     spark = SparkSession.builder.getOrCreate()
     try:
-        run(spark, options.manifest)
+        run(spark, options.manifest, began)
     finally:
         spark.stop()
 
 
-def run(spark: SparkSession, manifest_uri: str) -> str:
+def run(spark: SparkSession, manifest_uri: str, began: float | None = None) -> str:
     """One attempt at a run.
+
+    Args:
+        began: when this process did, on the monotonic clock.
 
     Returns:
         The URI of the attempt's folder.
@@ -46,27 +54,44 @@ def run(spark: SparkSession, manifest_uri: str) -> str:
         ManifestError: if there is nothing to do by.
     """
     files = HadoopFiles(spark)
-    manifest = read_manifest(files, manifest_uri)
     attempt = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
-    folder = f"{manifest.folder}attempts/{attempt}/"
-    journal = Journal(files, folder, manifest.run_id, attempt)
-    print(
-        f"asya_spark: {manifest.run_id}: {len(manifest.members)} envelopes for {manifest.job}, attempt {attempt}",
-        flush=True,
-    )
-    with Heartbeat(files, folder, lambda: {"at_work": journal.at_work, **spark_progress(spark.sparkContext)}):
-        error = _evaluated(Attempt(spark, manifest, files, journal, ResultWriter(files, folder, journal)))
-    journal.commit(error)
+    folder = f"{manifest_uri.rpartition('/')[0]}/attempts/{attempt}/"
+    journal = Journal(files, folder, attempt)
+    try:
+        _run(spark, files, journal, manifest_uri, time.monotonic() if began is None else began)
+    except BaseException as error:
+        journal.last_words(describe(error))
+        raise
     return folder
 
 
-def _evaluated(attempt: Attempt) -> JobError | None:
-    """Run the job in its shape; the error that it ended with as a whole, if it did."""
+def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri: str, began: float) -> None:
+    manifest = read_manifest(files, manifest_uri)
+    journal.run_id = manifest.run_id
+    journal.note(None, stage="starting")
+    print(
+        f"asya_spark: {manifest.run_id}: {len(manifest.members)} envelopes for {manifest.job}, "
+        f"attempt {journal.attempt}",
+        flush=True,
+    )
+    flies, writer = Flies(files, journal.folder), ResultWriter(files, journal.folder, journal)
+    attempt = Attempt(spark, manifest, files, journal, writer, flies, RunClock(manifest.time_limit, began))
+
+    def describe_run() -> dict[str, Any]:
+        return {"at_work": journal.at_work, "done": writer.done, **spark_progress(spark.sparkContext)}
+
+    with Heartbeat(files, journal.folder, flies, describe_run):
+        error, unreached = _evaluated(attempt)
+    journal.commit(error, unreached)
+
+
+def _evaluated(attempt: Attempt) -> tuple[JobError | None, int | None]:
+    """Run the job in its shape: the error that keeps it from working at all, the first member there was no time for."""
     try:
         job: Any = load(attempt.manifest.job)
     except Exception as error:  # noqa: BLE001 - a job that cannot be loaded fails every envelope, and says why
-        return describe(error)
+        return describe(error), None
     if attempt.manifest.shape == "dataframe":
-        return run_dataframe(job, attempt)
-    run_payloads(job, attempt)
-    return None
+        run_dataframe(job, attempt)
+        return None, None
+    return None, run_payloads(job, attempt)

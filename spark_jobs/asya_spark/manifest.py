@@ -44,6 +44,7 @@ class Manifest:
         root: URI of the bucket that the run's files lie in.
         folder: URI of the run's own folder; both end with `/`.
         timeout: seconds per envelope, or of the whole function for a DataFrame of envelopes.
+        time_limit: minutes after which the service ends the run.
     """
 
     root: str
@@ -54,6 +55,7 @@ class Manifest:
     job: str
     shape: str
     timeout: float
+    time_limit: float
     streamed: bool
     payload_schema: str | None
     members: tuple[Member, ...]
@@ -114,6 +116,7 @@ def _manifest(content: dict[str, Any], uri: str) -> Manifest:
         job=content["job"],
         shape=content["shape"],
         timeout=float(content["timeout"]),
+        time_limit=float(content["time_limit"]),
         streamed=content.get("streamed", True),
         payload_schema=content.get("payload_schema"),
         members=tuple(_member(index, member) for index, member in enumerate(content["members"])),

@@ -110,9 +110,11 @@ class ResultWriter:
         self._waiting: list[Result] = []
         self._size = 0
         self._since = 0.0
+        self.done = 0
 
     def add(self, result: Result) -> None:
         """Take a result that has ended."""
+        self.done += 1
         if not self._waiting:
             self._since = time.monotonic()
         self._waiting.append(result)

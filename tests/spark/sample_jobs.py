@@ -77,7 +77,28 @@ def _context(spark, payload):
     return {"id": seen.id, "scratch": seen.scratch, "colour": seen.headers["colour"], "attempt": seen.attempt}
 
 
+def _fly(spark, payload):
+    context().fly({"said": "first"})
+    context().fly({"said": "second"})
+
+
+def _fly_by_abi(spark, payload):
+    yield ("FLY", {"said": "by the ABI"})
+
+
+def _fly_badly(spark, payload):
+    context().fly(["no object"])
+
+
+def _slow_spark(spark, payload):
+    spark.range(0, 4, 1, 4).foreach(lambda _: time.sleep(1))
+
+
 BEHAVIOURS = {
+    "fly": _fly,
+    "fly-by-abi": _fly_by_abi,
+    "fly-badly": _fly_badly,
+    "slow-spark": _slow_spark,
     "count": _counted,
     "none": _none,
     "raise": _raise,
@@ -122,3 +143,21 @@ def stranger(spark, envelopes: DataFrame) -> DataFrame:
 
 def broken(spark, envelopes: DataFrame) -> DataFrame:
     return envelopes.select("no_such_column")
+
+
+def strict(spark, envelopes: DataFrame) -> DataFrame:
+    """Raises for an `n` that is no number."""
+    n = F.get_json_object("payload", "$.n").cast("int")
+    return envelopes.select("id", F.struct((n + 1).alias("n")).alias("payload"))
+
+
+def always_fails(spark, envelopes: DataFrame) -> DataFrame:
+    """Raises, and leaves a mark for each call."""
+    calls = envelopes.select(F.get_json_object("payload", "$.calls")).first()[0]
+    with open(calls, "a") as file:
+        file.write(".")
+    raise RuntimeError("never")
+
+
+def formless(spark, envelopes: DataFrame) -> DataFrame:
+    return 3

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -70,6 +71,13 @@ class Run:
             assert part.first <= head.index <= part.last
             self.heads[head.index] = head
             self.frames[head.index] = [msgspec.json.decode(lines.pop(0), type=ResultFrame) for _ in range(head.frames)]
+
+    def flies(self):
+        """What was said to whoever looks on: (member, sequence, message)."""
+        lines = [
+            line for path in sorted(Path(self.attempt).glob("fly-*.jsonl")) for line in path.read_text().splitlines()
+        ]
+        return [(said["index"], said["sequence"], said["data"]) for said in map(json.loads, lines)]
 
     def payloads(self, index):
         return [json.loads(bytes(frame.payload)) for frame in self.frames[index]]
@@ -169,7 +177,9 @@ def test_the_journal_names_who_is_at_work_before_it_is(spark, tmp_path):
     for slot in range(2):
         with open(f"{done.attempt}journal-{slot}.json", "rb") as file:
             slots.append(msgspec.json.decode(file.read(), type=Journal))
-    assert {(journal.sequence, journal.at_work) for journal in slots} == {(2, 1), (3, 2)}
+    # first the start, then the three, and nobody at the end
+    assert {(journal.sequence, journal.at_work) for journal in slots} == {(4, 2), (5, None)}
+    assert {journal.stage for journal in slots} == {"working"}
 
 
 def test_parts_hold_whole_envelopes_in_order(spark, tmp_path, monkeypatch):
@@ -212,12 +222,92 @@ def test_a_dataframe_with_a_declared_schema(spark, tmp_path):
     assert [done.payloads(0), done.payloads(1)] == [[{"n": 2}], [{"n": 3}]]
 
 
-@pytest.mark.parametrize(("job", "problem"), [("stranger", "'nobody', which is none"), ("broken", "no_such_column")])
-def test_a_dataframe_job_that_fails_as_a_whole(spark, tmp_path, job, problem):
-    done = Run(spark, tmp_path, [{"n": 1}], job=job, shape="dataframe")
+@pytest.mark.parametrize(
+    ("job", "problem"), [("stranger", "'nobody', which is none"), ("broken", "no_such_column"), ("formless", "not int")]
+)
+def test_a_dataframe_job_that_fails_for_all(spark, tmp_path, job, problem):
+    done = Run(spark, tmp_path, [{"n": 1}, {"n": 2}], job=job, shape="dataframe")
 
-    assert done.heads == {}
-    assert problem in done.commit.error.message
+    assert [done.heads[index].end for index in range(2)] == ["failed"] * 2
+    assert problem in done.heads[0].error.message
+    assert done.commit.error is None
+
+
+def test_10_one_bad_envelope_of_a_dataframe_fails_alone_with_its_own_error(spark, tmp_path):
+    payloads = [{"n": n} for n in range(9)] + [{"n": "no number"}] + [{"n": n} for n in range(6)]
+
+    done = Run(spark, tmp_path, payloads, job="strict", shape="dataframe")
+
+    assert [index for index in range(16) if done.heads[index].end != "done"] == [9]
+    assert "no number" in done.heads[9].error.message
+    assert [done.payloads(index)[0]["n"] for index in (0, 8, 15)] == [1, 9, 6]
+
+
+def test_10_a_dataframe_job_that_always_fails_comes_to_an_end(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("asya_spark.dataframe_shape.FAILED_CALLS", 5)
+    calls = tmp_path / "calls"
+
+    done = Run(spark, tmp_path, [{"calls": str(calls)}] * 40, job="always_fails", shape="dataframe")
+
+    assert {head.end for head in done.heads.values()} == {"failed"}
+    assert len(done.heads) == 40
+    assert len(calls.read_text()) <= 10
+
+
+def test_10_what_there_is_no_time_for_is_left_to_another_run(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+    spark.range(3).count()
+
+    done = Run(spark, tmp_path, [{"do": "none"}, {"do": "sleep", "n": 60}, {"do": "none"}], time_limit=0.05)
+
+    assert (done.commit.unreached, list(done.heads)) == (1, [0])
+    assert done.commit.error is None
+
+
+def test_10_the_first_one_has_all_the_time_of_its_run(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+
+    done = Run(spark, tmp_path, [{"do": "sleep", "n": 60}, {"do": "none"}], time_limit=0.05)
+
+    assert (done.heads[0].end, done.commit.unreached) == ("timed_out", 1)
+
+
+def test_7_what_a_job_says_at_once_is_written_in_order(spark, tmp_path):
+    done = Run(spark, tmp_path, [{"do": "fly"}, {"do": "fly-by-abi"}])
+
+    assert done.flies() == [(0, 0, {"said": "first"}), (0, 1, {"said": "second"}), (1, 0, {"said": "by the ABI"})]
+    assert done.heads[0].end == done.heads[1].end == "done"
+
+
+def test_7_a_message_that_is_none_is_the_jobs_mistake(spark, tmp_path):
+    done = Run(spark, tmp_path, [{"do": "fly-badly"}])
+
+    assert (done.heads[0].error.type, done.flies()) == ("ValueError", [])
+
+
+def test_10_a_heartbeat_tells_stages_and_rows(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("asya_spark.heartbeat.TICK_SECONDS", 0.1)
+
+    done = Run(spark, tmp_path, [{"do": "none"}, {"do": "slow-spark"}])
+
+    beats = [json.loads(path.read_text()) for path in Path(done.attempt).glob("heartbeat-*.json")]
+    last = max(beats, key=lambda beat: beat["beat"])
+    assert (last["at_work"], last["done"]) == (1, 1)
+    (stage,) = last["stages"]
+    assert stage["tasks"] == 4
+    assert {"done", "rows_read", "rows_written", "name", "stage"} <= stage.keys()
+
+
+def test_10_a_driver_that_cannot_go_on_leaves_its_last_words(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("asya_spark.main.run_payloads", lambda *_: 1 / 0)
+
+    with pytest.raises(ZeroDivisionError):
+        Run(spark, tmp_path, [{"do": "none"}])
+
+    (words,) = tmp_path.rglob("error.json")
+    assert json.loads(words.read_text())["type"] == "ZeroDivisionError"
+    (journal,) = tmp_path.rglob("journal-*.json")
+    assert json.loads(journal.read_text())["stage"] == "starting"
 
 
 def test_references_resolve_against_the_data_uri(data_folder):
