@@ -53,7 +53,7 @@ def complete(addresses: Addresses, table: MeshTable, application_id: str, api_id
         common.objects(addresses, common.READ_WRITE, "runs", "payloads", "frames"),
         common.objects(addresses, common.READ, "pending", "inbox"),
         common.tell_missing(addresses),
-        Grant(("emr-serverless:GetJobRun",), (runs,), why=_WHY_RUNS),
+        Grant(("emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"), (runs,), why=_WHY_RUNS),
     ]
 
 

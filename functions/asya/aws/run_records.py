@@ -30,6 +30,18 @@ if TYPE_CHECKING:
 # formed: its manifest is there · started: its envelopes are pending no more and EMR Serverless has it · closed: all is routed
 State = Literal["formed", "started", "closed"]
 _NOBODY = -1
+# The states of EMR Serverless, by how far a run is. The service never goes back, but what it tells may come late.
+_RANKS = {
+    "SUBMITTED": 0,
+    "QUEUED": 1,
+    "PENDING": 2,
+    "SCHEDULED": 3,
+    "RUNNING": 4,
+    "CANCELLING": 5,
+    "SUCCESS": 6,
+    "FAILED": 6,
+    "CANCELLED": 6,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,17 +179,16 @@ class RunRecords:
         usage: Usage | None = None,
         running_at: str | None = None,
     ) -> None:
-        """Note how the job run is; what is noted of its end stays."""
-        changes = ["job_state = :state", "details = :details"]
-        values: Item = {":state": {"S": state}, ":details": {"S": details}}
+        """Note how the job run is; events come in any order, and what lies behind it already is not noted any more."""
+        changes = ["job_state = :state", "details = :details", "job_rank = :rank"]
+        values: Item = {":state": {"S": state}, ":details": {"S": details}, ":rank": {"N": str(state_rank(state))}}
         if usage is not None:
             changes.append("#usage = :usage")
             values[":usage"] = {"S": msgspec.json.encode(usage).decode()}
         if running_at is not None:
             changes.append("running_at = if_not_exists(running_at, :running_at)")
             values[":running_at"] = {"S": running_at}
-        values[":closed"] = {"S": "closed"}
-        condition = "attribute_not_exists(#usage) AND #state <> :closed"
+        condition = "attribute_not_exists(job_rank) OR job_rank < :rank"
         self._change(actor, number, "SET " + ", ".join(changes), condition, values)
 
     def take_watch(self, actor: str, number: int, turn: int, owner: str) -> bool:
@@ -186,9 +197,8 @@ class RunRecords:
             actor,
             number,
             "SET watch_turn = :turn, watch_owner = :owner",
-            "#state <> :closed AND (attribute_not_exists(watch_turn) OR watch_turn < :turn"
-            " OR (watch_turn = :turn AND watch_owner = :owner))",
-            {":turn": {"N": str(turn)}, ":owner": {"S": owner}, ":closed": {"S": "closed"}},
+            "attribute_not_exists(watch_turn) OR watch_turn < :turn OR (watch_turn = :turn AND watch_owner = :owner)",
+            {":turn": {"N": str(turn)}, ":owner": {"S": owner}},
         )
 
     def deaths(self, actor: str, origin: int) -> int:
@@ -334,6 +344,11 @@ class RunRecords:
                 raise
             return False
         return True
+
+
+def state_rank(state: str) -> int:
+    """How far a job run is in this state; a state that nobody knows is nowhere."""
+    return _RANKS.get(state, -1)
 
 
 def _digits(number: int) -> str:

@@ -101,6 +101,8 @@ def hop_item(hop: Hop, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
     item["next"] = {"L": [{"S": actor} for actor in hop.next]}
     if hop.prev is not None:
         item["prev"] = {"L": [{"S": actor} for actor in hop.prev]}
+    if hop.run is not None:
+        item["run"] = {"S": msgspec.json.encode(hop.run).decode()}
     item["expires_at"] = {"N": str(expires_at)}
     return item
 
@@ -121,6 +123,7 @@ def hop_of(item: Item) -> Hop:
             "percent": int(item["percent"]["N"]),
             "next": [actor["S"] for actor in item["next"]["L"]],
             "prev": [actor["S"] for actor in item["prev"]["L"]] if "prev" in item else None,
+            "run": msgspec.json.decode(item["run"]["S"]) if "run" in item else None,
         },
         Hop,
     )

@@ -16,6 +16,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
 from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead
 from asya.protocol.mesh_table import Actor
+from asya.protocol.run_notes import RunNote
 from asya.routing import job_results, reports
 from asya.routing.delivery import Delivery
 from asya.routing.hop import Hop
@@ -45,6 +46,7 @@ class RunCompletion:
         spec: Actor,
         record: RunRecord,
         event: JobRunEvent,
+        note: RunNote,
         is_late: Callable[[], bool],
     ) -> None:
         self._services = services
@@ -52,6 +54,7 @@ class RunCompletion:
         self._spec = spec
         self._record = record
         self._event = event
+        self._note = note
         self._is_late = is_late
         self._cursor = self._noted = record.cursor
         self._tickets: list[Ticket] = []
@@ -123,7 +126,7 @@ class RunCompletion:
         if member.callback is not None:
             ahead = first.next if first else None
             event = reports.completed(hop, ahead, now=self._services.now(), duration_ms=head.duration_ms)
-            self._services.base.progress.report(member.callback, event)
+            self._services.base.progress.report(member.callback, reports.with_run(event, self._note))
         if first is not None:
             yield first
             yield from frames

@@ -8,16 +8,22 @@ from typing import Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.aws import clients
-from asya.aws.job_events import JobRunEvent, decode_event
+from asya.aws.completion_messages import CanceledTask, decode_message
+from asya.aws.job_events import JobRunEvent
 from asya.aws.job_runs import TERMINAL_STATES
 from asya.aws.manifests import ManifestError
-from asya.aws.run_records import RunRecord
+from asya.aws.run_records import RunRecord, state_rank
+from asya.aws.run_watches import Watch
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.run_cancellation import RunCancellation, UnknownStatesError
 from asya.lambdas.run_completion import OutOfTime, RunCompletion
 from asya.lambdas.run_settlement import is_of_a_double
+from asya.lambdas.run_watch import RunWatch
 from asya.lambdas.spark_services import SparkServices, spark_services
-from asya.protocol.job_runs import Manifest, parse_run_id
+from asya.protocol.job_runs import Manifest, Usage, parse_run_id
+from asya.protocol.run_notes import RunNote
+from asya.protocol.times import format_time
 from asya.routing import reports
 from asya.routing.run_deaths import CHARGED, Verdict
 
@@ -65,23 +71,56 @@ class Completion:
     def _handle(self, record: Record) -> list[Ticket]:
         log = self.services.base.telemetry.log
         try:
-            event = decode_event(record.arrival.body)
+            message = decode_message(record.arrival.body)
         except ValueError as error:
             log.warning("not an event; dropped", problem=str(error), message_id=record.message_id)
             return []
-        name = parse_run_id(event.name, self.services.settings.namespace) if event else None
-        if event is None or name is None or event.application_id != self.services.spark.application_id:
+        match message:
+            case JobRunEvent():
+                self._take_event(message, record)
+            case Watch():
+                RunWatch(self.services).look(message, record.message_id)
+            case CanceledTask():
+                RunCancellation(self.services).look_for(message.task_id)
+            case None:
+                log.info("an event about something else", message_id=record.message_id)
+        return []
+
+    def _take_event(self, event: JobRunEvent, record: Record) -> None:
+        """A job run came into a state. All states are known; one that is new to us is noted and of no consequence."""
+        found, log = self.services, self.services.base.telemetry.log
+        name = parse_run_id(event.name, found.settings.namespace)
+        if name is None or event.application_id != found.spark.application_id:
             log.info("an event about something else", message_id=record.message_id)
-            return []
-        self.services.base.telemetry.count("JobRuns", by=("state", event.state.lower()), actor=name[0])
+            return
+        found.base.telemetry.count("JobRuns", by=("state", event.state.lower()), actor=name[0])
         log.info("job run", run_id=event.name, job_run_id=event.job_run_id, state=event.state)
         if event.state in STARTING_STATES:
-            self.services.requests.hurry(name[0], now=self.services.now())
-        if event.state == "RUNNING":
-            self._report_running(*name)
-        elif event.state in TERMINAL_STATES:
+            found.requests.hurry(name[0], now=found.now())
+        if event.state in TERMINAL_STATES:
             self._complete(*name, event, record)
-        return []
+            return
+        if state_rank(event.state) < 0:
+            log.warning("a state of job runs that is not known here", state=event.state, run_id=event.name)
+            return
+        running_at = format_time(found.now()) if event.state == "RUNNING" else None
+        found.records.note_state(*name, event.state, running_at=running_at)
+        if running_at:
+            self._begin(*name, event)
+
+    def _begin(self, actor: str, number: int, event: JobRunEvent) -> None:
+        """A run works from now on: its tasks are told, it is looked at, and stopped if nobody wants it any more."""
+        record = self.services.records.get(actor, number)
+        if record is None or record.settlement is not None:
+            return
+        self._report_running(actor, number)
+        RunWatch(self.services).begin(event.name, event.job_run_id)
+        manifest = self.services.manifests.read(actor, number)
+        if manifest is not None and manifest.members:
+            try:
+                RunCancellation(self.services).cancel_if_idle(record, manifest, manifest.members[0].id)
+            except UnknownStatesError:
+                self.services.base.telemetry.log.info("whether it is wanted is not known", run_id=event.name)
 
     def _complete(self, actor: str, number: int, event: JobRunEvent, message: Record) -> None:
         """Route what is left to route, and close the run."""
@@ -107,12 +146,14 @@ class Completion:
         if not found.records.lease(actor, number, owner, until=moment + self._time_left, now=moment):
             log.info("being routed by another", run_id=event.name)
             return
+        event, usage = self._with_details(record, event)
         completion = RunCompletion(
             found,
             manifest=self._manifest(record),
             spec=spec,
             record=record,
-            event=self._with_details(record, event),
+            event=event,
+            note=self._note(record, event, usage),
             is_late=lambda: self._time_left < timedelta(seconds=MARGIN_SECONDS),
         )
         try:
@@ -133,25 +174,36 @@ class Completion:
         if verdict.fate != "charged":
             self.services.requests.ensure(actor, 0, now=self.services.now())
 
-    def _with_details(self, record: RunRecord, event: JobRunEvent) -> JobRunEvent:
-        """The event with what EMR Serverless says about the end, which goes on record with what the run took.
+    def _with_details(self, record: RunRecord, event: JobRunEvent) -> tuple[JobRunEvent, Usage | None]:
+        """The event with what EMR Serverless says about the end, and what the run took; both go on record.
 
         Raises:
             botocore.exceptions.ClientError: if that is needed to say why the run failed, and cannot be learned now.
         """
         details = event.details or record.details
         if not event.job_run_id or record.usage is not None:
-            return replace(event, details=details)
+            return replace(event, details=details), record.usage
         try:
             ended = self.services.job_runs.state(event.job_run_id)
         except (ClientError, BotoCoreError) as error:
             if event.state != "SUCCESS" and not details:
                 raise
             self.services.base.telemetry.log.warning("what the run took is not known", exc_info=error)
-            return replace(event, details=details)
+            return replace(event, details=details), None
         details = details or ended.details
         self.services.records.note_state(record.actor, record.number, event.state, details=details, usage=ended.usage)
-        return replace(event, details=details)
+        return replace(event, details=details), ended.usage
+
+    def _note(self, record: RunRecord, event: JobRunEvent, usage: Usage | None) -> RunNote:
+        """What the tasks are told of the run, now that it is over."""
+        return RunNote(
+            run_id=event.name,
+            job_run_id=event.job_run_id,
+            state=event.state,
+            at=format_time(self.services.now()),
+            envelopes=record.members,
+            usage=usage,
+        )
 
     def _report_running(self, actor: str, number: int) -> None:
         """`processing` for every member (`protocol §10`): progress, so whatever goes wrong here is only logged."""

@@ -14,6 +14,7 @@ from asya.aws.manifests import Manifests
 from asya.aws.pending import Pending
 from asya.aws.run_records import RunRecords
 from asya.aws.run_results import RunResults
+from asya.aws.run_signs import RunSigns
 from asya.aws.settings import Settings, SettingsError, SparkSettings
 from asya.aws.start_quota import StartQuota
 from asya.lambdas.services import Services, services
@@ -84,6 +85,11 @@ class SparkServices:
     def results(self) -> RunResults:
         """What the runs left."""
         return RunResults(clients.s3(), bucket=self.settings.bucket)
+
+    @cached_property
+    def signs(self) -> RunSigns:
+        """What the runs say of themselves while they work."""
+        return RunSigns(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
     def quota(self) -> StartQuota:

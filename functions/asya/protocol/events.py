@@ -10,6 +10,7 @@ import msgspec
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.pause import PauseField
 from asya.protocol.route import Route
+from asya.protocol.run_notes import RunNote
 
 Progress = Literal["received", "processing", "completed"]
 Terminal = Literal["succeeded", "failed", "canceled"]
@@ -36,6 +37,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     owner: str | None = None
     deadline_at: str | None = None
+    run: RunNote | None = None
     prompt: str | None = None
     fields: tuple[PauseField, ...] = ()
 

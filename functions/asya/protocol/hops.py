@@ -14,6 +14,7 @@ import msgspec
 from asya.protocol.events import PROGRESS_STATUSES, TaskEvent
 from asya.protocol.progress import progress_percent
 from asya.protocol.route import Route
+from asya.protocol.run_notes import RunNote
 
 Stage = Literal["received", "start", "done"]
 
@@ -42,6 +43,7 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
         prev: None where it was too long to be kept here.
         at: when the last of the reports in it was made.
         message_size_kb, duration_ms: as reported; kilobytes, milliseconds.
+        run: the job run that a heavy actor's hop is in, as last told.
     """
 
     id: str
@@ -60,6 +62,7 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
     completed_at: str | None = None
     message_size_kb: float | None = None
     duration_ms: float | None = None
+    run: RunNote | None = None
 
     @property
     def place(self) -> HopPlace:
@@ -105,6 +108,7 @@ def _joined(events: list[TaskEvent]) -> Hop:
         completed_at=times.get("completed"),
         message_size_kb=_last_said(event.data.message_size_kb for event in ordered),
         duration_ms=_last_said(event.data.duration_ms for event in ordered),
+        run=next((event.data.run for event in reversed(ordered) if event.data.run), None),
     )
 
 

@@ -11,6 +11,7 @@ from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.progress import HIGHEST_BEFORE_END
 from asya.protocol.route import Route
+from asya.protocol.run_notes import RunNote
 from asya.protocol.task import EARLIER_MESSAGE_LIMIT, EarlierGeneration, TaskRecord, TaskStatus
 from asya.protocol.times import parse_time
 
@@ -33,6 +34,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: ErrorInfo | None = None
     reason: str | None = None
     pause: TaskPause | None = None
+    run: RunNote | None = None
     created_at: str
     updated_at: str
     deadline_at: str | None = None
@@ -80,6 +82,7 @@ def view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         error=record.error,
         reason=record.reason,
         pause=record.pause,
+        run=None if record.is_terminal or hops.latest is None else hops.latest.run,
         created_at=record.created_at,
         updated_at=record.updated_at,
         deadline_at=record.deadline_at,

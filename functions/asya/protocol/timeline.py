@@ -6,6 +6,7 @@ from itertools import groupby
 import msgspec
 
 from asya.protocol.hops import Hop
+from asya.protocol.run_notes import RunNote
 
 
 class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -13,6 +14,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     Attributes:
         message_size_kb, duration_ms: kilobytes of the message, milliseconds of the handler, as reported.
+        run: the job run that a heavy actor's hop was in: how far it is, in the end what it took.
     """
 
     generation: int
@@ -24,6 +26,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     completed_at: str | None = None
     message_size_kb: float | None = None
     duration_ms: float | None = None
+    run: RunNote | None = None
 
 
 def timeline(parts: Iterable[Hop]) -> Iterator[TimelineEntry]:
@@ -43,4 +46,5 @@ def timeline(parts: Iterable[Hop]) -> Iterator[TimelineEntry]:
                 (part.message_size_kb for part in told if part.message_size_kb is not None), default=None
             ),
             duration_ms=max((part.duration_ms for part in told if part.duration_ms is not None), default=None),
+            run=max((part.run for part in told if part.run), key=lambda run: run.at, default=None),
         )

@@ -9,6 +9,7 @@ import msgspec
 from asya.protocol.envelope import Envelope
 from asya.protocol.event_batch import COUNT_LIMIT, FLY_LIMIT, RECEIVE_LIMIT
 from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, EventStatus, FlyEvent, TaskEvent
+from asya.protocol.run_notes import RunNote
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time
 from asya.routing.hop import Hop
@@ -42,6 +43,11 @@ def received(hop: Hop, *, now: datetime) -> TaskEvent:
 def processing(hop: Hop, *, now: datetime) -> TaskEvent:
     """The handler is about to run."""
     return _event(hop, "processing", EventData(actor=hop.actor, route=hop.envelope.route, attempt=hop.attempt), now)
+
+
+def with_run(event: TaskEvent, run: RunNote) -> TaskEvent:
+    """The same report of a hop at a heavy actor, telling of its job run (`protocol §10`)."""
+    return msgspec.structs.replace(event, data=msgspec.structs.replace(event.data, run=run))
 
 
 def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, duration_ms: float) -> TaskEvent:
