@@ -81,8 +81,8 @@ bench: setup  ## what the mesh itself costs per hop, beside the standard library
 # --- run ---------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup  ## the flight-delay pipeline, end to end, on a local cloud (KEEP=1 leaves it up)
-	@$(BIN)/asya demo $(if $(KEEP),--keep)
+demo: setup  ## the flight-delay pipeline, end to end, on a local cloud (KEEP=1 leaves it up, APPROVE=1 asks you first)
+	@$(BIN)/asya demo$(if $(KEEP), --keep)$(if $(APPROVE), --approve)
 
 .PHONY: synth
 synth: setup  ## the CloudFormation templates, without an AWS account (MESH=file, STAGE=name)
@@ -94,7 +94,7 @@ deploy: setup  ## the mesh to the AWS account of your credentials (MESH=file, ST
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
-	@cd requirements && for name in layer dispatch cloud bootstrap dev; do \
+	@cd requirements && for name in layer dispatch gateway cloud bootstrap dev; do \
 	  cp $$name.txt $$name.new; \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    $$name.in -o $$name.new || exit 1; \

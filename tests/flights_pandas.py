@@ -35,15 +35,35 @@ def expected(payload: dict[str, str], folder: Path) -> dict[str, Any]:
         "duplicates": len(raw) - len(flights),
         "cancelled": int(flights["dep_time"].isna().sum()),
         "statistics": {
-            "by_carrier": records(
-                measured(flights, ["carrier"]).merge(airlines.drop_duplicates("carrier"), on="carrier", how="left")
-            ),
+            "by_airport": [by_airport(out, airlines, airports) for _, out in flights.groupby("origin", sort=True)],
+            "by_carrier": by_carrier(flights, airlines),
             "by_origin_month": records(measured(flights, ["origin", "month"])),
             "by_hour": records(measured(flights, ["hour"])),
             "worst_routes": records(worst.merge(dest_names[["dest", "dest_name"]], on="dest", how="left")),
             "weather": records(measured(flights, ["weather"])),
         },
     }
+
+
+def by_airport(flights: pd.DataFrame, airlines: pd.DataFrame, airports: pd.DataFrame) -> dict[str, Any]:
+    """The row of one airport; `flights` are those that leave it."""
+    [row] = records(measured(flights, ["origin"]))
+    airport = row.pop("origin")
+    names = airports.loc[airports["faa"] == airport, "name"]
+    return {
+        "airport": airport,
+        "name": None if names.empty else names.iloc[0],
+        **row,
+        "by_carrier": by_carrier(flights, airlines),
+        "by_hour": records(measured(flights, ["hour"])),
+        "weather": records(measured(flights, ["weather"])),
+    }
+
+
+def by_carrier(flights: pd.DataFrame, airlines: pd.DataFrame) -> list[dict[str, Any]]:
+    """A row for each airline, with its name."""
+    names = airlines.drop_duplicates("carrier")
+    return records(measured(flights, ["carrier"]).merge(names, on="carrier", how="left"))
 
 
 def with_weather(flights: pd.DataFrame, weather: pd.DataFrame) -> pd.DataFrame:

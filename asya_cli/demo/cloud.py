@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from asya.protocol import names
 from asya_cli.connection import LOCAL_FILE
 
 if TYPE_CHECKING:
@@ -91,4 +92,5 @@ def actor_kinds(mesh_file: Path) -> dict[str, str]:
     from infra.mesh_file import load_mesh
 
     actors = load_mesh(mesh_file).mesh.actors
-    return {name: "Spark" if actor.spark else "Lambda" for name, actor in actors.items()}
+    kinds = {name: "Spark" if actor.spark else "Lambda" for name, actor in actors.items()}
+    return dict.fromkeys((names.FAN_IN, names.RESUME), "Lambda") | kinds

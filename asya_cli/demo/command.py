@@ -12,6 +12,7 @@ STATE = Path(".asya/demo")
 
 def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Leave the local cloud up, to look around in.")] = False,
+    approve: Annotated[bool, typer.Option("--approve", help="Have the task wait for you before it publishes.")] = False,
     state: Annotated[Path, typer.Option("--state", help="Folder for the local cloud and the results.")] = STATE,
 ) -> None:
     """Run the flight-delay pipeline on a local cloud: SQS, Lambda, Spark, S3; nothing of AWS is touched.
@@ -22,4 +23,4 @@ def demo(
 
     from asya_cli.demo.run import Demo
 
-    Demo(Console(highlight=False), state, keep=keep).run()
+    Demo(Console(highlight=False), state, keep=keep, approve=approve).run()

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from asya.protocol import names
+from asya_cli.demo.approval import answers, passed
 from asya_cli.errors import CommandError
 from asya_cli.progress.actors import Progress
 from asya_cli.progress.display import Display
+from asya_cli.progress.slices import SliceWatch
 from asya_cli.progress.watch import watch
 
 if TYPE_CHECKING:
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
     from asya.protocol.task_view import TaskView
     from asya_cli.demo.stopwatch import Stopwatch
     from asya_cli.mesh_client import MeshClient
+
+SLICES_PASS = ("delay-statistics",)
+"""The actors between the fan-out and the fan-in; the route of the envelope itself does not name them."""
 
 RESULT = "result.json"
 REPORT = "report.html"
@@ -57,24 +63,28 @@ class Pipeline:
     folder: Path
 
     def run(self, envelope: Envelope, remarks: Mapping[str, str] | None = None) -> TaskView:
-        """Send the envelope and show its progress until it has succeeded.
+        """Send the envelope and show its progress, its slices' too, until it has succeeded.
 
         Raises
         ------
         CommandError
             It failed, saying how; the failed envelope is in the folder if the mesh stored it.
         """
-        route = (envelope.route.curr, *envelope.route.next)
+        route = passed((envelope.route.curr, *envelope.route.next))
+        fan_in = route.index(names.FAN_IN)
+        slices = SliceWatch(self.mesh, envelope.id, fan_in - 1, SLICES_PASS)
         task: TaskView | None = None
+        answered: set[str] = set()
         with self.stopwatch.lap("pipeline"):
             self.mesh.send(envelope)
             self.console.print(f"  [green]✔[/] SendMessage  envelope {envelope.id}\n")
-            with Display(self.console, Progress.of(route), remarks) as display:
+            with Display(self.console, Progress.of(route, SLICES_PASS, fan_in), remarks) as display:
                 for task in watch(self.mesh, envelope.id, SECONDS):
                     if task is not None:
-                        display.show(display.progress.after(task))
+                        display.show(display.progress.after(task).after_slices(slices.look(task)))
+                        self._answer(task, display, answered)
             self.console.print()
-            for line in display.progress.lines:
+            for line in display.progress.shown:
                 if line.seconds is not None:
                     self.stopwatch.note(line.actor, line.seconds)
         assert task is not None
@@ -101,6 +111,13 @@ class Pipeline:
                 raise CommandError(f"the result names a report that does not exist: {uri}")
             result = self._keep(RESULT, stored.body)
             return Outcome(stored.uri, payload, result, self._keep(REPORT, report))
+
+    def _answer(self, task: TaskView, display: Display, answered: set[str]) -> None:
+        """If the task waits for a person, have it go on; once for each pause."""
+        if task.status == "paused" and task.pause is not None and task.pause.since not in answered:
+            with display.aside():
+                self.mesh.resume(task.id, answers(task.pause, self.console))
+            answered.add(task.pause.since)
 
     def _failure(self, task: TaskView) -> CommandError:
         what = f"{task.error.type}: {task.error.message}" if task.error else task.reason or "no error is recorded"

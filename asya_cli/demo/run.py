@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from asya_cli.connection import read_local
+from asya_cli.demo.approval import with_approval
 from asya_cli.demo.cloud import MESH_FILE, PROJECT, DemoCloud, actor_kinds
 from asya_cli.demo.dataset import dataset_files
 from asya_cli.demo.pipeline import REPORT, RESULT, Outcome, Pipeline
@@ -29,11 +30,12 @@ EVENT = PROJECT / "events" / "analyse-flights.json"
 
 @dataclass
 class Demo:
-    """One run of the demo; what it leaves lies in `state`."""
+    """One run of the demo; what it leaves lies in `state`. With `approve` a person is asked before the report is published."""
 
     console: Console
     state: Path
     keep: bool = False
+    approve: bool = False
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
 
     def run(self) -> None:
@@ -52,7 +54,8 @@ class Demo:
         cloud, envelope_id = DemoCloud(self.state), str(uuid.uuid4())
         try:
             with cloud.ended_afterwards(keep=self.keep, stopwatch=self.stopwatch):
-                outcome = self._outcome(cloud, as_envelope(EVENT.read_bytes(), str(EVENT), envelope_id))
+                envelope = as_envelope(EVENT.read_bytes(), str(EVENT), envelope_id)
+                outcome = self._outcome(cloud, with_approval(envelope) if self.approve else envelope)
             self._show(outcome)
         finally:
             if cloud.is_up:

@@ -17,16 +17,18 @@ ROWS = 6
 
 
 def summary(payload: Row) -> list[RenderableType]:
-    """Key figures, airlines and routes with the longest delays, delays by weather."""
+    """Key figures, the airports side by side, airlines and routes with the longest delays, delays by weather."""
     statistics = payload["statistics"]
     rows_in, cancelled = payload["rows_in"], payload["cancelled"]
     share = cancelled / rows_in if rows_in else 0.0
     carriers = sorted(statistics["by_carrier"], key=lambda row: _descending(row["mean_arr_delay"]))
     routes = statistics["worst_routes"]
+    airports = statistics["by_airport"]
     return [
         f"[bold]{rows_in:,}[/] flights, [bold]{cancelled:,}[/] of them cancelled ({share:.1%})",
         Columns(
             [
+                delays("Airports", [""], [[row["name"] or row["airport"]] for row in airports], airports),
                 delays(
                     "Airlines, worst first",
                     ["Airline"],

@@ -38,16 +38,32 @@ class ActorLine:
 
 @dataclass(frozen=True)
 class Progress:
-    """All actors of a route in order, and the whole task."""
+    """All actors of a route in order, and the whole task.
+
+    Attributes
+    ----------
+    slices:
+        The actors that the slices of a fan-out pass, before the fan-in actor: a line for all slices together.
+    slices_at:
+        How many actors of the route come before them.
+    """
 
     lines: tuple[ActorLine, ...]
     percent: int = 0
     status: str = "pending"
+    slices: tuple[ActorLine, ...] = ()
+    slices_at: int = 0
 
     @classmethod
-    def of(cls, route: Iterable[str]) -> Progress:
+    def of(cls, route: Iterable[str], slices: Iterable[str] = (), slices_at: int = 0) -> Progress:
         """Nothing has happened yet."""
-        return cls(tuple(ActorLine(actor) for actor in route))
+        lines, beside = (tuple(ActorLine(actor) for actor in actors) for actors in (route, slices))
+        return cls(lines, slices=beside, slices_at=slices_at)
+
+    @property
+    def shown(self) -> tuple[ActorLine, ...]:
+        """Every line, those of slices where they belong."""
+        return self.lines[: self.slices_at] + self.slices + self.lines[self.slices_at :]
 
     def after(self, task: TaskView) -> Progress:
         """The progress after a look at the task. Looks may skip actors; a stage never goes back."""
@@ -67,7 +83,12 @@ class Progress:
             elif position == current:
                 line = _moved(line, stage, at)
             lines.append(line)
-        return Progress(tuple(lines), max(self.percent, task.progress_percent), task.status)
+        percent = max(self.percent, task.progress_percent)
+        return replace(self, lines=tuple(lines), percent=percent, status=task.status)
+
+    def after_slices(self, slices: Iterable[ActorLine]) -> Progress:
+        """The same with what is known of the slices now."""
+        return replace(self, slices=tuple(slices) or self.slices)
 
 
 def _current_stage(task: TaskView) -> Stage:

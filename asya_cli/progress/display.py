@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console, Group
@@ -16,7 +17,7 @@ from asya_cli.progress.actors import ActorLine, Progress
 from asya_cli.progress.watch import watch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from rich.console import RenderableType
 
@@ -64,6 +65,15 @@ class Display:
         if self._live:
             self._live.stop()
 
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Leave the screen to somebody else for a while."""
+        if self._live:
+            self._live.stop()
+        yield
+        if self._live:
+            self._live.start()
+
     def show(self, progress: Progress) -> None:
         """Show a new state."""
         if self._live is None:
@@ -81,7 +91,7 @@ class Display:
         table.add_column(style="dim", no_wrap=True)
         table.add_column(no_wrap=True, min_width=10)
         table.add_column(justify="right", no_wrap=True, min_width=8)
-        for line in self._progress.lines:
+        for line in self._progress.shown:
             mark = self._spinner if line.stage in ("received", "processing") else Text.from_markup(MARKS[line.stage])
             stage = Text(line.stage, STYLES[line.stage])
             table.add_row(mark, line.actor, self._remarks.get(line.actor, ""), stage, duration(line, time.time()))
@@ -105,10 +115,10 @@ def duration(line: ActorLine, now: float) -> str:
 
 def changed(before: Progress, after: Progress) -> list[ActorLine]:
     """The lines that say something new."""
-    known = dict(enumerate(before.lines))
+    known = dict(enumerate(before.shown))
     return [
         line
-        for position, line in enumerate(after.lines)
+        for position, line in enumerate(after.shown)
         if line.stage != "waiting" and (position not in known or known[position].stage != line.stage)
     ]
 

@@ -1,4 +1,4 @@
-"""The light actors of the flight-delay example: a look at the files before the work, a report after it."""
+"""The light actors of the flight-delay example: a look at the files, one task for each airport, a report on all of them."""
 
 import csv
 import gzip
@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from asya import data
+from asya import data, fan_out
 from flights_report import render
+from flights_statistics import over_all
 
 Payload = dict[str, Any]
 HEADER_LIMIT = 64 * 1024  # characters
@@ -48,13 +49,29 @@ def inspect_dataset(payload: Payload) -> Payload:
     return {**payload, "files": files}
 
 
-def publish_report(payload: Payload) -> Generator[Any, Any, None]:
-    """Write the report, one HTML file that needs nothing else, and add its reference to the payload as `report`.
+def split_by_airport(payload: Payload) -> Generator[Any, Any, None]:
+    """Have the statistics of each airport computed on their own; all of them come back in `by_airport`.
 
     Raises:
-        KeyError: if the payload holds no statistics.
+        KeyError: if the payload does not say what the flights are, or out of which airports.
+    """
+    tables = {name: payload[name] for name in ("clean", "airlines", "airports", "weather")}
+    airports = [{"airport": airport, **tables} for airport in payload["origins"]]
+    yield from fan_out(airports, to=["delay-statistics"], into="/by_airport", at="x-fan-in")
+
+
+def publish_report(payload: Payload) -> Generator[Any, Any, None]:
+    """Merge what each airport gave into `statistics`, and write the report: one HTML file that needs nothing else.
+
+    The file's reference is added to the payload as `report`.
+
+    Raises:
+        KeyError: if the payload holds nothing of any airport.
     """
     envelope_id = yield ("GET", ".id")
+    airports = payload["by_airport"]
+    payload = {name: value for name, value in payload.items() if name != "by_airport"}
+    payload["statistics"] = over_all(airports)
     report = f"reports/{quote(envelope_id, safe='')}.html"
     data.write(report, render(payload).encode(), "text/html; charset=utf-8")
     yield {**payload, "report": report}

@@ -16,7 +16,8 @@ def clean_flights(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any
 
     - `clean`: the reference of that Parquet folder,
     - `rows_in`: rows of the source file, `duplicates`: identical rows left out,
-    - `cancelled`: flights that never departed.
+    - `cancelled`: flights that never departed,
+    - `origins`: the airports that flights leave from, in alphabetical order.
 
     Raises:
         ValueError: if the file lacks a column or holds no flight.
@@ -32,8 +33,16 @@ def clean_flights(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any
     cleaned(raw).write.partitionBy("month").parquet(data.uri(clean), mode="overwrite")
 
     flights = spark.read.parquet(data.uri(clean))
-    [(rows, cancelled)] = flights.select(F.count("*"), F.count_if("cancelled")).collect()
-    return {**payload, "clean": clean, "rows_in": rows_in, "duplicates": rows_in - rows, "cancelled": cancelled}
+    by_origin = flights.groupBy("origin").agg(F.count("*").alias("flights"), F.count_if("cancelled").alias("cancelled"))
+    airports = by_origin.orderBy("origin").collect()
+    return {
+        **payload,
+        "clean": clean,
+        "rows_in": rows_in,
+        "duplicates": rows_in - sum(row.flights for row in airports),
+        "cancelled": sum(row.cancelled for row in airports),
+        "origins": [row.origin for row in airports],
+    }
 
 
 def cleaned(raw: DataFrame) -> DataFrame:

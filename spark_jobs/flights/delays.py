@@ -58,6 +58,31 @@ def with_weather(flights: DataFrame, weather: DataFrame) -> DataFrame:
     return flights.join(F.broadcast(measured), [*HOUR], "left").withColumn("weather", condition)
 
 
+def counts(flights: DataFrame, key: str) -> DataFrame:
+    """What adds up: of each group how many flights had which arrival delay, and all that means over several sets need.
+
+    A percentile of two airports does not follow from their percentiles. From how often each has which delay it does.
+    """
+    departure = F.col("dep_delay")
+    by_delay = flights.groupBy(F.col(key).alias("group"), "arr_delay").agg(
+        F.count("*").alias("flights"),
+        F.count_if("cancelled").alias("cancelled"),
+        F.count(departure).alias("departed"),
+        F.sum(departure).alias("dep_delay"),
+    )
+    delays = F.collect_list(
+        F.when(F.col("arr_delay").isNotNull(), F.array("arr_delay", F.col("flights").cast("double")))
+    )
+    table = by_delay.groupBy("group").agg(
+        F.sum("flights").alias("flights"),
+        F.sum("cancelled").alias("cancelled"),
+        F.sum("departed").alias("departed"),
+        F.coalesce(F.sum("dep_delay"), F.lit(0.0)).alias("dep_delay"),
+        F.sort_array(delays).alias("arr_delays"),
+    )
+    return table.orderBy("group")
+
+
 def summarise(flights: DataFrame, *keys: str) -> DataFrame:
     """The `MEASURES` of each group."""
     return flights.groupBy(*keys).agg(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.console import Console
 
+from asya.protocol.ids import child_id
 from asya_cli.demo.pipeline import Outcome, Pipeline
 from asya_cli.demo.run import EVENT
 from asya_cli.demo.stopwatch import Stopwatch
@@ -53,6 +54,14 @@ def event_with(payload: dict[str, str], envelope_id: str) -> Envelope:
     return as_envelope(json.dumps(event).encode(), "event", envelope_id)
 
 
+def manifests_of(cloud: DeployedCloud, actor: str) -> list[str]:
+    """What every job run of an actor was formed of."""
+    s3, bucket = cloud.client("s3"), cloud.mesh.connection.results.bucket
+    found = s3.list_objects_v2(Bucket=bucket, Prefix=f"runs/{actor}/").get("Contents", [])
+    keys = [item["Key"] for item in found if item["Key"].endswith("/manifest.json")]
+    return [s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode() for key in keys]
+
+
 @pytest.fixture(scope="module")
 def run(cloud: DeployedCloud, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return Run(cloud, tmp_path_factory.mktemp("demo"))
@@ -74,7 +83,7 @@ def test_the_result_is_the_object_that_x_sink_wrote_byte_for_byte(run: Run) -> N
     written: dict[str, Any] = json.loads(body)
     assert written["id"] == run.envelope.id
     assert written["route"] == {
-        "prev": ["inspect-dataset", "clean-flights", "delay-statistics", "publish-report"],
+        "prev": ["inspect-dataset", "clean-flights", "split-by-airport", "x-fan-in", "publish-report"],
         "curr": "",
         "next": [],
     }
@@ -88,6 +97,19 @@ def test_the_report_is_one_page_that_needs_nothing_else(run: Run) -> None:
     assert "<link" not in page
 
 
+def test_the_three_airports_shared_one_job_run(run: Run) -> None:
+    airports = [row["airport"] for row in run.outcome.payload["statistics"]["by_airport"]]
+    assert airports == ["EWR", "JFK", "LGA"]
+    position = run.envelope.route.next.index("split-by-airport") + 1
+    slices = [child_id(run.envelope.id, 0, position, index) for index in (1, 2, 3)]
+    assert [run.cloud.ended(slice_).status for slice_ in slices] == ["succeeded"] * 3
+    manifests = [
+        body for body in manifests_of(run.cloud, "delay-statistics") if any(slice_ in body for slice_ in slices)
+    ]
+    assert len(manifests) == 1
+    assert all(slice_ in manifests[0] for slice_ in slices)
+
+
 def test_the_record_tells_how_it_ended_and_where_the_result_is(run: Run) -> None:
     task = run.cloud.mesh.task(run.envelope.id)
     assert task is not None
@@ -96,9 +118,10 @@ def test_the_record_tells_how_it_ended_and_where_the_result_is(run: Run) -> None
 
 def test_every_actor_is_seen_on_its_way(run: Run) -> None:
     shown = run.shown.getvalue()
-    for actor in ("inspect-dataset", "clean-flights", "delay-statistics", "publish-report"):
-        assert actor in shown
-    places = [shown.index(f"{actor}         "[:20]) for actor in ("clean-flights", "delay-statistics")]
+    actors = ("inspect-dataset", "clean-flights", "split-by-airport", "delay-statistics", "x-fan-in", "publish-report")
+    for actor in actors:
+        assert f"{actor}  " in shown
+    places = [shown.index(f"{actor}  ") for actor in actors]
     assert places == sorted(places)
     assert "processing" in shown
 

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.cloud
 # are in test_demo.py.
 WHOLE_TARGETS = {
     "make demo": ".venv/bin/asya demo",
+    "make demo APPROVE=1": ".venv/bin/asya demo --approve",
     "make demo KEEP=1": ".venv/bin/asya demo --keep",
     "make test": ".venv/bin/pytest --numprocesses 2",
 }

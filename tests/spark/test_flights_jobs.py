@@ -11,7 +11,8 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import flights
-from tests.flights_pandas import assert_agrees
+from tests.flights_handlers import load_handlers
+from tests.flights_pandas import assert_agrees, differences
 from tests.flights_sample import write_dataset
 
 pytestmark = pytest.mark.spark
@@ -61,6 +62,16 @@ def run(spark, payload):
     return flights.delay_statistics(spark, flights.clean_flights(spark, payload))
 
 
+def run_by_airport(spark, payload):
+    """As the mesh does it: the clean flights, each airport on its own, all of them merged."""
+    handlers = load_handlers()
+    cleaned = flights.clean_flights(spark, payload)
+    [airports] = handlers.split_by_airport(cleaned)
+    # What leaves a job is text, and so is what comes into a handler.
+    parts = [json.loads(json.dumps(flights.delay_statistics(spark, item), allow_nan=False)) for item in airports.items]
+    return {**cleaned, "statistics": handlers.over_all(parts)}
+
+
 def only(rows):
     assert len(rows) == 1
     return rows[0]
@@ -70,12 +81,32 @@ def only(rows):
 def test_the_statistics_agree_with_pandas(spark, data_folder, flights_per_month):
     payload = write_dataset(data_folder, flights_per_month)
 
-    result = run(spark, payload)
+    result = run_by_airport(spark, payload)
 
     assert_agrees(result, data_folder)
+    assert result["origins"] == ["EWR", "JFK", "LGA"]
+    assert [row["airport"] for row in result["statistics"]["by_airport"]] == ["EWR", "JFK", "LGA"]
     assert result["rows_in"] == (12 * flights_per_month if flights_per_month else 336_776)
     assert result["statistics"]["worst_routes"]
     json.dumps(result, allow_nan=False)
+
+
+def test_the_airports_together_are_all_flights(spark, data_folder):
+    """Split and merged, or counted at once: the same statistics, but for the airports' own."""
+    payload = write_dataset(data_folder, 300)
+    merged = run_by_airport(spark, payload)["statistics"]
+    assert merged.pop("by_airport")
+    assert differences(merged, run(spark, payload)["statistics"]) == []
+
+
+def test_flights_that_name_no_airport_are_counted_too(spark, dataset):
+    rows = [*flights_of(2), *flights_of(3, origin="NA"), *flights_of(4, origin="JFK", **CANCELLED)]
+    statistics = run_by_airport(spark, dataset(rows))["statistics"]
+    airports = [(row["airport"], row["name"], row["flights"]) for row in statistics["by_airport"]]
+    assert airports == [(None, None, 3), ("EWR", None, 2), ("JFK", None, 4)]
+    carrier = only(statistics["by_carrier"])
+    assert (carrier["flights"], carrier["cancelled"], carrier["mean_arr_delay"]) == (9, 4, 11.0)
+    assert statistics["by_airport"][2]["p95_arr_delay"] is None
 
 
 def test_a_job_adds_to_the_payload_and_changes_nothing(spark, dataset):
@@ -88,7 +119,10 @@ def test_a_job_adds_to_the_payload_and_changes_nothing(spark, dataset):
     assert payload == before
     assert cleaned.items() >= before.items()
     assert result.items() >= cleaned.items()
-    assert result.keys() - before.keys() == {"clean", "rows_in", "duplicates", "cancelled", "statistics"}
+    assert result.keys() - before.keys() == {
+        *("clean", "rows_in", "duplicates", "cancelled", "origins"),
+        *("name", "statistics", "counts"),
+    }
 
 
 def test_clean_flights_are_parquet_by_month_under_the_envelope(spark, data_folder, dataset):

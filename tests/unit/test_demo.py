@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from asya.protocol.pause import PauseField, TaskPause
+from asya_cli.demo.approval import answers, passed, with_approval
 from asya_cli.demo.cloud import MESH_FILE, actor_kinds
 from asya_cli.demo.dataset import dataset_files
 from asya_cli.demo.run import EVENT
@@ -30,13 +32,33 @@ def test_the_data_are_the_five_tables_of_2013() -> None:
     assert gzip.decompress(files["raw/flights.csv.gz"]).count(b"\n") == 336_776 + 1
 
 
+def test_with_approval_a_person_stands_between_the_figures_and_the_report() -> None:
+    envelope = with_approval(as_envelope(EVENT.read_bytes(), str(EVENT), "fresh"))
+    assert envelope.route.next[-3:] == ("x-fan-in", "approve-report", "publish-report")
+    assert passed(envelope.route.next)[-3:] == ("approve-report", "x-resume", "publish-report")
+    assert actor_kinds(MESH_FILE)["approve-report"] == "Lambda"
+
+
+def test_where_nobody_is_there_to_ask_the_mesh_files_answer_is_taken() -> None:
+    pause = TaskPause(
+        prompt="Publish?",
+        fields=(PauseField(name="approved_by", type="string", prompt="Your name", default="somebody"),),
+        since="2025-11-18T14:30:00.000000Z",
+    )
+    shown = StringIO()
+    assert answers(pause, Console(file=shown)) == b"{}"
+    assert "Publish?" in shown.getvalue()
+    assert "Your name (somebody): nobody here to ask" in shown.getvalue()
+
+
 def test_the_event_names_the_files_and_the_actors_that_there_are() -> None:
     envelope = as_envelope(EVENT.read_bytes(), str(EVENT), "fresh")
     kinds = actor_kinds(MESH_FILE)
     assert [kinds[actor] for actor in (envelope.route.curr, *envelope.route.next)] == [
         "Lambda",
         "Spark",
-        "Spark",
+        "Lambda",
+        "Lambda",
         "Lambda",
     ]
     payload = bytes(envelope.payload).decode()
@@ -53,6 +75,7 @@ def test_the_summary_shows_the_worst_first() -> None:
                 "rows_in": 336776,
                 "cancelled": 8255,
                 "statistics": {
+                    "by_airport": [row(15.1, airport="LGA", name="La Guardia"), row(5.0, airport="XXX", name=None)],
                     "by_carrier": [
                         row(None, carrier="ZZ", name=None),
                         row(1.25, carrier="AA", name="Good Air"),
@@ -66,7 +89,7 @@ def test_the_summary_shows_the_worst_first() -> None:
     )
     assert "336,776 flights, 8,255 of them cancelled (2.5%)" in text
     assert text.index("Late Air") < text.index("Good Air")
-    assert all(words in text for words in ("EWR", "CAE", "24.0 min", "-3.0 min", "1,200"))
+    assert all(words in text for words in ("EWR", "CAE", "24.0 min", "-3.0 min", "1,200", "La Guardia", "XXX"))
     assert minutes(None) == "–"
 
 

@@ -1,7 +1,6 @@
 """The light actors of the flight-delay example."""
 
 import gzip
-import importlib.util
 import json
 import re
 import sys
@@ -14,6 +13,7 @@ import yaml
 from moto import mock_aws
 
 from asya import data
+from tests.flights_handlers import load_handlers
 from tests.flights_sample import write_dataset
 
 ROOT = Path(__file__).parents[2]
@@ -21,15 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def handlers() -> ModuleType:
-    """functions/handlers/flights.py, loaded by its path: the Spark jobs are a package of the same name."""
-    sys.path.append(str(ROOT / "functions/handlers"))
-    try:
-        spec = importlib.util.spec_from_file_location("flights_handlers", ROOT / "functions/handlers/flights.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(ROOT / "functions/handlers"))
-    return module
+    return load_handlers()
 
 
 @pytest.fixture
@@ -53,12 +45,38 @@ def sample_data(sample, monkeypatch) -> Path:
 
 MEASURES = {"flights": 400, "cancelled": 8, "mean_dep_delay": 12.5, "mean_arr_delay": -3.25, "p95_arr_delay": 61.0}
 NOTHING = {"flights": 2, "cancelled": 2, "mean_dep_delay": None, "mean_arr_delay": None, "p95_arr_delay": None}
-ANALYSED = {
-    "flights": "raw/flights.csv.gz",
-    "rows_in": 403,
-    "duplicates": 1,
-    "cancelled": 10,
-    "statistics": {
+EWR_COUNTS = {
+    "flights": 400,
+    "cancelled": 8,
+    "departed": 392,
+    "dep_delay": 4900.0,
+    "arr_delays": [[-10.0, 380], [125.0, 10]],
+}
+JFK_COUNTS = {
+    "flights": 100,
+    "cancelled": 0,
+    "departed": 100,
+    "dep_delay": 3000.0,
+    "arr_delays": [[-10.0, 50], [20.0, 50]],
+}
+NO_COUNTS = {"flights": 2, "cancelled": 2, "departed": 0, "dep_delay": 0.0, "arr_delays": []}
+
+
+def airport(code, name, counts, statistics):
+    """What delay-statistics gives of one airport."""
+    empty = {"by_carrier": [], "by_origin_month": [], "by_hour": [], "worst_routes": [], "weather": []}
+    return {"airport": code, "name": name, "statistics": empty | statistics, "counts": counts}
+
+
+EWR = airport(
+    "EWR",
+    "Newark <Liberty>",
+    {
+        "carrier": [{"group": "UA", **EWR_COUNTS}, {"group": "ZZ", **NO_COUNTS}],
+        "hour": [{"group": None, **NO_COUNTS}, {"group": 7, **EWR_COUNTS}],
+        "weather": [{"group": "dry", **EWR_COUNTS}, {"group": "unknown", **NO_COUNTS}],
+    },
+    {
         "by_carrier": [
             {"carrier": "UA", "name": "United <Air> Lines", **MEASURES},
             {"carrier": "ZZ", "name": None, **NOTHING},
@@ -66,12 +84,38 @@ ANALYSED = {
         "by_origin_month": [
             {"origin": "EWR", "month": None, **NOTHING},
             {"origin": "EWR", "month": 1, **MEASURES},
-            {"origin": "JFK", "month": 2, **MEASURES},
         ],
         "by_hour": [{"hour": None, **NOTHING}, {"hour": 7, **MEASURES}],
         "worst_routes": [{"origin": "EWR", "dest": "ORD", "dest_name": "Chicago O'Hare", **MEASURES}],
-        "weather": [{"weather": "dry", **MEASURES}, {"weather": "wet", **MEASURES, "mean_dep_delay": 30.0}],
+        "weather": [{"weather": "dry", **MEASURES}, {"weather": "unknown", **NOTHING}],
     },
+)
+JFK = airport(
+    "JFK",
+    None,
+    {
+        "carrier": [{"group": "UA", **JFK_COUNTS}],
+        "hour": [{"group": 7, **JFK_COUNTS}],
+        "weather": [{"group": "wet", **JFK_COUNTS}],
+    },
+    {
+        "by_carrier": [{"carrier": "UA", "name": "United <Air> Lines", **MEASURES}],
+        "by_origin_month": [{"origin": "JFK", "month": 2, **MEASURES}],
+        "by_hour": [{"hour": 7, **MEASURES}],
+        "worst_routes": [
+            {"origin": "JFK", "dest": "BOS", "dest_name": None, **MEASURES, "mean_arr_delay": 9.0},
+            {"origin": "JFK", "dest": "SFO", "dest_name": None, **NOTHING},
+        ],
+        "weather": [{"weather": "wet", **MEASURES}],
+    },
+)
+ANALYSED = {
+    "flights": "raw/flights.csv.gz",
+    "rows_in": 503,
+    "duplicates": 1,
+    "cancelled": 10,
+    "origins": ["EWR", "JFK"],
+    "by_airport": [EWR, JFK],
 }
 
 
@@ -180,16 +224,77 @@ def test_the_jobs_read_the_columns_that_are_inspected(handlers):
     }
 
 
+# --- split-by-airport ---
+
+
+def test_each_airport_is_handed_out_with_what_its_statistics_need(handlers):
+    tables = {"clean": "clean/x", "airlines": "a.csv", "airports": "p.csv", "weather": "w.csv"}
+    [given] = handlers.split_by_airport({**tables, "origins": ["EWR", "JFK"], "rows_in": 3})
+    assert given.items == ({"airport": "EWR", **tables}, {"airport": "JFK", **tables})
+    assert (given.to, given.into, given.at) == (("delay-statistics",), "/by_airport", "x-fan-in")
+
+
 # --- publish-report ---
+
+
+def test_means_and_percentiles_over_airports_come_from_counts(handlers, data_folder):
+    """UA at both airports: 392 + 100 departures, and arrival delays of −10, 20 and 125 minutes, 430, 50 and 10 times."""
+    statistics = publish(handlers, ANALYSED)["statistics"]
+    united, unnamed = statistics["by_carrier"]
+    assert (united["carrier"], united["name"], united["flights"], united["cancelled"]) == (
+        "UA",
+        "United <Air> Lines",
+        500,
+        8,
+    )
+    assert united["mean_dep_delay"] == pytest.approx((4900 + 3000) / 492)
+    assert united["mean_arr_delay"] == pytest.approx((-4300 + 1000 + 1250) / 490)
+    assert united["p95_arr_delay"] == 20.0  # the 465.55th of 490
+    assert unnamed == {"carrier": "ZZ", "name": None, **NOTHING}
+    assert [row["hour"] for row in statistics["by_hour"]] == [None, 7]
+    assert [row["weather"] for row in statistics["weather"]] == ["dry", "unknown", "wet"]
+
+
+def test_percentiles_over_airports_interpolate(handlers):
+    from collections import Counter
+
+    statistics = sys.modules["flights_statistics"]
+    assert statistics.percentile(Counter({0.0: 1, 10.0: 1, 20.0: 1, 100.0: 1}), 0.95) == pytest.approx(88.0)
+    assert statistics.percentile(Counter({7.0: 1}), 0.95) == 7.0
+
+
+def test_months_and_routes_of_the_airports_are_put_together(handlers, data_folder):
+    statistics = publish(handlers, ANALYSED)["statistics"]
+    assert [(row["origin"], row["month"]) for row in statistics["by_origin_month"]] == [
+        ("EWR", None),
+        ("EWR", 1),
+        ("JFK", 2),
+    ]
+    assert [row["dest"] for row in statistics["worst_routes"]] == ["BOS", "ORD", "SFO"]
+
+
+def test_the_airports_stand_side_by_side(handlers, data_folder):
+    newark, kennedy = publish(handlers, ANALYSED)["statistics"]["by_airport"]
+    assert (newark["airport"], newark["name"], newark["flights"], newark["cancelled"]) == (
+        "EWR",
+        "Newark <Liberty>",
+        402,
+        10,
+    )
+    assert newark["mean_dep_delay"] == pytest.approx(12.5)
+    assert (kennedy["airport"], kennedy["name"], kennedy["p95_arr_delay"]) == ("JFK", None, 20.0)
+    assert kennedy["by_hour"] == JFK["statistics"]["by_hour"]
 
 
 def test_the_report_is_written_under_the_envelope(handlers, data_folder):
     frame = publish(handlers, ANALYSED, "task/1")
-    assert frame == {**ANALYSED, "report": "reports/task%2F1.html"}
+    assert frame["report"] == "reports/task%2F1.html"
+    assert frame.keys() == ANALYSED.keys() - {"by_airport"} | {"statistics", "report"}
+    assert frame.items() >= {key: value for key, value in ANALYSED.items() if key != "by_airport"}.items()
     page = (data_folder / frame["report"]).read_text()
     assert page.startswith("<!doctype html>")
     assert "Flight delays out of EWR and JFK" in page
-    assert "402" in page
+    assert "502" in page
     assert "−3.2" in page  # a true minus sign
 
 
@@ -208,7 +313,19 @@ def test_the_report_shows_text_as_text(handlers, data_folder):
 def test_the_report_has_no_word_for_nothing(handlers, data_folder):
     page = (data_folder / publish(handlers, ANALYSED)["report"]).read_text()
     assert not re.search(r"None|nan|NaN|inf\b", page)
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 2 + len(ANALYSED["by_airport"])
+
+
+def test_the_report_compares_the_airports(handlers, data_folder):
+    page = (data_folder / publish(handlers, ANALYSED)["report"]).read_text()
+    assert "Newark &lt;Liberty&gt;" in page
+    assert page.count("<figcaption>") == 2
+    assert "Approved by" not in page
+
+
+def test_the_report_bears_the_name_of_who_approved_it(handlers, data_folder):
+    payload = {**ANALYSED, "approved_by": "Ada <L.>"}
+    assert "Approved by Ada &lt;L.&gt;." in (data_folder / publish(handlers, payload)["report"]).read_text()
 
 
 def test_a_second_run_writes_the_same_report(handlers, data_folder):
@@ -218,15 +335,14 @@ def test_a_second_run_writes_the_same_report(handlers, data_folder):
 
 
 def test_statistics_without_any_row_still_make_a_report(handlers, data_folder):
-    empty = {kind: [] for kind in ANALYSED["statistics"]}
-    payload = {**ANALYSED, "rows_in": 0, "duplicates": 0, "cancelled": 0, "statistics": empty}
+    payload = {**ANALYSED, "rows_in": 0, "duplicates": 0, "cancelled": 0, "origins": [], "by_airport": []}
     assert "Flight delays" in (data_folder / publish(handlers, payload)["report"]).read_text()
 
 
 def test_without_statistics_nothing_is_written(handlers, data_folder):
     steps = handlers.publish_report({"flights": "raw/flights.csv.gz"})
     next(steps)
-    with pytest.raises(KeyError, match="statistics"):
+    with pytest.raises(KeyError, match="by_airport"):
         steps.send("task-1")
     assert not (data_folder / "reports").exists()
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 Values = Sequence[float | None]
 
 WIDTH, HEIGHT = 760, 300
+SMALL_WIDTH = 340  # of one chart of several side by side
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 16, 28  # margins around the plot
 
 
@@ -17,10 +18,11 @@ class Frame(NamedTuple):
     slots: int
     low: float
     high: float
+    width: int = WIDTH
 
     @property
     def slot(self) -> float:
-        return (WIDTH - LEFT - RIGHT) / max(self.slots, 1)
+        return (self.width - LEFT - RIGHT) / max(self.slots, 1)
 
     def x(self, place: float) -> float:
         return LEFT + place * self.slot
@@ -62,6 +64,36 @@ def lines(labels: Sequence[str], series: dict[str, Values]) -> str:
     return _chart(labels, series, draw)
 
 
+def multiples(labels: Sequence[str], series: dict[str, Values]) -> str:
+    """A small chart for each of the series, all on one scale: columns, behind them a line at the mean of all series."""
+    ticks = _ticks([value for values in series.values() for value in values if value is not None])
+    frame = Frame(len(labels), ticks[0], ticks[-1], SMALL_WIDTH)
+    means = [_mean([values[place] for values in series.values()]) for place in range(len(labels))]
+    sparse = [label if place % 4 == 0 else "" for place, label in enumerate(labels)]
+    charts = []
+    for number, (name, values) in enumerate(series.items()):
+        bars = "".join(
+            f'<rect class="fill-{number % 6}" x="{frame.x(place + 0.15):.1f}" y="{min(frame.y(value), frame.y(0)):.1f}" '
+            f'width="{frame.slot * 0.7:.1f}" height="{abs(frame.y(value) - frame.y(0)):.1f}" rx="1.5">'
+            f"{_hint(labels[place], name, value)}</rect>"
+            for place, value in enumerate(values)
+            if value is not None
+        )
+        points = [(frame.x(place + 0.5), frame.y(mean)) for place, mean in enumerate(means) if mean is not None]
+        path = "M" + " L".join(f"{x:.1f},{y:.1f}" for x, y in points) if points else ""
+        charts.append(
+            f'<figure><figcaption>{escape(name)}</figcaption><svg viewBox="0 0 {SMALL_WIDTH} {HEIGHT}" role="img" '
+            f'aria-label="{escape(name)}">{"".join(_axes(frame, sparse, ticks))}{bars}'
+            f'<path class="mean" d="{path}"/></svg></figure>'
+        )
+    return f'<div class="multiples">{"".join(charts)}</div>'
+
+
+def _mean(values: Values) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
 def _chart(labels: Sequence[str], series: dict[str, Values], draw: Callable[[Frame], Iterator[str]]) -> str:
     ticks = _ticks([value for values in series.values() for value in values if value is not None])
     frame = Frame(len(labels), ticks[0], ticks[-1])
@@ -77,7 +109,7 @@ def _chart(labels: Sequence[str], series: dict[str, Values], draw: Callable[[Fra
 def _axes(frame: Frame, labels: Sequence[str], ticks: Sequence[float]) -> Iterator[str]:
     for tick in ticks:
         kind, y = "grid" if tick else "zero", frame.y(tick)
-        yield f'<line class="{kind}" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+        yield f'<line class="{kind}" x1="{LEFT}" x2="{frame.width - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield f'<text class="tick" x="{LEFT - 8}" y="{y + 4:.1f}">{f"{tick:g}".replace("-", "−")}</text>'
     for place, label in enumerate(labels):
         yield f'<text class="label" x="{frame.x(place + 0.5):.1f}" y="{HEIGHT - 8}">{escape(label)}</text>'

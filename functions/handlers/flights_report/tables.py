@@ -58,3 +58,13 @@ def bar(value: float | None, row: Row, rows: list[Row]) -> str:  # noqa: ARG001 
     width = 100 * abs(value or 0) / longest if longest else 0
     early = " early" if (value or 0) < 0 else ""
     return f'<span class="bar{early}" style="--length:{width:.1f}%"></span>{minutes(value)}'
+
+
+def shaded(longest: float) -> Cell:
+    """A delay on a ground that is the darker, the closer it comes to the longest."""
+
+    def cell(value: float | None, *_: object) -> str:
+        part = max(0.0, value or 0.0) / longest if longest > 0 else 0.0
+        return f'<span class="shade" style="--part:{100 * part:.0f}%">{minutes(value)}</span>'
+
+    return cell
