@@ -12,7 +12,7 @@ from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from asya.protocol import names
-from infra.build.functions import build_table
+from infra.build.functions import build_gateway, build_table
 from infra.function import FunctionSettings, MeshFunction
 from infra.mesh import Mesh
 from infra.nag import acknowledge
@@ -29,6 +29,7 @@ _ROUTES = (
     ("POST", "/api/v1/mesh/{id}/reopen", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/{id}/resume", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/{id}/replay", names.GATEWAY_API),
+    ("POST", "/tools/call", names.GATEWAY_API),
     ("POST", "/api/v1/mesh/events", names.GATEWAY_INGEST),
     ("POST", "/api/v1/mesh/{id}/events", names.GATEWAY_INGEST),
     ("POST", "/api/v1/mesh/states", names.GATEWAY_INGEST),
@@ -64,7 +65,11 @@ class Gateway(Construct):
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
         super().__init__(scope, "Gateway")
-        code = lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
+        options = mesh.options
+        code = {
+            names.GATEWAY_INGEST: build_table(options.build_folder, mesh.table_bytes),
+            names.GATEWAY_API: build_gateway(options.build_folder, options.packages_target, mesh.table_bytes),
+        }
         grants = {
             names.GATEWAY_INGEST: gateway.ingest(mesh.addresses),
             names.GATEWAY_API: gateway.api(mesh.addresses, mesh.table),
@@ -77,7 +82,7 @@ class Gateway(Construct):
                 FunctionSettings(
                     name=name,
                     handler=f"asya.lambdas.{name.removeprefix('x-').replace('-', '_')}.handle",
-                    code=code,
+                    code=lambda_.Code.from_asset(str(code[name])),
                     grants=grants[name],
                     timeout=_TIMEOUT,
                 ),

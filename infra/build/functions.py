@@ -44,6 +44,17 @@ def build_table(root: Path, table: bytes) -> Path:
     return built(root, "table", ["table", table], lambda folder: _write(folder / _TABLE_FILE, table))
 
 
+def build_gateway(root: Path, target: Target, table: bytes) -> Path:
+    """The code of the gateway's API: a JSON Schema validator, and the actor table."""
+    requirements = _REQUIREMENTS / "gateway.in"
+
+    def make(folder: Path) -> None:
+        install(requirements, folder, target)
+        _write(folder / _TABLE_FILE, table)
+
+    return built(root, "gateway", ["gateway", target.key(), requirements, table], make)
+
+
 def build_dispatcher(root: Path, target: Target, table: bytes) -> Path:
     """The dispatcher's code: a boto3 that is newer than Lambda's, and the actor table."""
     requirements = _REQUIREMENTS / "dispatch.txt"

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-ACTORS = ("intake", "score", "crunch", "free", "gather", "audit")
+ACTORS = ("intake", "score", "crunch", "free", "gather", "approve", "audit")
 SYSTEM = (
     *("x-sink", "x-sump", "x-checkpoint", "x-dispatch", "x-completion", "x-reconcile", "x-dlq"),
-    *("x-fan-in", "x-fan-in-sweep", "x-gateway-ingest", "x-gateway-api"),
+    *("x-fan-in", "x-fan-in-sweep", "x-pause", "x-resume", "x-pause-sweep", "x-task-sweep", "x-gateway-ingest", "x-gateway-api"),
 )
 
 
@@ -34,6 +34,11 @@ def test_every_actor_and_system_function_is_there(shop: Any) -> None:
         ("x-fan-in", "fan_in"),
         ("x-fan-in-sweep", "fan_in_sweep"),
         ("gather", "fan_in"),
+        ("x-pause", "pause"),
+        ("approve", "pause"),
+        ("x-resume", "resume"),
+        ("x-pause-sweep", "pause_sweep"),
+        ("x-task-sweep", "task_sweep"),
         ("x-dlq", "dlq"),
         ("x-dispatch", "spark_dispatch"),
         ("x-completion", "spark_complete"),
@@ -67,7 +72,7 @@ def test_long_chains_are_allowed_only_where_routes_lead(shop: Any) -> None:
         for function in shop.resources("AWS::Lambda::Function")
         if function.get("RecursiveLoop") == "Allow"
     }
-    assert allowed == {*ACTORS, "x-checkpoint", "x-fan-in", "x-dispatch", "x-completion"}
+    assert allowed == {*ACTORS, *("x-checkpoint", "x-fan-in", "x-pause", "x-resume", "x-dispatch", "x-completion")}
 
 
 def test_feeds_report_single_failures_and_are_bounded(shop: Any) -> None:

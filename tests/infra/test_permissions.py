@@ -37,9 +37,9 @@ def resources(mesh: Any, actor: str, action: str, namespace: str = "shop") -> se
 
 
 # Where every actor may send.
-CREW = ("x-sink", "x-sump", "x-checkpoint", "x-fan-in")
+CREW = ("x-sink", "x-sump", "x-checkpoint", "x-fan-in", "x-pause", "x-resume")
 FAN_INS = ("x-fan-in", "gather")
-EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "audit", *CREW}
+EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit", *CREW}
 
 
 @pytest.mark.parametrize(
@@ -58,13 +58,19 @@ EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "audit", *CREW}
         ("x-fan-in", EVERYWHERE),
         ("gather", EVERYWHERE),
         ("x-fan-in-sweep", set(FAN_INS)),
+        # What pauses goes nowhere; it may not be able to.
+        ("x-pause", {"x-pause", "x-sink", "x-sump"}),
+        ("approve", {"approve", "x-sink", "x-sump"}),
+        ("x-resume", EVERYWHERE),
+        ("x-pause-sweep", {"x-resume", "x-sink"}),
         # They tell a set of slices that ended early.
         ("x-sink", {"free", "x-sink", "x-sump", *FAN_INS}),
         ("x-sump", {"x-sump", *FAN_INS}),
         ("x-dispatch", {"x-dispatch", "x-completion", "x-sink", "x-sump"}),
         ("x-reconcile", {"x-dispatch", "x-completion"}),
         ("x-completion", {"score", "free", "crunch", "gather", "x-dispatch", "x-completion", *CREW}),
-        ("x-gateway-api", EVERYWHERE - {"x-sink", "x-sump"}),
+        ("x-gateway-api", (EVERYWHERE - {"x-sump"}) | {"x-completion"}),
+        ("x-task-sweep", set()),
         ("x-dlq", set(FAN_INS)),
         ("x-gateway-ingest", set()),
     ],
@@ -91,7 +97,7 @@ def test_receiving_only_from_the_own_queue(shop: Any) -> None:
 
 
 def test_the_dlq_function_looks_at_every_dead_letter_queue_and_can_delete_from_none(shop: Any) -> None:
-    watched = ("intake", "score", "crunch", "free", "gather", "audit", *CREW, "x-dispatch", "x-completion")
+    watched = ("intake", "score", "crunch", "free", "gather", "approve", "audit", *CREW, "x-dispatch", "x-completion")
     assert resources(shop, "x-dlq", "sqs:ReceiveMessage") == {queue(f"{actor}-dlq") for actor in watched}
     assert not any("sqs:DeleteMessage" in listed(each["Action"]) for each in statements(shop, "x-dlq"))
 
@@ -116,7 +122,7 @@ def test_very_many_dead_letter_queues_become_one_pattern() -> None:
 
 
 def test_the_gateway_reads_what_replays_start_from(shop: Any) -> None:
-    prefixes = ("hops", "dlq", "payloads", "inbox", "results")
+    prefixes = ("hops", "dlq", "paused", "payloads", "inbox", "results")
     assert resources(shop, "x-gateway-api", "s3:GetObject") == {f"{BUCKET}/{prefix}/*" for prefix in prefixes}
     assert resources(shop, "x-gateway-api", "s3:ListBucket") == {BUCKET}
 
@@ -175,6 +181,10 @@ def test_existing_buckets_hold_data_and_results(plain: Any) -> None:
         ("x-fan-in", {"fan-in", "sink"}),
         ("gather", {"fan-in", "sink"}),
         ("x-fan-in-sweep", set()),
+        ("approve", set()),
+        ("x-resume", set()),
+        ("x-pause-sweep", {"tasks"}),
+        ("x-task-sweep", {"tasks"}),
         ("x-dlq", {"sink"}),
         ("x-dispatch", {"pending"}),
         ("x-completion", {"pending"}),

@@ -78,6 +78,7 @@ def test_every_route_is_signed_for_but_the_health_check(shop: Any) -> None:
         "POST /api/v1/mesh/{id}/reopen": "AWS_IAM",
         "POST /api/v1/mesh/{id}/resume": "AWS_IAM",
         "POST /api/v1/mesh/{id}/replay": "AWS_IAM",
+        "POST /tools/call": "AWS_IAM",
         "POST /api/v1/mesh/events": "AWS_IAM",
         "POST /api/v1/mesh/{id}/events": "AWS_IAM",
         "POST /api/v1/mesh/states": "AWS_IAM",

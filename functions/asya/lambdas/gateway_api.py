@@ -21,33 +21,24 @@ from asya.aws.submission_keys import SubmissionKeys
 from asya.aws.submission_sender import SubmissionSender
 from asya.aws.task_index import TaskIndex
 from asya.aws.task_lists import TaskLists
-from asya.aws.task_starter import Key, TaskStarter
+from asya.aws.task_starter import TaskStarter
 from asya.aws.tasks import Tasks
 from asya.aws.telemetry import Telemetry
 from asya.lambdas import handovers
 from asya.lambdas.gateway_cancel import Cancels
-from asya.lambdas.gateway_http import Request, Response, Route, answer, required_identity
+from asya.lambdas.gateway_http import Request, Response, Route, answer, check_size, idempotency_key, required_identity
 from asya.lambdas.gateway_lists import Lists
+from asya.lambdas.gateway_origin import Origins
 from asya.lambdas.gateway_reruns import Reruns
 from asya.lambdas.gateway_resume import Resumes
+from asya.lambdas.gateway_tools import ToolRoutes
 from asya.lambdas.surroundings import REAL, Surroundings
-from asya.protocol import codec, names
-from asya.protocol.envelope import Envelope
+from asya.lambdas.tool_calls import ToolCalls
+from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.routing.access import AccessRules
-from asya.routing.delivery import Delivery
-from asya.routing.fairness import queue_group
 from asya.routing.refusal import RefusedError
-from asya.routing.submission import (
-    Origin,
-    Submission,
-    first_envelope,
-    first_queue,
-    is_stealth,
-    read_submission,
-)
-
-KEY_LIMIT = 255
+from asya.routing.submission import first_message, is_stealth, read_submission
 
 
 def _new_id() -> str:
@@ -76,6 +67,7 @@ class Api:
     cancels: Cancels
     reruns: Reruns
     resumes: Resumes
+    tools: ToolRoutes
     gateway_url: str | None = None
     new_id: Callable[[], str] = _new_id
     new_span: Callable[[], str] = _new_span
@@ -89,18 +81,19 @@ class Api:
             *self.cancels.routes(now),
             *self.reruns.routes(now),
             *self.resumes.routes(now),
+            *self.tools.routes(now),
             Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
         )
 
     def start(self, request: Request, now: datetime) -> Response:
         """`POST /api/v1/mesh?actor=A`: 201 with the task's id."""
         caller = self.access.caller(required_identity(request))
-        if len(request.body) > self.mesh.gateway.max_body:
-            problem = f"the body has {len(request.body)} bytes; this mesh takes {self.mesh.gateway.max_body}"
-            raise RefusedError(413, "too_large", problem)
+        check_size(request, self.mesh.gateway.max_body)
         submission = read_submission(request.body, request.query.get("actor"), self.mesh)
-        compose = self._composer(submission, request)
-        key = _key(request, submission, caller.principal)
+        compose = first_message(submission, Origins(self.gateway_url, self.new_span).of(request), self.mesh)
+        # What is asked for is the actor and the body, byte for byte.
+        digest = hashlib.sha256(submission.actor.encode() + b"\n" + request.body).hexdigest()
+        key = idempotency_key(request, caller.principal, digest)
         if key is None:
             task_id = self.starter.start(compose, caller.principal, self.new_id(), now)
         else:
@@ -116,25 +109,6 @@ class Api:
         if found is None or not caller.may_see(found.owner):
             raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
         return Response(200, found)
-
-    def _composer(
-        self, submission: Submission, request: Request
-    ) -> Callable[[str, datetime], tuple[Envelope, Delivery]]:
-        origin = Origin(
-            gateway_url=self.gateway_url or request.base_url,
-            span=self.new_span(),
-            traceparent=request.headers.get("traceparent"),
-            tracestate=request.headers.get("tracestate"),
-        )
-
-        def compose(task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
-            envelope = first_envelope(submission, task_id, created_at, origin)
-            queue = first_queue(envelope)
-            return envelope, Delivery(
-                queue, codec.encode(envelope), "next", group=queue_group(envelope, self.mesh.actors[queue])
-            )
-
-        return compose
 
 
 def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
@@ -168,6 +142,11 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
         ),
         reruns=_reruns(settings, tasks, starter, access),
         resumes=Resumes(settings.table, tasks, access, hand_over),
+        tools=ToolRoutes(
+            ToolCalls(settings.table, tasks, starter, surroundings, _new_id),
+            access,
+            Origins(settings.gateway_url, _new_span),
+        ),
         gateway_url=settings.gateway_url,
     )
 
@@ -207,15 +186,3 @@ def _built() -> tuple[Api, Telemetry]:
     settings = load_settings(os.environ)
     telemetry = Telemetry(settings.namespace, settings.actor)
     return build(settings, telemetry), telemetry
-
-
-def _key(request: Request, submission: Submission, owner: str) -> Key | None:
-    """The request's `Idempotency-Key`, if it has one. What is asked for is the actor and the body, byte for byte."""
-    text = request.headers.get("idempotency-key")
-    if text is None:
-        return None
-    if not (0 < len(text) <= KEY_LIMIT and text.isascii() and text.isprintable()):
-        problem = f"an Idempotency-Key has 1 to {KEY_LIMIT} printable ASCII characters"
-        raise RefusedError(400, "invalid_field", problem, "Idempotency-Key")
-    digest = hashlib.sha256(submission.actor.encode() + b"\n" + request.body).hexdigest()
-    return Key(owner, text, digest)

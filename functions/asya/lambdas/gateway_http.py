@@ -10,9 +10,12 @@ from typing import Any
 import msgspec
 from aws_lambda_powertools import Logger
 
+from asya.aws.task_starter import Key
 from asya.aws.task_store import TaskStoreError
 from asya.routing.access import Identity
 from asya.routing.refusal import RefusedError
+
+KEY_LIMIT = 255
 
 
 class _Http(msgspec.Struct):
@@ -129,6 +132,34 @@ def required_identity(request: Request) -> Identity:
     if request.identity is None:
         raise RefusedError(403, "forbidden", "the request must be signed (SigV4) by a principal of this account")
     return request.identity
+
+
+def check_size(request: Request, limit: int) -> None:
+    """Refuse a body that is too large.
+
+    Raises:
+        RefusedError: 413.
+    """
+    if len(request.body) > limit:
+        raise RefusedError(413, "too_large", f"the body has {len(request.body)} bytes; {limit} at most")
+
+
+def idempotency_key(request: Request, owner: str, digest: str) -> Key | None:
+    """The request's `Idempotency-Key`, if it has one.
+
+    Args:
+        digest: of what is asked for.
+
+    Raises:
+        RefusedError: 400 if it is none that can be kept.
+    """
+    text = request.headers.get("idempotency-key")
+    if text is None:
+        return None
+    if not (0 < len(text) <= KEY_LIMIT and text.isascii() and text.isprintable()):
+        problem = f"an Idempotency-Key has 1 to {KEY_LIMIT} printable ASCII characters"
+        raise RefusedError(400, "invalid_field", problem, "Idempotency-Key")
+    return Key(owner, text, digest)
 
 
 def _parse(event: Mapping[str, Any]) -> _Event:

@@ -20,7 +20,7 @@ from asya.aws.settings import Settings, load_settings
 from asya.aws.task_store import TaskStoreError
 from asya.aws.tasks import Tasks
 from asya.aws.telemetry import Telemetry
-from asya.lambdas.gateway_http import Request, Response, Route, answer, required_identity
+from asya.lambdas.gateway_http import Request, Response, Route, answer, check_size, required_identity
 from asya.lambdas.surroundings import REAL, Surroundings
 from asya.protocol.event_batch import BatchError, read_events, read_queries
 from asya.protocol.events import EventResult, EventResults, FlyEvent, Report, TaskEvent, TaskStates
@@ -122,8 +122,7 @@ class Ingest:
 
 
 def _content(read: Callable[[bytes], Content], request: Request, code: str) -> Content:
-    if len(request.body) > BODY_LIMIT:
-        raise RefusedError(413, "too_large", f"the body has {len(request.body)} bytes; {BODY_LIMIT} at most")
+    check_size(request, BODY_LIMIT)
     try:
         return read(request.body)
     except BatchError as error:

@@ -1,13 +1,14 @@
 """Starting a task: from a request to the envelope and the record it begins with (`protocol §1`, `§2`, `§13`)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
 from msgspec import Raw
 
+from asya.protocol import codec, names, status
 from asya.protocol import headers as header_names
-from asya.protocol import names, status
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.route import Route
@@ -15,6 +16,8 @@ from asya.protocol.strict_json import decode_value, escape
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.protocol.tracing import next_hop
+from asya.routing.delivery import Delivery
+from asya.routing.fairness import queue_group
 from asya.routing.refusal import RefusedError
 from asya.routing.targets import UnknownTargetError, check_target, overrides
 
@@ -32,12 +35,14 @@ class Submission:
     Attributes:
         headers: without managed ones but for those a producer may set.
         timeout: time from now to the deadline; None for no deadline.
+        next: the actors behind the first; whoever only names an actor leaves them to it.
     """
 
     actor: str
     payload: Raw
     headers: dict[str, Raw]
     timeout: timedelta | None
+    next: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ def first_envelope(submission: Submission, envelope_id: str, created_at: datetim
     continues = origin.traceparent is not None and origin.traceparent[:35] == trace[:35]
     return Envelope(
         id=envelope_id,
-        route=Route((), submission.actor, ()),
+        route=Route((), submission.actor, submission.next),
         headers=submission.headers,
         status=status.created(submission.actor, at, deadline),
         payload=submission.payload,
@@ -105,6 +110,20 @@ def first_envelope(submission: Submission, envelope_id: str, created_at: datetim
             header_names.TRACESTATE: origin.tracestate if continues else None,
         }
     )
+
+
+def first_message(
+    submission: Submission, origin: Origin, mesh: MeshTable
+) -> Callable[[str, datetime], tuple[Envelope, Delivery]]:
+    """Makes the envelope, and where it is to be sent, from a task's id and the time it is created at."""
+
+    def compose(task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
+        envelope = first_envelope(submission, task_id, created_at, origin)
+        queue = first_queue(envelope)
+        group = queue_group(envelope, mesh.actors[queue])
+        return envelope, Delivery(queue, codec.encode(envelope), "next", group=group)
+
+    return compose
 
 
 def first_record(envelope: Envelope, owner: str) -> TaskRecord:
