@@ -16,7 +16,7 @@ from asya.protocol.older_shapes import is_older, newer_route
 from asya.protocol.route import Route
 from asya.protocol.status import Status
 from asya.protocol.strict_json import escape
-from asya.protocol.times import parse_time
+from asya.protocol.times import are_times, parse_time
 
 T = TypeVar("T")
 
@@ -77,10 +77,8 @@ def _is_sound(envelope: Envelope) -> bool:
     for raw in envelope.headers.values():
         _value_decoder.decode(raw)
     status = envelope.status
-    if status is not None:
-        for text in (status.deadline_at, status.created_at, status.updated_at):
-            if text is not None:
-                parse_time(text)
+    if status is not None and not are_times(status.deadline_at, status.created_at, status.updated_at):
+        return False
     return 0 < len(envelope.id) <= ids.ID_LIMIT // 4 and envelope.parent_id != "" and status != _NO_STATUS
 
 

@@ -5,6 +5,7 @@ A stage is part of the namespace (`shop-staging`); nothing here knows about stag
 
 import hashlib
 import re
+from functools import lru_cache
 
 LABEL_PATTERN = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 LABEL_LIMIT = 63
@@ -57,6 +58,7 @@ def is_reserved(actor: str) -> bool:
     return actor.startswith("x-") or actor in _RESERVED
 
 
+@lru_cache  # asked at every sending, of the same few names
 def may_stand_in_route(actor: str) -> bool:
     """Whether a route may name this actor: every user's actor, and of the crew only four (`protocol §1`)."""
     return not is_reserved(actor) or actor in ROUTABLE_CREW

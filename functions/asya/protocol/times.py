@@ -19,13 +19,27 @@ def parse_time(text: str) -> datetime:
         ValueError: if the text is no RFC 3339 time.
     """
     try:
-        # Three times as fast as fromisoformat, and RFC 3339 to the letter but for a blank instead of the T and a missing zone.
+        # Unlike fromisoformat RFC 3339 to the letter, but for a blank instead of the T and a missing zone.
         moment = convert(text, datetime)
         if text[10] == "T" and (zone := moment.tzinfo) is not None:
             return moment if zone is UTC else moment.astimezone(UTC)
     except (ValidationError, ValueError, OverflowError):
         pass  # no time at all, or one that UTC puts outside of the years 1 to 9999
     raise ValueError(f"{text!r} is no RFC 3339 time such as 2025-11-18T14:30:45.123456Z")
+
+
+def are_times(*texts: str | None) -> bool:
+    """Whether each of these is a time of UTC, if it is there at all. Of those that are not, `parse_time` says more.
+
+    Raises:
+        msgspec.ValidationError: for a text that is no time at all.
+    """
+    for text in texts:
+        if text is None:
+            continue
+        if convert(text, datetime).tzinfo is not UTC or text[10] != "T":
+            return False
+    return True
 
 
 def from_epoch_milliseconds(milliseconds: int) -> datetime:

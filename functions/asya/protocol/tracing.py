@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Raw
 
 _text_decoder = msgspec.json.Decoder(str)
-_TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})")
+_TRACEPARENT = re.compile(r"(00-(?!0{32})[0-9a-f]{32}-)(?!0{16})[0-9a-f]{16}(-[0-9a-f]{2})")
 
 
 def next_hop(received: Raw | None, envelope_id: str, span: str) -> str:
@@ -23,5 +23,5 @@ def next_hop(received: Raw | None, envelope_id: str, span: str) -> str:
         except msgspec.MsgspecError:
             match = None
         if match:
-            return f"00-{match.group(1)}-{span}-{match.group(2)}"
+            return span.join(match.groups())
     return f"00-{hashlib.sha256(envelope_id.encode()).hexdigest()[:32]}-{span}-01"

@@ -48,9 +48,8 @@ def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callabl
         state: of the task and its root, None where it is not known (go on).
         new_span: gives 16 hexadecimal digits for this hop's trace span.
     """
-    return (
-        _deadline_passed(hop, now) or _stopped(hop, state, now) or _mismatched(hop, now) or _stamped(hop, now, new_span)
-    )
+    stopped = _stopped(hop, state, now) if state is not None else None
+    return _deadline_passed(hop, now) or stopped or _mismatched(hop, now) or _stamped(hop, now, new_span)
 
 
 def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Diversion:
@@ -83,6 +82,8 @@ def divert(hop: Hop, end: str, new_status: Status, *, why: str) -> Diversion:
 def _not_before(hop: Hop, now: datetime) -> Diversion | None:
     """Step 2: not due yet → sent again with a delay; no attempt, no hop."""
     envelope, deadline = hop.envelope, hop.deadline
+    if headers.NOT_BEFORE not in envelope.headers:
+        return None
     due = _time_in(envelope, headers.NOT_BEFORE)
     if due is None or due <= now or due - now > LONGEST_WAIT or (deadline is not None and deadline <= due):
         return None
@@ -102,10 +103,8 @@ def _deadline_passed(hop: Hop, now: datetime) -> Diversion | None:
     return divert(hop, names.SINK, ended, why="SlaExpired")
 
 
-def _stopped(hop: Hop, state: TaskState | None, now: datetime) -> Diversion | None:
+def _stopped(hop: Hop, state: TaskState, now: datetime) -> Diversion | None:
     """Step 4: canceled (the task or its root), or paused at this position or later."""
-    if state is None:
-        return None
     at = format_time(now)
     if "canceled" in (state.status, state.root_status):
         ended = status.ended(_provisional(hop, now), phase="canceled", reason="Canceled", now=at)
@@ -166,8 +165,6 @@ def _provisional(hop: Hop, now: datetime) -> Status:
 
 def _time_in(envelope: Envelope, header: str) -> datetime | None:
     """The time that a header holds; None if it holds none."""
-    if header not in envelope.headers:
-        return None
     value = envelope.header(header)
     try:
         return parse_time(value) if isinstance(value, str) else None

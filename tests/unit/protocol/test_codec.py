@@ -241,3 +241,11 @@ def test_protocol_12_the_generation_is_0_where_the_header_is_no_such_number(head
 def test_protocol_3_only_the_word_off_makes_an_envelope_stealth() -> None:
     for value, stealth in (("off", True), ("OFF", False), (False, False), (None, False), ("on", False)):
         assert decode(message(headers={"x-asya-mesh-status": value})).is_stealth is stealth
+
+
+@pytest.mark.parametrize("name", ["extra", "status_extra"])
+@pytest.mark.parametrize("value", [None, {}, {"a": 1}, 5, "x"])
+def test_protocol_1_a_key_called_like_a_field_of_ours_is_carried_along_like_any_other(name: str, value: Any) -> None:
+    body = message(**{name: value})
+    assert json.loads(encode(decode(body)))[name] == value
+    assert decode(body).status_extra == {}
