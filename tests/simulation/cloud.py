@@ -136,6 +136,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: J
     sources = EventSources(nature, ledger, {})
     queues = Queues(nature, watch, sources.wake)
     sources.queues = queues
+    ledger.waiting_on = lambda name: len(queues.queues[name].messages)
 
     def new_process(name: str) -> Process:
         return Process(name, nature)

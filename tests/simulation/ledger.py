@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,7 @@ class Ledger:
 
     Attributes:
         stops_at_once: whether the first violation ends the schedule.
+        waiting_on: gives how many messages there are on a queue, those at work included.
         jobs_are_calm: whether events of job runs come, and drivers come to their end.
         violations: what must not have happened.
         accepted: every envelope that a queue has taken and the actor whose queue it was, by id.
@@ -44,6 +45,7 @@ class Ledger:
     objects: Mapping[str, bytes]
     tables: Mapping[str, Mapping[tuple[str, str], Mapping[str, Any]]]
     stops_at_once: bool = False
+    waiting_on: Callable[[str], int] = lambda _: 0
     jobs_are_calm: bool = True
     violations: list[str] = field(default_factory=list)
     accepted: dict[str, list[tuple[Seen, str]]] = field(default_factory=lambda: defaultdict(list))

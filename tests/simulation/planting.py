@@ -30,5 +30,9 @@ def instead(owner: Any, name: str, other: Any) -> Planting:
 
 def around(owner: Any, name: str, wrong: Callable[..., Any]) -> Planting:
     """A function that is given the real one first."""
-    real = getattr(owner, name)
-    return lambda: mock.patch.object(owner, name, lambda *args, **more: wrong(real, *args, **more))
+
+    def plant() -> AbstractContextManager[Any]:
+        real = getattr(owner, name)
+        return mock.patch.object(owner, name, lambda *args, **more: wrong(real, *args, **more))
+
+    return plant

@@ -84,24 +84,23 @@ class S3Client:
             raise NotImplementedError(operation)
         return ObjectPages(self)
 
-    def list_folders(self, prefix: str) -> dict[str, Any]:
-        """What lies between a prefix and the next slash."""
+    def list_objects(self, prefix: str, delimiter: str, after: str) -> dict[str, Any]:
+        """All objects below a prefix, or what lies between it and the next delimiter."""
 
         def do() -> dict[str, Any]:
-            rest = [key.removeprefix(prefix) for key in self.bucket.objects if key.startswith(prefix)]
-            folders = sorted({f"{prefix}{name.partition('/')[0]}/" for name in rest if "/" in name})
-            return {"CommonPrefixes": [{"Prefix": folder} for folder in folders]} if folders else {}
+            keys = sorted(key for key in self.bucket.objects if key.startswith(prefix) and key > after)
+            folders: dict[str, None] = {}
+            contents = []
+            for key in keys:
+                head, found, _ = key.removeprefix(prefix).partition(delimiter) if delimiter else (key, "", "")
+                if found:
+                    folders[prefix + head + delimiter] = None
+                else:
+                    contents.append({"Key": key, "Size": len(self.bucket.objects[key])})
+            answer: dict[str, Any] = {"CommonPrefixes": [{"Prefix": folder} for folder in folders]} if folders else {}
+            return answer | ({"Contents": contents} if contents else {})
 
         return self._call(f"ListObjectsV2 {prefix}", do)
-
-    def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-        """Remove; no object is fine too."""
-
-        def do() -> dict[str, Any]:
-            self.bucket.objects.pop(Key, None)
-            return {}
-
-        return self._call(f"DeleteObject {Key}", do)
 
     def _call(self, what: str, do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         return self.process.call(
@@ -115,15 +114,20 @@ class S3Client:
 
 @dataclass(frozen=True)
 class ObjectPages:
-    """Listings of folders, each in one page."""
+    """Listings, each in one page."""
 
     client: S3Client
 
-    def paginate(self, *, Bucket: str, Prefix: str, Delimiter: str) -> Iterator[dict[str, Any]]:  # noqa: N803
+    def paginate(
+        self,
+        *,
+        Bucket: str,  # noqa: N803
+        Prefix: str,  # noqa: N803
+        Delimiter: str = "",  # noqa: N803
+        StartAfter: str = "",  # noqa: N803
+    ) -> Iterator[dict[str, Any]]:
         """The page."""
-        if Delimiter != "/":
-            raise NotImplementedError(f"a listing by {Delimiter!r}")
-        yield self.client.list_folders(Prefix)
+        yield self.client.list_objects(Prefix, Delimiter, StartAfter)
 
 
 class DynamoClient:

@@ -1,25 +1,22 @@
-"""A driver: a process that does what `asya_spark.main` does, with its own code for everything but Spark itself."""
+"""A driver: a process that runs `asya_spark.main`, with lists of rows in the place of DataFrames and no session behind it."""
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, TypeVar
 from unittest import mock
 
 from asya.runtime.time_limit import TimeLimitReached
-from asya_spark import dataframe_shape, journal, payload_shape, results
-from asya_spark.attempt import Attempt
-from asya_spark.errors import JobError, describe
-from asya_spark.journal import Journal
-from asya_spark.manifest import Manifest, load_envelope, read_manifest
-from asya_spark.results import Result, ResultWriter
+from asya_spark import dataframe_shape, main, payload_shape
+from asya_spark.manifest import load_envelope
 from asya_spark.timed import Ending
-from tests.simulation.heavy.job_rows import RowsJob
+from tests.simulation.heavy.job_rows import INDEX, RowsJob
 from tests.simulation.heavy.job_service import JobRun
-from tests.simulation.heavy.run_files import RunFiles
+from tests.simulation.heavy.run_files import ROOT, RunFiles
 from tests.simulation.process import Process, ProcessDied, Work, current_process, running
 from tests.simulation.queues import Message
 from tests.simulation.storage import Bucket
@@ -31,8 +28,17 @@ T = TypeVar("T")
 class UserJobs:
     """What the user's jobs folder holds, by actor: `job(spark, payload)`, or rows for all envelopes of a run."""
 
-    payloads: dict[str, Callable[[Any], Any]]
-    frames: dict[str, RowsJob]
+    payloads: Mapping[str, Callable[[Any], Any]]
+    frames: Mapping[str, RowsJob]
+
+    def load(self, name: str, shape: str) -> Callable[[Any, Any], Any]:
+        """The function that a manifest names."""
+        actor = name.rpartition(".")[2]
+        if shape == "dataframe":
+            rows = self.frames[actor]
+            return lambda _, envelopes: rows(envelopes)
+        handler = self.payloads[actor]
+        return lambda _, payload: handler(payload)
 
 
 @dataclass(frozen=True)
@@ -48,15 +54,30 @@ class Driver:
             self.process.is_alive = False
 
 
+@dataclass(frozen=True)
+class Session:
+    """What a driver has for a Spark session: the way to its files, and to the user's jobs."""
+
+    process: Process
+    bucket: Bucket
+    load: Callable[[str], Callable[[Any, Any], Any]]
+    sparkContext: None = None  # noqa: N815
+
+
 def start_driver(
     run: JobRun, ended: Callable[[bool], None], *, process: Process, bucket: Bucket, jobs: UserJobs
 ) -> Driver:
     """Start a driver for a run; `ended` is told when it is over, and whether it ended well."""
+    manifest = json.loads(bucket.objects[run.manifest_uri.removeprefix(ROOT)])
+    process.work = _work(manifest, bucket, process)
+    session: Any = Session(process, bucket, lambda name: jobs.load(name, manifest["shape"]))
+    sessions = _sessions
 
     def body() -> None:
         with running(process):
+            sessions[process.name] = session
             try:
-                _run(run.manifest_uri, RunFiles(process, bucket), process, jobs)
+                main.run(session, run.manifest_uri)
             except ProcessDied:
                 ended(False)
                 return
@@ -64,72 +85,69 @@ def start_driver(
                 process.note(f"raised {error!r}")
                 ended(False)
                 return
+            finally:
+                del sessions[process.name]
         ended(True)
 
     process.nature.scheduler.start(body)
     return Driver(process)
 
 
-def _run(manifest_uri: str, files: RunFiles, process: Process, jobs: UserJobs) -> None:
-    """`asya_spark.main.run`, line by line, but for the session and the heartbeat."""
-    manifest = read_manifest(files, manifest_uri)
-    process.work = _work(manifest, files, process)
-    attempt = f"{process.now():%Y%m%dT%H%M%S}-{process.new_span()[:8]}"
-    folder = f"{manifest.folder}attempts/{attempt}/"
-    book = Journal(files, folder, manifest.run_id, attempt)
-    process.note(f"attempt {attempt} at {manifest.run_id}: {len(manifest.members)} envelopes")
-    spark: Any = SimpleNamespace(sparkContext=None)
-    error = _evaluated(Attempt(spark, manifest, files, book, ResultWriter(files, folder, book)), jobs)
-    book.commit(error)
+_sessions: dict[str, Session] = {}
 
 
-def _evaluated(attempt: Attempt, jobs: UserJobs) -> JobError | None:
-    actor = attempt.manifest.actor
-    if attempt.manifest.shape == "dataframe":
-        return _frame_of_envelopes(jobs.frames[actor], attempt)
-    handler = jobs.payloads[actor]
-    payload_shape.run_payloads(lambda _, payload: handler(payload), attempt)
-    return None
-
-
-def _frame_of_envelopes(job: RowsJob, attempt: Attempt) -> JobError | None:
-    """`asya_spark.dataframe_shape.run_dataframe` with lists of rows in the place of DataFrames."""
-    manifest, writer = attempt.manifest, attempt.writer
-    envelopes = [load_envelope(attempt.files, manifest, member) for member in manifest.members]
-    ending = run_within(manifest.timeout, lambda: job([one.payload for one in envelopes]), None, attempt.name)
-    if ending.timed_out:
-        for member in manifest.members:
-            result = Result(member.index)
-            result.end("timed_out", limit=manifest.timeout)
-            writer.add(result)
-        writer.flush()
-        return None
-    if ending.error is not None or ending.value is None:
-        return describe(ending.error or ValueError("the job returned nothing"))
-    rows: Any = SimpleNamespace(toLocalIterator=lambda: iter(ending.value or ()))
-    for result in dataframe_shape._results(rows, manifest):
-        writer.add(result)
-    writer.flush()
-    return None
-
-
-def _work(manifest: Manifest, files: RunFiles, process: Process) -> Work:
+def _work(manifest: Mapping[str, Any], bucket: Bucket, process: Process) -> Work:
     """The members as the onlooker takes them: as messages. With a DataFrame of them time limits are the run's, not theirs."""
     seconds = process.nature.scheduler.seconds
-    if manifest.shape == "dataframe":
-        return Work(manifest.actor, [], seconds)
-    bodies = [
-        files.bucket.objects[member.key].decode() if member.key else _text(member.inline) for member in manifest.members
-    ]
     messages = [
-        Message(f"{manifest.run_id}/{place}", manifest.actor, body, seconds, seconds, "")
-        for place, body in enumerate(bodies)
+        Message(f"{manifest['run_id']}/{place}", manifest["actor"], _body(member, bucket), seconds, seconds, "")
+        for place, member in enumerate(manifest["members"])
     ]
-    return Work(manifest.actor, messages, seconds)
+    return Work(manifest["actor"], [] if manifest["shape"] == "dataframe" else messages, seconds)
 
 
-def _text(envelope: Any) -> str:
-    return json.dumps(envelope)
+def _body(member: Mapping[str, Any], bucket: Bucket) -> str:
+    if "envelope_key" in member:
+        return bucket.objects[member["envelope_key"]].decode()
+    return json.dumps(member["envelope"])
+
+
+def _load(name: str) -> Callable[[Any, Any], Any]:
+    """`asya.runtime.load.load` in a driver."""
+    return _sessions[current_process().name].load(name)
+
+
+class Rows:
+    """The rows that a job gave, as far as `asya_spark.dataframe_shape` wants to know of them."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self._rows = rows
+
+    def persist(self, _level: object) -> "Rows":
+        """They are here already."""
+        return self
+
+    def unpersist(self) -> None:
+        """See `persist`."""
+
+    def count(self) -> int:
+        """How many."""
+        return len(self._rows)
+
+    def toLocalIterator(self) -> Iterator[dict[str, Any]]:  # noqa: N802
+        """In the order of the manifest, as they are made."""
+        return iter(self._rows)
+
+
+def _envelopes(_spark: Any, manifest: Any, *more: Any) -> list[tuple[int, Any]]:
+    """Place and payload of the members, where the real one makes a DataFrame."""
+    *some, files = more
+    members = some[0] if some else manifest.members
+    return [(member.index, load_envelope(files, manifest, member).payload) for member in members]
+
+
+def _ordered(_spark: Any, results: list[dict[str, Any]], _members: Any) -> Rows:
+    return Rows(sorted(results, key=lambda row: row[INDEX]))
 
 
 def run_within(seconds: float, work: Callable[[], T], _context: object, _group: str) -> Ending[T]:
@@ -155,17 +173,30 @@ class _Clock:
         return current_process().now()
 
 
+_TIME = SimpleNamespace(monotonic=lambda: current_process().monotonic())
+
+
 @contextmanager
 def drivers_on_stage() -> Iterator[None]:
-    """Within, `asya_spark`'s modules take time, threads and chance from the process that runs them."""
-    patches = (
-        mock.patch.object(payload_shape, "run_within", run_within),
-        mock.patch.object(payload_shape, "datetime", _Clock),
-        mock.patch.object(payload_shape, "print", lambda *_, **__: None, create=True),
-        mock.patch.object(journal, "datetime", _Clock),
-        mock.patch.object(results, "time", SimpleNamespace(monotonic=lambda: current_process().monotonic())),
-    )
+    """Within, `asya_spark`'s modules take time, chance, files and jobs from the process that runs them."""
     with ExitStack() as stack:
-        for patch in patches:
-            stack.enter_context(patch)
+
+        def put(module: ModuleType, name: str, other: Any) -> None:
+            stack.enter_context(mock.patch.object(module, name, other, create=name == "print"))
+
+        for name, module in list(sys.modules.items()):
+            if name.startswith("asya_spark."):
+                put(module, "print", lambda *_, **__: None)
+                if hasattr(module, "datetime"):
+                    put(module, "datetime", _Clock)
+                if hasattr(module, "time"):
+                    put(module, "time", _TIME)
+        for shape in (payload_shape, dataframe_shape):
+            put(shape, "run_within", run_within)
+        put(dataframe_shape, "_envelopes", _envelopes)
+        put(dataframe_shape, "_ordered", _ordered)
+        put(main, "HadoopFiles", lambda session: RunFiles(session.process, session.bucket))
+        put(main, "Heartbeat", lambda *_: nullcontext())
+        put(main, "load", _load)
+        put(main, "uuid4", lambda: SimpleNamespace(hex=current_process().new_span()))
         yield

@@ -7,15 +7,17 @@ from typing import Any
 from tests.simulation.process import current_process
 from tests.simulation.programs import BIG, ERRORS, CallNoter, Given, HandlerCall, Plan, Program
 
-# Payloads of all envelopes in, rows of results out, in the order of the envelopes.
-RowsJob = Callable[[list[Any]], list[dict[str, Any]]]
+# Places and payloads of all envelopes in, rows of results out, in the order of the envelopes.
+RowsJob = Callable[[list[tuple[int, Any]]], list[dict[str, Any]]]
+# The column that says which envelope a row belongs to.
+INDEX = "__asya_index"
 
 
 def rows_job(program: Program, note: CallNoter) -> RowsJob:
     """The job, as user code would write it, but for Spark."""
 
-    def job(payloads: list[Any]) -> list[dict[str, Any]]:
-        return [row for index, payload in enumerate(payloads) for row in _rows(program, note, index, payload)]
+    def job(envelopes: list[tuple[int, Any]]) -> list[dict[str, Any]]:
+        return [row for index, payload in envelopes for row in _rows(program, note, index, payload)]
 
     return job
 
@@ -60,4 +62,4 @@ def _row(
     index: int, *, payload: Any = None, route_next: tuple[str, ...] | None = None, error: str | None = None
 ) -> dict[str, Any]:
     text = None if payload is None else json.dumps(payload)
-    return {"__asya_index": index, "payload": text, "route_next": route_next, "error": error}
+    return {INDEX: index, "payload": text, "route_next": route_next, "error": error}

@@ -215,9 +215,12 @@ class RunBook:
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})
         if item.get("source", {"S": "none"})["S"] == "none":
             return frozenset()
-        folder = f"runs/{run.actor}/{run.number:010d}/attempts/{item['attempt']['S']}/part-"
-        parts = [key for key in self.objects if key.startswith(folder)]
-        return frozenset().union(*(self._trails_in(key) for key in parts))
+        folder = f"runs/{run.actor}/{run.number:010d}/attempts/{item['attempt']['S']}/"
+        if item["source"]["S"] == "commit":
+            parts = [part["file"] for part in json.loads(self.objects[f"{folder}commit.json"])["parts"]]
+        else:
+            parts = [f"part-{number:06d}.jsonl" for number in range(int(item["parts"]["N"]))]
+        return frozenset().union(*(self._trails_in(folder + part) for part in parts))
 
     def _trails_in(self, key: str) -> frozenset[tuple[str, ...]]:
         if key not in self._trails:
