@@ -28,6 +28,7 @@ from asya.lambdas import handovers
 from asya.lambdas.gateway_cancel import Cancels
 from asya.lambdas.gateway_http import Request, Response, Route, answer, check_size, idempotency_key, required_identity
 from asya.lambdas.gateway_lists import Lists
+from asya.lambdas.gateway_older import OlderReads
 from asya.lambdas.gateway_origin import Origins
 from asya.lambdas.gateway_reruns import Reruns
 from asya.lambdas.gateway_resume import Resumes
@@ -82,6 +83,7 @@ class Api:
             *self.reruns.routes(now),
             *self.resumes.routes(now),
             *self.tools.routes(now),
+            *OlderReads(self.tasks, self.access).routes(now),
             Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
         )
 

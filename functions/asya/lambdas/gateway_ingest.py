@@ -21,6 +21,7 @@ from asya.aws.task_store import TaskStoreError
 from asya.aws.tasks import Tasks
 from asya.aws.telemetry import Telemetry
 from asya.lambdas.gateway_http import Request, Response, Route, answer, check_size, required_identity
+from asya.lambdas.gateway_older import OlderReports
 from asya.lambdas.surroundings import REAL, Surroundings
 from asya.protocol.event_batch import BatchError, read_events, read_queries
 from asya.protocol.events import EventResult, EventResults, FlyEvent, Report, TaskEvent, TaskStates
@@ -49,6 +50,7 @@ class Ingest:
             Route("POST", "/api/v1/mesh/events", lambda request: self.events(request, now)),
             Route("POST", "/api/v1/mesh/{id}/events", lambda request: self.event(request, now)),
             Route("POST", "/api/v1/mesh/states", lambda request: self.states(request, now)),
+            *OlderReports(self.tasks, self._reporter, self._take_one).routes(now),
         )
 
     def events(self, request: Request, now: datetime) -> Response:
@@ -69,9 +71,12 @@ class Ingest:
         if report is None:
             self._check_known(task_id, caller, now)
             return Response(204, None)
+        return self._take_one(report, caller, now)
+
+    def _take_one(self, report: Report, caller: Caller, now: datetime) -> Response:
         [result] = self._take([report], caller, now)
         if result.status == HTTPStatus.NOT_FOUND:
-            raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
+            raise RefusedError(404, "not_found", f"there is no task {report.id!r}", "id")
         if result.status != HTTPStatus.NO_CONTENT:
             raise RefusedError(503, "unavailable", result.error or "the report was not taken; send it again")
         return Response(204, None)

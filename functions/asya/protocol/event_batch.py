@@ -81,7 +81,7 @@ def read_event(raw: Raw) -> Report:
     try:
         event = _decoded(raw)
     except msgspec.ValidationError as error:
-        raise BatchError(*_explained(error)) from None
+        raise explained(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BatchError(f"the event is no JSON that can be read: {error}") from None
     for problem in _fly_problems(event) if isinstance(event, FlyEvent) else _problems(event):
@@ -100,8 +100,7 @@ def read_queries(body: bytes) -> list[StateQuery]:
     try:
         queries = _states_decoder.decode(body)
     except msgspec.ValidationError as error:
-        problem, field = _explained(error)
-        raise BatchError(problem, field) from None
+        raise explained(error) from None
     for number, query in enumerate(queries):
         for name in ("id", "root_id"):
             value = getattr(query, name)
@@ -222,13 +221,13 @@ def _shortened(error: ErrorInfo) -> ErrorInfo:
     )
 
 
-def _explained(error: msgspec.ValidationError) -> tuple[str, str | None]:
-    """A message that begins with the field's name."""
+def explained(error: msgspec.ValidationError) -> BatchError:
+    """What does not fit, in a message that begins with the field's name."""
     problem, _, place = str(error).partition(" - at `$")
     field = place.rstrip("`").lstrip(".")
     if missing := _MISSING.fullmatch(problem):
         field = f"{field}.{missing[1]}".lstrip(".")
-    return (f"{field}: {problem}" if field else problem), field or None
+    return BatchError(f"{field}: {problem}" if field else problem, field or None)
 
 
 def _id_of(raw: Raw) -> str:

@@ -1,0 +1,103 @@
+"""The gateway's calls of the first two generations (`protocol §14`): tasks read, and reported on, in their words."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from asya.aws.tasks import Tasks
+from asya.lambdas.gateway_http import Request, Response, Route, check_size, required_identity
+from asya.protocol.event_batch import EVENT_LIMIT, BatchError
+from asya.protocol.events import TaskEvent
+from asya.protocol.older_tasks import (
+    final_event,
+    older_envelope,
+    older_job,
+    progress_event,
+    read_final,
+    read_progress,
+)
+from asya.protocol.task_view import TaskView
+from asya.protocol.times import format_time
+from asya.routing.access import AccessRules, Caller
+from asya.routing.refusal import RefusedError
+
+
+@dataclass(frozen=True, slots=True)
+class OlderReads:
+    """`GET /envelopes/{id}` and `GET /jobs/{id}`."""
+
+    tasks: Tasks
+    access: AccessRules
+
+    def routes(self, now: datetime) -> tuple[Route, ...]:
+        """The calls as of one moment."""
+        return (
+            Route("GET", "/envelopes/{id}", lambda request: Response(200, older_envelope(self._task(request, now)))),
+            Route("GET", "/jobs/{id}", lambda request: Response(200, older_job(self._task(request, now)))),
+        )
+
+    def _task(self, request: Request, now: datetime) -> TaskView:
+        caller = self.access.caller(required_identity(request))
+        task_id = request.parameters["id"]
+        found = self.tasks.read(task_id, now)
+        if found is None or not caller.may_see(found.owner):
+            raise _unknown(task_id)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class OlderReports:
+    """`POST /envelopes/{id}/progress` and `POST /envelopes/{id}/final`.
+
+    Attributes:
+        reporter: who reports; refuses everybody else.
+        take: takes a report in, or refuses it.
+    """
+
+    tasks: Tasks
+    reporter: Callable[[Request], Caller]
+    take: Callable[[TaskEvent, Caller, datetime], Response]
+
+    def routes(self, now: datetime) -> tuple[Route, ...]:
+        """The calls as of one moment."""
+        return (
+            Route("POST", "/envelopes/{id}/progress", lambda request: self.progress(request, now)),
+            Route("POST", "/envelopes/{id}/final", lambda request: self.final(request, now)),
+        )
+
+    def progress(self, request: Request, now: datetime) -> Response:
+        """Progress of a task that is known: its own route says which actor is meant."""
+        caller = self.reporter(request)
+        check_size(request, EVENT_LIMIT)
+        try:
+            told = read_progress(request.body)
+            task = self._known(request, now)
+            if task is None:
+                raise _unknown(request.parameters["id"])
+            event = progress_event(task, told, format_time(now))
+        except BatchError as error:
+            raise _malformed(error) from None
+        return self.take(event, caller, now)
+
+    def final(self, request: Request, now: datetime) -> Response:
+        """How a task ended."""
+        caller = self.reporter(request)
+        check_size(request, EVENT_LIMIT)
+        try:
+            told = read_final(request.body)
+        except BatchError as error:
+            raise _malformed(error) from None
+        task = self._known(request, now)
+        event = final_event(request.parameters["id"], task.generation if task else 0, told, format_time(now))
+        return self.take(event, caller, now)
+
+    def _known(self, request: Request, now: datetime) -> TaskView | None:
+        return self.tasks.read(request.parameters["id"], now)
+
+
+def _unknown(task_id: str) -> RefusedError:
+    return RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
+
+
+def _malformed(error: BatchError) -> RefusedError:
+    return RefusedError(400, "invalid_report", str(error), error.field)
