@@ -20,7 +20,7 @@ from asya.lambdas.spark_complete import Completion
 from asya.lambdas.spark_dispatch import Dispatcher
 from asya.lambdas.spark_reconcile import Reconciler
 from asya.lambdas.spark_services import SparkServices
-from asya.protocol.events import EventResult, TaskEvent, TaskState
+from asya.protocol.events import EventResult, Report, TaskEvent, TaskState
 from asya.protocol.job_runs import Manifest, attempts_prefix
 from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, SparkApplication, SparkJob
 
@@ -88,7 +88,7 @@ class EmrServerless:
 class Gateway:
     """Takes reports, and knows which tasks are canceled."""
 
-    events: list[TaskEvent] = field(default_factory=list)
+    events: list[Report] = field(default_factory=list)
     canceled: set[str] = field(default_factory=set)
 
     def report(self, _url: str, events: Any, **_: Any) -> tuple[EventResult, ...]:
@@ -277,7 +277,8 @@ class World:
 
     def reported(self, status: str) -> list[str]:
         """The ids that something was reported of."""
-        return sorted(event.id for event in self.gateway.events if event.status == status)
+        told = [event for event in self.gateway.events if isinstance(event, TaskEvent)]
+        return sorted(event.id for event in told if event.status == status)
 
     def items(self, prefix: str) -> list[dict[str, Any]]:
         """The items of the pending table whose partition begins so."""

@@ -23,7 +23,7 @@ from asya.lambdas.run_watch import RunWatch
 from asya.lambdas.spark_services import SparkServices, spark_services
 from asya.protocol.job_runs import Manifest, Usage, parse_run_id
 from asya.protocol.run_notes import RunNote
-from asya.protocol.times import format_time
+from asya.protocol.times import format_time, parse_time
 from asya.routing import reports
 from asya.routing.run_deaths import CHARGED, Verdict
 
@@ -113,7 +113,7 @@ class Completion:
         record = self.services.records.get(actor, number)
         if record is None or record.settlement is not None:
             return
-        self._report_running(actor, number)
+        self._report_running(record, event)
         RunWatch(self.services).begin(event.name, event.job_run_id)
         manifest = self.services.manifests.read(actor, number)
         if manifest is not None and manifest.members:
@@ -195,7 +195,7 @@ class Completion:
         return replace(event, details=details), ended.usage
 
     def _note(self, record: RunRecord, event: JobRunEvent, usage: Usage | None) -> RunNote:
-        """What the tasks are told of the run, now that it is over."""
+        """What the tasks are told of the run; what it took, once it is over."""
         return RunNote(
             run_id=event.name,
             job_run_id=event.job_run_id,
@@ -205,18 +205,18 @@ class Completion:
             usage=usage,
         )
 
-    def _report_running(self, actor: str, number: int) -> None:
+    def _report_running(self, record: RunRecord, event: JobRunEvent) -> None:
         """`processing` for every member (`protocol §10`): progress, so whatever goes wrong here is only logged."""
-        found, spec = self.services, self.services.heavy_actor(actor)
-        record = found.records.get(actor, number)
-        if spec is None or record is None or record.state == "closed":
+        found, spec = self.services, self.services.heavy_actor(record.actor)
+        if spec is None:
             return
+        note, began = self._note(record, event, None), parse_time(record.running_at or record.formed_at)
         try:
             manifest = self._manifest(record)
             for count, member in enumerate(manifest.members, start=1):
                 if member.callback is not None:
-                    hop = found.hop(actor, spec, member)
-                    found.base.progress.report(member.callback, reports.processing(hop, now=self.services.now()))
+                    told = reports.processing(found.hop(record.actor, spec, member), now=began)
+                    found.base.progress.report(member.callback, reports.with_run(told, note))
                 if count % _REPORTS_AT_ONCE == 0:
                     found.base.progress.flush()
                     if self._time_left < timedelta(seconds=MARGIN_SECONDS):
