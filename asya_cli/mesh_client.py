@@ -181,6 +181,19 @@ class MeshClient:
         except _InvalidInputError as invalid:
             raise InvalidAnswersError(envelope_id, invalid.fields) from None
 
+    def cancel(self, envelope_id: str) -> None:
+        """End a task before its time, with all that came of it; one that has ended stays as it is.
+
+        Raises
+        ------
+        CommandError
+            There is no such task; or the status endpoint did not answer, or refused.
+        """
+        try:
+            self._ask("DELETE", _path(envelope_id))
+        except NotThereError:
+            raise CommandError(f"there is no task {envelope_id!r}") from None
+
     def stored(self, envelope_id: str, result_uri: str | None = None) -> StoredObject | None:
         """What the mesh keeps of an envelope that ended: the object its record names, else where it would usually lie.
 

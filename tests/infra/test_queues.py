@@ -5,8 +5,8 @@ from typing import Any
 from infra.placement import SHARDS, shard_of
 
 WITH_QUEUE = {
-    *("intake", "score", "crunch", "free", "gather", "audit"),
-    *("x-sink", "x-sump", "x-checkpoint", "x-fan-in", "x-dispatch", "x-completion"),
+    *("intake", "score", "crunch", "free", "gather", "approve", "audit"),
+    *("x-sink", "x-sump", "x-checkpoint", "x-fan-in", "x-pause", "x-resume", "x-dispatch", "x-completion"),
 }
 
 

@@ -1,0 +1,209 @@
+"""protocol §11 on the deployed mesh, IAM enforced: tasks wait for a person, are told of, resumed, canceled."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+from typer.testing import CliRunner
+
+from asya.protocol import names
+from asya.protocol.keys import pause_key
+from asya.protocol.times import format_time, parse_time
+from asya_cli.main import app
+from asya_cli.mesh_client import InvalidAnswersError, RefusedError
+from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.journeys import Journey, end_of, notes, send
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asya.protocol.task_view import TaskView
+
+pytestmark = pytest.mark.cloud
+
+YES = b'{"approved": true}'
+
+
+@pytest.fixture(scope="module")
+def told(paths: DeployedCloud) -> Iterator[str]:
+    """A queue that hears what the mesh's topic tells; its URL."""
+    sqs, sns = paths.client("sqs"), paths.client("sns")
+    url = sqs.create_queue(QueueName="editors")["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    topics = [each["TopicArn"] for each in sns.list_topics()["Topics"]]
+    (topic,) = [each for each in topics if each.endswith(f":{names.resource_name('paths', 'pauses')}")]
+    allowed = {"Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage"}
+    statement = allowed | {"Resource": arn, "Condition": {"ArnEquals": {"aws:SourceArn": topic}}}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
+    subscription = sns.subscribe(
+        TopicArn=topic,
+        Protocol="sqs",
+        Endpoint=arn,
+        Attributes={
+            "RawMessageDelivery": "true",
+            "FilterPolicy": json.dumps({"actor": ["approve"]}),
+            "FilterPolicyScope": "MessageBody",
+        },
+        ReturnSubscriptionArn=True,
+    )["SubscriptionArn"]
+    yield url
+    sns.unsubscribe(SubscriptionArn=subscription)
+    sqs.delete_queue(QueueUrl=url)
+
+
+def asya(cloud: DeployedCloud, *arguments: str) -> Any:
+    """The command, on this cloud."""
+    return CliRunner().invoke(app, [*arguments, "--state", str(cloud.state)])
+
+
+def paused(cloud: DeployedCloud, envelope_id: str, actor: str = "approve") -> TaskView:
+    """The task, once it waits at this actor."""
+
+    def look() -> TaskView | None:
+        task = cloud.mesh.task(envelope_id)
+        return task if task is not None and (task.status, task.actor) == ("paused", actor) else None
+
+    return until(look, f"{envelope_id} to pause at {actor}")
+
+
+def kept(cloud: DeployedCloud, envelope_id: str, epoch: int) -> Any:
+    """What lies in the mesh's own bucket of a pause."""
+    bucket = cloud.mesh.connection.data.bucket
+    found = cloud.client("s3").get_object(Bucket=bucket, Key=pause_key(envelope_id, 0, epoch))
+    return json.loads(found["Body"].read())
+
+
+def settled(cloud: DeployedCloud, actor: str) -> None:
+    """Once nothing lies on an actor's queue any more."""
+    queue = names.queue_name("paths", actor)
+    until(lambda: True if cloud.messages(queue) == 0 else None, f"{queue} to be empty")
+
+
+def test_a_task_pauses_people_are_told_and_with_good_answers_it_goes_on(paths: DeployedCloud, told: str) -> None:
+    deadline = datetime.now(UTC) + timedelta(seconds=300)
+    status = {"phase": "pending", "deadline_at": format_time(deadline)}
+    task_id = send(paths, Journey(["once", "approve", "helper"], {"report": {"pages": 3}}, status=status))
+    task = paused(paths, task_id)
+    assert task.pause is not None
+    assert (task.pause.prompt, [field.name for field in task.pause.fields]) == (
+        *("Publish it?", ["approved", "title", "channel"]),
+    )
+
+    message = until(lambda: heard(paths, told), "the editors to be told")
+    assert (message["id"], message["actor"], message["position"]) == (task_id, "approve", 1)
+    assert message["message"] == f"Task {task_id} of the mesh paths is paused at approve: Publish it?"
+    shown = asya(paths, "status", task_id).stdout
+    assert "Publish it?" in shown
+    assert 'one of "web", "mail" ("web" if nothing is said)' in shown
+
+    refused = asya(paths, "resume", task_id, "--input", '{"approved": "yes", "channel": "radio", "colour": 1}')
+    assert isinstance(refused.exception, InvalidAnswersError)
+    assert refused.exception.fields.keys() == {"approved", "channel", "colour"}
+    assert paused(paths, task_id).pause == task.pause
+
+    resumed_at = datetime.now(UTC)
+    assert asya(paths, "resume", task_id, "--input", YES.decode()).exit_code == 0
+    again = asya(paths, "resume", task_id, "--input", YES.decode())
+    assert isinstance(again.exception, RefusedError)
+    assert "paused" in again.exception.problem
+    end = end_of(paths, task_id)
+    assert end.task.status == "succeeded"
+    assert end.payload == {"report": {"pages": 3, "title": "Delays"}, "approved": True, "channel": "web", "steps": 1}
+    assert end.envelope["route"]["prev"] == ["once", "approve", "x-resume", "helper"]
+    assert not [name for name in end.envelope.get("headers", {}) if "pause" in name or "resume" in name]
+
+    left = deadline - parse_time(task.pause.since)
+    expected = resumed_at + left
+    found = parse_time(end.envelope["status"]["deadline_at"])
+    assert deadline < found
+    assert abs(found - expected) < timedelta(seconds=30)
+    assert end.task.deadline_at == end.envelope["status"]["deadline_at"]
+
+
+def heard(cloud: DeployedCloud, url: str) -> Any:
+    """The next thing that the editors are told."""
+    answer = cloud.client("sqs").receive_message(QueueUrl=url, MaxNumberOfMessages=1, WaitTimeSeconds=1)
+    return next((json.loads(each["Body"]) for each in answer.get("Messages", [])), None)
+
+
+def test_two_pauses_in_one_route(paths: DeployedCloud) -> None:
+    task_id = send(paths, Journey(["approve", "x-pause", "step"], {}))
+    paused(paths, task_id, "approve")
+    first = kept(paths, task_id, 0)
+    paths.mesh.resume(task_id, YES)
+    second = paused(paths, task_id, "x-pause")
+    assert second.pause is not None
+    assert (second.pause.prompt, second.pause.fields) == ("Task paused", ())
+
+    paths.send_raw(
+        "approve", json.dumps({**first, "route": {"prev": [], "curr": "approve", "next": ["x-pause", "step"]}})
+    )
+    settled(paths, "approve")
+    assert paused(paths, task_id, "x-pause").pause == second.pause
+    paths.mesh.resume(task_id, b'{"remark": {"by": "me"}}')
+    end = end_of(paths, task_id)
+    assert end.task.status == "succeeded"
+    assert end.payload == {
+        "approved": True,
+        "report": {"title": "Delays"},
+        "channel": "web",
+        "remark": {"by": "me"},
+        "steps": 1,
+    }
+    assert end.envelope["route"]["prev"] == ["approve", "x-resume", "x-pause", "x-resume", "step"]
+
+
+def test_messages_that_come_again_neither_pause_nor_resume_a_second_time(paths: DeployedCloud) -> None:
+    journey = Journey(["approve", "stubborn"], {"until": 1})
+    task_id = send(paths, journey)
+    before = paused(paths, task_id)
+    send(paths, journey)
+    settled(paths, "approve")
+    assert paused(paths, task_id).pause == before.pause
+
+    envelope = kept(paths, task_id, 0)
+    paths.mesh.resume(task_id, YES)
+    assert end_of(paths, task_id).task.status == "succeeded"
+    assert kept(paths, task_id, 0)["resumed"] is True
+    envelope["headers"] |= {"x-asya-resume-input": {"approved": True}}
+    paths.send_raw("x-resume", json.dumps(envelope))
+    send(paths, journey)
+    settled(paths, "x-resume")
+    settled(paths, "approve")
+    settled(paths, "stubborn")
+    assert [note.what for note in notes(paths, task_id)] == ["attempt-001"]
+    assert paths.ended(task_id).status == "succeeded"
+
+
+def test_canceled_while_paused(paths: DeployedCloud) -> None:
+    task_id = send(paths, Journey(["once", "approve", "helper"], {"text": "draft"}))
+    paused(paths, task_id)
+    paths.mesh.cancel(task_id)
+    task = paths.ended(task_id)
+    assert (task.status, task.pause) == ("canceled", None)
+    stored = until(lambda: paths.mesh.stored(task_id), "what was kept to be under canceled/")
+    assert stored.uri.endswith(f"canceled/{task_id}.json")
+    envelope = json.loads(stored.body)
+    assert (envelope["status"]["phase"], envelope["payload"]) == ("canceled", {"text": "draft"})
+    with pytest.raises(RefusedError):
+        paths.mesh.resume(task_id, YES)
+
+
+def test_what_nobody_hears_of_cannot_pause(paths: DeployedCloud) -> None:
+    task_id = str(uuid4())
+    headers = {"x-asya-mesh-status": "off"}
+    send(paths, Journey(["approve", "step"], {}, headers=headers, envelope_id=task_id))
+    bucket, prefix = paths.mesh.connection.results.bucket, paths.mesh.connection.results.prefix
+    sump = f"{prefix}sump/{task_id}.json"
+
+    def look() -> Any:
+        found = paths.client("s3").list_objects_v2(Bucket=bucket, Prefix=sump).get("Contents")
+        return found and json.loads(paths.client("s3").get_object(Bucket=bucket, Key=sump)["Body"].read())
+
+    envelope = until(look, "the sump to get it")
+    assert "cannot pause" in envelope["status"]["error"]["message"]

@@ -1,0 +1,139 @@
+"""protocol §11: what pausing, resuming and telling people take in the templates, and what the mesh file may say of it."""
+
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from asya.protocol.pause import Pause, PauseField
+from infra.mesh_file import load_mesh, to_table
+from infra.mesh_file.problems import MeshFileError
+from tests.infra.conftest import text
+from tests.infra.test_permissions import resources, statements
+
+BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
+
+
+def test_x_pause_and_x_resume_are_in_every_mesh(plain: Any) -> None:
+    functions = {function["FunctionName"] for function in plain.resources("AWS::Lambda::Function", "functions-0")}
+    assert {f"asya-plain-test-{name}" for name in ("x-pause", "x-resume", "x-pause-sweep")} <= functions
+    queues = {queue["QueueName"] for queue in plain.resources("AWS::SQS::Queue", "queues-0")}
+    assert {f"asya-plain-test-{name}" for name in ("x-pause", "x-pause-dlq", "x-resume", "x-resume-dlq")} <= queues
+
+
+def test_the_tasks_table_has_an_index_of_those_that_wait(shop: Any) -> None:
+    table = shop.one("AWS::DynamoDB::Table", TableName="asya-shop-tasks")
+    index = next(each for each in table["GlobalSecondaryIndexes"] if each["IndexName"] == "waiting")
+    assert [key["AttributeName"] for key in index["KeySchema"]] == ["waits_in", "waits_since"]
+    assert index["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["actor"]}
+
+
+def test_the_sweep_comes_every_minute(shop: Any) -> None:
+    rule = shop.one("AWS::Events::Rule", Name="asya-shop-pause-sweep")
+    assert rule["ScheduleExpression"] == "rate(1 minute)"
+    table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
+    assert resources(shop, "x-pause-sweep", "dynamodb:Query") == {table, f"{table}/index/waiting"}
+
+
+@pytest.mark.parametrize("actor", ["x-pause", "approve", "x-resume"])
+def test_who_keeps_paused_envelopes(shop: Any, actor: str) -> None:
+    assert f"{BUCKET}/paused/*" in resources(shop, actor, "s3:PutObject")
+    assert f"{BUCKET}/paused/*" in resources(shop, actor, "s3:GetObject")
+
+
+def test_nobody_else_writes_them(shop: Any) -> None:
+    for actor in ("intake", "crunch", "x-sink", "x-gateway-api", "x-pause-sweep"):
+        assert f"{BUCKET}/paused/*" not in resources(shop, actor, "s3:PutObject")
+    assert f"{BUCKET}/paused/*" in resources(shop, "x-gateway-api", "s3:GetObject")
+
+
+def test_a_pause_actor_publishes_events_of_this_mesh_only(shop: Any) -> None:
+    (publishing,) = [each for each in statements(shop, "approve") if "events:PutEvents" in each["Action"]]
+    assert publishing["Resource"] in (
+        "arn:<Partition>:events:<Region>:<AccountId>:event-bus/default",
+        ["arn:<Partition>:events:<Region>:<AccountId>:event-bus/default"],
+    )
+    assert publishing["Condition"] == {"StringEqualsIfExists": {"events:source": "asya.shop"}}
+
+
+def test_people_are_told_by_a_topic_with_a_key_of_its_own(shop: Any) -> None:
+    topic = shop.one("AWS::SNS::Topic")
+    assert topic["TopicName"] == "asya-shop-pauses"
+    assert topic["KmsMasterKeyId"].startswith("<PauseNotificationsKey")
+    assert shop.one("AWS::KMS::Key")["EnableKeyRotation"] is True
+
+
+def test_the_topic_takes_only_what_the_rule_sends_and_nothing_without_tls(shop: Any) -> None:
+    (policy,) = shop.resources("AWS::SNS::TopicPolicy")
+    allowed = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Allow"]
+    denied = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny"]
+    rule = "arn:<Partition>:events:<Region>:<AccountId>:rule/asya-shop-pauses"
+    assert [each["Principal"] for each in allowed] == [{"Service": "events.amazonaws.com"}]
+    assert [each["Condition"] for each in allowed] == [{"ArnEquals": {"aws:SourceArn": rule}}]
+    assert [each["Condition"] for each in denied] == [{"Bool": {"aws:SecureTransport": "false"}}]
+    with_key = [each for each in shop.one("AWS::KMS::Key")["KeyPolicy"]["Statement"] if "Service" in each["Principal"]]
+    assert [(each["Principal"]["Service"], each["Condition"]) for each in with_key] == [
+        ("events.amazonaws.com", {"ArnEquals": {"aws:SourceArn": rule}})
+    ]
+
+
+def test_the_rule_leads_the_meshs_own_events_to_the_topic(shop: Any) -> None:
+    rule = shop.one("AWS::Events::Rule", Name="asya-shop-pauses")
+    assert rule["EventPattern"] == {"source": ["asya.shop"], "detail-type": ["Task Paused"]}
+    (target,) = rule["Targets"]
+    assert (target["Arn"].startswith("<PauseNotificationsTopic"), target["InputPath"]) == (True, "$.detail")
+
+
+def test_each_address_hears_of_the_actors_that_name_it(shop: Any) -> None:
+    subscriptions = shop.resources("AWS::SNS::Subscription")
+    assert sorted((each["Protocol"], each["Endpoint"]) for each in subscriptions) == [
+        ("email", "orders@example.org"),
+        ("https", "https://example.org/orders"),
+        ("sqs", "arn:aws:sqs:eu-west-1:111122223333:orders"),
+    ]
+    for each in subscriptions:
+        assert (text(each["FilterPolicy"]), each["FilterPolicyScope"]) == ({"actor": ["approve"]}, "MessageBody")
+
+
+def test_a_mesh_that_tells_nobody_pays_for_no_key(plain: Any) -> None:
+    assert plain.resources("AWS::SNS::Topic") == plain.resources("AWS::KMS::Key") == []
+
+
+def loaded(folder: Path, pause: str) -> Any:
+    (folder / "functions" / "handlers").mkdir(parents=True)
+    (folder / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
+    content = f"namespace: shop\nactors:\n  one: {{handler: shop.one}}\n  ask:\n    kind: pause\n    pause: {pause}\n"
+    (folder / "mesh.yaml").write_text(dedent(content))
+    return load_mesh(folder / "mesh.yaml")
+
+
+def test_what_the_file_says_is_in_the_table(tmp_path: Path) -> None:
+    fields = (
+        "[{name: a, type: number, payload_key: /x, required: false, default: 1, options: [1, 2], prompt: How many}]"
+    )
+    table = to_table(loaded(tmp_path, f"{{prompt: Sure, fields: {fields}}}"))
+    field = PauseField(
+        name="a", type="number", payload_key="/x", required=False, default=1, options=(1, 2), prompt="How many"
+    )
+    assert table.actors["ask"].pause == Pause(prompt="Sure", fields=(field,))
+    assert table.actors["x-pause"].pause == Pause()
+
+
+@pytest.mark.parametrize(
+    ("pause", "problem"),
+    [
+        ("{fields: [{name: a, type: string}, {name: a, type: number}]}", "fields[1].name: 'a' is asked for twice"),
+        ("{fields: [{name: a, type: string, payload_key: a}]}", "payload_key: 'a' is no JSON pointer"),
+        ("{fields: [{name: a, type: string, default: 1}]}", "default: should be a string, not 1"),
+        ("{fields: [{name: a, type: string, default: c, options: [a, b]}]}", 'default: should be one of "a", "b"'),
+        ("{fields: [{name: a, type: date}]}", "fields[0].type: should be"),
+        (f"{{prompt: {'x' * 40_000}}}", "bytes of prompts and options; 32768 at most"),
+        ("{notify: [me]}", "notify[0]: 'me' is neither an e-mail address"),
+        ("{notify: 'http://example.org'}", "is neither an e-mail address"),
+    ],
+)
+def test_what_cannot_be_asked_or_answered_is_refused(tmp_path: Path, pause: str, problem: str) -> None:
+    with pytest.raises(MeshFileError) as refused:
+        loaded(tmp_path, pause)
+    assert problem in str(refused.value)
