@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
-LINGER_SECONDS = 0.05
+# The rest of the 50 ms is for waking up and for the request itself.
+LINGER_SECONDS = 0.04
 # Entries that SQS itself could not take (not the sender's fault) are offered again this often.
 ENTRY_TRIES = 3
 
@@ -39,7 +40,7 @@ class _Waiting:
 class Outbox:
     """Takes deliveries at any time and sends them by queue in full batches.
 
-    A frame waits at most 50 ms for company: a background thread sends what has waited so long, `flush` sends the rest at
+    A frame waits at most 40 ms for company: a background thread sends what has waited so long, `flush` sends the rest at
     once. `prepare` may replace a delivery before it is packed (the claim check of large payloads). Where threads are not wanted
     (`threaded` is false), whatever is no full batch waits for `flush`.
     """
@@ -105,7 +106,7 @@ class Outbox:
         self._changed.notify_all()
 
     def _linger(self) -> None:
-        """Send what has waited its 50 ms while a handler is still busy."""
+        """Send what has waited long enough while a handler is still busy."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._waiting))
