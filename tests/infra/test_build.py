@@ -78,6 +78,11 @@ def test_the_same_input_gives_the_same_bytes(layer: Path, tmp_path: Path) -> Non
     assert contents(again) == contents(layer)
 
 
+def test_the_layer_leaves_room_for_the_users_own_packages(layer: Path) -> None:
+    """Lambda takes 250 MB of all layers and the function together, and loads all of it before the first message."""
+    assert sum(path.stat().st_size for path in layer.rglob("*") if path.is_file()) < 25 * 1024 * 1024
+
+
 def test_a_second_build_is_found_and_not_made_again(tmp_path: Path) -> None:
     made = []
 
