@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_emr_serverless import EMRServerlessClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
@@ -63,6 +65,8 @@ class Connection:
         Where x-sink writes.
     endpoint_url:
         Where all of AWS is, for a local cloud; None for AWS itself.
+    emr_endpoint_url:
+        Where EMR Serverless is, for a local cloud.
     """
 
     namespace: str
@@ -72,6 +76,7 @@ class Connection:
     results: Place
     session: Session = field(repr=False)
     endpoint_url: str | None = None
+    emr_endpoint_url: str | None = None
 
     def sqs(self) -> SQSClient:
         """A client for the mesh's queues."""
@@ -80,6 +85,15 @@ class Connection:
     def s3(self) -> S3Client:
         """A client for the mesh's buckets."""
         return self.session.client("s3", self.region, endpoint_url=self.endpoint_url, config=self._config)
+
+    def dynamodb(self) -> DynamoDBClient:
+        """A client for the mesh's tables."""
+        return self.session.client("dynamodb", self.region, endpoint_url=self.endpoint_url, config=self._config)
+
+    def emr_serverless(self) -> EMRServerlessClient:
+        """A client for the mesh's job runs."""
+        endpoint = self.emr_endpoint_url
+        return self.session.client("emr-serverless", self.region, endpoint_url=endpoint, config=self._config)
 
     @property
     def _config(self) -> Config | None:
@@ -110,6 +124,7 @@ def read_local(state: Path) -> Connection:
             results=Place(described["results_bucket"], described["results_prefix"]),
             session=Session(botocore_session=core, region_name=described["region"]),
             endpoint_url=described["endpoint_url"],
+            emr_endpoint_url=described["emr_endpoint_url"],
         )
     except FileNotFoundError:
         raise CommandError(

@@ -14,6 +14,7 @@ from asya_cli.local import app as local
 from asya_cli.replay import replay
 from asya_cli.result import result
 from asya_cli.resume import resume
+from asya_cli.run import app as run
 from asya_cli.send import send
 from asya_cli.status import status
 from infra.local.errors import LocalCloudError
@@ -52,6 +53,7 @@ app.command()(result)
 app.command()(replay)
 app.command()(resume)
 app.add_typer(dlq, name="dlq")
+app.add_typer(run, name="run")
 app.add_typer(local, name="local")
 
 

@@ -11,6 +11,7 @@ import boto3
 import botocore.session
 from botocore.config import Config
 
+from asya.protocol import names
 from infra.local.batch_actions import with_batches
 from infra.local.keys import ACCOUNT_ID, REGION, AccessKey
 
@@ -79,6 +80,7 @@ def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
     """What an operator may do: send work, look at everything of the mesh, put data in, sort out dead letters."""
     queues = f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:asya-{scope.namespace}-"
     table = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{scope.tasks_table}"
+    pending = names.table_name(scope.namespace, "pending")
     logs = f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:/aws/lambda/asya-{scope.namespace}-*"
     buckets = [f"arn:aws:s3:::{place.partition('/')[0]}" for place in (scope.data, scope.results)]
     return [
@@ -97,6 +99,7 @@ def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
         _allow(
             ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:DescribeTable"], table, f"{table}/index/*"
         ),
+        _allow(["dynamodb:GetItem"], f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{pending}"),
         _allow(
             ["emr-serverless:Get*", "emr-serverless:List*", "emr-serverless:CancelJobRun"],
             f"arn:aws:emr-serverless:{REGION}:{ACCOUNT_ID}:/*",

@@ -87,6 +87,7 @@ class RunRecord:
         members: how many envelopes it was formed of.
         job_state: what EMR Serverless called its state last, with its words on it.
         usage: what it took, once it is over.
+        application_id: the Spark application that it is on, once it has been heard of.
     """
 
     actor: str
@@ -101,6 +102,7 @@ class RunRecord:
     job_state: str = ""
     details: str = ""
     usage: Usage | None = None
+    application_id: str = ""
 
 
 class RunRecords:
@@ -178,10 +180,15 @@ class RunRecords:
         details: str = "",
         usage: Usage | None = None,
         running_at: str | None = None,
+        application_id: str = "",
     ) -> None:
         """Note how the job run is; events come in any order, and what lies behind it already is not noted any more."""
         changes = ["job_state = :state", "details = :details", "job_rank = :rank"]
+        if application_id:
+            changes.append("application_id = :application")
         values: Item = {":state": {"S": state}, ":details": {"S": details}, ":rank": {"N": str(state_rank(state))}}
+        if application_id:
+            values[":application"] = {"S": application_id}
         if usage is not None:
             changes.append("#usage = :usage")
             values[":usage"] = {"S": msgspec.json.encode(usage).decode()}
@@ -390,4 +397,5 @@ def _record(actor: str, number: int, item: "Item") -> RunRecord:
         item["job_state"]["S"] if "job_state" in item else "",
         item["details"]["S"] if "details" in item else "",
         msgspec.json.decode(item["usage"]["S"], type=Usage) if "usage" in item else None,
+        item["application_id"]["S"] if "application_id" in item else "",
     )

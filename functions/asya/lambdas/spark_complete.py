@@ -104,7 +104,8 @@ class Completion:
             log.warning("a state of job runs that is not known here", state=event.state, run_id=event.name)
             return
         running_at = format_time(found.now()) if event.state == "RUNNING" else None
-        found.records.note_state(*name, event.state, running_at=running_at)
+        application = event.application_id
+        found.records.note_state(*name, event.state, running_at=running_at, application_id=application)
         if running_at:
             self._begin(*name, event)
 
@@ -191,7 +192,14 @@ class Completion:
             self.services.base.telemetry.log.warning("what the run took is not known", exc_info=error)
             return replace(event, details=details), None
         details = details or ended.details
-        self.services.records.note_state(record.actor, record.number, event.state, details=details, usage=ended.usage)
+        self.services.records.note_state(
+            record.actor,
+            record.number,
+            event.state,
+            details=details,
+            usage=ended.usage,
+            application_id=event.application_id,
+        )
         return replace(event, details=details), ended.usage
 
     def _note(self, record: RunRecord, event: JobRunEvent, usage: Usage | None) -> RunNote:
