@@ -12,6 +12,7 @@ from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
 from asya.protocol import names
+from asya.protocol.api import CALLS
 from infra.build.functions import build_gateway, build_table
 from infra.function import FunctionSettings, MeshFunction
 from infra.mesh import Mesh
@@ -19,25 +20,6 @@ from infra.nag import acknowledge
 from infra.permissions import gateway
 
 _TIMEOUT = 29  # the API waits 30 s at most
-_ROUTES = (
-    ("POST", "/api/v1/mesh", names.GATEWAY_API),
-    ("GET", "/api/v1/mesh", names.GATEWAY_API),
-    ("GET", "/api/v1/mesh/{id}", names.GATEWAY_API),
-    ("GET", "/api/v1/mesh/{id}/children", names.GATEWAY_API),
-    ("GET", "/api/v1/mesh/{id}/timeline", names.GATEWAY_API),
-    ("DELETE", "/api/v1/mesh/{id}", names.GATEWAY_API),
-    ("POST", "/api/v1/mesh/{id}/reopen", names.GATEWAY_API),
-    ("POST", "/api/v1/mesh/{id}/resume", names.GATEWAY_API),
-    ("POST", "/api/v1/mesh/{id}/replay", names.GATEWAY_API),
-    ("POST", "/tools/call", names.GATEWAY_API),
-    ("GET", "/envelopes/{id}", names.GATEWAY_API),
-    ("GET", "/jobs/{id}", names.GATEWAY_API),
-    ("POST", "/envelopes/{id}/progress", names.GATEWAY_INGEST),
-    ("POST", "/envelopes/{id}/final", names.GATEWAY_INGEST),
-    ("POST", "/api/v1/mesh/events", names.GATEWAY_INGEST),
-    ("POST", "/api/v1/mesh/{id}/events", names.GATEWAY_INGEST),
-    ("POST", "/api/v1/mesh/states", names.GATEWAY_INGEST),
-)
 _LOG_FIELDS = {
     "request_id": "requestId",
     "at": "requestTime",
@@ -99,19 +81,17 @@ class Gateway(Construct):
             for name, function in functions.items()
         }
         authorizer = HttpIamAuthorizer()
-        for method, path, name in _ROUTES:
-            api.add_routes(
-                path=path,
-                methods=[apigateway.HttpMethod[method]],
-                integration=integrations[name],
-                authorizer=authorizer,
+        for call in CALLS:
+            routes = api.add_routes(
+                path=call.path,
+                methods=[apigateway.HttpMethod[call.method]],
+                integration=integrations[call.function],
+                authorizer=None if call.is_public else authorizer,
             )
-        health = api.add_routes(
-            path="/health",
-            methods=[apigateway.HttpMethod.GET],
-            integration=integrations[names.GATEWAY_API],
-        )
-        acknowledge(health[0], "AwsSolutions-APIG4", "The health check says nothing but that the gateway answers.")
+            if call.is_public:
+                acknowledge(
+                    routes[0], "AwsSolutions-APIG4", "The health check says nothing but that the gateway answers."
+                )
         self._default_stage(mesh, api)
         self.api_id = api.api_id
         # As an import from the start: permissions with wildcards in them are acknowledged by what they will read.

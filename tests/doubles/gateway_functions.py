@@ -133,6 +133,7 @@ def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway
         monkeypatch.setenv(name, value)
     with mock_aws():
         create_tasks_table(clients.dynamodb(), "asya-flights-tasks")
+        clients.s3().create_bucket(Bucket=environ["ASYA_BUCKET"])
         for actor in ("inspect-dataset", "publish-report"):
             clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
         yield Gateway(MESH, environ)
@@ -143,8 +144,8 @@ def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway
 @pytest.fixture(autouse=True, scope="module")
 def clients_of_this_module() -> Iterator[None]:
     """Making clients is slow; these are made once, within the emulation, and left to nobody else."""
-    clients.sqs.cache_clear()
-    clients.dynamodb.cache_clear()
+    for made in (clients.sqs, clients.dynamodb, clients.s3):
+        made.cache_clear()
     yield
-    clients.sqs.cache_clear()
-    clients.dynamodb.cache_clear()
+    for made in (clients.sqs, clients.dynamodb, clients.s3):
+        made.cache_clear()

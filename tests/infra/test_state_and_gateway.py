@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from asya.protocol.api import CALLS
 from tests.doubles.dynamo import TASK_INDEXES
 
 
@@ -42,7 +43,7 @@ def test_the_bucket_is_private_encrypted_and_forgets_what_was_in_transit(shop: A
     rules = bucket["LifecycleConfiguration"]["Rules"]
     days = {rule["Prefix"]: rule["ExpirationInDays"] for rule in rules if "Prefix" in rule}
     kept = dict.fromkeys(("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/"), 45)
-    assert days == {**kept, "runs/": 14, "results/": 90}
+    assert days == {**kept, "runs/": 14, "results/": 90, "results/index/recent/": 30}
     assert "data/" not in days
 
 
@@ -68,22 +69,8 @@ def test_outputs(shop: Any) -> None:
 
 def test_every_route_is_signed_for_but_the_health_check(shop: Any) -> None:
     routes = {route["RouteKey"]: route["AuthorizationType"] for route in shop.resources("AWS::ApiGatewayV2::Route")}
-    assert routes == {
-        "POST /api/v1/mesh": "AWS_IAM",
-        "GET /api/v1/mesh": "AWS_IAM",
-        "GET /api/v1/mesh/{id}": "AWS_IAM",
-        "GET /api/v1/mesh/{id}/children": "AWS_IAM",
-        "GET /api/v1/mesh/{id}/timeline": "AWS_IAM",
-        "DELETE /api/v1/mesh/{id}": "AWS_IAM",
-        "POST /api/v1/mesh/{id}/reopen": "AWS_IAM",
-        "POST /api/v1/mesh/{id}/resume": "AWS_IAM",
-        "POST /api/v1/mesh/{id}/replay": "AWS_IAM",
-        "POST /tools/call": "AWS_IAM",
-        "POST /api/v1/mesh/events": "AWS_IAM",
-        "POST /api/v1/mesh/{id}/events": "AWS_IAM",
-        "POST /api/v1/mesh/states": "AWS_IAM",
-        "GET /health": "NONE",
-    }
+    assert routes == {call.route: "NONE" if call.is_public else "AWS_IAM" for call in CALLS}
+    assert [call.route for call in CALLS if call.is_public] == ["GET /health"]
 
 
 def test_requests_are_logged(shop: Any) -> None:

@@ -84,6 +84,7 @@ class Api:
             *self.resumes.routes(now),
             *self.tools.routes(now),
             *OlderReads(self.tasks, self.access).routes(now),
+            Route("GET", "/openapi.json", self.openapi),
             Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
         )
 
@@ -111,6 +112,14 @@ class Api:
         if found is None or not caller.may_see(found.owner):
             raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
         return Response(200, found)
+
+    def openapi(self, request: Request) -> Response:
+        """`GET /openapi.json`: what all the calls read and answer."""
+        required_identity(request)
+        # Made of many types that no other call needs.
+        from asya.lambdas.gateway_openapi import document
+
+        return Response(200, document(self.mesh, self.gateway_url or request.base_url))
 
 
 def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from asya.aws.replay_sources import ReplaySources
 from asya.aws.table_errors import table_errors
 from asya.aws.task_starter import TaskStarter
 from asya.aws.tasks import Tasks
-from asya.lambdas.gateway_http import Request, Response, Route, required_identity
+from asya.lambdas.gateway_http import Request, Response, Route, check_size, required_identity
 from asya.protocol import codec
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
@@ -58,6 +58,7 @@ class Reruns:
         """Operators only: begin the next generation of a task, whose dead letter is sent then. Repeated, it changes nothing."""
         if not self.access.caller(required_identity(request)).is_operator:
             raise RefusedError(403, "forbidden", "only the mesh's operators reopen tasks")
+        check_size(request, self.mesh.gateway.max_body)
         asked = redrive.read_reopening(request.body)
         if asked.slice is not None:
             self._check_set(asked.slice)
@@ -77,6 +78,7 @@ class Reruns:
     def replay(self, request: Request, now: datetime) -> Response:
         """Start a new task from what is kept of an envelope: 201 with its id. Of the old one nothing changes."""
         caller = self.access.caller(required_identity(request))
+        check_size(request, self.mesh.gateway.max_body)
         asked = replay.read_replay(request.body)
         old_id = request.parameters["id"]
         task = self._visible(old_id, caller, now)

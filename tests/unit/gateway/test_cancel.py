@@ -8,7 +8,9 @@ from msgspec.structs import replace as changed
 
 from asya.aws import clients
 from asya.aws.cancel_requests import decode_cancel
+from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace
 from asya.protocol import names
+from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Actor
 from tests.doubles.gateway_functions import ALICE, BOB, MESH, QUEUES, Gateway, asking, by, calling, reading, recorded
 from tests.doubles.tasks import at
@@ -97,13 +99,16 @@ def test_job_runs_are_asked_to_stop(gateway: Gateway) -> None:
     assert [decode_cancel(json.loads(message["Body"])) for message in messages] == [task_id, task_id]
 
 
-def test_a_paused_task_is_to_be_handed_to_x_sink(gateway: Gateway) -> None:
+def test_what_is_kept_of_a_paused_task_is_handed_to_x_sink(gateway: Gateway) -> None:
+    clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-sink"))
     task_id = start(gateway)
+    [message] = gateway.messages()
+    message["route"] = {"prev": ["inspect-dataset"], "curr": "x-pause", "next": ["publish-report"]}
+    message["status"]["phase"] = "paused"
+    kept = PausedEnvelopes(clients.s3(), gateway.environ["ASYA_BUCKET"])
+    kept.keep(PausePlace(task_id, 0, 1), decode(json.dumps(message).encode()))
     report(gateway, task_id, "paused", 1, position=1)
     assert cancel(gateway, task_id)[0] == 204
     assert shown(gateway, task_id)["status"] == "canceled"
-    item = clients.dynamodb().get_item(
-        TableName="asya-flights-tasks", Key={"pk": {"S": task_id}, "sk": {"S": "record"}}
-    )["Item"]
-    # There is no bucket here: that it is still to be sent stays written for the sweep.
-    assert json.loads(item["handover"]["S"])["to"] == "x-sink"
+    [handed] = gateway.messages("x-sink")
+    assert (handed["id"], handed["status"]["phase"]) == (task_id, "canceled")
