@@ -11,6 +11,7 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from asya.routing.room import was_for_want_of_room
 from infra.local.emr.settings import ApplicationSettings, WorkerSettings
 from infra.local.keys import AccessKey
 from infra.local.servers import ServerOptions
@@ -243,6 +244,28 @@ def test_starts_are_throttled(cloud: StandIn) -> None:
 
     assert throttled.value.response["Error"]["Code"] == "ThrottlingException"
     assert throttled.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
+
+
+def test_calls_are_throttled_at_random_too(cloud: StandIn) -> None:
+    cloud.local("PUT", "faults", {"throttle": 1})
+    with pytest.raises(ClientError, match="ThrottlingException"):
+        cloud.client("emr-serverless").list_applications()
+
+
+def test_a_run_without_room_fails_and_says_so(cloud: StandIn) -> None:
+    cloud.local("PUT", "faults", {"no_room": 1})
+    run = cloud.wait(cloud.start(PLAIN, name="no-room"))
+    assert run["state"] == "FAILED"
+    assert was_for_want_of_room(run["state"], run["stateDetails"])
+    assert "startedAt" not in run
+
+
+def test_a_call_that_arrives_twice_and_is_answered_late_starts_one_run(cloud: StandIn) -> None:
+    cloud.local("PUT", "faults", {"repeat_calls": 1, "delay_responses": 1, "response_seconds": 0.2})
+    run_id = cloud.start(PLAIN, name="twice")
+    cloud.local("PUT", "faults", {})
+    found = cloud.client("emr-serverless").list_job_runs(applicationId=APPLICATION, maxResults=50)["jobRuns"]
+    assert [run["id"] for run in found if run["name"] == "twice"] == [run_id]
 
 
 def test_events_get_lost_and_repeated(cloud: StandIn) -> None:

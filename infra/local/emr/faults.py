@@ -23,6 +23,10 @@ class Faults:
     start_burst: int | None = None
     max_concurrent_runs: int | None = None
     max_vcpu: int | None = None
+    throttle: float = 0.0
+    """Of calls: refused as one too many, whatever the rates say."""
+    no_room: float = 0.0
+    """Of runs: given up for want of workers when their turn comes, as where `maximumCapacity` is in use."""
     lose_events: float = 0.0
     repeat_events: float = 0.0
     delay_events: float = 0.0
@@ -30,6 +34,12 @@ class Faults:
     """The longest delay of a delayed event."""
     lose_responses: float = 0.0
     """Of calls that change something: the work is done, the connection closes without an answer."""
+    repeat_calls: float = 0.0
+    """Of calls that change something: they arrive twice; the caller gets the second answer."""
+    delay_responses: float = 0.0
+    """Of all calls: the answer comes late."""
+    response_seconds: float = 2.0
+    """The longest delay of a delayed answer."""
     kill_runs: float = 0.0
     """Of runs: the driver is killed, some time within `kill_within_seconds` of its start."""
     kill_within_seconds: float = 5.0
@@ -89,10 +99,31 @@ class Misfortune:
             )
             return EventFate(tuple(delays))
 
+    def throttles(self) -> bool:
+        """Whether the call at hand is refused as one too many."""
+        return self._happens("throttle")
+
+    def has_no_room(self) -> bool:
+        """Whether the run whose turn has come is given up for want of workers."""
+        return self._happens("no_room")
+
+    def repeats_call(self) -> bool:
+        """Whether the call at hand arrives twice."""
+        return self._happens("repeat_calls")
+
     def loses_response(self) -> bool:
         """Whether the answer of the call at hand gets lost."""
+        return self._happens("lose_responses")
+
+    def response_delay(self) -> float:
+        """By how many seconds the answer of the call at hand is late."""
         with self._lock:
-            return self._dice.random() < self._faults.lose_responses
+            late = self._dice.random() < self._faults.delay_responses
+            return self._dice.uniform(0, self._faults.response_seconds) if late else 0.0
+
+    def _happens(self, fault: str) -> bool:
+        with self._lock:
+            return self._dice.random() < float(getattr(self._faults, fault))
 
     def kill_after(self) -> float | None:
         """After how many seconds the run that starts now is killed; None lets it live."""

@@ -86,6 +86,8 @@ def write_answer(operation_name: str, answer: Mapping[str, Any]) -> bytes:
     report = ParamValidator().validate(dict(answer), shape)
     if report.has_errors():
         raise TypeError(f"{operation_name} answered what its model does not allow: {report.generate_report()}")
+    for complaint in _complaints(dict(answer), shape, ""):
+        raise TypeError(f"{operation_name} answered what its model does not allow: {complaint}")
     return json.dumps(answer, default=_timestamp).encode()
 
 

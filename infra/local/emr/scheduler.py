@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from infra.local.emr.settings import Settings
 
 _logger = logging.getLogger(__name__)
+_NO_ROOM = (
+    "ApplicationMaxCapacityExceededException: Worker could not be allocated as the application has exceeded "
+    "maximumCapacity settings"
+)
 _TICK = 0.1
 """Seconds between two looks at the runs when nothing has happened."""
 
@@ -107,6 +111,8 @@ class Scheduler:
         first = next(other for other in beside if other.state in WAITING)
         if run is first and fits(run.size, holding, self._limits(run)):
             self._book.move(run, (State.PENDING, "JobRun is being scheduled"))
+            if self._misfortune.has_no_room():
+                self._book.move(run, (State.FAILED, _NO_ROOM))
         elif run.state is State.SUBMITTED:
             self._book.move(run, (State.QUEUED, "JobRun queued: the application's capacity is in use"))
         elif run.queued_at and now() - run.queued_at > self._queue_timeout(run):

@@ -7,6 +7,7 @@ import logging
 import queue
 import socket
 import threading
+import time
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +84,11 @@ class Server:
         target = str(request.environ.get("RAW_URI", request.full_path))
         caller = self._identities.caller(SignedRequest(request.method, target, dict(request.headers), body))
         call = read_call(request)
-        answer = write_answer(call.operation, self._service.carry_out(call, caller))
+        found = self._service.carry_out(call, caller)
+        if call.operation in CHANGING and self._misfortune.repeats_call():
+            found = self._service.carry_out(call, caller)
+        answer = write_answer(call.operation, found)
+        time.sleep(self._misfortune.response_delay())
         if call.operation in CHANGING and self._misfortune.loses_response():
             _hang_up(request.environ)
         return Response(answer, content_type="application/json")

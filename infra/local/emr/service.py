@@ -90,6 +90,8 @@ class Service:
         return self._book.arn_prefix + str(application) + (f"/jobruns/{run}" if run else "")
 
     def _throttle(self, operation: str) -> None:
+        if self._misfortune.throttles():
+            raise throttled()
         with self._rates_lock:
             if operation == "StartJobRun":
                 self._set_start_rate()

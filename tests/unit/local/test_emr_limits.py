@@ -69,11 +69,28 @@ def test_what_fits() -> None:
     assert fits(Size(64, 500, 20), [], limits)  # alone
 
 
+CHANCES = (
+    *("lose_events", "repeat_events", "delay_events", "lose_responses", "repeat_calls", "delay_responses"),
+    *("throttle", "no_room", "kill_runs"),
+)
+
+
 def test_the_same_seed_gives_the_same_misfortune() -> None:
     def fates(seed: int) -> list[object]:
         misfortune = Misfortune()
-        misfortune.switch(Faults(seed=seed, lose_events=0.3, repeat_events=0.3, delay_events=0.5, kill_runs=0.5))
-        return [(misfortune.event_fate(), misfortune.loses_response(), misfortune.kill_after()) for _ in range(50)]
+        misfortune.switch(Faults(seed=seed, **dict.fromkeys(CHANCES, 0.5)))
+        return [
+            (
+                misfortune.event_fate(),
+                misfortune.loses_response(),
+                misfortune.kill_after(),
+                misfortune.throttles(),
+                misfortune.has_no_room(),
+                misfortune.repeats_call(),
+                misfortune.response_delay(),
+            )
+            for _ in range(50)
+        ]
 
     assert fates(1) == fates(1)
     assert fates(1) != fates(2)
@@ -83,6 +100,10 @@ def test_without_faults_every_event_is_sent_once_at_once() -> None:
     misfortune = Misfortune()
     assert all(misfortune.event_fate().delays == (0.0,) for _ in range(100))
     assert not misfortune.loses_response()
+    assert not misfortune.throttles()
+    assert not misfortune.has_no_room()
+    assert not misfortune.repeats_call()
+    assert misfortune.response_delay() == 0
     assert misfortune.kill_after() is None
 
 
