@@ -1,6 +1,5 @@
 """One call of a handler: payload in, frames out, whatever kind of function it is (`protocol §6`)."""
 
-import asyncio
 import inspect
 import logging
 import os
@@ -18,7 +17,7 @@ from asya.runtime.changes import Snapshot, slice_frames
 from asya.runtime.fan_out import FanOut, FanOutError, OutputOrder
 from asya.runtime.load import Handler
 from asya.runtime.modes import Mode, PayloadMode
-from asya.runtime.time_limit import WALL_TIMER, Stopwatch, TimeLimitReached, Timer
+from asya.runtime.time_limit import WALL_TIMER, CoroutineTimedOut, Stopwatch, TimeLimitReached, Timer
 
 # How much longer blocking code inside a coroutine may take before it is interrupted like any other.
 BLOCKED_LOOP_GRACE = 0.5
@@ -217,7 +216,7 @@ def _guarded(watch: Stopwatch, run: Callable[[], Any], grace: float = 0.0) -> An
         return watch.timer.run_within(watch.left + grace, run)
     except _Exhausted:
         raise
-    except (TimeLimitReached, _CoroutineTimedOut):
+    except (TimeLimitReached, CoroutineTimedOut):
         raise HandlerTimedOut from None
     except Exception as error:
         raise HandlerFailed(_described(error)) from error
@@ -236,42 +235,8 @@ def _described(error: BaseException) -> ErrorInfo:
     return describe_exception(error.with_traceback(trace))
 
 
-class _CoroutineTimedOut(Exception):  # noqa: N818
-    """A coroutine was cancelled because its time was up (a TimeoutError of the handler's own is an ordinary error)."""
-
-
 def _awaited(awaitable: Awaitable[Any], watch: Stopwatch) -> Any:
-    async def bounded() -> Any:
-        limit = asyncio.timeout(watch.left)
-        try:
-            async with limit:
-                return await awaitable
-        except TimeoutError:
-            if limit.expired():
-                raise _CoroutineTimedOut from None
-            raise
+    # Imported only where a handler needs it: asyncio takes a tenth of what a cold start takes beside boto3's own.
+    from asya.runtime.coroutines import awaited
 
-    try:
-        return _loop().run_until_complete(bounded())
-    except (TimeLimitReached, SystemExit, KeyboardInterrupt):
-        _discard_loop()  # it was torn out of the middle of a step; what runs on it can no longer be trusted
-        raise
-
-
-_current_loop: asyncio.AbstractEventLoop | None = None
-
-
-def _loop() -> asyncio.AbstractEventLoop:
-    """One event loop per process, so that a handler's own clients survive from call to call."""
-    global _current_loop  # noqa: PLW0603 - the process's loop, made on first use
-    if _current_loop is None or _current_loop.is_closed():
-        _current_loop = asyncio.new_event_loop()
-    return _current_loop
-
-
-def _discard_loop() -> None:
-    global _current_loop  # noqa: PLW0603 - as above
-    asyncio._set_running_loop(None)  # the alarm may have struck just before the loop did this itself
-    if _current_loop is not None and not _current_loop.is_closed():
-        _current_loop.close()
-    _current_loop = None
+    return awaited(awaitable, watch)

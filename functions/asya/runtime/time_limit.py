@@ -20,6 +20,10 @@ class TimeLimitReached(BaseException):
     """Raised inside user code when its time is up. A BaseException, so that `except Exception` lets it pass."""
 
 
+class CoroutineTimedOut(Exception):  # noqa: N818 - the outcome of user code, as above
+    """A coroutine was cancelled because its time was up (a TimeoutError of the handler's own is an ordinary error)."""
+
+
 class Timer(Protocol):
     """The clock that handlers run against, and the alarm that interrupts them."""
 
