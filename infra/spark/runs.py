@@ -69,8 +69,9 @@ class Spark(Construct):
             environment=self._environment,
             in_routes=True,
         )
-        # One run may hold thousands of envelopes: one event at a time.
-        MeshFunction(self, mesh, self._layer, settings).fed_by_queue(FeedSettings(batch_size=1, concurrency=10))
+        # One run may hold thousands of envelopes: one event at a time. While some invocations take minutes to route what such
+        # runs gave, others look at runs that work, which is quickly done but every few seconds.
+        MeshFunction(self, mesh, self._layer, settings).fed_by_queue(FeedSettings(batch_size=1, concurrency=30))
 
     def _reconciler(self) -> None:
         settings = FunctionSettings(

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -89,6 +90,20 @@ def test_10_a_run_is_looked_at_once_however_often_it_is_said_to_run(world: World
     assert world.complete() == 2
     world.complete()
     assert world.complete() == 1
+
+
+def test_10_a_run_that_is_not_known_to_run_is_found_by_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.send("a")
+    world.admit()
+    world.dispatch()
+    world.tell("run1", "RUNNING", event=False)
+    monkeypatch.setattr("asya.lambdas.spark_reconcile.YOUNG", timedelta(0))
+    world.reconcile()
+    world.complete()
+    assert len(told(world, "a")) == 1
+    world.receive("x-completion")  # the looking, which has begun
+    world.reconcile()
+    assert world.complete() == 0
 
 
 def test_10_all_envelopes_of_a_dataframe_are_told_by_turns_if_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,11 +17,12 @@ from asya.protocol.events import TaskState
 from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead
 from asya.protocol.mesh_table import Actor
 from asya.protocol.run_notes import RunNote
+from asya.protocol.times import parse_time
 from asya.routing import job_results, reports
 from asya.routing.delivery import Delivery
 from asya.routing.hop import Hop
 from asya.routing.run_deaths import Verdict, returned
-from asya.routing.waiting import stopped_after_run
+from asya.routing.waiting import is_canceled, stopped_after_run
 
 # So many deliveries are on their way before it is noted how far the routing has come.
 CHUNK = 500
@@ -148,15 +149,28 @@ class RunCompletion:
             problem=error.message if error else "the run had no time for them",
         )
         for index in lost[self._cursor.lost :]:
-            member = self._manifest.members[index]
-            hop = self._services.hop(self._manifest.actor, self._spec, member)
-            if not self._is_stopped(hop, index, member):
-                if index in back:
-                    self._returning.append(back[index])
-                elif error is not None:
-                    self._charge(hop, error)
+            self._deal_with(index, back.get(index), error)
             self._cursor = Cursor(part=self._cursor.part, lost=self._cursor.lost + 1)
             self._checkpoint_if_due()
+
+    def _deal_with(self, index: int, again: Member | None, error: ErrorInfo | None) -> None:
+        """One member without a result. Those that run again are many, so their envelopes stay where they are."""
+        member = self._manifest.members[index]
+        if again is not None and not self._may_be_stopped(index, member):
+            self._returning.append(again)
+            return
+        hop = self._services.hop(self._manifest.actor, self._spec, member)
+        if self._is_stopped(hop, index, member):
+            return
+        if again is not None:
+            self._returning.append(again)
+        elif error is not None:
+            self._charge(hop, error)
+
+    def _may_be_stopped(self, index: int, member: Member) -> bool:
+        """Whether the task was canceled, or its deadline has passed."""
+        deadline = parse_time(member.deadline_at) if member.deadline_at else None
+        return is_canceled(self._state(index, member)) or (deadline is not None and deadline < self._services.now())
 
     def _charge(self, hop: Hop, error: ErrorInfo) -> None:
         base = self._services.base
@@ -165,17 +179,21 @@ class RunCompletion:
 
     def _is_stopped(self, hop: Hop, index: int, member: Member) -> bool:
         """Whether the task was canceled meanwhile or its deadline passed; then that is what leaves."""
-        if index >= self._states_known_to:
-            ahead = self._manifest.members[index : index + _STATES_AHEAD]
-            self._states = self._services.states(ahead)
-            self._states_known_to = index + len(ahead)
-        stopped = stopped_after_run(hop, self._states.get(member.id), now=self._services.now())
+        stopped = stopped_after_run(hop, self._state(index, member), now=self._services.now())
         if stopped is None:
             return False
         note_diversion(self._services.base, stopped.why, actor=self._manifest.actor)
         for delivery in stopped.deliveries:
             self._send(delivery)
         return True
+
+    def _state(self, index: int, member: Member) -> TaskState | None:
+        """How a member's task stands; asked for many at a time."""
+        if index >= self._states_known_to:
+            ahead = self._manifest.members[index : index + _STATES_AHEAD]
+            self._states = self._services.states(ahead)
+            self._states_known_to = index + len(ahead)
+        return self._states.get(member.id)
 
     def _send(self, delivery: Delivery) -> None:
         if delivery.kind == "retry":

@@ -1,0 +1,29 @@
+"""Jobs that end their process when an envelope says so."""
+
+import os
+import time
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+from asya_spark import context
+
+
+def each(spark, payload):
+    if payload.get("deadly"):
+        os._exit(9)
+    return {**payload, "done": True}
+
+
+def together(spark, envelopes: DataFrame) -> DataFrame:
+    deadly = F.get_json_object("payload", "$.deadly") == "true"
+    if envelopes.where(deadly).count():
+        os._exit(9)
+    return envelopes.select("id", "payload")
+
+
+def endless(spark, payload):
+    for number in range(600):
+        context().fly({"number": number})
+        spark.range(4).foreach(lambda _: time.sleep(1))
+    return payload
