@@ -17,6 +17,7 @@ from asya_cli.resume import resume
 from asya_cli.run import app as run
 from asya_cli.send import send
 from asya_cli.status import status
+from asya_cli.tasks import cancel, list_tasks
 from infra.local.errors import LocalCloudError
 
 
@@ -50,6 +51,8 @@ app.command()(demo)
 app.command()(send)
 app.command()(status)
 app.command()(result)
+app.command("list")(list_tasks)
+app.command()(cancel)
 app.command()(replay)
 app.command()(resume)
 app.add_typer(dlq, name="dlq")

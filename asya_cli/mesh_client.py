@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 import urllib3
@@ -17,8 +17,10 @@ from asya.aws.gateway_client import address_of
 from asya.protocol import names
 from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
+from asya.protocol.lists import TaskList, Timeline
 from asya.protocol.task_view import TaskView
 from asya.routing.delivery import Delivery
+from asya.routing.listing import LARGEST_LIMIT
 from asya.routing.redrive import Reopened, Reopening
 from asya.routing.replay import Replayed, ReplayRequest
 from asya_cli.errors import CommandError
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asya.protocol.envelope import Envelope
+    from asya.protocol.timeline import TimelineEntry
     from asya_cli.connection import Connection
 
 SECONDS = 30.0
@@ -123,6 +126,46 @@ class MeshClient:
             return _understood(self._ask("GET", _path(envelope_id)), TaskView)
         except NotThereError:
             return None
+
+    def tasks(self, *, status: str | None, parent: str | None, limit: int) -> list[TaskView]:
+        """The newest tasks that the caller may see (`protocol §13`, lists).
+
+        Raises
+        ------
+        CommandError
+            The status endpoint did not answer, or refused.
+        """
+        found: list[TaskView] = []
+        query = {"status": status, "parent": parent, "cursor": None}
+        while True:
+            given = {name: value for name, value in query.items() if value is not None}
+            page_size = str(min(limit - len(found), LARGEST_LIMIT))
+            answer = self._ask("GET", f"/api/v1/mesh?{urlencode(given | {'limit': page_size})}")
+            page = _understood(answer, TaskList)
+            found += page.items
+            if page.next_cursor is None or len(found) >= limit:
+                return found
+            query["cursor"] = page.next_cursor
+
+    def timeline(self, envelope_id: str) -> list[TimelineEntry]:
+        """A task's hops with their times, first to last; empty if there is no task.
+
+        Raises
+        ------
+        CommandError
+            The status endpoint did not answer, or refused.
+        """
+        found: list[TimelineEntry] = []
+        query = ""
+        while True:
+            try:
+                page = _understood(self._ask("GET", f"{_path(envelope_id)}/timeline{query}"), Timeline)
+            except NotThereError:
+                return found
+            found += page.items
+            if page.next_cursor is None:
+                return found
+            query = "?" + urlencode({"cursor": page.next_cursor})
 
     def reopen(self, envelope_id: str, asked: Reopening) -> int | None:
         """Begin the next generation of a task, for a dead letter that is about to be sent; None if there is no task.

@@ -21,6 +21,7 @@ def status(
     envelope_id: EnvelopeId,
     *,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its progress until it ends.")] = False,
+    timeline: Annotated[bool, typer.Option("--timeline", help="Every hop with its times, too.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Only the record, as the status endpoint answers it.")
     ] = False,
@@ -32,7 +33,7 @@ def status(
     import msgspec
     from rich.console import Console
 
-    from asya_cli.story import show_story
+    from asya_cli.story import show_story, show_timeline
 
     mesh = client(state, namespace, region)
     if follow:
@@ -53,7 +54,10 @@ def status(
             "Either the id is another one, or no sidecar has received the envelope yet (a raw message gets its record\n"
             "there), or the task is somebody else's, or everything of it has expired.",
         )
-    show_story(Console(), task, stored, envelope_of(stored))
+    console = Console()
+    show_story(console, task, stored, envelope_of(stored))
+    if timeline:
+        show_timeline(console, mesh.timeline(envelope_id))
 
 
 def envelope_of(stored: StoredObject | None) -> Envelope | None:

@@ -8,6 +8,8 @@ import msgspec
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from asya.protocol.envelope import Envelope
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from asya.protocol.route import Route
     from asya.protocol.task import EarlierGeneration
     from asya.protocol.task_view import TaskView
+    from asya.protocol.timeline import TimelineEntry
     from asya_cli.mesh_client import StoredObject
 
 KINDS = {
@@ -36,6 +39,20 @@ def show_story(console: Console, task: TaskView | None, stored: StoredObject | N
     error = error_of(task, envelope)
     if error is not None and error.traceback:
         console.print(Text(error.traceback.rstrip(), style="dim"), soft_wrap=True)
+
+
+def show_timeline(console: Console, hops: Sequence[TimelineEntry]) -> None:
+    """Print every hop with its times; those of a generation below each other."""
+    for hop in hops:
+        generation = f"{hop.generation}." if hop.generation else ""
+        again = f" (attempt {hop.attempt})" if hop.attempt > 1 else ""
+        began = hop.received_at or hop.processing_at or hop.completed_at or ""
+        took = f"{hop.duration_ms:,.0f} ms" if hop.duration_ms is not None else ""
+        end = took if hop.completed_at else "not completed"
+        line = Text.assemble(
+            (f"  {generation}{hop.position:<4}", "dim"), f"{began[:23]:<25}{hop.actor}{again}  ", (end, "dim")
+        )
+        console.print(line, soft_wrap=True)
 
 
 def headline(task: TaskView | None, envelope: Envelope | None) -> Text:

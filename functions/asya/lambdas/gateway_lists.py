@@ -3,33 +3,17 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-import msgspec
-
 from asya.aws.task_lists import TaskLists
 from asya.aws.tasks import Tasks
 from asya.lambdas.gateway_http import Request, Response, Route, required_identity
 from asya.protocol.hops import HopPlace
+from asya.protocol.lists import TaskList, Timeline
 from asya.protocol.task_view import TaskView
-from asya.protocol.timeline import TimelineEntry
 from asya.routing.access import AccessRules, Caller
 from asya.routing.listing import ListQuery, read_list_query
 from asya.routing.refusal import RefusedError
 
 HOPS_LIMIT = 500
-
-
-class TaskList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A page of tasks, newest first; `next_cursor` where there may be more."""
-
-    items: list[TaskView]
-    next_cursor: str | None = None
-
-
-class Timeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A page of a task's hops, first to last; `next_cursor` where there are more."""
-
-    items: list[TimelineEntry]
-    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

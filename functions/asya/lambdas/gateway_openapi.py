@@ -9,13 +9,14 @@ import msgspec
 from msgspec import Meta, UnsetType
 
 from asya.lambdas.gateway_http import KEY_LIMIT
-from asya.lambdas.gateway_lists import HOPS_LIMIT, TaskList, Timeline
+from asya.lambdas.gateway_lists import HOPS_LIMIT
 from asya.lambdas.gateway_resume import Resumed
 from asya.lambdas.gateway_tools import ToolAnswer
 from asya.protocol.api import CALLS, Call
 from asya.protocol.event_batch import BATCH_LIMIT
 from asya.protocol.events import EventResults, FlyEvent, StateQuery, TaskEvent, TaskStates
 from asya.protocol.ids import ID_LIMIT
+from asya.protocol.lists import TaskList, Timeline
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.older_tasks import OlderEnvelope, OlderFinal, OlderJob, OlderProgress
 from asya.protocol.task import TaskStatus

@@ -1,0 +1,97 @@
+"""`asya list`, `asya cancel` and the timeline of `asya status`, against answers of the gateway's."""
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from asya_cli import mesh_client, status, tasks
+from asya_cli.main import app
+from asya_cli.mesh_client import MeshClient
+from tests.doubles.tasks import at
+
+TASK = {"status": "running", "progress_percent": 33, "created_at": "2026-11-20T09:00:00.000000Z", "generation": 0,
+        "updated_at": "2026-11-20T09:00:05.000000Z", "actor": "clean-flights"}  # fmt: skip
+
+
+@dataclass
+class Answering:
+    """Answers calls from a list, and notes them."""
+
+    answers: list[tuple[int, Any]]
+    calls: list[tuple[str, str]] = field(default_factory=list)
+
+    def __call__(self, _mesh: MeshClient, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        self.calls.append((method, path))
+        code, content = self.answers.pop(0)
+        return code, msgspec.json.encode(content) if content is not None else b""
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch) -> Answering:
+    found = Answering([])
+    monkeypatch.setattr(mesh_client.MeshClient, "_call", lambda *args: found(*args))  # noqa: PLW0108 - bound like a method
+    for module in (tasks, status):
+        monkeypatch.setattr(module, "client", lambda *_: MeshClient(connection=None))  # type: ignore[arg-type]
+    monkeypatch.setattr(MeshClient, "stored", lambda *_: None)
+    return found
+
+
+def run(*args: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, list(args))
+    return result.exit_code, result.output
+
+
+def test_tasks_are_listed_over_as_many_pages_as_it_takes(answering: Answering) -> None:
+    answering.answers = [
+        (200, {"items": [TASK | {"id": f"t{number}"} for number in range(100)], "next_cursor": "c1"}),
+        (200, {"items": [TASK | {"id": "t100", "status": "failed"}]}),
+    ]
+    code, output = run("list", "--limit", "150", "--status", "running", "--parent", "p/1")
+    assert code == 0
+    assert [line.split()[0] for line in output.splitlines()] == ["task", *(f"t{number}" for number in range(101))]
+    queries = [parse_qs(urlsplit(path).query) for _, path in answering.calls]
+    assert queries == [
+        {"status": ["running"], "parent": ["p/1"], "limit": ["100"]},
+        {"status": ["running"], "parent": ["p/1"], "limit": ["50"], "cursor": ["c1"]},
+    ]
+
+
+def test_tasks_as_json(answering: Answering) -> None:
+    answering.answers = [(200, {"items": [TASK | {"id": "t"}]})]
+    code, output = run("list", "--json")
+    assert (code, msgspec.json.decode(output)["id"]) == (0, "t")
+
+
+def test_no_tasks_at_all(answering: Answering) -> None:
+    answering.answers = [(200, {"items": []})]
+    assert run("list") == (0, "no tasks\n")
+
+
+def test_a_task_is_canceled_and_its_status_told(answering: Answering) -> None:
+    answering.answers = [(204, None), (200, TASK | {"id": "a b", "status": "canceled"})]
+    assert run("cancel", "a b") == (0, "canceled\n")
+    assert answering.calls[0] == ("DELETE", "/api/v1/mesh/a%20b")
+
+
+def test_what_is_not_there_cannot_be_canceled(answering: Answering) -> None:
+    answering.answers = [(404, {"error": {"code": "not_found", "message": "there is no task"}})]
+    assert run("cancel", "t")[0] == 1
+
+
+def test_the_timeline_of_a_task(answering: Answering) -> None:
+    hop = {"generation": 0, "position": 0, "attempt": 1, "actor": "inspect-dataset",
+           "received_at": f"{at(0):%Y-%m-%dT%H:%M:%S.%fZ}"}  # fmt: skip
+    answering.answers = [
+        (200, TASK | {"id": "t"}),
+        (200, {"items": [hop | {"completed_at": hop["received_at"], "duration_ms": 1234.5}], "next_cursor": "c"}),
+        (200, {"items": [hop | {"position": 1, "attempt": 2, "actor": "clean-flights"}]}),
+    ]
+    code, output = run("status", "t", "--timeline")
+    assert code == 0
+    first, second = output.splitlines()[-2:]
+    assert first.split() == ["0", "2026-11-20T09:00:00.000", "inspect-dataset", "1,234", "ms"]
+    assert second.split()[-5:] == ["clean-flights", "(attempt", "2)", "not", "completed"]
