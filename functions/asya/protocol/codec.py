@@ -4,6 +4,7 @@ The common envelope takes one pass, by a struct that knows exactly our keys. Wha
 along, a null, a route of an older shape, a mistake) takes the careful pass, which names the field.
 """
 
+from datetime import datetime
 from typing import TypeVar
 
 import msgspec
@@ -16,7 +17,7 @@ from asya.protocol.older_shapes import is_older, newer_route
 from asya.protocol.route import Route
 from asya.protocol.status import Status
 from asya.protocol.strict_json import escape
-from asya.protocol.times import are_times, parse_time
+from asya.protocol.times import parse_time
 
 T = TypeVar("T")
 
@@ -27,6 +28,14 @@ class ParseError(ValueError):
     def __init__(self, problem: str, envelope_id: str | None = None) -> None:
         super().__init__(f"Failed to parse message: {problem}")
         self.envelope_id = envelope_id
+
+
+class _Times(msgspec.Struct, array_like=True):
+    """The times of a status: read in one go, which takes a third of reading one after the other."""
+
+    created_at: datetime | None
+    updated_at: datetime | None
+    deadline_at: datetime | None
 
 
 _KNOWN_KEYS = frozenset({"id", "parent_id", "route", "headers", "status", "payload"})
@@ -77,9 +86,25 @@ def _is_sound(envelope: Envelope) -> bool:
     for raw in envelope.headers.values():
         _value_decoder.decode(raw)
     status = envelope.status
-    if status is not None and not are_times(status.deadline_at, status.created_at, status.updated_at):
+    if status is not None and not _has_plain_times(status):
         return False
     return 0 < len(envelope.id) <= ids.ID_LIMIT // 4 and envelope.parent_id != "" and status != _NO_STATUS
+
+
+def _has_plain_times(status: Status) -> bool:
+    """Whether all of a status's times are of the form that this mesh writes; any other is for the careful pass to judge.
+
+    Raises:
+        msgspec.ValidationError: for what is no time at all.
+    """
+    texts = (status.created_at, status.updated_at, status.deadline_at)
+    msgspec.convert(texts, _Times)
+    for text in texts:
+        if text is None:
+            continue
+        if text[10] != "T" or text[-1] != "Z":
+            return False
+    return True
 
 
 def encode(envelope: Envelope) -> bytes:

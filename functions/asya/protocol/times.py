@@ -28,20 +28,6 @@ def parse_time(text: str) -> datetime:
     raise ValueError(f"{text!r} is no RFC 3339 time such as 2025-11-18T14:30:45.123456Z")
 
 
-def are_times(*texts: str | None) -> bool:
-    """Whether each of these is a time of UTC, if it is there at all. Of those that are not, `parse_time` says more.
-
-    Raises:
-        msgspec.ValidationError: for a text that is no time at all.
-    """
-    for text in texts:
-        if text is None:
-            continue
-        if convert(text, datetime).tzinfo is not UTC or text[10] != "T":
-            return False
-    return True
-
-
 def from_epoch_milliseconds(milliseconds: int) -> datetime:
     """SQS and Lambda speak in milliseconds since 1970."""
     return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)

@@ -39,7 +39,7 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
     received = hop.envelope
     route = received.route.shifted(output.next)
     # An empty name with more behind it is no end of the route but a mistake.
-    target = _target(hop, route.curr) if route.curr or route.next else names.SINK
+    target = check_target(hop.mesh, actual(received, route.curr)) if route.curr or route.next else names.SINK
     at = format_time(now)
     if route.curr:
         new_status = status.routed(hop.status, actor=target, now=at)
@@ -173,7 +173,7 @@ def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: dat
     """To the policy's `then_route` instead of x-sink; a mismatch if that leads nowhere."""
     route = hop.envelope.route.shifted(actors)
     try:
-        target = _target(hop, route.curr)
+        target = check_target(hop.mesh, actual(hop.envelope, route.curr))
     except UnknownTargetError as unknown:
         return mismatch(hop, unknown, now=now)
     routed = status.policy_routed(hop.status, actor=target, now=format_time(now), error=error)
@@ -201,15 +201,6 @@ def _ended(
         derived = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
         envelope = _child(envelope, derived)
     return _delivery(hop, end, envelope, "sump" if end == names.SUMP else "sink")
-
-
-def _target(hop: Hop, actor: str) -> str:
-    """The actor whose queue an envelope for this one goes to.
-
-    Raises:
-        UnknownTargetError: if nothing may be sent there.
-    """
-    return check_target(hop.mesh, actual(hop.envelope, actor))
 
 
 def _child_id(hop: Hop, index: int) -> str:

@@ -129,6 +129,14 @@ MALFORMED: list[tuple[str, bytes, str, str | None]] = [
         "status.deadline_at",
         "env-1",
     ),
+    ("updated_at no time", message(status=status(updated_at="2026-02-30T12:00:00Z")), "status.updated_at", "env-1"),
+    (
+        "a blank before the time",
+        message(status=status(updated_at="2026-02-03 12:00:00Z")),
+        "status.updated_at",
+        "env-1",
+    ),
+    ("a time of no zone", message(status=status(updated_at="2026-02-03T12:00:00")), "status.updated_at", "env-1"),
     ("created_at no time", message(status=status(created_at="yesterday")), "status.created_at", "env-1"),
     ("error without a type", message(status=status(error={"message": "x"})), "status.error", "env-1"),
 ]
