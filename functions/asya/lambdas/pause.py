@@ -96,17 +96,17 @@ class PauseActor:
         about = pause.pause_of(kept)
         if about is None:
             raise RuntimeError(f"s3://{self.services.settings.bucket}/{place.key} holds an envelope that did not pause")
-        self._report(hop, about, url)
+        self._report(hop, kept, about, url)
         self._tell(hop, about, place)
         self.services.telemetry.count("Processed", by=("outcome", "paused"))
 
-    def _report(self, hop: Hop, about: KeptPause, url: str) -> None:
+    def _report(self, hop: Hop, kept: Envelope, about: KeptPause, url: str) -> None:
         """Report the pause and see that it is taken: who is notified should find the task paused."""
-        moment = self.services.now()
+        moment, ahead = self.services.now(), (kept.route.curr, *kept.route.next)
         for event in (
             reports.received(hop, now=moment),
             reports.processing(hop, now=moment),
-            reports.completed(hop, None, now=moment, duration_ms=0.0),
+            reports.completed(hop, ahead, now=moment, duration_ms=0.0),
         ):
             self.services.progress.report(url, event)
         ticket = self.services.sure_reports.report(url, pause.paused(hop, about))
