@@ -3,6 +3,8 @@
 import itertools
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -127,3 +129,32 @@ def test_the_index_holds_what_waits_and_nothing_else() -> None:
     assert task_items.record_item(resumed(waits), 2, 2**40)["waits_in"]["S"].startswith("handover#")
     done = replace(resumed(waits), handover=None)
     assert "waits_in" not in task_items.record_item(done, 3, 2**40)
+
+
+STEPS = st.one_of(
+    st.tuples(st.sampled_from(["registered", "received", "completed"]), st.integers(0, 9)),
+    st.tuples(st.just("paused"), st.integers(0, 9)),
+    st.tuples(st.just("resume"), st.just(0)),
+    st.tuples(st.sampled_from(["succeeded", "failed", "canceled"]), st.integers(0, 9)),
+)
+
+
+@given(st.lists(STEPS, max_size=25))
+def test_whatever_comes_in_whatever_order_only_a_resume_leads_back(steps: list[tuple[str, int]]) -> None:
+    ranks = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
+    record = merged(event("t", "registered"))
+    for number, (what, position) in enumerate(steps):
+        before = record
+        if what == "resume":
+            record = resumed(record) if record.status == "paused" else record
+            continue
+        record = merge(record, event("t", what, position, number))  # type: ignore[arg-type]
+        assert ranks[record.status] >= ranks[before.status]
+        if before.is_terminal:
+            assert record == before
+        elif record.status == "paused":
+            assert (record.pause_epoch or 0) > (-1 if record.resumed_epoch is None else record.resumed_epoch)
+        assert (record.pause is not None) == (record.status == "paused")
+        if record.handover is not None and record.handover.to == "x-sink":
+            assert record.status == "canceled"
+        assert task_items.record_of(task_items.record_item(record, 1, 2**40)) == record
