@@ -20,6 +20,10 @@ from infra.nag import acknowledge
 from infra.permissions import gateway
 
 _TIMEOUT = 29  # the API waits 30 s at most
+# What API Gateway lets through in a second; more is answered 429. Reports come in batches, and their senders repeat them.
+_CALLS_PER_SECOND, _BURST = 500, 1000
+_REPORTS_PER_SECOND = 5000
+_REPORTS = ("POST /api/v1/mesh/events", "POST /api/v1/mesh/states")
 _LOG_FIELDS = {
     "request_id": "requestId",
     "at": "requestTime",
@@ -81,6 +85,7 @@ class Gateway(Construct):
             for name, function in functions.items()
         }
         authorizer = HttpIamAuthorizer()
+        made: list[apigateway.HttpRoute] = []
         for call in CALLS:
             routes = api.add_routes(
                 path=call.path,
@@ -88,16 +93,17 @@ class Gateway(Construct):
                 integration=integrations[call.function],
                 authorizer=None if call.is_public else authorizer,
             )
+            made += routes
             if call.is_public:
                 acknowledge(
                     routes[0], "AwsSolutions-APIG4", "The health check says nothing but that the gateway answers."
                 )
-        self._default_stage(mesh, api)
+        self._default_stage(mesh, api, made)
         self.api_id = api.api_id
         # As an import from the start: permissions with wildcards in them are acknowledged by what they will read.
         self.address = GatewayAddress(Stack.of(self).export_value(api.api_id), api.api_endpoint)
 
-    def _default_stage(self, mesh: Mesh, api: apigateway.HttpApi) -> None:
+    def _default_stage(self, mesh: Mesh, api: apigateway.HttpApi, routes: list[apigateway.HttpRoute]) -> None:
         log = logs.LogGroup(
             self,
             "AccessLog",
@@ -106,14 +112,23 @@ class Gateway(Construct):
             retention=logs.RetentionDays.ONE_MONTH,
             removal_policy=RemovalPolicy.DESTROY,
         )
-        apigateway.CfnStage(
+        stage = apigateway.CfnStage(
             self,
             "Stage",
             api_id=api.api_id,
             stage_name="$default",
             auto_deploy=True,
+            default_route_settings=apigateway.CfnStage.RouteSettingsProperty(
+                throttling_rate_limit=_CALLS_PER_SECOND, throttling_burst_limit=_BURST
+            ),
+            route_settings={
+                route: {"ThrottlingRateLimit": _REPORTS_PER_SECOND, "ThrottlingBurstLimit": _REPORTS_PER_SECOND}
+                for route in _REPORTS
+            },
             access_log_settings=apigateway.CfnStage.AccessLogSettingsProperty(
                 destination_arn=log.log_group_arn,
                 format=json.dumps({name: f"$context.{field}" for name, field in _LOG_FIELDS.items()}),
             ),
         )
+        # Settings of a route are refused before the route is there.
+        stage.node.add_dependency(*routes)

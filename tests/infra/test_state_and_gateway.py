@@ -79,6 +79,15 @@ def test_requests_are_logged(shop: Any) -> None:
     assert "$context.identity.userArn" in stage["AccessLogSettings"]["Format"]
 
 
+def test_calls_are_limited_and_reports_less_so(shop: Any) -> None:
+    stage = shop.one("AWS::ApiGatewayV2::Stage")
+    assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 500, "ThrottlingBurstLimit": 1000}
+    assert {route: each["ThrottlingRateLimit"] for route, each in stage["RouteSettings"].items()} == {
+        "POST /api/v1/mesh/events": 5000,
+        "POST /api/v1/mesh/states": 5000,
+    }
+
+
 def test_integrations_speak_version_2(shop: Any) -> None:
     for integration in shop.resources("AWS::ApiGatewayV2::Integration"):
         assert integration["PayloadFormatVersion"] == "2.0"
