@@ -348,6 +348,15 @@ def test_a_users_own_end_actor(folder: Path, keys: str, told: set[str]) -> None:
         ("{}", "4: tools.t.route: missing, and there is no actor 't' to be the whole route"),
         ("{route: []}", "4: tools.t.route: should not be empty"),
         ("{route: [a], input_schema: {minimum: 1e999}}", "4: tools.t.input_schema.minimum: not a finite number"),
+        (
+            "{route: [a], input_schema: {type: objct}}",
+            "4: tools.t.input_schema.type: no JSON Schema: "
+            "\"objct\" is not valid under any of the schemas listed in the 'anyOf' keyword",
+        ),
+        (
+            "{route: [a], input_schema: {$ref: '#/$defs/none'}}",
+            "4: tools.t.input_schema: no JSON Schema: Pointer '/$defs/none' does not exist",
+        ),
     ],
 )
 def test_tools(folder: Path, tool: str, told: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from infra.mesh_file.checks import access, code, kinds, limits, names, pauses, resiliency, routes
+from infra.mesh_file.checks import access, code, kinds, limits, names, pauses, resiliency, routes, tools
 from infra.mesh_file.checks.context import Context, Finding
 
 CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
@@ -14,6 +14,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     routes.check,
     access.check,
     pauses.check,
+    tools.check,
 )
 
 
