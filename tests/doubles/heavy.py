@@ -208,11 +208,6 @@ class World:
         assert Dispatcher(self.services_of("x-dispatch")).process(event) == {"batchItemFailures": []}
         return len(event["Records"])
 
-    def make_due(self, actor: str = "clean") -> None:
-        """Have a request come now, as if the time had passed that the last one waits for."""
-        self.services.requests.clear(actor)
-        self.services.requests.ensure(actor, 0, now=self.services.now())
-
     def complete(self, context: Context | None = None) -> int:
         """Run the completion on the events that wait; gives their number."""
         event = self.receive("x-completion")

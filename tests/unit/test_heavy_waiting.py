@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.aws.dispatch_requests import DispatchRequests
 from asya.aws.pending import Pending
 from asya.lambdas.spark_admit import Admission
-from tests.doubles.heavy import World, heavy_world
+from asya.lambdas.spark_dispatch import Dispatcher
+from tests.doubles.heavy import TABLE, World, heavy_world
 
 
 @pytest.fixture
@@ -143,18 +145,22 @@ def test_not_knowing_whether_there_is_room_is_no_reason_to_wait(world: World, mo
 # --- throttled again and again
 
 
-def test_while_emr_throttles_there_is_always_one_request_and_the_run_starts_once(world: World) -> None:
+def test_while_emr_throttles_there_is_always_one_request_and_the_run_starts_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    monkeypatch.setattr(DispatchRequests, "_send", lambda _self, _actor, seconds: sent.append(seconds))
     world.emr.refusals = ["ThrottlingException", "ServiceQuotaExceededException"] * 5
     pending_of(world, "a", "b")
-    turns = 0
+    dispatcher = Dispatcher(world.services_of("x-dispatch"))
+    looks = 0
     while not world.emr.runs:
-        if turns:
-            assert waiting_requests(world) == {"due": "0", "delayed": str(turns)}  # one more
-            world.make_due()
-        assert world.dispatch() == 1  # the request is done with: being busy is not a failure of its message
-        turns += 1
-        assert turns < 30
-    assert turns == 11
+        looks += 1
+        assert len(sent) == looks  # each look that comes to nothing asks for one other
+        dispatcher.look_after("clean", TABLE.actors["clean"])
+        assert looks < 30
+    assert looks == 11
+    assert all(1 <= seconds <= 25 for seconds in sent[1:])
     assert [run["name"][-1] for run in world.emr.runs.values()] == ["1"]
     assert [member.id for member in world.manifest(1).members] == ["a", "b"]
 

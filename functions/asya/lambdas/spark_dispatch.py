@@ -94,25 +94,28 @@ class Dispatcher:
         if selection.members and self._had_better_grow(actor, spec, selection, record):
             return
         members = self._fit(actor, spec, selection.members)
-        more = selection.more
-        if members:
-            manifest = runs.form(
-                members,
-                namespace=found.settings.namespace,
-                actor=actor,
-                spec=spec,
-                number=number + 1,
-                now=self.services.now(),
-            )
-            if not found.manifests.commit(manifest):
-                # Another dispatcher was quicker; what it took of the pending is not known here, so look again afterwards.
-                manifest, more = self._manifest(actor, number + 1), True
+        manifest, more = self._formed(actor, spec, number + 1, members), selection.more
+        if manifest is not None:
+            # What another dispatcher took of the pending is not known here, so look again afterwards.
+            more = more or manifest.members != tuple(members)
             if found.records.open(manifest, now=self.services.now()).state == "formed" and not (
                 self._may_start(actor) and self._start(manifest, spec)
             ):
                 return
         if more:
             found.requests.ensure(actor, 0, now=self.services.now())
+
+    def _formed(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> Manifest | None:
+        """Run `number`: of these members, or as another dispatcher was quick to form it and perhaps died of it."""
+        manifests = self.services.manifests
+        if members:
+            namespace, now = self.services.settings.namespace, self.services.now()
+            manifest = runs.form(members, namespace=namespace, actor=actor, spec=spec, number=number, now=now)
+            if manifests.commit(manifest):
+                return manifest
+        elif not manifests.exists(actor, number):
+            return None
+        return self._manifest(actor, number)
 
     def _had_better_grow(self, actor: str, spec: Actor, selection: runs.Selection, latest: RunRecord | None) -> bool:
         """Whether the next run had better take more envelopes: EMR Serverless has no room even for the one before it.

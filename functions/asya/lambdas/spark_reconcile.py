@@ -3,20 +3,23 @@
 Pending without a request, a manifest without a run, a run whose end no event told of.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya.aws.job_runs import JobRunState
+from asya.aws.run_records import RunRecord
 from asya.lambdas.spark_services import SparkServices, spark_services
 from asya.protocol.times import parse_time
 
-# Events come within seconds; a run younger than this is none of our business yet.
-YOUNG = timedelta(minutes=2)
-# GetJobRun allows ten calls a second for the whole account.
+# Events come within seconds, and no run ends sooner; asking about younger ones would be for nothing.
+YOUNG = timedelta(seconds=20)
+# GetJobRun allows ten calls a second for the whole account: a sweep takes five at most, and leaves the rest for the next one.
 RUNS_AT_ONCE = 100
+QUESTIONS_BETWEEN_PAUSES = 5
 
 
 def handle(_event: Mapping[str, Any], _context: object) -> None:
@@ -32,13 +35,13 @@ class Reconciler:
 
     def sweep(self) -> None:
         """One sweep. Trouble with one actor does not keep the others from being looked after."""
-        base = self.services.base
+        base, asking = self.services.base, self._questions()
         try:
             for actor in self.services.heavy_actors():
                 try:
                     self._count_pending(actor)
                     self._request_if_needed(actor)
-                    self._complete_ended(actor)
+                    self._complete_ended(actor, asking)
                 except (ClientError, BotoCoreError):
                     base.telemetry.log.exception("not reconciled; the next sweep tries again", reconciled=actor)
         finally:
@@ -60,24 +63,49 @@ class Reconciler:
             found.base.telemetry.log.warning("a dispatch request was missing", reconciled=actor)
             found.requests.ensure(actor, 0, now=moment)
 
-    def _complete_ended(self, actor: str) -> None:
+    def _complete_ended(self, actor: str, asking: Iterator[bool]) -> None:
         """Runs that are over without being closed: their event was lost, or their routing was."""
-        found, moment = self.services, self.services.now()
-        looked_at = 0
-        for number in found.records.open_numbers(actor):
-            record = found.records.get(actor, number)
-            if record is None or record.state != "started" or moment - parse_time(record.formed_at) < YOUNG:
+        numbers = list(self.services.records.open_numbers(actor))
+        # Not always from the first on: where many are open for long, the last ones have their turn too.
+        first = int(self.services.base.surroundings.chance() * len(numbers))
+        for number in numbers[first:] + numbers[:first]:
+            record = self.services.records.get(actor, number)
+            if record is None or record.state != "started":
                 continue
-            manifest = found.manifests.read(actor, number)
-            if manifest is None:
-                continue
-            if not record.job_run_id:
-                found.tell_completion(manifest, job_run_id="", state="FAILED", details="it could not be started")
-                continue
-            state = found.job_runs.state(record.job_run_id)
-            if state.is_terminal:
-                found.base.telemetry.log.warning("a run ended unheard", run_id=manifest.run_id, state=state.state)
-                found.tell_completion(manifest, job_run_id=state.job_run_id, state=state.state, details=state.details)
-            looked_at += 1
-            if looked_at == RUNS_AT_ONCE:
+            if self.services.now() - parse_time(record.formed_at) >= YOUNG and not self._complete_if_ended(
+                record, asking
+            ):
                 return
+
+    def _complete_if_ended(self, record: RunRecord, asking: Iterator[bool]) -> bool:
+        """Tell the completion of a run that is over; False if no more may be asked in this sweep."""
+        found = self.services
+        manifest = found.manifests.read(record.actor, record.number)
+        if manifest is None:
+            found.base.telemetry.log.error("an open run has no manifest", actor=record.actor, number=record.number)
+            return True
+        if not record.job_run_id:
+            found.tell_completion(manifest, job_run_id="", state="FAILED", details="it could not be started")
+            return True
+        if not next(asking, False):
+            return False
+        try:
+            state = found.job_runs.state(record.job_run_id)
+        except ClientError as error:
+            if error.response["Error"]["Code"] != "ResourceNotFoundException":
+                raise
+            state = JobRunState(record.job_run_id, manifest.run_id, "FAILED", "EMR Serverless knows it no more")
+        if state.is_terminal:
+            found.base.telemetry.log.warning("a run ended unheard", run_id=manifest.run_id, state=state.state)
+            found.tell_completion(manifest, job_run_id=state.job_run_id, state=state.state, details=state.details)
+        elif state.state == "RUNNING" and record.running_at is None:
+            # Its tasks have not been told, and nobody looks at how far it is.
+            found.tell_completion(manifest, job_run_id=state.job_run_id, state=state.state, details="")
+        return True
+
+    def _questions(self) -> Iterator[bool]:
+        """As many as a sweep may ask of EMR Serverless, with pauses that leave the account's quota to others too."""
+        for asked in range(RUNS_AT_ONCE):
+            if asked and asked % QUESTIONS_BETWEEN_PAUSES == 0:
+                self.services.base.surroundings.pause(1.0)
+            yield True
