@@ -59,14 +59,15 @@ class _Calls:
     def __init__(self, job: DataFrameJob, attempt: Attempt) -> None:
         self._job = job
         self._attempt = attempt
-        self._ends = time.monotonic() + attempt.manifest.timeout
+        self._began = time.monotonic()
+        self._ends = self._began + attempt.manifest.timeout
         self._failed = 0
 
     def settle(self, members: Sequence[Member]) -> None:
         """Write a result for each of these members, in their order."""
         ending = self._call(members)
         if ending.timed_out:
-            self._end(members, "timed_out", limit=self._attempt.manifest.timeout)
+            self._time_out(members)
             return
         error = ending.error or self._write(ending.value, members)
         if error is None:
@@ -103,7 +104,7 @@ class _Calls:
                 results.count()  # here and not later, so that the user's transformations run under their time limit, and once
                 return results
 
-        left = self._ends - time.monotonic()
+        left = min(self._ends - time.monotonic(), attempt.clock.left())
         return run_within(left, work, spark.sparkContext, attempt.name) if left > 0 else Ending(timed_out=True)
 
     def _write(self, results: DataFrame | None, members: Sequence[Member]) -> JobResultError | None:
@@ -126,10 +127,19 @@ class _Calls:
         if len(journal.parts) > known:
             journal.note(None)
 
-    def _end(self, members: Sequence[Member], how: str, *, error: JobError | None = None, limit: float = 0.0) -> None:
+    def _time_out(self, members: Sequence[Member]) -> None:
+        """The actor's timeout is over; or, before it, the run's time is, which ends with the latest deadline of its members."""
+        by_clock = self._ends > time.monotonic()
+        limit = round(time.monotonic() - self._began, 3) if by_clock else self._attempt.manifest.timeout
         for member in members:
             result = Result(member.index)
-            result.end(how, error=error, limit=limit)
+            result.end("timed_out", limit=limit, by_deadline=by_clock and member.deadline_at is not None)
+            self._add(result)
+
+    def _end(self, members: Sequence[Member], how: str, *, error: JobError) -> None:
+        for member in members:
+            result = Result(member.index)
+            result.end(how, error=error)
             self._add(result)
 
 

@@ -161,3 +161,8 @@ def always_fails(spark, envelopes: DataFrame) -> DataFrame:
 
 def formless(spark, envelopes: DataFrame) -> DataFrame:
     return 3
+
+
+def sleeps(spark, envelopes: DataFrame) -> DataFrame:
+    time.sleep(60)
+    return envelopes

@@ -236,7 +236,7 @@ def test_a_dataframe_job_that_fails_for_all(spark, tmp_path, job, problem):
 def test_10_one_bad_envelope_of_a_dataframe_fails_alone_with_its_own_error(spark, tmp_path):
     payloads = [{"n": n} for n in range(9)] + [{"n": "no number"}] + [{"n": n} for n in range(6)]
 
-    done = Run(spark, tmp_path, payloads, job="strict", shape="dataframe")
+    done = Run(spark, tmp_path, payloads, job="strict", shape="dataframe", timeout=600.0, time_limit=15)
 
     assert [index for index in range(16) if done.heads[index].end != "done"] == [9]
     assert "no number" in done.heads[9].error.message
@@ -247,7 +247,7 @@ def test_10_a_dataframe_job_that_always_fails_comes_to_an_end(spark, tmp_path, m
     monkeypatch.setattr("asya_spark.dataframe_shape.FAILED_CALLS", 5)
     calls = tmp_path / "calls"
 
-    done = Run(spark, tmp_path, [{"calls": str(calls)}] * 40, job="always_fails", shape="dataframe")
+    done = Run(spark, tmp_path, [{"calls": str(calls)}] * 40, job="always_fails", shape="dataframe", timeout=600.0)
 
     assert {head.end for head in done.heads.values()} == {"failed"}
     assert len(done.heads) == 40
@@ -270,6 +270,16 @@ def test_10_the_first_one_has_all_the_time_of_its_run(spark, tmp_path, monkeypat
     done = Run(spark, tmp_path, [{"do": "sleep", "n": 60}, {"do": "none"}], time_limit=0.05)
 
     assert (done.heads[0].end, done.commit.unreached) == ("timed_out", 1)
+
+
+def test_10_a_dataframe_that_takes_too_long_times_out_for_all_its_envelopes(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+    due = (datetime.now(UTC) + timedelta(minutes=5)).isoformat().replace("+00:00", "Z")
+
+    done = Run(spark, tmp_path, [member(0, {"n": 1}), member(1, {"n": 2}, deadline_at=due)], job="sleeps",
+               shape="dataframe", timeout=2.0)  # fmt: skip
+
+    assert [(head.end, head.limit, head.by_deadline) for head in done.heads.values()] == [("timed_out", 2.0, False)] * 2
 
 
 def test_7_what_a_job_says_at_once_is_written_in_order(spark, tmp_path):
