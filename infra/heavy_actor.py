@@ -4,11 +4,13 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
+from asya.protocol import names
 from infra import derived
 from infra.build.functions import build_table
 from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
+from infra.mesh_file.table import section_of
 from infra.nag import acknowledge_wildcards
 from infra.permissions import actors
 from infra.permissions.access import access_grants
@@ -20,7 +22,7 @@ def heavy_actor(
     scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
 ) -> MeshFunction:
     """The admitting function of a heavy actor, fed by its queue. Its batches are SQS's; job runs have their own size."""
-    section, addresses = mesh.file.actors[name], mesh.addresses
+    section, addresses = section_of(mesh.file, name), mesh.addresses
     folder = build_table(mesh.options.build_folder, mesh.table_bytes)
     function = MeshFunction(
         scope,
@@ -34,7 +36,7 @@ def heavy_actor(
             timeout=derived.ADMIT_TIMEOUT,
             memory=section.memory,
             environment={"ASYA_GATEWAY_URL": gateway.url},
-            in_routes=True,
+            in_routes=names.may_stand_in_route(name),
         ),
     )
     function.fed_by_queue(
@@ -51,7 +53,7 @@ def heavy_actor(
 
 def run_access(mesh: Mesh, name: str) -> list[Grant]:
     """What job runs of an actor may reach beside their own files: its `access`, and its scratch room."""
-    access = access_grants(mesh.file.actors[name].access, mesh.addresses)
+    access = access_grants(section_of(mesh.file, name).access, mesh.addresses)
     return [*scratch(mesh.addresses, name), *access]
 
 

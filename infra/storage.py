@@ -6,12 +6,15 @@ from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from asya.protocol.result_index import RECENT_PREFIX
 from infra.addresses import RESULTS_PREFIX
 from infra.mesh import Mesh
+from infra.mesh_file.result_index import keeps_index
 from infra.nag import acknowledge
 
 _DAY = 86400
 _UNFINISHED_UPLOADS = 7
+_RECENT_ROWS = 30
 
 
 class MeshStorage(Construct):
@@ -27,6 +30,9 @@ class MeshStorage(Construct):
             ),
             "runs/": retention.runs,
         }
+        if keeps_index(mesh.file) and not mesh.file.storage.results_bucket:
+            # Each night they become part of a day; a day may be put together anew for a month (`OLDEST` of that job).
+            lifetimes[RESULTS_PREFIX + RECENT_PREFIX] = _RECENT_ROWS * _DAY
         if retention.results is not None:
             lifetimes[RESULTS_PREFIX] = retention.results
         bucket = s3.Bucket(

@@ -17,6 +17,8 @@ EVERYWHERE: frozenset[str] = frozenset({"*"})
 
 def targets(mesh: MeshFile, actor: str) -> frozenset[str]:
     """The actors that this one may send to beside itself and the mesh's own; `EVERYWHERE` is no set of names."""
+    if actor == names.INDEX:
+        return frozenset()
     section = mesh.actors.get(actor)
     if section is not None and section.can_send_to is not None:
         return EVERYWHERE if section.can_send_to == ("*",) else frozenset(section.can_send_to)

@@ -5,10 +5,11 @@ from typing import Literal
 from asya.protocol import mesh_table as table
 from asya.protocol import names
 from asya.protocol.pause import Pause, PauseField
-from infra.mesh_file import sending
+from infra.mesh_file import result_index, sending
 from infra.mesh_file.actor_model import ActorSection, FanInSection, PauseSection, ResiliencySection
 from infra.mesh_file.load import LoadedMesh
-from infra.mesh_file.mesh_model import MeshFile, SinkSection
+from infra.mesh_file.mesh_model import MeshFile
+from infra.mesh_file.result_index import compacts_index, keeps_index
 from infra.mesh_file.spark_model import SparkSection, WorkerSection
 from infra.mesh_file.user_code import shape_of
 
@@ -21,7 +22,8 @@ _PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "err
 def to_table(loaded: LoadedMesh) -> table.MeshTable:
     """The actor table of a mesh, the crew included."""
     mesh = loaded.mesh
-    actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in {**mesh.actors, **_ALWAYS}}
+    own = (*_ALWAYS, *([names.INDEX] if compacts_index(mesh) else []))
+    actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *own))}
     return table.MeshTable(
         namespace=loaded.namespace,
         actors={**actors, **{name: table.Actor(kind="crew") for name in CREW}},
@@ -35,7 +37,7 @@ def to_table(loaded: LoadedMesh) -> table.MeshTable:
             )
             for name, tool in mesh.tools.items()
         },
-        sink=_sink(mesh.sink),
+        sink=_sink(mesh),
         gateway=table.Gateway(max_body=mesh.gateway.max_body, allowed_hosts=mesh.gateway.allowed_hosts),
         spark=_application(mesh),
         retention=table.Retention(
@@ -49,7 +51,9 @@ def to_table(loaded: LoadedMesh) -> table.MeshTable:
 
 
 def section_of(mesh: MeshFile, name: str) -> ActorSection:
-    """An actor as the file sets it up, or x-fan-in or x-pause as it is without."""
+    """An actor as the file sets it up, or one of the mesh's own as it is without."""
+    if name == names.INDEX:
+        return result_index.SECTION
     return mesh.actors.get(name) or ActorSection(kind=_ALWAYS[name])
 
 
@@ -112,7 +116,7 @@ def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> tabl
         py_files=spark.py_files,
         payload_schema=spark.payload_schema,
         max_run=spark.max_run,
-        shape=shape_of(loaded.jobs_folder, spark.job),
+        shape="payload" if actor is result_index.SECTION else shape_of(loaded.jobs_folder, spark.job),
     )
 
 
@@ -146,7 +150,8 @@ def _resiliency(resiliency: ResiliencySection) -> table.Resiliency:
     )
 
 
-def _sink(sink: SinkSection) -> table.Sink:
+def _sink(mesh: MeshFile) -> table.Sink:
+    sink = mesh.sink
     succeeded, failed = _PREFIXES[sink.layout]
     return table.Sink(
         persist=sink.persist,
@@ -155,6 +160,7 @@ def _sink(sink: SinkSection) -> table.Sink:
         failed_prefix=_folder(sink.prefixes.failed or failed),
         hooks=sink.hooks,
         hooks_for_children=sink.hooks_for_children,
+        index=keeps_index(mesh),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.result_index import RECENT_PREFIX
 from infra.addresses import Addresses
 from infra.permissions import common
 from infra.permissions.grant import Grant
@@ -72,15 +73,17 @@ def sink(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
 
 
 def sump(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
-    """x-sump: claims the end of what failed, keeps a copy, reports it, tells sets of lost slices (`protocol §11`)."""
-    copies = addresses.objects_arn(addresses.results.bucket, f"{addresses.results.prefix}sump/*")
-    why = "Copies are found by the envelope's id."
+    """x-sump: claims the end of what failed, keeps a copy, reports and indexes it, tells sets of lost slices (`protocol §11`)."""
+    prefixes = ("sump/", *([RECENT_PREFIX] if table.sink.index else []))
+    results = addresses.results
+    copies = tuple(addresses.objects_arn(results.bucket, f"{results.prefix}{prefix}*") for prefix in prefixes)
+    why = "Copies are found by the envelope's id, rows of the index by their day and content."
     return [
         *sidecar(addresses, names.SUMP, api_id),
         common.send(addresses, {names.SUMP, *common.fan_in_actors(table)}),
         common.objects(addresses, common.READ, "payloads"),
         common.table(addresses, "sink"),
-        Grant(("s3:AbortMultipartUpload", "s3:PutObject"), (copies,), why=why),
+        Grant(("s3:AbortMultipartUpload", "s3:PutObject"), copies, why=why),
     ]
 
 

@@ -4,6 +4,7 @@ from constructs import Construct
 
 from infra.heavy_actor import run_access
 from infra.mesh import Mesh
+from infra.mesh_file.table import section_of
 from infra.permissions import spark
 from infra.role import mesh_role
 from infra.spark.job_code import JobCode
@@ -13,7 +14,7 @@ def job_role(scope: Construct, mesh: Mesh, code: JobCode) -> None:
     """Make the role: all that any heavy actor's runs may need."""
     heavy = spark.heavy_actors(mesh.table)
     access = [grant for name in heavy for grant in run_access(mesh, name)]
-    jobs = [actor.spark for name in heavy if (actor := mesh.file.actors[name]).spark]
+    jobs = [actor.spark for name in heavy if (actor := section_of(mesh.file, name)).spark]
     files = [address for job in jobs for address in (*job.archives, *job.py_files)]
     grants = [
         *spark.job(mesh.addresses, access, code.bucket, code.keys),

@@ -19,6 +19,7 @@ from infra.pause_notifications import PauseNotifications
 from infra.pauses import PauseSweep, pause_actor
 from infra.permissions.spark import heavy_actors
 from infra.placement import CREW_SHARD
+from infra.result_index import result_index_schedule
 from infra.spark.runs import Spark
 
 _MAKERS = {"spark": heavy_actor, "fan_in": fan_in_actor, "pause": pause_actor}
@@ -45,4 +46,7 @@ class FunctionsStack(Stack):
             DeadLetterWatch(self, mesh, layer, gateway)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)
+            if names.INDEX in mesh.table.actors:
+                heavy_actor(self, mesh, layer, gateway, names.INDEX)
+                result_index_schedule(self, mesh)
             Monitoring(self, mesh)

@@ -12,6 +12,7 @@ from infra.mesh import Mesh
 from infra.permissions.spark import heavy_actors
 from infra.placement import CREW_SHARD
 from infra.queues import ActorQueue
+from infra.result_index import let_schedule_send
 from infra.spark.run_events import rule_arn
 
 _RECEIVES = 5
@@ -27,7 +28,7 @@ class QueuesStack(Stack):
         if shard == CREW_SHARD:
             self._crew(mesh)
 
-    def _actor(self, mesh: Mesh, name: str) -> None:
+    def _actor(self, mesh: Mesh, name: str) -> ActorQueue:
         actor = mesh.table.actors[name]
         without_user_code = {
             "spark": derived.ADMIT_TIMEOUT,
@@ -35,13 +36,15 @@ class QueuesStack(Stack):
             "pause": derived.PAUSE_TIMEOUT,
         }
         timeout = without_user_code.get(actor.kind) or derived.function_timeout(actor.timeout, actor.batch.size)
-        ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives)
+        return ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives)
 
     def _crew(self, mesh: Mesh) -> None:
         self._actor(mesh, names.FAN_IN)
         self._actor(mesh, names.PAUSE)
         for name in (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME):
             ActorQueue(self, mesh.namespace, name, derived.CREW_TIMEOUT, _RECEIVES)
+        if names.INDEX in mesh.table.actors:
+            let_schedule_send(self._actor(mesh, names.INDEX), mesh.addresses)
         if heavy_actors(mesh.table):
             ActorQueue(self, mesh.namespace, names.DISPATCH, derived.DISPATCH_TIMEOUT, _RECEIVES)
             completion = ActorQueue(self, mesh.namespace, names.COMPLETION, derived.COMPLETION_TIMEOUT, _RECEIVES)

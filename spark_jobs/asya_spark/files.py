@@ -74,6 +74,23 @@ class HadoopFiles:
         finally:
             stream.close()
 
+    def names(self, folder: str) -> list[str]:
+        """The names of the files in a folder, hidden ones (`_`, `.`) left out; none if there is no such folder."""
+        path, system = self._located(folder)
+        try:
+            found = system.listStatus(path)
+        except Py4JJavaError as error:
+            if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
+                return []
+            raise
+        names = [str(status.getPath().getName()) for status in found if status.isFile()]
+        return sorted(name for name in names if name[0] not in "_.")
+
+    def remove(self, uri: str) -> None:
+        """Remove a file; no file is fine too."""
+        path, system = self._located(uri)
+        system.delete(path, False)
+
     def _located(self, uri: str) -> tuple[Any, Any]:
         path = self._jvm.org.apache.hadoop.fs.Path(uri)
         return path, path.getFileSystem(self._conf)

@@ -7,7 +7,17 @@ import pytest
 ACTORS = ("intake", "score", "crunch", "free", "gather", "approve", "audit")
 SYSTEM = (
     *("x-sink", "x-sump", "x-checkpoint", "x-dispatch", "x-completion", "x-reconcile", "x-dlq"),
-    *("x-fan-in", "x-fan-in-sweep", "x-pause", "x-resume", "x-pause-sweep", "x-task-sweep", "x-gateway-ingest", "x-gateway-api"),
+    *(
+        "x-index",
+        "x-fan-in",
+        "x-fan-in-sweep",
+        "x-pause",
+        "x-resume",
+        "x-pause-sweep",
+        "x-task-sweep",
+        "x-gateway-ingest",
+        "x-gateway-api",
+    ),
 )
 
 

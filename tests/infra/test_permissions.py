@@ -68,7 +68,7 @@ EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit",
         ("x-sump", {"x-sump", *FAN_INS}),
         ("x-dispatch", {"x-dispatch", "x-completion", "x-sink", "x-sump"}),
         ("x-reconcile", {"x-dispatch", "x-completion"}),
-        ("x-completion", {"score", "free", "crunch", "gather", "x-dispatch", "x-completion", *CREW}),
+        ("x-completion", {"score", "free", "crunch", "gather", "x-dispatch", "x-completion", "x-index", *CREW}),
         ("x-gateway-api", (EVERYWHERE - {"x-sump"}) | {"x-completion"}),
         ("x-task-sweep", set()),
         ("x-dlq", set(FAN_INS)),
@@ -97,7 +97,8 @@ def test_receiving_only_from_the_own_queue(shop: Any) -> None:
 
 
 def test_the_dlq_function_looks_at_every_dead_letter_queue_and_can_delete_from_none(shop: Any) -> None:
-    watched = ("intake", "score", "crunch", "free", "gather", "approve", "audit", *CREW, "x-dispatch", "x-completion")
+    users = ("intake", "score", "crunch", "free", "gather", "approve", "audit")
+    watched = (*users, *CREW, "x-index", "x-dispatch", "x-completion")
     assert resources(shop, "x-dlq", "sqs:ReceiveMessage") == {queue(f"{actor}-dlq") for actor in watched}
     assert not any("sqs:DeleteMessage" in listed(each["Action"]) for each in statements(shop, "x-dlq"))
 
@@ -222,6 +223,8 @@ def test_the_job_role(shop: Any) -> None:
         f"{BUCKET}/runs/*",
         f"{BUCKET}/data/stats/*",
         f"{BUCKET}/data/scratch/crunch/*",
+        f"{BUCKET}/data/scratch/x-index/*",
+        f"{BUCKET}/results/index/days/*",
     }
     code = {arn for arn in resources(shop, "x-job", "s3:GetObject") if "cdk-" in arn}
     assert len(code) == 3

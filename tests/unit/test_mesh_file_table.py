@@ -40,7 +40,9 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
             "x-resume": table.Actor(kind="crew"),
             "x-pause": table.Actor(kind="pause", pause=Pause()),
             "x-fan-in": table.Actor(kind="fan_in", fan_in=table.FanIn()),
+            "x-index": mesh.actors["x-index"],  # tests/infra/test_result_index.py
         },
+        sink=table.Sink(index=True),
     )
 
 

@@ -15,6 +15,7 @@ ASSETS = "s3://cdk-hnb659fds-assets-123456789012-ap-northeast-1"
 PLACE = Place(
     bucket="asya-" + "n" * 24 + "-123456789012-ap-northeast-1",
     data_uri="s3://the-data-bucket/some/prefix/data/",
+    results_uri="s3://the-results-bucket/",
     entry_point=f"{ASSETS}/{'e' * 64}.py",
     py_files=(f"{ASSETS}/{'a' * 64}.zip", f"{ASSETS}/{'b' * 64}.zip"),
     job_role_arn="arn:aws-cn:iam::123456789012:role/asya-ns-x-job",
@@ -83,6 +84,7 @@ def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
     assert conf["spark.dynamicAllocation.maxExecutors"] == "7"
     assert conf["spark.emr-serverless.driverEnv.GREETING"] == conf["spark.executorEnv.GREETING"] == 'it\'s "me" $HOME'
     assert conf["spark.emr-serverless.driverEnv.ASYA_DATA_URI"] == PLACE.data_uri
+    assert conf["spark.emr-serverless.driverEnv.ASYA_RESULTS_URI"] == PLACE.results_uri
     words = shlex.split(text)
     assert words[words.index("--py-files") + 1] == ",".join(PLACE.py_files)
     assert words[words.index("--archives") + 1] == JOB.archives[0]

@@ -110,6 +110,7 @@ class SparkServices:
         return Place(
             bucket=self.settings.bucket,
             data_uri=self.settings.data_uri,
+            results_uri=self.settings.results_uri,
             entry_point=self.spark.entry_point,
             py_files=self.spark.py_files,
             job_role_arn=self.spark.job_role_arn,

@@ -23,6 +23,7 @@ POLICY_LIMIT = 2048  # characters of an inline session policy
 PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
 
 DATA_URI_VARIABLE = "ASYA_DATA_URI"
+RESULTS_URI_VARIABLE = "ASYA_RESULTS_URI"
 
 
 class UnstartableError(ValueError):
@@ -36,12 +37,14 @@ class Place:
     Attributes:
         bucket: the mesh's own bucket.
         data_uri: what references are relative to; ends with `/`.
+        results_uri: where x-sink writes; ends with `/`.
         entry_point, py_files: `s3://` URIs of our side of every job and of the user's jobs.
         access_policy_prefix: the ARN of an actor's access policy is this and the policy's name.
     """
 
     bucket: str
     data_uri: str
+    results_uri: str
     entry_point: str
     py_files: tuple[str, ...]
     job_role_arn: str
@@ -132,7 +135,8 @@ def _conf(job: SparkJob, place: Place) -> dict[str, str]:
         conf["spark.emr-serverless.driver.disk"] = f"{job.driver.disk_gb}g"
     if job.executor.disk_gb is not None:
         conf["spark.emr-serverless.executor.disk"] = f"{job.executor.disk_gb}g"
-    for name, value in {DATA_URI_VARIABLE: place.data_uri, **job.env}.items():
+    places = {DATA_URI_VARIABLE: place.data_uri, RESULTS_URI_VARIABLE: place.results_uri}
+    for name, value in (places | job.env).items():
         conf[f"spark.emr-serverless.driverEnv.{name}"] = value
         conf[f"spark.executorEnv.{name}"] = value
     return conf | job.conf
