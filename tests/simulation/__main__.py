@@ -13,7 +13,7 @@ from tests.simulation import planted
 from tests.simulation.faults import KINDS
 from tests.simulation.heavy import planted as heavy_planted
 from tests.simulation.planting import Planted
-from tests.simulation.schedule import Outcome, run
+from tests.simulation.schedule import Outcome, run, seed_that_finds
 
 AT_ONCE = 20
 
@@ -68,17 +68,13 @@ def _replay(schedule: Callable[[], Outcome], about: str) -> int:
 def _find_planted(mistakes: Sequence[Planted], options: argparse.Namespace) -> int:
     """Exit code 0 if all were found."""
     missed = 0
+    seeds = range(options.first, options.first + options.schedules)
     for mistake in mistakes:
-        began, found, last = time.monotonic(), None, options.first + options.schedules
-        with mistake.plant():
-            for seed in range(options.first, last):
-                found = run(seed, options.weather or mistake.kind, is_heavy=options.heavy)
-                if found.violations:
-                    break
-        is_found = found is not None and bool(found.violations)
-        missed += not is_found
-        told = f"{seed - options.first + 1} schedules: {found.violations[0]}" if found and is_found else "NOT FOUND"
-        print(f"{mistake.name} · {time.monotonic() - began:.1f} s · {told}", flush=True)
+        began = time.monotonic()
+        seed = seed_that_finds(mistake, is_heavy=options.heavy, seeds=seeds)
+        missed += seed is None
+        told = "NOT FOUND" if seed is None else f"found by seed {seed}"
+        print(f"{mistake.name}: {told}, {time.monotonic() - began:.1f} s", flush=True)
     return 1 if missed else 0
 
 

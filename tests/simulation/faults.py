@@ -78,7 +78,9 @@ def any_weather(random: Random, kind: str | None = None) -> Weather:
             )
             return Weather(kind, refused=bad / 3, dies=bad / 3, outages=outages, until=until)
         case "repeats":
-            return Weather(kind, duplicates=0.2, lost_acks=0.1, repeated=bad, stalls=bad / 3, until=until)
+            return Weather(
+                kind, duplicates=random.choice((0.2, 0.5)), lost_acks=0.1, repeated=bad, stalls=bad / 3, until=until
+            )
         case _:
             return Weather(
                 kind,

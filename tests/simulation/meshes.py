@@ -56,7 +56,7 @@ def any_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> Sim
     """Two to five light actors, perhaps one or two heavy ones and a hook, and the crew."""
     names = NAMES[: random.randint(1, 3) if is_heavy else random.randint(2, len(NAMES))]
     heavy = HEAVY_NAMES[: random.randint(1, 2)] if is_heavy else ()
-    fan_ins = tuple(name for name in ("x-fan-in", "gather") if random.random() < 0.35)
+    fan_ins = tuple(name for name in ("x-fan-in", "gather") if random.random() < 0.6)
     users = (*names, *heavy, *heavy)
     others = (*users, "x-checkpoint") if random.random() < 0.2 else users
     programs: dict[str, Program] = {}
@@ -101,6 +101,9 @@ def _light(
     )
     if weather.name == "poison":
         repertoire = (*repertoire[:2], "poison")
+    if weather.name == "repeats" and random.random() < 0.5 and fan_ins:
+        # What fails once and is delivered twice ends in two ways; of slices only one may count.
+        repertoire = ("fail", "split")
     actor = Actor(
         kind="handler",
         handler=handler_name(name),

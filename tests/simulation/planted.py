@@ -222,7 +222,7 @@ PLANTED = (
     Planted("marks a hop as done before it is", around(DoneHops, "is_done", _marked_when_asked)),
     Planted("runs finished hops again", instead(DoneHops, "is_done", lambda *_: False)),
     Planted("claims an end unconditionally", instead(SinkClaims, "take", _claimed_always)),
-    Planted("reports failures in x-sump without claiming them", instead(sump, "claim_end", _taken)),
+    Planted("reports failures in x-sump without claiming them", instead(sump, "claim_end", _taken), "storm"),
     Planted("acks what was not written", around(Results, "write", _written_or_not)),
     Planted("writes records unconditionally", instead(DynamoTaskStore, "put_record", _record_put_blindly)),
     Planted("drops the deadline at routing", around(status, "routed", _without("deadline_at"))),
@@ -239,7 +239,7 @@ PLANTED = (
         "lets handlers run beyond the deadline", instead(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
     ),
     Planted("does not heed max_hops", around(arrival, "_mismatched", lambda real, hop, now: None)),
-    Planted("puts a set together more than once", _decided_always),
+    Planted("puts a set together more than once", _decided_always, "storm"),
     Planted("merges in another order", around(set_keeper, "leaving", _swapped)),
     Planted("forgets the enclosing set", instead(fan_in_routing, "_outer", lambda _: None)),
     Planted("does not tell sets of slices that ended", instead(sink, "early_ends", lambda *_: ())),

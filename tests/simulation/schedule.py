@@ -1,5 +1,6 @@
 """One schedule: a mesh, a workload and a weather from a seed, run until everything is at rest."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -9,6 +10,7 @@ from tests.simulation.faults import Weather, any_weather
 from tests.simulation.heavy.job_weather import any_job_weather
 from tests.simulation.invariants import AtRest
 from tests.simulation.meshes import any_mesh
+from tests.simulation.planting import Planted
 from tests.simulation.scheduler import StalledError
 from tests.simulation.workload import Workload
 
@@ -17,6 +19,7 @@ TICK = 300.0
 TICKS_IN_A_STORM = 1
 TICKS_AT_REST = 2
 MOST_TICKS_AT_REST = 30
+SEEDS_PER_MISTAKE = 100
 COMMAND = ".venv/bin/python -m tests.simulation{heavy} --seed {seed}{weather}"
 
 
@@ -90,3 +93,9 @@ def _come_to_rest(cloud: Cloud) -> None:
             return
         scheduler.after(TICK, cloud.system.wake_all)
     scheduler.run()
+
+
+def seed_that_finds(mistake: Planted, *, is_heavy: bool, seeds: Iterable[int] = range(SEEDS_PER_MISTAKE)) -> int | None:
+    """The first seed whose schedule shows a planted mistake; None if none of these does."""
+    with mistake.plant():
+        return next((seed for seed in seeds if run(seed, mistake.kind, is_heavy=is_heavy).violations), None)

@@ -149,7 +149,8 @@ class SendChecks:
             found = list(transition.problems())
             if not found:
                 work.caused[message.message_id] = work.caused.get(message.message_id, 0) + 1
-                if seen.status.get("reason") == "ParseError":
+                # A complaint about what could not be read may be too large itself, and then says only that.
+                if seen.status.get("reason") == "ParseError" or seen.curr == "x-sump":
                     work.unreadable.add(message.message_id)
                 elif not transition.is_later:
                     self._check_registered(was, work)

@@ -179,7 +179,7 @@ class RunBook:
         place, was = max(places, key=lambda pair: pair[0])
         if seen.trail is not None:
             self.sent_trails.add(seen.trail)
-        if seen.phase in ("failed", "retrying"):
+        if seen.phase in ("failed", "retrying") or seen.status.get("reason") == "PolicyRouted":
             self.failed.add(place)
         if seen.id != was.id:
             return
