@@ -1,8 +1,8 @@
 """The claim on an id that x-sink takes before it writes: one end per envelope and generation (`protocol §11`)."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import msgspec
 from botocore.exceptions import ClientError
 
 if TYPE_CHECKING:
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
 _SORT_KEY = "claim"
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """How an envelope ended, and where its object is (a key in the results bucket)."""
 
     envelope_id: str
@@ -22,8 +21,7 @@ class Claim:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimResult:
+class ClaimResult(msgspec.Struct, frozen=True):
     """`taken`: go on, write and report. `refused`: it ended otherwise already, or in a later generation.
 
     Attributes:

@@ -6,13 +6,13 @@ stands here says what becomes of that value; it is written only where nobody has
 decided anew otherwise. Times are seconds since the epoch.
 """
 
-from dataclasses import dataclass, replace
+import msgspec
+from msgspec.structs import replace
 
 from asya.protocol.mesh_table import CircuitBreaker
 
 
-@dataclass(frozen=True, slots=True)
-class Circuit:
+class Circuit(msgspec.Struct, frozen=True):
     """One actor's circuit.
 
     Attributes:
@@ -32,8 +32,7 @@ class Circuit:
     probe_until: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(msgspec.Struct, frozen=True):
     """A call that was let in."""
 
     caller: str
@@ -41,16 +40,14 @@ class Passage:
     is_probe: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True):
     """A call that may be made if it can be noted as the probe: if `circuit` can take the place of the one that was seen."""
 
     passage: Passage
     circuit: Circuit
 
 
-@dataclass(frozen=True, slots=True)
-class Rejection:
+class Rejection(msgspec.Struct, frozen=True):
     """A call that may not be made, and from when on another one may be worth asking for."""
 
     until: float
@@ -104,4 +101,4 @@ def _opened(circuit: Circuit, until: float) -> Circuit:
 
 
 def _changed(circuit: Circuit, **changes: object) -> Circuit:
-    return replace(circuit, revision=circuit.revision + 1, **changes)  # type: ignore[arg-type]
+    return replace(circuit, revision=circuit.revision + 1, **changes)

@@ -1,7 +1,8 @@
 """The retry rule: which policy an error goes by, and what it says (`protocol §8`)."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+import msgspec
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Policy, Resiliency
@@ -10,24 +11,21 @@ from asya.routing.delivery import LONGEST_WAIT
 DEFAULT = "default"
 
 
-@dataclass(frozen=True, slots=True)
-class Retry:
+class Retry(msgspec.Struct, frozen=True):
     """Try again after this long."""
 
     delay: timedelta
     max_attempts: int
 
 
-@dataclass(frozen=True, slots=True)
-class Exhausted:
+class Exhausted(msgspec.Struct, frozen=True):
     """A policy applied and has no attempt left; `then_route` are the actors to go to instead of x-sink."""
 
     max_attempts: int
     then_route: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
-class NoPolicy:
+class NoPolicy(msgspec.Struct, frozen=True):
     """No rule matched and there is no default policy: one attempt."""
 
 

@@ -1,9 +1,9 @@
 """What a handler changed of its envelope's headers and status, told by comparing them as JSON (`protocol §7`)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -14,8 +14,7 @@ from asya.runtime.abi import EnvelopeView
 from asya.runtime.fan_out import FanOut
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(msgspec.Struct, frozen=True):
     """Headers and status as the call began."""
 
     headers: dict[str, Raw]

@@ -2,26 +2,24 @@
 
 import json
 import re
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Key:
+
+class Key(msgspec.Struct, frozen=True):
     """`.name` or `["any name"]`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(msgspec.Struct, frozen=True):
     """`[3]`, `[-1]`."""
 
     index: int
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(msgspec.Struct, frozen=True):
     """`[a:b]`, either side may be missing."""
 
     start: int | None
@@ -31,8 +29,7 @@ class Slice:
 Segment = Key | Index | Slice
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(msgspec.Struct, frozen=True):
     """A parsed path; its text is kept for messages."""
 
     text: str

@@ -1,6 +1,6 @@
 """protocol §8: the circuit breaker as a state machine, whatever the order in which its sidecars come to look and to write."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -215,6 +215,6 @@ TestSidecars.settings = settings(max_examples=200, stateful_step_count=40, deadl
 
 def test_fewer_failures_allowed_by_a_new_deployment_count_at_the_next_one() -> None:
     stricter = CircuitBreaker(failures=1, window=30, open_for=60)
-    opened = failed(replace(after_failures(0, 1)), stricter, Passage("call", 0), now=2)
+    opened = failed(after_failures(0, 1), stricter, Passage("call", 0), now=2)
     assert opened is not None
     assert opened.open_until == 62
