@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from asya.aws import clients
-from asya.aws.pause_notices import PauseNotice, PauseNotices
+from asya.aws.pause_notices import NotNotifiedError, PauseNotice, PauseNotices
 from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
@@ -97,7 +99,7 @@ class PauseActor:
         if about is None:
             raise RuntimeError(f"s3://{self.services.settings.bucket}/{place.key} holds an envelope that did not pause")
         self._report(hop, kept, about, url)
-        self._tell(hop, about, place)
+        self._tell_if_possible(hop, about, place)
         self.services.telemetry.count("Processed", by=("outcome", "paused"))
 
     def _report(self, hop: Hop, kept: Envelope, about: KeptPause, url: str) -> None:
@@ -113,6 +115,17 @@ class PauseActor:
         self.services.sure_reports.flush()
         if ticket.problem is not None:
             raise ticket.problem
+
+    def _tell_if_possible(self, hop: Hop, about: KeptPause, place: PausePlace) -> None:
+        """Tell people, but not at the price of the pause: given up for good the message would end the task as failed."""
+        try:
+            self._tell(hop, about, place)
+        except (ClientError, BotoCoreError, NotNotifiedError) as error:
+            if hop.arrival.receive_count < hop.spec.max_receives:
+                raise
+            self.services.telemetry.log.error(
+                "paused, but nobody was notified", exc_info=error, envelope_id=place.envelope_id
+            )
 
     def _tell(self, hop: Hop, about: KeptPause, place: PausePlace) -> None:
         if self.paused.is_told(place):

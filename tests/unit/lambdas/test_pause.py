@@ -138,6 +138,14 @@ def test_whatever_fails_is_completed_by_the_redelivery(world: MeshWorld, bus: Fa
     assert len(bus.details) == (2 if dies == "note" else 1)
 
 
+def test_a_bus_that_stays_out_of_reach_does_not_cost_the_task_its_pause(world: MeshWorld, bus: FakeEvents) -> None:
+    bus.refuses = True
+    assert run(world, here(), times=4) == ["message-0"]
+    assert run(world, here(), times=5) == []
+    assert "paused" in world.gateway.reported("env-1")
+    assert stored(world)["id"] == "env-1"
+
+
 def test_who_is_notified_finds_the_task_paused(world: MeshWorld, bus: FakeEvents) -> None:
     world.gateway.item_status["env-1", "paused"] = 503
     assert run(world, here()) == ["message-0"]
