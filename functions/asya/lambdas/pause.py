@@ -120,12 +120,10 @@ class PauseActor:
         """Tell people, but not at the price of the pause: given up for good the message would end the task as failed."""
         try:
             self._tell(hop, about, place)
-        except (ClientError, BotoCoreError, NotNotifiedError) as error:
+        except (ClientError, BotoCoreError, NotNotifiedError):
             if hop.arrival.receive_count < hop.spec.max_receives:
                 raise
-            self.services.telemetry.log.error(
-                "paused, but nobody was notified", exc_info=error, envelope_id=place.envelope_id
-            )
+            self.services.telemetry.log.exception("paused, but nobody was notified", envelope_id=place.envelope_id)
 
     def _tell(self, hop: Hop, about: KeptPause, place: PausePlace) -> None:
         if self.paused.is_told(place):
