@@ -18,6 +18,7 @@ from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import next_hop
+from asya.protocol.unreadable import readable_headers
 from asya.routing.delivery import LONGEST_DELAY, LONGEST_WAIT, Delivery, Diversion
 from asya.routing.fairness import queue_group
 from asya.routing.hop import Arrival, Hop
@@ -53,7 +54,10 @@ def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callabl
 
 
 def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Diversion:
-    """Step 1's other way out: what was received goes to x-sump whole (`protocol §5.1`)."""
+    """Step 1's other way out: what was received goes to x-sump whole (`protocol §5.1`).
+
+    Headers that can be read go along: they say whose set waits for it, which generation it is of, whether anybody is to be told.
+    """
     envelope_id = error.envelope_id or ids.id_of_message(arrival.message_id)
     try:
         original, encoding = arrival.body.decode("utf-8"), "utf-8"
@@ -66,6 +70,7 @@ def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Dive
     envelope = Envelope(
         id=envelope_id,
         route=Route((), names.SUMP, ()),
+        headers=readable_headers(arrival.body),
         payload=payload,
         status=status.failed(born, reason="ParseError", now=at, error=ErrorInfo(type="ParseError", message=str(error))),
     )

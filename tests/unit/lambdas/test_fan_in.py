@@ -180,6 +180,28 @@ def test_a_failing_slice_fails_the_origin_with_its_error(start: Start) -> None:
     assert mesh.world.gateway.reported(child(3))[-1] == "succeeded"
 
 
+def test_a_slice_that_became_unreadable_fails_the_origin_at_once(start: Start) -> None:
+    mesh = start()
+
+    def spoil(message: Waiting) -> bool:
+        envelope = json.loads(message.body)
+        if (message.actor, envelope.get("id")) == ("score", child(2)):
+            del envelope["payload"]
+            message.body = json.dumps(envelope)
+        return False
+
+    mesh.lost = spoil
+    mesh.start({"items": [{"n": 1}, {"n": 2}, {"n": 3}]})
+    mesh.run()
+    status = mesh.result(phase="failed")["status"]
+    assert (status["reason"], status["error"]["type"], status["error"]["message"]) == (
+        "SliceFailed",
+        "ParseError",
+        "Failed to parse message: payload is missing",
+    )
+    assert mesh.open_sets() == 0
+
+
 def test_partial_sets_have_null_in_the_lost_ones_place(start: Start) -> None:
     mesh = start(PARTIAL)
     mesh.start({"items": [{"n": 1}, {"fail": "x"}, {"n": 3}]})

@@ -324,7 +324,7 @@ def commanded(commands: list[tuple[Any, ...]]) -> Handler:
         for command in commands:
             match command:
                 case ("yield",):
-                    yield payload
+                    yield [payload]  # null by itself would be no frame
                 case ("set", names):
                     yield ("SET", ".route.next", names)
                 case ("prepend", names):

@@ -89,6 +89,23 @@ def test_5_1_what_is_not_utf_8_travels_in_base64() -> None:
     assert base64.b64decode(payload["original_message"]) == body
 
 
+def test_5_1_headers_that_can_be_read_go_along_but_for_the_reference_to_a_payload() -> None:
+    known = {"x-asya-generation": 2, "mine": [1.50], "x-asya-payload-ref": {"key": "elsewhere"}}
+    bad = message(payload=..., headers=known)[:-1].replace(b'"mine"', b'"large":1e999,"mine"') + b"}"
+    envelope = diverted(receive(bad), "x-sump", "ParseError")
+    assert {name: bytes(raw) for name, raw in envelope.headers.items()} == {
+        "x-asya-generation": b"2",
+        "mine": b"[1.5]",
+    }
+    assert envelope.generation == 2
+
+
+@pytest.mark.parametrize("headers", [b"[]", b"7", b'"x"', b"null", b'{"a": "\xff"}', rb'{"a": "\udc00"}'])
+def test_5_1_headers_that_cannot_be_read_stay_behind(headers: bytes) -> None:
+    bad = message(route=..., headers=...)[:-1] + b',"headers":' + headers + b"}"
+    assert diverted(receive(bad), "x-sump", "ParseError").headers == {}
+
+
 # --- step 2
 
 
