@@ -24,7 +24,8 @@ AT_LEAST = {
     "11": 29,
     "10": 26,
     "12": 10,
-    "14": 13,
+    "13": 41,
+    "14": 15,
     "15": 18,
 }
 """How many rules each section has at the least: raise a number with the rules, and lower it only with the protocol."""

@@ -1,0 +1,68 @@
+"""People and programs that call a deployed gateway, each with their own key."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode, urlsplit
+
+import urllib3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+
+from asya.aws.gateway_client import address_of
+
+if TYPE_CHECKING:
+    from tests.cloud.deployed_cloud import DeployedCloud
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody with a key; without one, nobody."""
+
+    url: str
+    region: str
+    credentials: Credentials | None
+    pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(retries=False, maxsize=16))
+
+    def call(self, method: str, path: str, body: object = None, **query: str) -> tuple[int, Any]:
+        """Make a call; the status and the JSON of the answer."""
+        url = self.url + path + (f"?{urlencode(query)}" if query else "")
+        data = json.dumps(body).encode() if body is not None else b""
+        answer = self.pool.request(
+            method, address_of(url), body=data, headers=self.signed(method, url, data), redirect=False, timeout=60.0
+        )
+        return answer.status, json.loads(answer.data) if answer.data else None
+
+    def signed(self, method: str, url: str, data: bytes) -> dict[str, str]:
+        """The headers of a request, signed if there is a key."""
+        headers = {"host": urlsplit(url).netloc} | ({"content-type": "application/json"} if data else {})
+        request = AWSRequest(method, url, data=data, headers=headers)
+        if self.credentials is not None:
+            SigV4Auth(self.credentials, "execute-api", self.region).add_auth(request)
+        return dict(request.headers.items())
+
+
+def operator(cloud: DeployedCloud) -> Caller:
+    """The mesh's operator."""
+    connection = cloud.mesh.connection
+    return Caller(connection.gateway_url, connection.region, connection.session.get_credentials())
+
+
+def nobody(cloud: DeployedCloud) -> Caller:
+    """Who signs nothing."""
+    return Caller(cloud.mesh.connection.gateway_url, cloud.mesh.connection.region, None)
+
+
+def person(cloud: DeployedCloud, name: str) -> Caller:
+    """A new IAM user who may call the API, and is no operator."""
+    iam = cloud.client("iam")
+    iam.create_user(UserName=name)
+    statement = {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*"}
+    document = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    iam.put_user_policy(UserName=name, PolicyName="call", PolicyDocument=document)
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    connection = cloud.mesh.connection
+    return Caller(connection.gateway_url, connection.region, Credentials(key["AccessKeyId"], key["SecretAccessKey"]))

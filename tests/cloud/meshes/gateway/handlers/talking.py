@@ -1,0 +1,56 @@
+"""Handlers for those who look on."""
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import urllib3
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+
+from asya.aws.gateway_client import address_of
+
+Payload = dict[str, Any]
+
+
+def echo(payload: Payload) -> Payload:
+    """The same."""
+    return payload
+
+
+def talk(payload: Payload) -> Iterator[Any]:
+    """Says how far it is, then takes its time."""
+    for number in range(payload.get("messages", 20)):
+        yield "FLY", {"number": number, "said_at": time.time()}
+    time.sleep(payload.get("seconds", 3))
+    yield payload
+
+
+def slow(payload: Payload) -> Payload:
+    """Takes its time."""
+    time.sleep(payload.get("seconds", 3))
+    return payload
+
+
+def split(payload: Payload) -> Iterator[Payload]:
+    """One task for each part."""
+    for number in range(payload["parts"]):
+        yield {"part": number, "seconds": payload.get("seconds", 0)}
+
+
+def probe(payload: Payload) -> Payload:
+    """Makes the calls it is given with the credentials of its role; the statuses of the answers."""
+    credentials = boto3.Session().get_credentials()
+    found = []
+    for method, path in payload["calls"]:
+        url = os.environ["ASYA_GATEWAY_URL"] + path
+        body = b"[]" if method == "POST" else b""
+        host = url.split("/")[2]
+        request = AWSRequest(method, url, data=body, headers={"host": host, "content-type": "application/json"})
+        SigV4Auth(credentials, "execute-api", os.environ["AWS_REGION"]).add_auth(request)
+        headers = dict(request.headers.items())
+        answer = urllib3.PoolManager().request(method, address_of(url), body=body, headers=headers, redirect=False)
+        found.append([method, path, answer.status])
+    return {"found": found}

@@ -1,0 +1,409 @@
+"""protocol §13 on the deployed mesh, IAM enforced: what people and programs do through the gateway."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from asya.aws.dynamo_tasks import DynamoTaskStore
+from asya.aws.flies import Flies
+from asya.protocol import names
+from asya.protocol.task import TaskRecord
+from asya.protocol.times import format_time
+from asya_cli.connection import read_local
+from asya_cli.mesh_client import MeshClient
+from infra.local.cloud import UpOptions, down, up
+from tests.cloud import callers
+from tests.cloud.deployed_cloud import DeployedCloud, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.cloud.callers import Caller
+
+pytestmark = pytest.mark.cloud
+
+MESH = Path(__file__).parent / "meshes" / "gateway" / "mesh.yaml"
+ENDED = {"succeeded", "failed", "canceled"}
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
+    """A mesh of light actors whose operator is one person among others."""
+    state = tmp_path_factory.mktemp("gateway")
+    try:
+        up(MESH, state, UpOptions(auth=True))
+        yield DeployedCloud(MeshClient(read_local(state)), state)
+    finally:
+        down(state)
+
+
+@pytest.fixture(scope="module")
+def operator(gateway: DeployedCloud) -> Caller:
+    return callers.operator(gateway)
+
+
+@pytest.fixture(scope="module")
+def alice(gateway: DeployedCloud) -> Caller:
+    return callers.person(gateway, "alice")
+
+
+@pytest.fixture(scope="module")
+def bob(gateway: DeployedCloud) -> Caller:
+    return callers.person(gateway, "bob")
+
+
+def start(caller: Caller, actor: str, payload: object = None, **body: object) -> str:
+    status, content = caller.call("POST", "/api/v1/mesh", {"payload": payload, **body}, actor=actor)
+    assert status == 201, content
+    return str(content["id"])
+
+
+def task(caller: Caller, task_id: str) -> Any:
+    status, content = caller.call("GET", f"/api/v1/mesh/{task_id}")
+    assert status == 200, content
+    return content
+
+
+def ended(caller: Caller, task_id: str) -> Any:
+    def look() -> Any:
+        found = task(caller, task_id)
+        return found if found["status"] in ENDED else None
+
+    return until(look, f"task {task_id} to end")
+
+
+def items(caller: Caller, path: str, **query: str) -> list[Any]:
+    """All items of a list, page by page."""
+    found: list[Any] = []
+    while True:
+        status, content = caller.call("GET", path, **query)
+        assert status == 200, content
+        found += content["items"]
+        if "next_cursor" not in content:
+            return found
+        query["cursor"] = content["next_cursor"]
+
+
+# --- tools, lists, timelines
+
+
+def test_a_tool_answers_with_its_result(alice: Caller, operator: Caller) -> None:
+    status, content = alice.call("POST", "/tools/call", {"name": "say", "arguments": {"text": "hello"}})
+    if status == 202:  # the machine is busy: the answer says where to look
+        content |= ended(alice, content["id"])
+    assert (content["status"], content["result"]) == ("succeeded", {"text": "hello"})
+    hops = items(alice, f"/api/v1/mesh/{content['id']}/timeline")
+    assert [(hop["position"], hop["actor"]) for hop in hops] == [(0, "echo"), (1, "echo")]
+    assert all(hop["received_at"] <= hop["completed_at"] for hop in hops)
+    assert alice.call("POST", "/tools/call", {"name": "say", "arguments": {"text": ""}})[0] == 400
+    assert alice.call("POST", "/tools/call", {"name": "shout", "arguments": {}})[0] == 404
+
+
+def test_everybody_sees_their_own_tasks_newest_first(alice: Caller, bob: Caller, operator: Caller) -> None:
+    hers = [start(alice, "echo", {"n": number}) for number in range(5)]
+    his = start(bob, "echo")
+    for task_id in (*hers, his):
+        ended(operator, task_id)
+    assert [each["id"] for each in items(alice, "/api/v1/mesh", limit="2")][:5] == hers[::-1]
+    assert {each["id"] for each in items(bob, "/api/v1/mesh")} == {his}
+    everybodys = [each["id"] for each in items(operator, "/api/v1/mesh", status="succeeded")]
+    assert everybodys[:6] == [his, *hers[::-1]]
+    assert his not in {each["id"] for each in items(alice, "/api/v1/mesh", status="succeeded")}
+
+
+def test_what_a_task_fanned_out_into(alice: Caller, bob: Caller) -> None:
+    root = start(alice, "split", {"parts": 12})
+    ended(alice, root)
+    children = until(
+        lambda: found if len(found := items(alice, f"/api/v1/mesh/{root}/children", limit="5")) == 11 else None,
+        "all children to be known",
+    )
+    assert {(child["parent_id"], child["root_id"]) for child in children} == {(root, root)}
+    assert bob.call("GET", f"/api/v1/mesh/{root}/children")[0] == 404
+
+
+# --- FLY
+
+
+def test_what_a_handler_says_is_there_while_it_is_at_work(gateway: DeployedCloud, alice: Caller) -> None:
+    task_id = start(alice, "talk", {"messages": 20, "seconds": 4})
+    table = names.table_name("gateway", "tasks")
+    flies = Flies(gateway.mesh.connection.dynamodb(), table, time.sleep)
+
+    def said() -> list[Any] | None:
+        parts = list(flies.read(task_id, datetime.now(UTC)))
+        found = [message for part in parts for message in part.messages]
+        return found if len(found) == 20 else None
+
+    messages = until(said, "all messages to be there")
+    assert task(alice, task_id)["status"] == "running"
+    assert [message.sequence for message in messages] == list(range(20))
+    assert [json.loads(bytes(message.data))["number"] for message in messages] == list(range(20))
+    assert ended(alice, task_id)["status"] == "succeeded"
+
+
+# --- cancelling, and what falls due
+
+
+def test_a_canceled_task_goes_no_further(gateway: DeployedCloud, alice: Caller, bob: Caller) -> None:
+    task_id = start(alice, "slow", {"seconds": 3})
+    until(lambda: task(alice, task_id)["status"] == "running" or None, "the task to run")
+    assert bob.call("DELETE", f"/api/v1/mesh/{task_id}")[0] == 404
+    assert alice.call("DELETE", f"/api/v1/mesh/{task_id}") == (204, None)
+    assert task(alice, task_id)["status"] == "canceled"
+    # Its handler is not interrupted; how it ends changes nothing any more.
+    until(lambda: gateway.messages(names.queue_name("gateway", "slow")) == 0 or None, "the handler to be done")
+    until(lambda: gateway.messages(names.queue_name("gateway", "x-sink")) == 0 or None, "x-sink to be done")
+    assert task(alice, task_id)["status"] == "canceled"
+    assert alice.call("DELETE", f"/api/v1/mesh/{task_id}") == (204, None)
+
+
+def test_children_are_canceled_with_their_root(operator: Caller, gateway: DeployedCloud) -> None:
+    root = str(uuid4())
+    route = {"prev": [], "curr": "split", "next": ["slow", "slow", "slow", "echo"]}
+    payload = {"parts": 3, "seconds": 4}
+    gateway.send_raw("split", json.dumps({"id": root, "route": route, "payload": payload}))
+    until(lambda: gateway_children(operator, root) or None, "a child to be known")
+    assert operator.call("DELETE", f"/api/v1/mesh/{root}")[0] == 204
+    # Handlers at work are not interrupted; what comes behind them is not run, known at that time or not.
+    children = until(
+        lambda: found if len(found := gateway_children(operator, root)) == 2 else None, "all children to be known"
+    )
+    found = [ended(operator, child["id"]) for child in (*children, {"id": root})]
+    assert {each["status"] for each in found} == {"canceled"}
+
+
+def gateway_children(caller: Caller, root: str) -> list[Any]:
+    status, content = caller.call("GET", "/api/v1/mesh", parent=root)
+    assert status == 200
+    return list(content["items"])
+
+
+def known(gateway: DeployedCloud, *, deadline: timedelta | None = None) -> str:
+    """A task that no actor works on."""
+    now = datetime.now(UTC)
+    record = TaskRecord(
+        id=str(uuid4()),
+        status="running",
+        created_at=format_time(now),
+        updated_at=format_time(now),
+        deadline_at=format_time(now + deadline) if deadline is not None else None,
+    )
+    store = DynamoTaskStore(gateway.client("dynamodb"), names.table_name("gateway", "tasks"), 86400.0)
+    store.put_record(record, None, now)
+    return record.id
+
+
+def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, operator: Caller) -> None:
+    task_id = known(gateway, deadline=timedelta(seconds=-1))
+    assert (task(operator, task_id)["status"], task(operator, task_id)["reason"]) == ("failed", "Timeout")
+    function = names.function_name("gateway", names.TASK_SWEEP)
+    answer = gateway.client("lambda").invoke(FunctionName=function, Payload=b"{}")
+    assert "FunctionError" not in answer, answer["Payload"].read()
+    table = gateway.mesh.connection.dynamodb()
+    key: Any = {"pk": {"S": task_id}, "sk": {"S": "record"}}
+    item = table.get_item(TableName=names.table_name("gateway", "tasks"), Key=key, ConsistentRead=True)["Item"]
+    assert item["status"]["S"] == "failed"
+
+
+# --- many reports at once
+
+
+def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: DeployedCloud, operator: Caller) -> None:
+    """200 reports for each of 50 tasks, shuffled, some twice, over connections at once; progress is watched meanwhile."""
+    chance = random.Random(7)
+    tasks = [known(gateway) for _ in range(50)]
+    actors = [f"actor-{number}" for number in range(65)]
+    now = datetime.now(UTC)
+    reports = [report for task_id in tasks for report in life_of(task_id, actors, now)]
+    chance.shuffle(reports)
+    batches = [reports[first : first + 250] for first in range(0, len(reports), 250)]
+    seen: dict[str, list[int]] = {task_id: [] for task_id in tasks[:4]}
+    done = threading.Event()
+
+    def watch(task_id: str) -> None:
+        while not done.is_set():
+            seen[task_id].append(task(operator, task_id)["progress_percent"])
+
+    def send(batch: list[Any]) -> None:
+        waiting = batch
+        while waiting:
+            status, content = operator.call("POST", "/api/v1/mesh/events", waiting)
+            assert status == 200, content
+            waiting = [each for each, told in zip(waiting, content["items"], strict=True) if told["status"] != 204]
+
+    with ThreadPoolExecutor(12) as pool:
+        watching = [pool.submit(watch, task_id) for task_id in seen]
+        list(pool.map(send, batches))
+        done.set()
+        for each in watching:
+            each.result()
+    assert len(reports) == 10_000
+    for task_id in tasks:
+        found = task(operator, task_id)
+        assert (found["status"], found["progress_percent"], found["result"]) == ("succeeded", 100, {"of": task_id})
+    for percents in seen.values():
+        assert percents == sorted(percents)
+        assert len(percents) > 1
+
+
+def life_of(task_id: str, actors: list[str], now: datetime) -> list[Any]:
+    """200 reports: three for each hop, the end, and four of them twice."""
+    reports: list[Any] = []
+    for position, actor in enumerate(actors):
+        data = {"actor": actor, "route": {"prev": actors[:position], "curr": actor, "next": actors[position + 1 :]}}
+        for number, status in enumerate(("received", "processing", "completed")):
+            at = format_time(now + timedelta(seconds=position * 3 + number))
+            reports.append({"id": task_id, "status": status, "at": at, "position": position, "data": data})
+    end = {"actor": actors[-1], "result": {"of": task_id}}
+    at = format_time(now + timedelta(seconds=500))
+    reports.append({"id": task_id, "status": "succeeded", "at": at, "position": len(actors), "data": end})
+    return [*reports, *reports[:3], reports[-1]]
+
+
+# --- who may do what
+
+
+def test_somebody_elses_task_is_not_there(alice: Caller, bob: Caller) -> None:
+    task_id = start(alice, "echo")
+    path = f"/api/v1/mesh/{task_id}"
+    for method, more in (
+        ("GET", ""), ("GET", "/timeline"), ("GET", "/children"), ("DELETE", ""), ("POST", "/resume"), ("POST", "/replay"),
+    ):  # fmt: skip
+        assert bob.call(method, path + more, {} if method == "POST" else None)[0] == 404, method + more
+    assert bob.call("GET", f"/envelopes/{task_id}")[0] == bob.call("GET", f"/jobs/{task_id}")[0] == 404
+    assert bob.call("POST", path + "/events", {"status": "succeeded"})[0] == 403
+    assert bob.call("POST", path + "/reopen", {})[0] == 403
+    assert ended(alice, task_id)["status"] == "succeeded"
+
+
+def test_unsigned_calls_are_refused_but_for_the_health_check(gateway: DeployedCloud, alice: Caller) -> None:
+    stranger = callers.nobody(gateway)
+    document = alice.call("GET", "/openapi.json")[1]
+    for path, operations in document["paths"].items():
+        for method in operations:
+            expected = 200 if path == "/health" else 403
+            body: object = {} if method == "post" else None
+            assert stranger.call(method.upper(), path.replace("{id}", "some-id"), body)[0] == expected, path
+
+
+def test_an_actors_role_reads_no_tasks_and_posts_nowhere_else(gateway: DeployedCloud, alice: Caller) -> None:
+    calls = [
+        ["GET", "/api/v1/mesh"],
+        ["GET", "/api/v1/mesh/some-id"],
+        ["POST", "/api/v1/mesh?actor=echo"],
+        ["POST", "/tools/call"],
+        ["DELETE", "/api/v1/mesh/some-id"],
+        ["POST", "/api/v1/mesh/events"],
+    ]
+    task_id = start(alice, "probe", {"calls": calls})
+    statuses = [status for _, _, status in ended(alice, task_id)["result"]["found"]]
+    assert statuses == [403, 403, 403, 403, 403, 200]
+
+
+def test_a_forged_callback_gets_no_request_and_no_credential(gateway: DeployedCloud, operator: Caller) -> None:
+    requests: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            requests.append(str(self.headers))
+            self.send_error(500)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        forged = f"http://127.0.0.1:{server.server_port}"
+        for url in (
+            forged,
+            f"{forged}/",
+            f"http://user@127.0.0.1:{server.server_port}",
+            "https://example.com@" + forged[7:],
+        ):
+            task_id = str(uuid4())
+            route = {"prev": [], "curr": "echo", "next": []}
+            headers = {"x-asya-gateway-url": url}
+            gateway.send_raw("echo", json.dumps({"id": task_id, "route": route, "headers": headers, "payload": 1}))
+            found = until(
+                lambda task_id=task_id: (
+                    content  # type: ignore[misc]
+                    if (content := operator.call("GET", f"/api/v1/mesh/{task_id}")[1]).get("status") in ENDED
+                    else None
+                ),
+                "the task to end at its own gateway",
+            )
+            assert found["status"] == "succeeded"
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert requests == []
+
+
+# --- the document
+
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+
+
+def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Caller) -> None:
+    """schemathesis makes calls of its own, right and wrong ones, of every operation."""
+    status, document = operator.call("GET", "/openapi.json")
+    assert status == 200
+    schema = schemathesis.openapi.from_dict(document)
+    schema.config.update(base_url=operator.url)
+    ours = known(gateway)
+    count = 0
+    for result in schema.get_all_operations():
+        operation = result.ok()  # type: ignore[union-attr]
+
+        @settings(
+            max_examples=8,
+            deadline=None,
+            database=None,
+            derandomize=True,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        def make_calls(case: Any) -> None:
+            nonlocal count
+            count += 1
+            if case.path_parameters and count % 2:
+                case.path_parameters["id"] = ours
+            case.call_and_validate(auth=Signed(operator), checks=CHECKS, timeout=60)
+
+        given(case=schema[operation.path][operation.method.upper()].as_strategy())(make_calls)()
+    assert count > 100
+
+
+class Signed:
+    """Signs a request as it is about to be sent."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __call__(self, request: Any) -> Any:
+        body = request.body or b""
+        data = body if isinstance(body, bytes) else body.encode()
+        request.headers.update(self._caller.signed(request.method, request.url, data))
+        return request
