@@ -33,7 +33,11 @@ def passed_on(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     phase = envelope.status.phase if envelope.status else None
     deliveries: list[Delivery] = []
     # A hook's own run triggers none: it would never end.
-    wants_hooks = not is_hook_copy(envelope) and (envelope.parent_id is None or sink.hooks_for_children)
+    wants_hooks = (
+        not is_hook_copy(envelope)
+        and not _is_the_meshs_own(envelope)
+        and (envelope.parent_id is None or sink.hooks_for_children)
+    )
     if phase in _HOOKED_PHASES and wants_hooks:
         deliveries += [Delivery(hook, encode(_hook_copy(envelope, hook)), "next") for hook in sink.hooks]
     if phase == "failed":
@@ -62,6 +66,11 @@ def is_reported(envelope: Envelope) -> bool:
 def is_hook_copy(envelope: Envelope) -> bool:
     """Whether this is the run of a hook; such an envelope ends silently, or in x-sump if it failed."""
     return headers.HOOK in envelope.headers
+
+
+def _is_the_meshs_own(envelope: Envelope) -> bool:
+    """Whether the mesh sent it to itself: users' hooks expect users' payloads."""
+    return names.INDEX in (*envelope.route.prev, envelope.route.curr)
 
 
 def _hook_copy(envelope: Envelope, hook: str) -> Envelope:

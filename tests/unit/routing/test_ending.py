@@ -51,6 +51,14 @@ def test_a_hooks_own_run_triggers_none_and_ends_in_x_sump_if_it_failed(for_child
     assert ending.is_hook_copy(ended(headers=headers))
 
 
+@pytest.mark.parametrize(
+    "route", [{"prev": ["x-index"], "curr": "", "next": []}, {"prev": [], "curr": "x-index", "next": []}]
+)
+def test_users_hooks_do_not_hear_of_the_meshs_own_nightly_job(route: dict[str, Any]) -> None:
+    assert targets(ended(route=route)) == []
+    assert targets(ended("failed", route=route)) == ["x-sump"]
+
+
 def test_each_hook_gets_a_copy_of_its_own_with_reporting_off() -> None:
     headers = {"tenant": "acme", "x-asya-first-attempt": "2026-11-20T11:00:00Z", "x-asya-fan-in": {"set_id": "s"}}
     late = status(phase="failed", reason="Timeout", error=ERROR, deadline_at="2020-01-01T00:00:00Z")
