@@ -71,7 +71,7 @@ def decode(body: bytes, *, message_id: str = "") -> Envelope:
             return envelope
     except UnicodeDecodeError as error:
         raise ParseError(f"the message is not UTF-8 (byte {error.start})") from None
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except (msgspec.MsgspecError, RecursionError):
         pass  # what exactly is wrong, if anything is, the careful pass finds out
     return _decode_carefully(body, message_id)
 
@@ -80,8 +80,8 @@ def _is_sound(envelope: Envelope) -> bool:
     """Whether there is nothing that types do not show: an id of a wrong length, something empty that counts as absent.
 
     Raises:
-        ValueError, RecursionError, msgspec.MsgspecError: for a time that is none, a header that cannot be read. Headers are read
-            here once, so that whoever asks for one later need not be ready for one that cannot be.
+        msgspec.MsgspecError, RecursionError: for a time that is none, a header that cannot be read. Headers are read here once, so
+            that whoever asks for one later need not be ready for one that cannot be.
     """
     for raw in envelope.headers.values():
         _value_decoder.decode(raw)
