@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from asya.aws.cancel_requests import CancelRequests, decode_cancel, encode_cancel
 from asya.aws.completion_messages import CanceledTask, decode_message
 from asya.aws.run_watches import Watch
+from asya.lambdas.spark_complete import Completion
 from asya.protocol.events import FlyEvent, TaskEvent
 from asya.protocol.job_runs import attempts_prefix
 from asya.protocol.mesh_table import SparkJob
-from tests.doubles.heavy import BUCKET, TABLE, World, done, heavy_world
+from tests.doubles.heavy import BUCKET, TABLE, Context, World, done, heavy_world
 
 
 @pytest.fixture
@@ -231,6 +232,24 @@ def test_10_a_run_that_nobody_wants_any_more_is_stopped_when_it_starts(world: Wo
     world.tell("run1", "RUNNING")
     world.complete()
     assert world.emr.canceled == ["run1"]
+
+
+def test_10_without_an_answer_about_the_tasks_a_run_goes_on_and_nothing_is_a_dead_letter(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running(world, "a")
+    world.complete()
+    world.put("x-completion", encode_cancel("a"))
+    event = world.receive("x-completion")
+    while not any("task-canceled" in record["body"] for record in event["Records"]):
+        event = world.receive("x-completion")
+    event["Records"] = [record for record in event["Records"] if "task-canceled" in record["body"]]
+    monkeypatch.setattr(world.gateway, "states", lambda *_, **__: ())
+    for receives, kept in ((1, 1), (4, 0)):
+        event["Records"][0]["attributes"]["ApproximateReceiveCount"] = str(receives)
+        answer = Completion(world.services_of("x-completion"), Context()).process(event)
+        assert len(answer["batchItemFailures"]) == kept
+    assert world.emr.canceled == []
 
 
 def test_10_messages_of_the_completions_queue() -> None:

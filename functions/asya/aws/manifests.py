@@ -24,6 +24,8 @@ class Manifests:
     def __init__(self, s3: "S3Client", *, bucket: str) -> None:
         self._s3 = s3
         self._bucket = bucket
+        # The one read last: whoever watches a run reads its manifest again and again, and it never changes.
+        self._last: tuple[str, Manifest] | None = None
 
     def commit(self, manifest: Manifest) -> bool:
         """Form the run: write its manifest unless there is one.
@@ -52,6 +54,8 @@ class Manifests:
             ManifestError: if it is of another version.
         """
         key = manifest_key(actor, number)
+        if self._last is not None and self._last[0] == key:
+            return self._last[1]
         try:
             content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except ClientError as error:
@@ -59,9 +63,11 @@ class Manifests:
                 return None
             raise
         try:
-            return _decoder.decode(content)
+            manifest = _decoder.decode(content)
         except msgspec.MsgspecError as error:
             raise ManifestError(f"s3://{self._bucket}/{key} is no manifest of this version of asya: {error}") from error
+        self._last = (key, manifest)
+        return manifest
 
     def exists(self, actor: str, number: int) -> bool:
         """Whether a run of this number was formed."""

@@ -30,6 +30,8 @@ from asya.routing.run_deaths import CHARGED, Verdict
 # Before the function's time is up; a chunk has to fit in.
 MARGIN_SECONDS = 60.0
 _REPORTS_AT_ONCE = 500
+# Of a message about a canceled task: one receive before it would be a dead letter.
+LAST_TRY = 4
 
 
 # There was room for the run, so that there may be for the next.
@@ -81,10 +83,19 @@ class Completion:
             case Watch():
                 RunWatch(self.services).look(message, record.message_id)
             case CanceledTask():
-                RunCancellation(self.services).look_for(message.task_id)
+                self._stop_idle_runs(message.task_id, record)
             case None:
                 log.info("an event about something else", message_id=record.message_id)
         return []
+
+    def _stop_idle_runs(self, task_id: str, record: Record) -> None:
+        """A task was canceled; a run that goes on for nobody only costs money, which is no reason for a dead letter."""
+        try:
+            RunCancellation(self.services).look_for(task_id)
+        except UnknownStatesError:
+            if record.arrival.receive_count < LAST_TRY:
+                raise
+            self.services.base.telemetry.log.warning("not known who wants its runs; they go on", envelope_id=task_id)
 
     def _take_event(self, event: JobRunEvent, record: Record) -> None:
         """A job run came into a state. All states are known; one that is new to us is noted and of no consequence."""
