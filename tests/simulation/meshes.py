@@ -56,7 +56,7 @@ def any_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> Sim
     """Two to five light actors, perhaps one or two heavy ones and a hook, and the crew."""
     names = NAMES[: random.randint(1, 3) if is_heavy else random.randint(2, len(NAMES))]
     heavy = HEAVY_NAMES[: random.randint(1, 2)] if is_heavy else ()
-    fan_ins = tuple(name for name in ("x-fan-in", "gather") if random.random() < 0.6)
+    fan_ins = tuple(name for name in ("x-fan-in", "gather") if random.random() < 0.5)
     users = (*names, *heavy, *heavy)
     others = (*users, "x-checkpoint") if random.random() < 0.2 else users
     programs: dict[str, Program] = {}

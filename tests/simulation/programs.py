@@ -109,9 +109,8 @@ class Program:
                 if not self.fan_ins or sum(is_slice((token,)) for token in trail) >= FANS_AT_MOST:
                     return Plan("pass", seconds)
                 to = tuple(random.choices(self.actors, k=random.randint(1, 2)))
-                return Plan(
-                    deed, seconds, frames=random.choice((0, 1, 2, 3, 12)), next=to, at=random.choice(self.fan_ins)
-                )
+                slices = random.choices((0, 1, 2, 3, 12), (2, 3, 3, 3, 1))[0]
+                return Plan(deed, seconds, frames=slices, next=to, at=random.choice(self.fan_ins))
             case "reroute":
                 ahead = random.choices((*self.actors, "nowhere", "x-sink"), k=random.randint(0, 3))
                 return Plan(deed, seconds, next=tuple(ahead))

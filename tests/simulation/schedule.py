@@ -66,7 +66,7 @@ def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_en
     cloud.ledger.stops_at_once = not to_the_end
     workload = Workload(cloud, random)
     with cloud.on_stage():
-        workload.schedule(random.randint(4, 24) if is_heavy else random.randint(3, 14))
+        workload.schedule(random.randint(3, 16) if is_heavy else random.randint(3, 14))
         for number in range(TICKS_IN_A_STORM):
             cloud.nature.scheduler.after(TICK * (number + 1), cloud.system.wake_all)
         stalled: list[str] = []
