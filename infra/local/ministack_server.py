@@ -6,23 +6,53 @@ Buckets of the CDK and of the mesh refuse requests that came without TLS (`aws:S
 is nothing to encrypt, so this wrapper says of each request what a TLS-terminating proxy would say. MiniStack also
 takes the access key `test`, or any twelve digits, for its root user without looking at the signature; where IAM is
 enforced that would be an open door, so it is shut here.
+
+And a machine is no region: MiniStack starts a process for every call that comes while others are busy, and processes that
+start keep each other busy, so that more calls come in the meantime. Here a call waits for one of a few.
 """
 
 import asyncio
 import os
 import re
 import resource
+import threading
 from typing import Any
 
 from hypercorn.asyncio import serve  # type: ignore[import-not-found,unused-ignore]
 from hypercorn.config import Config  # type: ignore[import-not-found,unused-ignore]
 from ministack.app import AUTH, app
+from ministack.services import lambda_svc
 
 _OPEN_DOOR = re.compile(rb"Credential=(test|\d{12})/")
 _REFUSAL = (
     b'{"__type": "InvalidClientTokenId", "message": "The security token included in the request is invalid: '
     b'the local cloud enforces IAM and takes only the keys it issued (see local.json)."}'
 )
+
+# Processes of one function. None of ours calls itself and waits, so none waits for itself.
+_PROCESSES = max(4, 2 * (os.cpu_count() or 1))
+_freed = threading.Condition()
+_acquire, _release = lambda_svc.acquire_worker, lambda_svc.release_worker
+
+
+def acquire_worker(*function: Any, qualifier: str = "$LATEST", **_: Any) -> Any:
+    """MiniStack's, but that it waits where there are enough."""
+    with _freed:
+        while True:
+            worker, how = _acquire(*function, qualifier=qualifier, max_concurrency=_PROCESSES)
+            if worker is not None:
+                return worker, how
+            _freed.wait(1.0)  # one that died is not given back
+
+
+def release_worker(worker: Any) -> None:
+    """MiniStack's, told to those who wait."""
+    _release(worker)
+    with _freed:
+        _freed.notify_all()
+
+
+lambda_svc.acquire_worker, lambda_svc.release_worker = acquire_worker, release_worker
 
 
 async def behind_tls(scope: dict[str, Any], receive: Any, send: Any) -> None:
