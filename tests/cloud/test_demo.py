@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from asya.protocol.ids import child_id
+from asya_cli.demo.approval import with_approval
 from asya_cli.demo.pipeline import Outcome, Pipeline
 from asya_cli.demo.run import EVENT
 from asya_cli.demo.stopwatch import Stopwatch
@@ -131,6 +132,16 @@ def test_the_summary_fits_the_result(run: Run) -> None:
     for part in summary(run.outcome.payload):
         Console(file=output, width=160).print(part)
     assert f"{12 * FLIGHTS_PER_MONTH:,} flights" in output.getvalue()
+
+
+def test_a_person_is_asked_before_the_report_is_published(cloud: DeployedCloud, tmp_path: Path) -> None:
+    payload = cloud.put_dataset(tmp_path, 1, "approval")
+    shown = StringIO()
+    pipeline = Pipeline(cloud.mesh, Console(file=shown, width=120), Stopwatch(), tmp_path)
+    outcome = pipeline.collect(pipeline.run(with_approval(event_with(payload, "demo-approval"))))
+    assert "Shall the report be published?" in shown.getvalue()
+    assert outcome.payload["approved_by"] == "somebody"  # nobody sits at this terminal
+    assert "Approved by somebody." in outcome.report.read_text()
 
 
 def test_a_failure_says_what_happened_and_leaves_the_failed_envelope(cloud: DeployedCloud, tmp_path: Path) -> None:
