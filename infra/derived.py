@@ -20,7 +20,7 @@ def visibility_timeout(function_seconds: int) -> int:
 
 # Functions that run no user code: their calls take milliseconds, or as long as one step of theirs may.
 CREW_TIMEOUT = 120
-ADMIT_TIMEOUT = 60
+ADMIT_TIMEOUT = 120
 # Many messages at a time: one call registers them and one makes fifty pending. A second more is nothing to a job run.
 ADMIT_BATCH = 100
 ADMIT_WINDOW = 1

@@ -68,7 +68,7 @@ def test_runtime_and_architecture_on_aws(shop: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("actor", "timeout"), [("intake", 20 * 5 + 30), ("free", 2 * 100 + 30), ("crunch", 60), ("x-sink", 120)]
+    ("actor", "timeout"), [("intake", 20 * 5 + 30), ("free", 2 * 100 + 30), ("crunch", 120), ("x-sink", 120)]
 )
 def test_timeouts_follow_from_the_mesh_file(shop: Any, actor: str, timeout: int) -> None:
     assert shop.function(actor)["Timeout"] == timeout

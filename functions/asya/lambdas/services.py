@@ -22,6 +22,7 @@ from asya.aws.sure_reports import Patience, SureReports
 from asya.aws.telemetry import Telemetry
 from asya.lambdas.batch import BatchWorker
 from asya.lambdas.surroundings import REAL, Surroundings
+from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import EventResult
 from asya.routing.callback import callback_url
@@ -31,6 +32,9 @@ PROBE_MARGIN_SECONDS = 10.0
 # So long a report that must arrive is tried; with the last call's own time it stays within the margin that every function's
 # timeout has beside its handler's.
 REPORTING_SECONDS = 10.0
+# Functions that wait for no handler have more time, and their messages are to pay for a busy endpoint last of all.
+_PATIENT = frozenset({names.SINK, names.SUMP})
+_PATIENCE = 4
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,10 @@ class Services:
     @cached_property
     def sure_reports(self) -> SureReports:
         """Reports that must arrive."""
-        return SureReports(self.gateway, self._report_refused, Patience(REPORTING_SECONDS, self.surroundings))
+        actor = self.settings.table.actors.get(self.settings.actor)
+        is_patient = self.settings.actor in _PATIENT or (actor is not None and actor.kind == "spark")
+        seconds = REPORTING_SECONDS * (_PATIENCE if is_patient else 1)
+        return SureReports(self.gateway, self._report_refused, Patience(seconds, self.surroundings))
 
     @cached_property
     def progress(self) -> ProgressReporter:
