@@ -1,7 +1,8 @@
 """Three pass-through actors on a local cloud beside three bare functions that only forward: `python -m bench.light_path`.
 
 Bare, reports off and reports on take turns on the same cloud, so that all of them meet the same weather. The end actor is set
-aside: a run is over when every envelope lies on the queue behind the third hop.
+aside: a run is over when every envelope lies on the queue behind the third hop, and none is being worked on any more: a sidecar
+sends its reports before its batch is done.
 """
 
 from __future__ import annotations
@@ -46,11 +47,10 @@ _AT_ONCE = 2
 
 @dataclass(frozen=True)
 class Way:
-    """One way to be measured: where messages are put, and where they arrive."""
+    """One way to be measured: the queues, by URL, from where messages are put to where they arrive."""
 
     name: str
-    first: str
-    last: str
+    queues: tuple[str, ...]
     headers: dict[str, str]
 
 
@@ -61,25 +61,25 @@ class Cloud:
         found = read_local(state)
         key = read_keys(StateFolder.at(state).keys)["deployer"]
         self._clients = {name: aws_client(name, str(found.endpoint_url), key) for name in ("sqs", "lambda")}
-        first, last = (names.queue_name(found.namespace, actor) for actor in (ACTORS[0], names.SINK))
+        queues = tuple(self._url(names.queue_name(found.namespace, actor)) for actor in (*ACTORS, names.SINK))
         self._set_aside(names.function_name(found.namespace, names.SINK))
         self.ways = (
-            Way("bare functions that forward", *self._forwarders(), {}),
-            Way("reports off", self._url(first), self._url(last), {"x-asya-mesh-status": "off"}),
-            Way("reports on", self._url(first), self._url(last), {}),
+            Way("bare functions that forward", self._forwarders(), {}),
+            Way("reports off", queues, {"x-asya-mesh-status": "off"}),
+            Way("reports on", queues, {}),
         )
 
     def hops_per_second(self, way: Way, count: int) -> float:
-        """Send so many envelopes and wait until all of them have arrived."""
+        """Send so many envelopes and wait until all of them have arrived, and all is still."""
         began = time.perf_counter()
         with ThreadPoolExecutor(4) as pool:
             list(pool.map(lambda start: self._send(way, start, count), range(0, count, _BATCH)))
-        while (arrived := self._waiting(way.last)) < count:
+        while (arrived := self._messages(way.queues[-1])) < count or any(map(self._messages, way.queues[:-1])):
             if time.perf_counter() - began > SECONDS:
                 raise TimeoutError(f"{way.name}: only {arrived} of {count} arrived within {SECONDS:.0f} s")
             time.sleep(0.05)
         seconds = time.perf_counter() - began
-        self._clients["sqs"].purge_queue(QueueUrl=way.last)
+        self._clients["sqs"].purge_queue(QueueUrl=way.queues[-1])
         return count * len(ACTORS) / seconds
 
     def _send(self, way: Way, start: int, count: int) -> None:
@@ -87,13 +87,14 @@ class Cloud:
             {"Id": str(number), "MessageBody": _envelope(way).decode()}
             for number in range(start, min(start + _BATCH, count))
         ]
-        if self._clients["sqs"].send_message_batch(QueueUrl=way.first, Entries=entries).get("Failed"):
+        if self._clients["sqs"].send_message_batch(QueueUrl=way.queues[0], Entries=entries).get("Failed"):
             raise RuntimeError("the first queue did not take all of it")
 
-    def _waiting(self, url: str) -> int:
-        wanted = "ApproximateNumberOfMessages"
-        found = self._clients["sqs"].get_queue_attributes(QueueUrl=url, AttributeNames=[wanted])
-        return int(found["Attributes"][wanted])
+    def _messages(self, url: str) -> int:
+        """How many lie on a queue, waiting or being worked on."""
+        kinds = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        found = self._clients["sqs"].get_queue_attributes(QueueUrl=url, AttributeNames=kinds)["Attributes"]
+        return sum(int(found[kind]) for kind in kinds)
 
     def _url(self, queue: str) -> str:
         url: str = self._clients["sqs"].get_queue_url(QueueName=queue)["QueueUrl"]
@@ -104,12 +105,12 @@ class Cloud:
         for mapping in functions.list_event_source_mappings(FunctionName=function)["EventSourceMappings"]:
             functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
 
-    def _forwarders(self) -> tuple[str, str]:
+    def _forwarders(self) -> tuple[str, ...]:
         sqs = self._clients["sqs"]
         urls = [sqs.create_queue(QueueName=f"bare-{place}")["QueueUrl"] for place in (*ACTORS, "end")]
         for number, actor in enumerate(ACTORS):
             self._forwarder(f"bare-{actor}", urls[number], urls[number + 1])
-        return urls[0], urls[-1]
+        return tuple(urls)
 
     def _forwarder(self, name: str, url: str, following: str) -> None:
         functions: Any = self._clients["lambda"]
