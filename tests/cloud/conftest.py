@@ -1,7 +1,9 @@
-"""One local cloud with the example mesh for all tests that need one: deployed once, IAM enforced, Spark kept warm."""
+"""Local clouds that tests share, each deployed once, IAM enforced: the example mesh, with Spark kept warm, and a mesh of every
+path that an envelope can take, without Spark."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,7 @@ from infra.local.cloud import UpOptions, down, up
 from infra.local.emr.settings import WorkerSettings
 from infra.local.tools import PROJECT
 from tests.cloud.deployed_cloud import DeployedCloud
+from tests.cloud.journeys import Journey, end_of, send, send_slow_ones
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,5 +27,21 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
     try:
         up(PROJECT / "mesh.yaml", state, UpOptions(auth=True, workers=WorkerSettings(slots=2, reuse=True)))
         yield DeployedCloud(MeshClient(read_local(state)), state)
+    finally:
+        down(state)
+
+
+@pytest.fixture(scope="session")
+def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
+    """The mesh of every path. What takes a minute by itself is on its way when the first test gets it."""
+    state = tmp_path_factory.mktemp("paths")
+    try:
+        up(Path(__file__).parent / "meshes" / "paths" / "mesh.yaml", state, UpOptions(auth=True))
+        cloud = DeployedCloud(MeshClient(read_local(state)), state)
+        # The gateway's functions have started when the many come: else each of these would start one of its own.
+        end_of(cloud, send(cloud, Journey(["step"], {})))
+        send_slow_ones(cloud)
+        yield cloud
+        assert cloud.dead_letters() == {}
     finally:
         down(state)

@@ -1,14 +1,19 @@
-"""The example mesh on a local cloud, and what tests do with it: with its operator's key, as the `asya` command does."""
+"""A mesh on a local cloud, and what tests do with it: with its operator's key, as the `asya` command does."""
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from asya.protocol import names
+from asya_cli.errors import CommandError
 from asya_cli.progress.watch import TERMINAL
+from infra.local.accounts import aws_client
+from infra.local.folder import StateFolder
+from infra.local.keys import read_keys
 from tests.flights_sample import write_dataset
 
 if TYPE_CHECKING:
@@ -42,14 +47,42 @@ class DeployedCloud:
         found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         return int(found["ApproximateNumberOfMessages"]) + int(found["ApproximateNumberOfMessagesNotVisible"])
 
+    def task(self, envelope_id: str) -> TaskView | None:
+        """The task, if the status endpoint knows it, or could say so: on a busy machine it may be too slow for that."""
+        try:
+            return self.mesh.task(envelope_id)
+        except CommandError as error:
+            if "did not answer" not in str(error) and "answered 5" not in str(error):
+                raise
+            return None
+
     def ended(self, envelope_id: str) -> TaskView:
         """The task, once it has ended."""
 
         def look() -> TaskView | None:
-            task = self.mesh.task(envelope_id)
+            task = self.task(envelope_id)
             return task if task is not None and task.status in TERMINAL else None
 
         return until(look, f"task {envelope_id} to end")
+
+    def client(self, service: str) -> Any:
+        """A client of AWS's with the deployer's key, for what an operator may not do."""
+        key = read_keys(StateFolder.at(self.state).keys)["deployer"]
+        return aws_client(service, str(self.mesh.connection.endpoint_url), key)
+
+    def dead_letters(self) -> dict[str, int]:
+        """How many messages lie in which dead-letter queues: those that are not empty."""
+        prefix = names.queue_name(self.mesh.connection.namespace, "")
+        queues = [url.rpartition("/")[2] for url in self.client("sqs").list_queues(QueueNamePrefix=prefix)["QueueUrls"]]
+        counts = {queue: self.messages(queue) for queue in queues if queue.endswith("-dlq")}
+        return {queue.removeprefix(prefix).removesuffix("-dlq"): count for queue, count in counts.items() if count}
+
+    def envelope(self, task: TaskView) -> Any:
+        """What x-sink wrote of a task that ended: the whole envelope."""
+        assert task.result_uri is not None, task
+        body = self.mesh.fetch(task.result_uri)
+        assert body is not None, task.result_uri
+        return json.loads(body)
 
     def put_dataset(self, folder: Path, flights_per_month: int, prefix: str) -> dict[str, str]:
         """Put a sample of the flights into the mesh's data below raw/, under a prefix; returns the payload that names its files.

@@ -4,46 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+import random
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
 from asya.protocol import ids, names
-from asya_cli.connection import read_local
-from asya_cli.mesh_client import MeshClient
-from infra.local.accounts import aws_client
-from infra.local.cloud import UpOptions, down, up
-from infra.local.folder import StateFolder
-from infra.local.keys import read_keys
 from tests.cloud.deployed_cloud import DeployedCloud, until
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from asya.protocol.task_view import TaskView
-
 pytestmark = pytest.mark.cloud
-
-MESH = Path(__file__).parent / "meshes" / "slices" / "mesh.yaml"
-
-
-@pytest.fixture(scope="module")
-def slices(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
-    """A mesh of light actors and fan-in actors only."""
-    state = tmp_path_factory.mktemp("slices")
-    try:
-        up(MESH, state, UpOptions(auth=True))
-        cloud = DeployedCloud(MeshClient(read_local(state)), state)
-        yield cloud
-        for actor in ("split", "score", "publish", "gather", "hurry", "hurry-partial", *CREW):
-            assert not cloud.messages(names.dlq_name("slices", actor)), f"dead letters of {actor}"
-    finally:
-        down(state)
-
-
-CREW = ("x-fan-in", "x-sink", "x-sump")
 
 
 def start(cloud: DeployedCloud, payload: dict[str, Any], *ahead: str) -> str:
@@ -54,19 +24,11 @@ def start(cloud: DeployedCloud, payload: dict[str, Any], *ahead: str) -> str:
     return envelope_id
 
 
-def result(cloud: DeployedCloud, task: TaskView) -> Any:
-    """What x-sink wrote: the envelope."""
-    assert task.result_uri is not None
-    body = cloud.mesh.fetch(task.result_uri)
-    assert body is not None
-    return json.loads(body)
-
-
 def succeeded(cloud: DeployedCloud, envelope_id: str) -> Any:
     """The payload that a task ended with."""
     task = cloud.ended(envelope_id)
     assert (task.status, task.error) == ("succeeded", None)
-    envelope = result(cloud, task)
+    envelope = cloud.envelope(task)
     assert "x-asya-fan-in" not in envelope.get("headers", {})
     return envelope["payload"]
 
@@ -91,121 +53,163 @@ def scores(count: int) -> list[Any]:
     return [{"scored": n * 10, "text": ""} for n in range(count)]
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 10, 50, 200])
-def test_items_come_back_in_their_order(slices: DeployedCloud, count: int) -> None:
-    origin = start(slices, {"items": numbers(count), "kept": True})
-    payload = succeeded(slices, origin)
+COUNTS = (0, 1, 2, 10, 50, 200)
+LATE = {"items": [{"n": 1}, {"seconds": 12}]}
+
+
+@pytest.fixture(scope="module")
+def sent(paths: DeployedCloud) -> dict[str | int, str]:
+    """What takes long, or waits for something: sent together, before the first test looks."""
+    late = {at: start(paths, LATE | {"at": at}) for at in ("hurry", "hurry-partial")}
+    return late | {count: start(paths, {"items": numbers(count), "kept": True}) for count in COUNTS}
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_items_come_back_in_their_order(paths: DeployedCloud, sent: dict[str | int, str], count: int) -> None:
+    origin = sent[count]
+    payload = succeeded(paths, origin)
     assert payload["results"] == scores(count)
     assert payload["kept"] is True
     for index in {1, count} & set(range(1, count + 1)):
-        task = slices.ended(child(origin, index))
+        task = paths.ended(child(origin, index))
         assert (task.status, task.parent_id) == ("succeeded", origin)
 
 
-def test_many_sets_at_once_do_not_mix(slices: DeployedCloud) -> None:
+def test_many_sets_at_once_do_not_mix(paths: DeployedCloud) -> None:
     payloads = [{"items": [{"n": n, "text": f"set {index}"} for n in range(4)], "index": index} for index in range(8)]
-    origins = [start(slices, payload) for payload in payloads]
+    origins = [start(paths, payload) for payload in payloads]
     for index, origin in enumerate(origins):
-        payload = succeeded(slices, origin)
+        payload = succeeded(paths, origin)
         assert payload["index"] == index
         assert [item["text"] for item in payload["results"]] == [f"set {index}"] * 4
 
 
-def test_two_sets_of_one_origin(slices: DeployedCloud) -> None:
-    origin = start(slices, {"items": numbers(3)}, "x-fan-in", "split", "x-fan-in", "publish")
-    task = slices.ended(origin)
-    assert result(slices, task)["route"]["prev"] == ["split", "x-fan-in", "split", "x-fan-in", "publish"]
-    assert succeeded(slices, origin)["results"] == scores(3)
+def test_two_sets_of_one_origin(paths: DeployedCloud) -> None:
+    origin = start(paths, {"items": numbers(3)}, "x-fan-in", "split", "x-fan-in", "publish")
+    task = paths.ended(origin)
+    assert paths.envelope(task)["route"]["prev"] == ["split", "x-fan-in", "split", "x-fan-in", "publish"]
+    assert succeeded(paths, origin)["results"] == scores(3)
 
 
-def test_sets_nest(slices: DeployedCloud) -> None:
+def test_sets_nest(paths: DeployedCloud) -> None:
     inner = {"items": numbers(2)}
-    payload = succeeded(slices, start(slices, {"items": [{"n": 7}, inner, inner | {"at": "gather"}]}))
+    payload = succeeded(paths, start(paths, {"items": [{"n": 7}, inner, inner | {"at": "gather"}]}))
     assert payload["results"][0]["scored"] == 70
     assert [payload["results"][index]["results"] for index in (1, 2)] == [scores(2), scores(2)]
 
 
-def test_large_slices_and_a_merged_envelope_larger_than_a_message(slices: DeployedCloud) -> None:
+def test_large_slices_and_a_merged_envelope_larger_than_a_message(paths: DeployedCloud) -> None:
     texts = [letter * 300_000 for letter in "abcd"]
-    origin = start(slices, {"items": [{"letter": text[0], "n": 1, "text": text} for text in texts[:2]] + numbers(1)})
-    payload = succeeded(slices, origin)
+    origin = start(paths, {"items": [{"letter": text[0], "n": 1, "text": text} for text in texts[:2]] + numbers(1)})
+    payload = succeeded(paths, origin)
     assert [item["text"] for item in payload["results"][:2]] == texts[:2]
-    task = slices.ended(child(origin, 1))
+    task = paths.ended(child(origin, 1))
     assert task.result_uri is not None
 
 
-def test_a_failing_slice_fails_the_origin(slices: DeployedCloud) -> None:
-    origin = start(slices, {"items": [{"n": 1}, {"fail": "no such airport"}, {"n": 3}]})
-    assert failed(slices, origin) == ("SliceFailed", "no such airport")
-    assert failed(slices, child(origin, 2))[1] == "no such airport"
-    assert slices.ended(child(origin, 3)).status == "succeeded"
+def test_a_failing_slice_fails_the_origin(paths: DeployedCloud) -> None:
+    origin = start(paths, {"items": [{"n": 1}, {"fail": "no such airport"}, {"n": 3}]})
+    assert failed(paths, origin) == ("SliceFailed", "no such airport")
+    assert failed(paths, child(origin, 2))[1] == "no such airport"
+    assert paths.ended(child(origin, 3)).status == "succeeded"
 
 
-def test_a_partial_set_has_null_in_its_place(slices: DeployedCloud) -> None:
-    payload = succeeded(slices, start(slices, {"items": [{"n": 1}, {"fail": "x"}, {"n": 3}], "at": "gather"}))
+def test_a_partial_set_has_null_in_its_place(paths: DeployedCloud) -> None:
+    payload = succeeded(paths, start(paths, {"items": [{"n": 1}, {"fail": "x"}, {"n": 3}], "at": "gather"}))
     assert [item and item["scored"] for item in payload["results"]] == [10, None, 30]
 
 
-def test_without_its_quorum_a_partial_set_fails(slices: DeployedCloud) -> None:
-    assert failed(slices, start(slices, {"items": [{"fail": "x"}], "at": "gather"})) == ("SliceFailed", "x")
+def test_without_its_quorum_a_partial_set_fails(paths: DeployedCloud) -> None:
+    assert failed(paths, start(paths, {"items": [{"fail": "x"}], "at": "gather"})) == ("SliceFailed", "x")
 
 
-def test_an_inner_failure_is_a_failed_slice_of_the_outer_set(slices: DeployedCloud) -> None:
+def test_an_inner_failure_is_a_failed_slice_of_the_outer_set(paths: DeployedCloud) -> None:
     inner = {"items": [{"n": 1}, {"fail": "deep inside"}]}
-    origin = start(slices, {"items": [{"n": 7}, inner]})
-    assert failed(slices, origin) == ("SliceFailed", "deep inside")
-    assert failed(slices, child(origin, 2)) == ("SliceFailed", "deep inside")
-    borne = succeeded(slices, start(slices, {"items": [{"n": 7}, inner], "at": "gather"}))
+    origin = start(paths, {"items": [{"n": 7}, inner]})
+    assert failed(paths, origin) == ("SliceFailed", "deep inside")
+    assert failed(paths, child(origin, 2)) == ("SliceFailed", "deep inside")
+    borne = succeeded(paths, start(paths, {"items": [{"n": 7}, inner], "at": "gather"}))
     assert borne["results"][1] is None
 
 
-def test_a_slice_that_is_late_ends_its_set_and_then_only_itself(slices: DeployedCloud) -> None:
-    origin = start(slices, {"items": [{"n": 1}, {"seconds": 12}], "at": "hurry"})
-    reason, message = failed(slices, origin)
+def test_a_slice_that_is_late_ends_its_set_and_then_only_itself(
+    paths: DeployedCloud, sent: dict[str | int, str]
+) -> None:
+    origin = sent["hurry"]
+    reason, message = failed(paths, origin)
     assert (reason, message) == ("FanInTimeout", "1 of 3 slices did not arrive in time: 2")
-    assert slices.ended(child(origin, 2)).status == "succeeded"
-    assert slices.ended(origin).status == "failed"
+    assert paths.ended(child(origin, 2)).status == "succeeded"
+    assert paths.ended(origin).status == "failed"
 
 
-def test_a_partial_set_goes_on_when_its_time_is_up(slices: DeployedCloud) -> None:
-    origin = start(slices, {"items": [{"n": 1}, {"seconds": 12}], "at": "hurry-partial"})
-    payload = succeeded(slices, origin)
+def test_a_partial_set_goes_on_when_its_time_is_up(paths: DeployedCloud, sent: dict[str | int, str]) -> None:
+    payload = succeeded(paths, sent["hurry-partial"])
     assert [item and item["scored"] for item in payload["results"]] == [10, None]
 
 
-def test_what_is_no_slice_may_not_come(slices: DeployedCloud) -> None:
+def test_what_is_no_slice_may_not_come(paths: DeployedCloud) -> None:
     envelope = {"id": str(uuid4()), "route": {"prev": [], "curr": "x-fan-in", "next": []}, "payload": {}}
-    slices.send_raw("x-fan-in", json.dumps(envelope))
-    reason, message = failed(slices, str(envelope["id"]))
+    paths.send_raw("x-fan-in", json.dumps(envelope))
+    reason, message = failed(paths, str(envelope["id"]))
     assert reason == "RouteMismatch"
     assert "fan_out" in message
 
 
-def test_duplicates_of_slices_change_nothing(slices: DeployedCloud) -> None:
-    origin, set_id = str(uuid4()), f"by-hand-{uuid4()}"
-    header = {"actor": "x-fan-in", "set_id": set_id, "origin_id": origin, "slice_count": 3, "aggregation_key": "/r"}
+def by_hand(origin: str, set_id: str, count: int, index: int, said: str | int) -> str:
+    """The message that a slice is when it comes to x-fan-in."""
+    header = {"actor": "x-fan-in", "set_id": set_id, "origin_id": origin, "slice_count": count, "aggregation_key": "/r"}
+    envelope = {
+        "id": origin if index == 0 else f"{origin}-{index}",
+        "route": {"prev": ["split"], "curr": "x-fan-in", "next": ["publish"] if index == 0 else []},
+        "headers": {"x-asya-fan-in": header | {"slice_index": index}},
+        "payload": {"said": said},
+    }
+    return json.dumps(envelope)
 
-    def send(index: int, text: str) -> None:
-        rest = ["publish"] if index == 0 else []
-        envelope = {
-            "id": origin if index == 0 else f"{origin}-{index}",
-            "route": {"prev": ["split"], "curr": "x-fan-in", "next": rest},
-            "headers": {"x-asya-fan-in": header | {"slice_index": index}},
-            "payload": {"said": text},
-        }
-        slices.send_raw("x-fan-in", json.dumps(envelope))
+
+def in_order(how: str, count: int) -> list[int]:
+    """The slices of a set, as they come."""
+    indices = list(range(count))
+    match how:
+        case "the last first":
+            indices.reverse()
+        case "the origin last":
+            indices = [*indices[1:], 0]
+        case "in any order":
+            random.Random(50).shuffle(indices)
+    return indices
+
+
+@pytest.mark.parametrize("how", ["the last first", "the origin last", "in any order"])
+def test_fifty_slices_may_come_as_they_like(paths: DeployedCloud, how: str) -> None:
+    origin, count = str(uuid4()), 51
+    sqs = paths.client("sqs")
+    url = sqs.get_queue_url(QueueName=names.queue_name("paths", "x-fan-in"))["QueueUrl"]
+    bodies = [by_hand(origin, f"set-{origin}", count, index, index) for index in in_order(how, count)]
+    for start_at in range(0, count, 10):
+        ten = bodies[start_at : start_at + 10]
+        entries = [{"Id": str(number), "MessageBody": body} for number, body in enumerate(ten)]
+        assert len(sqs.send_message_batch(QueueUrl=url, Entries=entries)["Successful"]) == len(ten)
+    assert succeeded(paths, origin) == {"said": 0, "r": [{"said": number} for number in range(1, count)]}
+
+
+def test_duplicates_of_slices_change_nothing(paths: DeployedCloud) -> None:
+    origin, set_id = str(uuid4()), f"by-hand-{uuid4()}"
+
+    def send(index: int, said: str) -> None:
+        paths.send_raw("x-fan-in", by_hand(origin, set_id, 3, index, said))
 
     send(2, "first")
-    until(lambda: slices.mesh.task(f"{origin}-2"), "the first to be stored")
+    until(lambda: paths.task(f"{origin}-2"), "the first to be stored")
     send(2, "second")
     send(0, "origin")
     send(1, "one")
     send(1, "one")
     send(0, "origin")
-    assert succeeded(slices, origin) == {"said": "origin", "r": [{"said": "one"}, {"said": "first"}]}
+    assert succeeded(paths, origin) == {"said": "origin", "r": [{"said": "one"}, {"said": "first"}]}
 
 
-def test_the_sweep_may_read_the_index_and_counts_the_open_sets(slices: DeployedCloud) -> None:
+def test_the_sweep_may_read_the_index_and_counts_the_open_sets(paths: DeployedCloud) -> None:
     set_id, envelope_id = f"open-{uuid4()}", str(uuid4())
     header = {"actor": "x-fan-in", "set_id": set_id, "origin_id": "nobody", "slice_index": 1, "slice_count": 2}
     envelope = {
@@ -214,12 +218,9 @@ def test_the_sweep_may_read_the_index_and_counts_the_open_sets(slices: DeployedC
         "headers": {"x-asya-fan-in": header | {"aggregation_key": "/r"}},
         "payload": 1,
     }
-    slices.send_raw("x-fan-in", json.dumps(envelope))
-    slices.ended(envelope_id)
-    functions = aws_client(
-        "lambda", str(slices.mesh.connection.endpoint_url), read_keys(StateFolder.at(slices.state).keys)["deployer"]
-    )
-    answer = functions.invoke(FunctionName="asya-slices-x-fan-in-sweep", LogType="Tail", Payload=b"{}")
+    paths.send_raw("x-fan-in", json.dumps(envelope))
+    paths.ended(envelope_id)
+    answer = paths.client("lambda").invoke(FunctionName="asya-paths-x-fan-in-sweep", LogType="Tail", Payload=b"{}")
     assert "FunctionError" not in answer, answer["Payload"].read()
     said = base64.b64decode(answer["LogResult"]).decode()
     counts = {

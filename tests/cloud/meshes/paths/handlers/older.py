@@ -10,7 +10,7 @@ def flaky(payload: dict[str, Any]) -> dict[str, Any]:
     return payload
 
 
-def split(payload: dict[str, Any]) -> list[dict[str, Any]]:
+def divide(payload: dict[str, Any]) -> list[dict[str, Any]]:
     """An array is a fan-out."""
     return [{"n": number} for number in range(payload["count"])]
 

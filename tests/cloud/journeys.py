@@ -1,0 +1,106 @@
+"""Envelopes on the mesh of every path: how they are sent, and what their handlers noted of them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from tests.cloud.deployed_cloud import DeployedCloud, until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from asya.protocol.task_view import TaskView
+
+SLOW_ONES = {"crash": {"how": "exit"}, "deaf": {"how": "deaf"}}
+"""Who comes back only when the message has been invisible for as long as its function might have run: a minute."""
+
+
+def send_slow_ones(cloud: DeployedCloud) -> None:
+    """Send the two whose processes are lost, so that what they wait for goes by while others are tested."""
+    for envelope_id, payload in SLOW_ONES.items():
+        send(cloud, Journey(["deaf"], payload, envelope_id=envelope_id))
+
+
+@dataclass(frozen=True)
+class Journey:
+    """An envelope to be sent."""
+
+    route: list[str]
+    payload: Any
+    headers: Mapping[str, Any] = field(default_factory=dict)
+    status: Mapping[str, Any] = field(default_factory=dict)
+    envelope_id: str = field(default_factory=lambda: str(uuid4()))
+
+    def body(self) -> str:
+        """The message."""
+        route = {"prev": [], "curr": self.route[0], "next": self.route[1:]}
+        envelope = {"id": self.envelope_id, "route": route, "headers": dict(self.headers), "status": dict(self.status)}
+        return json.dumps({**envelope, "payload": self.payload})
+
+
+def send(cloud: DeployedCloud, journey: Journey) -> str:
+    """Put it onto the queue of its first actor; the envelope's id."""
+    cloud.send_raw(journey.route[0], journey.body())
+    return journey.envelope_id
+
+
+@dataclass(frozen=True)
+class End:
+    """What became of an envelope."""
+
+    task: TaskView
+    envelope: dict[str, Any]
+
+    @property
+    def payload(self) -> Any:
+        return self.envelope["payload"]
+
+    @property
+    def why(self) -> tuple[str, str | None]:
+        """Status and reason."""
+        return self.task.status, self.task.reason
+
+    @property
+    def error(self) -> tuple[str, str]:
+        """Type and message of the error."""
+        assert self.task.error is not None
+        return self.task.error.type, self.task.error.message
+
+
+def end_of(cloud: DeployedCloud, envelope_id: str) -> End:
+    """The task and the stored envelope, once both tell that it has ended."""
+    task = until(lambda: _stored(cloud.ended(envelope_id)), f"the result of {envelope_id} to be named")
+    return End(task, cloud.envelope(task))
+
+
+def _stored(task: TaskView) -> TaskView | None:
+    return task if task.result_uri is not None else None
+
+
+@dataclass(frozen=True)
+class Note:
+    """One call of a handler: what it noted, and when (seconds)."""
+
+    what: str
+    at: float
+
+
+def notes(cloud: DeployedCloud, envelope_id: str) -> list[Note]:
+    """The notes that handlers left of an envelope, oldest first."""
+    place = cloud.mesh.connection.data
+    prefix = f"{place.prefix}notes/{envelope_id}/"
+    found = cloud.client("s3").list_objects_v2(Bucket=place.bucket, Prefix=prefix).get("Contents", [])
+    named = [
+        each["Key"].removeprefix(prefix).rpartition("-") for each in found if "-" in each["Key"].removeprefix(prefix)
+    ]
+    return sorted((Note(what, int(at) / 1e9) for what, _, at in named), key=lambda note: note.at)
+
+
+def pauses(cloud: DeployedCloud, envelope_id: str) -> list[float]:
+    """Seconds between an envelope's notes."""
+    times = [note.at for note in notes(cloud, envelope_id)]
+    return [after - before for before, after in pairwise(times)]
