@@ -56,13 +56,14 @@ class ConflictingRunError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class JobRunState:
-    """How a job run is. `details` say why, when it failed; `usage` what it took, once that is known."""
+    """How a job run is, and since when. `details` say why, when it failed; `usage` what it took, once that is known."""
 
     job_run_id: str
     name: str
     state: str
     details: str
     usage: Usage | None = None
+    since: datetime | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -118,7 +119,8 @@ class JobRuns:
     def state(self, job_run_id: str) -> JobRunState:
         """How a run is (GetJobRun: 10 calls a second for the whole account)."""
         run = self._emr.get_job_run(applicationId=self._application_id, jobRunId=job_run_id)["jobRun"]
-        return JobRunState(job_run_id, run.get("name", ""), run["state"], run.get("stateDetails", ""), _usage(run))
+        details, since = run.get("stateDetails", ""), run.get("updatedAt")
+        return JobRunState(job_run_id, run.get("name", ""), run["state"], details, _usage(run), since)
 
     def cancel(self, job_run_id: str) -> None:
         """Cancel a run; one that is over stays as it is.

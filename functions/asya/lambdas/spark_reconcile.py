@@ -98,10 +98,14 @@ class Reconciler:
         if state.is_terminal:
             found.base.telemetry.log.warning("a run ended unheard", run_id=manifest.run_id, state=state.state)
             found.tell_completion(manifest, job_run_id=state.job_run_id, state=state.state, details=state.details)
-        elif state.state == "RUNNING" and record.running_at is None:
+        elif record.running_at is None and self._runs_unheard(state):
             # Its tasks have not been told, and nobody looks at how far it is.
             found.tell_completion(manifest, job_run_id=state.job_run_id, state=state.state, details="")
         return True
+
+    def _runs_unheard(self, state: JobRunState) -> bool:
+        """Whether it has been running for longer than an event takes to come."""
+        return state.state == "RUNNING" and state.since is not None and self.services.now() - state.since >= YOUNG
 
     def _questions(self) -> Iterator[bool]:
         """As many as a sweep may ask of EMR Serverless, with pauses that leave the account's quota to others too."""
