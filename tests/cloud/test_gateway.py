@@ -229,9 +229,9 @@ def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, op
 
 
 def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: DeployedCloud, operator: Caller) -> None:
-    """200 reports for each of 50 tasks, shuffled, some twice, over connections at once; progress is watched meanwhile."""
+    """200 reports for each of 20 tasks, shuffled, some twice, over connections at once; progress is watched meanwhile."""
     chance = random.Random(7)
-    tasks = [known(gateway) for _ in range(50)]
+    tasks = [known(gateway) for _ in range(20)]
     actors = [f"actor-{number}" for number in range(65)]
     now = datetime.now(UTC)
     reports = [report for task_id in tasks for report in life_of(task_id, actors, now)]
@@ -257,7 +257,7 @@ def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: Depl
         done.set()
         for each in watching:
             each.result()
-    assert len(reports) == 10_000
+    assert len(reports) == 200 * len(tasks)
     for task_id in tasks:
         found = task(operator, task_id)
         assert (found["status"], found["progress_percent"], found["result"]) == ("succeeded", 100, {"of": task_id})
@@ -378,7 +378,7 @@ def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Call
         operation = result.ok()  # type: ignore[union-attr]
 
         @settings(
-            max_examples=8,
+            max_examples=6,
             deadline=None,
             database=None,
             derandomize=True,
@@ -393,7 +393,7 @@ def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Call
             case.call_and_validate(auth=Signed(operator), checks=CHECKS, timeout=60)
 
         given(case=schema[operation.path][operation.method.upper()].as_strategy())(make_calls)()
-    assert count > 100
+    assert count > 80
 
 
 class Signed:
