@@ -63,6 +63,16 @@ def runs_of(cloud: DeployedCloud, actor: str) -> int:
     return int(item["number"]["N"]) if item else 0
 
 
+def said_by(cloud: DeployedCloud, task_id: str) -> list[str]:
+    """What is kept of a job's messages to those who look on."""
+    items = cloud.client("dynamodb").query(
+        TableName=names.table_name("deaths", "tasks"),
+        KeyConditionExpression="pk = :id AND begins_with(sk, :fly)",
+        ExpressionAttributeValues={":id": {"S": task_id}, ":fly": {"S": "fly#"}},
+    )["Items"]
+    return [item["messages"]["S"] for item in items]
+
+
 def ended(cloud: DeployedCloud, envelope_id: str) -> TaskView:
     """The task, once it has ended: halving takes its time."""
 
@@ -112,6 +122,8 @@ def test_10_a_run_that_works_tells_how_far_it_is_and_is_stopped_when_nobody_want
     assert task.run is not None
     assert task.run.run_id.startswith("asya.deaths.endless.")
     assert task.run.stages[0].tasks > 1
+
+    until(lambda: said_by(deaths, task.id) or None, "what its job says at once", MINUTES)
 
     deaths.mesh.cancel("endless-0")
     deaths.mesh.cancel("endless-1")
