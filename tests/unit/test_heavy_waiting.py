@@ -182,3 +182,22 @@ def test_a_request_is_taken_for_lost_only_after_its_delay(world: World) -> None:
     moment = datetime.now(UTC)
     world.services.requests.ensure("clean", 900, now=moment)
     assert world.services.requests.is_on_its_way("clean", now=moment + timedelta(seconds=950))
+
+
+def test_a_run_that_there_was_no_room_for_is_no_death_and_charges_nobody(world: World) -> None:
+    pending_of(world, "a", "b")
+    world.dispatch()
+    world.tell(
+        "run1",
+        "FAILED",
+        details="ApplicationMaxCapacityExceededException: Worker could not be allocated",
+    )
+    world.complete()
+
+    assert world.bodies("clean") == []
+    assert waiting_requests(world) == {"due": "0", "delayed": "1"}
+    assert world.services.records.deaths("clean", 1) == 0
+    world.services.requests.clear("clean")
+    world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
+    world.dispatch()
+    assert [(member.id, member.attempt) for member in world.manifest(2).members] == [("a", 1), ("b", 1)]

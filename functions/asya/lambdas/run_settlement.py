@@ -7,7 +7,8 @@ from asya.lambdas.spark_services import SparkServices
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Manifest, driver_log_key
 from asya.routing import run_deaths
-from asya.routing.run_deaths import CHARGED, SPARK_JOB_FAILED, Remains, Verdict
+from asya.routing.room import was_for_want_of_room
+from asya.routing.run_deaths import CHARGED, SPARK_JOB_FAILED, WAITING, Remains, Verdict
 
 
 def settle(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> Settlement:
@@ -23,6 +24,8 @@ def settle(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> S
         verdict = Verdict("again") if findings.unreached is not None and findings.error is None else CHARGED
     elif not event.job_run_id:
         verdict = CHARGED  # it could not even be asked for, and asking for less of it will not help
+    elif findings.stage == "absent" and was_for_want_of_room(event.state, event.details):
+        verdict = WAITING
     else:
         died_for = run_deaths.origin(manifest)
         remains = Remains(

@@ -34,6 +34,8 @@ _REPORTS_AT_ONCE = 500
 LAST_TRY = 4
 
 
+# Where there was no room for a run, the same again at once would come to the same.
+ROOM_SECONDS = 15.0
 # There was room for the run, so that there may be for the next.
 STARTING_STATES = frozenset({"SCHEDULED", "RUNNING"})
 
@@ -177,14 +179,15 @@ class Completion:
             return
         found.records.close(actor, number)
         log.info("run closed", run_id=event.name, state=event.state)
-        # After closing: what a run gave back may be in the next one only then.
-        self._ask_for_what_came_back(actor, verdict)
         for other in found.heavy_actors():
             found.requests.hurry(other, now=self.services.now())
+        # After closing: what a run gave back may be in the next one only then.
+        self._ask_for_what_came_back(actor, verdict)
 
     def _ask_for_what_came_back(self, actor: str, verdict: Verdict) -> None:
         if verdict.fate != "charged":
-            self.services.requests.ensure(actor, 0, now=self.services.now())
+            delay = ROOM_SECONDS if verdict.fate == "waiting" else 0.0
+            self.services.requests.ensure(actor, delay, now=self.services.now(), for_capacity=delay > 0)
 
     def _with_details(self, record: RunRecord, event: JobRunEvent) -> tuple[JobRunEvent, Usage | None]:
         """The event with what EMR Serverless says about the end, and what the run took; both go on record.

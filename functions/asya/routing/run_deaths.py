@@ -22,8 +22,8 @@ START_DEATHS = 4
 # So many may die in user code: two culprits among 10,000 are found within that.
 DEATHS = 32
 
-# charged: whoever has no result · again: whoever has none but the one at work · halved: in two runs
-Fate = Literal["charged", "again", "halved"]
+# charged: whoever has no result · again: whoever has none but the one at work · halved: in two runs · waiting: as they were
+Fate = Literal["charged", "again", "halved", "waiting"]
 Stage = Literal["absent", "starting", "working"]
 
 
@@ -40,6 +40,8 @@ class Verdict:
 
 
 CHARGED = Verdict("charged")
+# There was no room for the run: nobody's fault, and no death.
+WAITING = Verdict("waiting")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,8 @@ def returned(manifest: Manifest, verdict: Verdict, lost: Sequence[int]) -> dict[
     """The members that run again, as they are to wait, by their places in the manifest."""
     if verdict.fate == "charged":
         return {}
+    if verdict.fate == "waiting":
+        return {index: replace(manifest.members[index], returned_by=manifest.number) for index in lost}
     back = [index for index in lost if index != verdict.at_work]
     if verdict.fate == "again":
         return {index: _returned(manifest, index, None) for index in back}
