@@ -105,6 +105,8 @@ class _Watch:
         self._sends.accepted(message, sender)
 
     def deleted(self, message: Message, by: Process | None) -> None:
+        if by is not None and by.work is None:  # an operator has sent it again
+            self._ledger.redriven(message)
         self._acks.deleted(message, by.work if by is not None else None)
 
     def buried(self, message: Message) -> None:

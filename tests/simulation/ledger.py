@@ -27,6 +27,7 @@ class Ledger:
 
     Attributes:
         stops_at_once: whether the first violation ends the schedule.
+        has_redriven: whether dead letters were sent again, in another generation.
         waiting_on: gives how many messages there are on a queue, those at work included.
         jobs_are_calm: whether events of job runs come, and drivers come to their end.
         violations: what must not have happened.
@@ -45,6 +46,7 @@ class Ledger:
     objects: Mapping[str, bytes]
     tables: Mapping[str, Mapping[tuple[str, str], Mapping[str, Any]]]
     stops_at_once: bool = False
+    has_redriven: bool = False
     waiting_on: Callable[[str], int] = lambda _: 0
     jobs_are_calm: bool = True
     violations: list[str] = field(default_factory=list)
@@ -78,6 +80,11 @@ class Ledger:
         if self.stops_at_once:
             self.nature.scheduler.stop()
         self.nature.log.note(self.nature.scheduler.seconds, "VIOLATION", rule)
+
+    def redriven(self, message: Message) -> None:
+        """A dead letter was sent again: it is to end like any other message."""
+        self.has_redriven = True
+        self.buried_messages = [one for one in self.buried_messages if one is not message]
 
     def read(self, message: Message) -> Seen | None:
         """The envelope that a message carries; None if it is none."""

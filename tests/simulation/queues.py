@@ -219,6 +219,15 @@ class SqsClient:
 
         return self._call(f"ReceiveMessage {name}", do)
 
+    def get_queue_url(self, *, QueueName: str) -> dict[str, Any]:  # noqa: N803
+        """The URL of a queue."""
+
+        def do() -> dict[str, Any]:
+            self._known(QueueName)
+            return {"QueueUrl": f"https://sqs/{QueueName}"}
+
+        return self._call(f"GetQueueUrl {QueueName}", do)
+
     def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Sequence[str]) -> dict[str, Any]:  # noqa: N803
         """How many messages there are."""
         name = _name(QueueUrl)

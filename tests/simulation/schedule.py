@@ -71,7 +71,12 @@ def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_en
             cloud.nature.scheduler.after(TICK * (number + 1), cloud.system.wake_all)
         stalled: list[str] = []
         try:
+            if random.random() < 0.3:
+                cloud.nature.scheduler.start(workload.redrive, delay=random.uniform(20.0, 250.0))
             _come_to_rest(cloud)
+            if random.random() < 0.5:
+                cloud.nature.scheduler.start(workload.redrive)
+                _come_to_rest(cloud)
         except StalledError as error:
             stalled = [str(error)]
         for task_id in workload.started:
@@ -89,7 +94,9 @@ def _come_to_rest(cloud: Cloud) -> None:
     scheduler = cloud.nature.scheduler
     for number in range(MOST_TICKS_AT_REST):
         scheduler.run()
-        if scheduler.is_over or (number >= TICKS_AT_REST and cloud.ledger.runs.is_quiet):
+        # A set that nobody looks at any more is found by the sweep, once it is due.
+        is_quiet = cloud.ledger.runs.is_quiet and not any(cloud.ledger.sets.problems())
+        if scheduler.is_over or (number >= TICKS_AT_REST and is_quiet):
             return
         scheduler.after(TICK, cloud.system.wake_all)
     scheduler.run()

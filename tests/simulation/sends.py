@@ -122,7 +122,8 @@ class SendChecks:
         if not trail or seen.headers.get("x-asya-hook") or seen.phase == "failed":
             return
         known = self.ledger.ids_of_trails.setdefault(trail, seen.id)
-        if known != seen.id:
+        # In another generation the same frame is another child.
+        if known != seen.id and not self.ledger.has_redriven:
             self.ledger.violated(f"the frame {trail} has had the id {known} and now has {seen.id}")
 
     def _caused(self, work: Work, seen: Seen, to: str, sender: Process) -> None:

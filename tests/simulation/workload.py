@@ -13,6 +13,7 @@ from tests.simulation.cloud import Cloud
 from tests.simulation.functions import ACCOUNT
 from tests.simulation.network import URL, event
 from tests.simulation.queues import MESSAGE_LIMIT
+from tests.simulation.redriving import redrive_all
 
 # The operator who sends raw messages and looks at tasks.
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
@@ -26,13 +27,13 @@ class Workload:
 
     Attributes:
         started: tasks whose start was confirmed.
-        shown: what was last shown of each task: status rank, percent, generation.
+        shown: what was last shown of each task and generation: status rank, percent.
     """
 
     cloud: Cloud
     random: Random
     started: list[str] = field(default_factory=list)
-    shown: dict[str, tuple[int, int]] = field(default_factory=dict)
+    shown: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     _numbers: int = 0
 
     def schedule(self, count: int) -> None:
@@ -82,6 +83,17 @@ class Workload:
         body = [{"id": task_id, "status": "canceled", "at": at, "data": {"reason": "Canceled"}}]
         self._request(self.cloud.ingest.handle, "POST", "/api/v1/mesh/events", body, {})
 
+    def redrive(self) -> None:
+        """What lies in dead-letter queues is sent again, as far as it may be."""
+        cloud = self.cloud
+        redrive_all(
+            cloud.new_process(f"operator/{self._number()}"),
+            cloud.queues,
+            namespace=cloud.mesh.table.namespace,
+            api=cloud.api.handle,
+            arn=OPERATOR,
+        )
+
     def look_again(self, task_id: str) -> None:
         """One look more."""
         self.look(task_id)
@@ -93,14 +105,15 @@ class Workload:
             return None
         shown: dict[str, Any] = json.loads(answer["body"])
         rank = {"pending": 0, "running": 1, "paused": 2}.get(shown["status"], 3)
-        before = self.shown.get(task_id, (0, 0))
+        generation = shown.get("generation", 0)
+        before = self.shown.get((task_id, generation), (0, 0))
         # What is overdue reads as failed before it is; if it ends after all, its end is what counts.
         if shown.get("error", {}).get("message") != "task timed out":
             if (rank, shown["progress_percent"]) < before and (
                 rank < before[0] or shown["progress_percent"] < before[1]
             ):
                 self.cloud.ledger.violated(f"{task_id} was shown at {before} and then at {shown}")
-            self.shown[task_id] = (rank, shown["progress_percent"])
+            self.shown[task_id, generation] = (rank, shown["progress_percent"])
         return shown
 
     def _ask(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any] | None:

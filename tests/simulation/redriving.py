@@ -1,0 +1,49 @@
+"""An operator who redrives dead letters with `asya dlq redrive`'s own code."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from asya_cli.dead_letters import DeadLetterOffice, Wanted
+from asya_cli.errors import CommandError
+from asya_cli.mesh_client import MeshClient
+from tests.simulation.network import URL, event
+from tests.simulation.process import Process, ProcessDied, running
+from tests.simulation.queues import Queues, SqsClient
+
+Api = Callable[[dict[str, Any]], dict[str, Any] | None]
+
+
+@dataclass(frozen=True)
+class SimulatedMeshClient(MeshClient):
+    """Asks the simulated gateway."""
+
+    api: Api = lambda _: None
+    arn: str = ""
+
+    def _call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
+        answer = self.api(event(method, URL + path, body, {}, self.arn, "AIDAOPERATOR"))
+        if answer is None:
+            return 500, b""
+        return answer["statusCode"], answer["body"].encode()
+
+
+def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, arn: str) -> None:
+    """One round over all dead-letter queues that hold something."""
+    sqs = SqsClient(process, queues, "AIDAOPERATOR")
+    start = f"asya-{namespace}-"
+    with running(process):
+        connection: Any = SimpleNamespace(namespace=namespace, sqs=lambda: sqs)
+        office = DeadLetterOffice(SimulatedMeshClient(connection, api=api, arn=arn))
+        for name in [name for name, queue in queues.queues.items() if queue.max_receives is None and queue.messages]:
+            actor = name.removeprefix(start).removesuffix("-dlq")
+            try:
+                with office.look(actor, Wanted()) as letters:
+                    for letter in letters:
+                        done = office.redrive(letter, force=False, now=process.now())
+                        process.note(f"redrives {letter.id} of {actor}: {done.problem or done.generation}")
+            except CommandError as error:
+                process.note(f"gives up on the dead letters of {actor}: {error}")
+            except ProcessDied:
+                return
