@@ -48,7 +48,9 @@ class AckChecks:
         header = slice_of(seen)
         if header is not None and header["slice_index"] > 0:
             self.ledger.stored.add(seen.id)
-            if not seen.is_stealth and not work.caused.get(message.message_id):
+            # Whoever claimed another end reports that one, and keeps its own message until then.
+            is_ours = not self._ended_otherwise(seen, "succeeded")
+            if is_ours and not seen.is_stealth and not work.caused.get(message.message_id):
                 self._check_reported(seen, work.actor)
 
     def _check_admitted(self, message: Message, seen: Seen | None, work: Work) -> None:
@@ -130,11 +132,15 @@ class AckChecks:
             return
         if self._key("sump", seen.id) not in self.ledger.objects:
             self.ledger.violated(f"x-sump acked {seen.id} and there is no object")
-        claim = self.ledger.tables["sink"].get((seen.id, "claim"))
-        if claim is not None and (claim["phase"]["S"], int(claim["generation"]["N"])) != ("failed", seen.generation):
-            return  # it had ended otherwise, or later, already; whoever claimed that end reports it
+        if self._ended_otherwise(seen, "failed"):
+            return  # whoever claimed that end reports it
         if not seen.is_stealth:
             self._check_reported(seen, "x-sump")
+
+    def _ended_otherwise(self, seen: Seen, phase: str) -> bool:
+        """Whether another end, or a later generation's, is claimed."""
+        claim = self.ledger.tables["sink"].get((seen.id, "claim"))
+        return claim is not None and (claim["phase"]["S"], int(claim["generation"]["N"])) != (phase, seen.generation)
 
     def _check_reported(self, seen: Seen, actor: str) -> None:
         """Must-arrive: the record is terminal before the message is acked."""
