@@ -95,7 +95,7 @@ deploy: setup  ## the mesh to the AWS account of your credentials (MESH=file, ST
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
 	@cd requirements && for name in layer dispatch gateway cloud bootstrap dev; do \
-	  cp $$name.txt $$name.new; \
+	  test ! -f $$name.txt || cp $$name.txt $$name.new; \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    $$name.in -o $$name.new || exit 1; \
 	  cmp --silent $$name.new $$name.txt && rm $$name.new || mv $$name.new $$name.txt; done  # what has not changed is not installed anew

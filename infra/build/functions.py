@@ -46,10 +46,10 @@ def build_table(root: Path, table: bytes) -> Path:
 
 def build_gateway(root: Path, target: Target, table: bytes) -> Path:
     """The code of the gateway's API: a JSON Schema validator, and the actor table."""
-    requirements = _REQUIREMENTS / "gateway.in"
+    requirements = _REQUIREMENTS / "gateway.txt"
 
     def make(folder: Path) -> None:
-        install(requirements, folder, target)
+        install(requirements, folder, target, hashed=True)
         _write(folder / _TABLE_FILE, table)
 
     return built(root, "gateway", ["gateway", target.key(), requirements, table], make)
