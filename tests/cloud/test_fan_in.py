@@ -58,14 +58,19 @@ LATE = {"items": [{"n": 1}, {"seconds": 12}]}
 
 
 @pytest.fixture(scope="module")
-def sent(paths: DeployedCloud) -> dict[str | int, str]:
-    """What takes long, or waits for something: sent together, before the first test looks."""
-    late = {at: start(paths, LATE | {"at": at}) for at in ("hurry", "hurry-partial")}
-    return late | {count: start(paths, {"items": numbers(count), "kept": True}) for count in COUNTS}
+def sent(paths: DeployedCloud) -> dict[int, str]:
+    """A set of each size, all at once."""
+    return {count: start(paths, {"items": numbers(count), "kept": True}) for count in COUNTS}
+
+
+@pytest.fixture(scope="module")
+def late(paths: DeployedCloud) -> dict[str, str]:
+    """Two sets that do not become whole in time. With others on the way even the slice that is quick might be late."""
+    return {at: start(paths, LATE | {"at": at}) for at in ("hurry", "hurry-partial")}
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_items_come_back_in_their_order(paths: DeployedCloud, sent: dict[str | int, str], count: int) -> None:
+def test_items_come_back_in_their_order(paths: DeployedCloud, sent: dict[int, str], count: int) -> None:
     origin = sent[count]
     payload = succeeded(paths, origin)
     assert payload["results"] == scores(count)
@@ -132,18 +137,16 @@ def test_an_inner_failure_is_a_failed_slice_of_the_outer_set(paths: DeployedClou
     assert borne["results"][1] is None
 
 
-def test_a_slice_that_is_late_ends_its_set_and_then_only_itself(
-    paths: DeployedCloud, sent: dict[str | int, str]
-) -> None:
-    origin = sent["hurry"]
+def test_a_slice_that_is_late_ends_its_set_and_then_only_itself(paths: DeployedCloud, late: dict[str, str]) -> None:
+    origin = late["hurry"]
     reason, message = failed(paths, origin)
     assert (reason, message) == ("FanInTimeout", "1 of 3 slices did not arrive in time: 2")
     assert paths.ended(child(origin, 2)).status == "succeeded"
     assert paths.ended(origin).status == "failed"
 
 
-def test_a_partial_set_goes_on_when_its_time_is_up(paths: DeployedCloud, sent: dict[str | int, str]) -> None:
-    payload = succeeded(paths, sent["hurry-partial"])
+def test_a_partial_set_goes_on_when_its_time_is_up(paths: DeployedCloud, late: dict[str, str]) -> None:
+    payload = succeeded(paths, late["hurry-partial"])
     assert [item and item["scored"] for item in payload["results"]] == [10, None]
 
 
