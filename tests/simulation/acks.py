@@ -24,7 +24,10 @@ class AckChecks:
         seen = self.ledger.read(message)
         match work.actor:
             case system if system in SYSTEM_QUEUES:
-                return
+                if self.ledger.is_calm and message.receives > 1:
+                    self.ledger.violated(
+                        f"in calm weather {system} needed {message.receives} receives for {message.body}"
+                    )
             case "x-sink":
                 if seen is not None and message.message_id not in work.unreadable:
                     self._check_sunk(message, seen, work)

@@ -101,8 +101,8 @@ def _light(
     )
     if weather.name == "poison":
         repertoire = (*repertoire[:2], "poison")
-    if weather.name == "repeats" and random.random() < 0.5 and fan_ins:
-        # What fails once and is delivered twice ends in two ways; of slices only one may count.
+    if weather.name in ("repeats", "calm") and random.random() < 0.5 and fan_ins:
+        # What fails once and is delivered twice ends in two ways; of slices only one may count. Or it is tried again, late.
         repertoire = ("fail", "split")
     actor = Actor(
         kind="handler",

@@ -10,12 +10,11 @@ from unittest import mock
 
 from msgspec.structs import replace as changed
 
-from asya.aws import pending
+from asya.aws import completion_messages, pending
 from asya.aws.dispatch_requests import DispatchRequests
 from asya.aws.job_runs import BusyError, JobRuns
 from asya.aws.pending import Pending
 from asya.aws.run_records import RunRecords
-from asya.lambdas import spark_complete
 from asya.lambdas.run_completion import RunCompletion
 from asya.lambdas.spark_admit import Admission
 from asya.lambdas.spark_dispatch import Dispatcher
@@ -49,23 +48,6 @@ def _removed_before_the_manifest(real: Any, self: Any, actor: str, spec: Any, me
 
 def _started_anew(numbers: "count[int]", real: Any, self: Any, request: Any) -> Any:
     return real(self, replace(request, client_token=f"token-{next(numbers)}"))
-
-
-@contextmanager
-def _settled_each_time() -> Iterator[None]:
-    """Results are looked for whenever somebody routes them, and what was decided before is not asked for."""
-    get, decide = RunRecords.get, RunRecords.settle
-
-    def forgetful(self: Any, actor: str, number: int) -> Any:
-        record = get(self, actor, number)
-        return replace(record, settlement=None) if record is not None else None
-
-    def settle(self: Any, actor: str, number: int, settlement: Any, **more: Any) -> Any:
-        decide(self, actor, number, settlement, **more)
-        return settlement
-
-    with mock.patch.object(RunRecords, "get", forgetful), mock.patch.object(RunRecords, "settle", settle):
-        yield
 
 
 def _over_when_it_runs(real: Any, body: bytes) -> Any:
@@ -120,10 +102,9 @@ PLANTED = (
     Planted("forms the next run before the latest is started", around(RunRecords, "get", _as_if_started)),
     Planted("fails when EMR Serverless is busy", around(JobRuns, "start", _failing_when_busy), "calm"),
     Planted("does not reconcile", instead(Reconciler, "sweep", lambda _: None)),
-    Planted("settles on results each time anew", _settled_each_time),
     Planted(
         "takes a run that began for one that is over",
-        around(spark_complete, "decode_event", _over_when_it_runs),
+        around(completion_messages, "decode_event", _over_when_it_runs),
         "calm",
     ),
     Planted("loses envelopes without a result", instead(RunCompletion, "_deal_with_lost", lambda *_: None), "poison"),
