@@ -1,0 +1,104 @@
+"""What `asya_spark` adds to a job: one transformation, as a plain PySpark script and as a heavy actor's job, by turns."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - everybody writes Spark so
+
+from asya.protocol.job_runs import Manifest, Member, manifest_key
+from asya_spark.main import run
+from bench.side_by_side import Measured
+from infra.local.tools import find_java
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ROWS = 40_000_000
+TURNS = 5
+PLAIN, ACTOR = "plain PySpark script", "asya_spark"
+GOAL = 1.10
+
+
+def transform(spark: SparkSession, payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Read, group, write; a few seconds of work, as the smallest of real jobs have."""
+    rows = spark.range(int(payload["rows"])).withColumn("group", F.col("id") % 1000)
+    summed = rows.groupBy("group").agg(F.sum("id").alias("sum"), F.avg(F.sqrt("id")).alias("mean"))
+    summed.orderBy("group").write.mode("overwrite").parquet(str(payload["out"]))
+    return {**payload, "groups": spark.read.parquet(str(payload["out"])).count()}
+
+
+def run_all() -> list[tuple[str, Measured, float]]:
+    """Both by turns; medians, and the ratio of the second to the first."""
+    os.environ["JAVA_HOME"] = find_java()
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    plain: list[float] = []
+    actor: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(TURNS + 1):
+            payload = {"rows": ROWS, "out": f"{folder}/out-{turn}"}
+            took = _plain(spark, payload), _as_actor(spark, payload, Path(folder) / str(turn))
+            if turn:  # the first one warms the JVM up
+                plain.append(took[0])
+                actor.append(took[1])
+    spark.stop()
+    without, within = Measured(tuple(plain)), Measured(tuple(actor))
+    return [(PLAIN, without, 1.0), (ACTOR, within, within.ratio(without))]
+
+
+def _plain(spark: SparkSession, payload: Mapping[str, Any]) -> float:
+    began = perf_counter()
+    transform(spark, payload)
+    return perf_counter() - began
+
+
+def _as_actor(spark: SparkSession, payload: Mapping[str, Any], folder: Path) -> float:
+    """The whole run, from its manifest to its commit."""
+    envelope = {"id": "e", "route": {"prev": [], "curr": "heavy", "next": []}, "payload": payload}
+    member = Member(
+        id="e",
+        position=0,
+        attempt=1,
+        admitted_at="2026-01-01T00:00:00Z",
+        envelope=msgspec.Raw(msgspec.json.encode(envelope)),
+    )
+    manifest = Manifest(
+        run_id="asya.bench.heavy.0000000001",
+        namespace="bench",
+        actor="heavy",
+        number=1,
+        formed_at="2026-01-01T00:00:00Z",
+        job=f"{__name__}.transform",
+        shape="payload",
+        timeout=600.0,
+        time_limit=60,
+        client_token="t",
+        members=(member,),
+    )
+    path = folder / manifest_key("heavy", 1)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(msgspec.json.encode(manifest))
+    began = perf_counter()
+    run(spark, f"file://{path}")
+    return perf_counter() - began
+
+
+if __name__ == "__main__":
+    for name, measured, ratio in importlib.import_module("bench.spark_overhead").run_all():
+        print(f"{name}: {measured.seconds:.3f} s, {ratio:.3f}")
