@@ -1,0 +1,23 @@
+"""Jobs on numbers, in both shapes; each notes that an envelope has passed."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - everybody writes Spark so
+
+
+def square_all(spark, envelopes: DataFrame) -> DataFrame:
+    n = F.col("payload.n")
+    return envelopes.select("id", F.struct(n.alias("n"), (n * n).alias("square")).alias("payload"))
+
+
+def square(spark, payload):
+    return {**payload, "square": payload["n"] ** 2}
+
+
+def double(spark, payload):
+    return {**payload, "n": payload["n"] * 2, "trail": [*payload["trail"], "double"]}
+
+
+def halve(spark, envelopes: DataFrame) -> DataFrame:
+    n = (F.col("payload.n") / 2).cast("int")
+    trail = F.concat("payload.trail", F.array(F.lit("halve")))
+    return envelopes.select("id", F.struct(n.alias("n"), trail.alias("trail")).alias("payload"))

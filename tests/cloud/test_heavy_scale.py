@@ -1,0 +1,127 @@
+"""Heavy actors under load and under fire, on the deployed mesh with IAM enforced: nothing is lost, nothing ends twice.
+
+More of it, or other misfortune, by environment variables:
+
+    HEAVY_ENVELOPES=2000 HEAVY_SEED=7 .venv/bin/pytest tests/cloud/test_heavy_scale.py
+
+HEAVY_TOGETHER and HEAVY_ALONE are the sizes of the two bursts.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from asya_cli.connection import read_local
+from asya_cli.mesh_client import MeshClient
+from infra.local.cloud import UpOptions, down, up
+from infra.local.emr.settings import WorkerSettings
+from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.heavy_cloud import SECONDS, HeavyCloud
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [pytest.mark.cloud, pytest.mark.slow]
+
+MESH = Path(__file__).parent / "meshes" / "heavy" / "mesh.yaml"
+UNDER_FIRE = int(os.environ.get("HEAVY_ENVELOPES", "300"))
+SEED = int(os.environ.get("HEAVY_SEED", "1"))
+
+TOGETHER = [f"together-{number:04d}" for number in range(int(os.environ.get("HEAVY_TOGETHER", "1000")))]
+ALONE = [f"alone-{number:04d}" for number in range(int(os.environ.get("HEAVY_ALONE", "60")))]
+
+
+@pytest.fixture(scope="module")
+def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
+    """The mesh; nothing of it may ever come to a dead-letter queue."""
+    state = tmp_path_factory.mktemp("heavy")
+    options = UpOptions(
+        auth=True, workers=WorkerSettings(slots=2, cores=1, reuse=True), starts_per_second=1, start_burst=5
+    )
+    try:
+        up(MESH, state, options)
+        mesh = HeavyCloud(DeployedCloud(MeshClient(read_local(state)), state))
+        yield mesh
+        assert mesh.dead_letters() == {}
+    finally:
+        down(state)
+
+
+@pytest.fixture(scope="module")
+def bursts(heavy: HeavyCloud) -> HeavyCloud:
+    """Both bursts at once, against a stand-in that starts one run a second, five at first."""
+    heavy.send(ALONE, "square")
+    heavy.send(TOGETHER, "square-all")
+    heavy.all_ended(TOGETHER, "together-")
+    heavy.all_ended(ALONE, "alone-")
+    return heavy
+
+
+def test_a_thousand_envelopes_take_few_runs_and_end_once_each(bursts: HeavyCloud) -> None:
+    assert bursts.ends("together-") == dict.fromkeys(TOGETHER, 1)
+    assert len(bursts.runs("square-all")) <= 3
+    some = TOGETHER[::50]
+    assert bursts.payloads(some) == [{"n": n, "square": n * n} for n in range(0, len(TOGETHER), 50)]
+
+
+def test_a_run_each_waits_for_the_quota_and_no_message_pays_for_it(bursts: HeavyCloud) -> None:
+    assert bursts.ends("alone-") == dict.fromkeys(ALONE, 1)
+    assert len(bursts.runs("square")) == len(ALONE)
+    assert all(run["state"] == "SUCCESS" for run in bursts.runs("square"))
+    assert bursts.payloads(ALONE[::10]) == [{"n": n, "square": n * n} for n in range(0, len(ALONE), 10)]
+    # Each message came once, and none was put back: those of the actors, and whatever asked for and told of their runs.
+    assert bursts.received("square") == len(ALONE)
+    assert bursts.received("square-all") == len(TOGETHER)
+    assert bursts.received("x-sink") == len(ALONE) + len(TOGETHER)
+    assert bursts.kept() == 0
+    assert bursts.dead_letters() == {}
+
+
+def test_whatever_goes_wrong_each_ends_once(heavy: HeavyCloud) -> None:
+    ids = [f"fire-{number:04d}" for number in range(UNDER_FIRE)]
+    heavy.faults(
+        seed=SEED,
+        starts_per_second=4,
+        start_burst=4,
+        max_concurrent_runs=2,
+        throttle=0.1,
+        lose_events=0.3,
+        repeat_events=0.3,
+        delay_events=0.3,
+        delay_seconds=2,
+        lose_responses=0.2,
+        repeat_calls=0.2,
+        delay_responses=0.2,
+        response_seconds=0.5,
+        kill_runs=0.3,
+        kill_within_seconds=2,
+    )
+    try:
+        heavy.send(ids, "enter", "double", "halve", "leave")
+        ended = heavy.all_ended(ids, "fire-", reconciling=True)
+    finally:
+        heavy.faults()
+    assert ended == dict.fromkeys(ids, 1)
+    payloads = heavy.payloads(ids[::10])
+    assert payloads == [{"n": n, "trail": ["enter", "double", "halve", "leave"]} for n in range(0, UNDER_FIRE, 10)]
+    assert heavy.dead_letters() == {}
+
+
+def test_killed_processes_are_made_up_for(heavy: HeavyCloud) -> None:
+    """The sidecar, the dispatcher, the job and the completion, each killed while it works on the same envelopes."""
+    ids = [f"killed-{number:04d}" for number in range(40)]
+    heavy.soon_visible_again("double", "x-dispatch", "x-completion")
+    before = len(heavy.runs("double"))
+    heavy.send(ids, "enter", "double", "leave")
+    heavy.kill_at_work("double")
+    heavy.kill_at_work("x-dispatch")
+    (run, *_) = until(lambda: heavy.runs("double")[before:] or None, "a run", SECONDS)
+    until(lambda: heavy.kill_run(run["id"]) or None, "the run to have a driver", SECONDS)
+    heavy.kill_at_work("x-completion")
+    ended = heavy.all_ended(ids, "killed-", reconciling=True)
+    assert ended == dict.fromkeys(ids, 1)
+    assert heavy.dead_letters() == {}
