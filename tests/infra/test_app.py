@@ -39,9 +39,7 @@ def test_what_the_mesh_cannot_do_yet_is_refused_rather_than_ignored(tmp_path: Pa
     (tmp_path / "functions" / "handlers").mkdir(parents=True)
     (tmp_path / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
     (tmp_path / "mesh.yaml").write_text(
-        "namespace: shop\nactors:\n"
-        "  d: {handler: shop.one}\n"
-        "gateway: {jwt: {issuer: https://who, audience: [us]}}\n"
+        "namespace: shop\nactors:\n  d: {handler: shop.one}\ngateway: {jwt: {issuer: https://who, audience: [us]}}\n"
     )
     with pytest.raises(MeshFileError) as error:
         fill(App(context={"mesh": "mesh.yaml"}), tmp_path)

@@ -48,7 +48,10 @@ def test_the_others_are_by_namespace_and_actor_alone(shop: Any) -> None:
 
 
 def test_job_runs_are_the_heavy_actors(shop: Any) -> None:
-    assert {dimensions["actor"] for name, dimensions in lines(shop) if name == "PendingEnvelopes"} == {"crunch", "x-index"}
+    assert {dimensions["actor"] for name, dimensions in lines(shop) if name == "PendingEnvelopes"} == {
+        "crunch",
+        "x-index",
+    }
 
 
 def test_a_mesh_without_heavy_actors_has_no_graph_of_runs(plain: Any) -> None:
