@@ -222,7 +222,7 @@ PLANTED = (
     Planted("marks a hop as done before it is", around(DoneHops, "is_done", _marked_when_asked)),
     Planted("runs finished hops again", instead(DoneHops, "is_done", lambda *_: False)),
     Planted("claims an end unconditionally", instead(SinkClaims, "take", _claimed_always)),
-    Planted("reports failures in x-sump without claiming them", instead(sump, "claim_end", _taken), "storm"),
+    Planted("reports failures in x-sump without claiming them", instead(sump, "claim_end", _taken), "repeats"),
     Planted("acks what was not written", around(Results, "write", _written_or_not)),
     Planted("writes records unconditionally", instead(DynamoTaskStore, "put_record", _record_put_blindly)),
     Planted("drops the deadline at routing", around(status, "routed", _without("deadline_at"))),
