@@ -148,6 +148,8 @@ class AckChecks:
     def _check_reported(self, seen: Seen, actor: str) -> None:
         """Must-arrive: the record is terminal before the message is acked."""
         record = self.ledger.tables["tasks"].get((seen.id, "record"))
+        if record is not None and int(record["generation"]["N"]) > seen.generation:
+            return  # it was redriven meanwhile: what an older generation comes to is not reported any more
         if record is None or record["status"]["S"] not in TERMINAL:
             status = record["status"]["S"] if record else "missing"
             self.ledger.violated(f"{actor} acked {seen.id} and its record is {status}")
