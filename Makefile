@@ -19,7 +19,7 @@ CONTEXT := $(if $(MESH),-c mesh=$(abspath $(MESH))) $(if $(STAGE),-c stage=$(STA
 
 .PHONY: help
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- set-up: a marker file for each part, so that it is done once ------------------------------------------------------
 
@@ -74,7 +74,10 @@ test: lint types  ## lint, types, and all tests: unit, templates, Spark, the loc
 	@echo "· tests"
 	@$(BIN)/pytest --numprocesses 2
 
-.PHONY: bench
+.PHONY: bench test-scale
+test-scale: setup  ## heavy actors at full size on the local cloud: 1,000 envelopes, 60 job runs, 300 under fire (7 minutes)
+	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_deaths.py
+
 bench: setup  ## what the mesh itself costs per hop, beside the standard library's JSON
 	@$(BIN)/python -m bench
 

@@ -84,7 +84,7 @@ def ended(cloud: DeployedCloud, envelope_id: str) -> TaskView:
 
 
 # Seventeen drivers, half of which die with their JVMs: minutes that not every run of the suite should take.
-LONG = pytest.mark.skipif(not os.environ.get("ASYA_LONG_TESTS"), reason="long; set ASYA_LONG_TESTS")
+LONG = pytest.mark.skipif(not os.environ.get("ASYA_FULL_SIZE"), reason="takes minutes; make test-scale")
 
 
 @pytest.mark.parametrize(
