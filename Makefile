@@ -74,7 +74,8 @@ test: lint types  ## lint, types, and all tests: unit, templates, Spark, the loc
 	@echo "· tests"
 	@$(BIN)/pytest --numprocesses 2
 
-.PHONY: bench test-scale
+.PHONY: bench
+.PHONY: test-scale
 test-scale: setup  ## heavy actors at full size on the local cloud: 1,000 envelopes, 60 job runs, 300 under fire (7 minutes)
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_deaths.py
 
