@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from asya.aws.dispatch_requests import DispatchRequests, decode_request
+from asya.aws.dispatch_requests import DispatchRequest, DispatchRequests, decode_request, encode_request
 from asya.aws.start_quota import Bucket, StartQuota
 from tests.doubles.heavy import World, heavy_world
 
@@ -46,9 +46,9 @@ def test_a_request_that_arrives_before_its_flag_is_up_leaves_it_down(
 ) -> None:
     send = requests._send
 
-    def overtaken(actor: str, seconds: int) -> None:
-        send(actor, seconds)
-        requests.clear(actor)  # the dispatcher is that quick
+    def overtaken(request: DispatchRequest, seconds: int) -> None:
+        send(request, seconds)
+        assert requests.take_up(request, now=NOW)  # the dispatcher is that quick
 
     monkeypatch.setattr(requests, "_send", overtaken)
     requests.ensure("clean", 0, now=NOW)
@@ -69,7 +69,35 @@ def test_hurrying_is_for_those_who_wait_for_room(world: World, requests: Dispatc
     assert world.bodies("x-dispatch") == [{"actor": "stats"}]
 
 
-@pytest.mark.parametrize("body", [b"x", b"[]", b"{}", b'{"actor": 1}', b'{"actor": "A/b"}'])
+def test_10_a_request_too_many_leaves_the_flag_of_another_up_and_dies_out(
+    requests: DispatchRequests, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[DispatchRequest] = []
+    monkeypatch.setattr(
+        requests, "_send", lambda request, _: sent.append(decode_request(encode_request(request).encode()))
+    )
+    requests.ensure("clean", 60, now=NOW, for_capacity=True)
+    requests.hurry("clean", now=NOW)
+    waiting, hurried = sent
+
+    assert not requests.take_up(hurried, now=NOW)
+    assert not requests.ensure("clean", 60, now=NOW)  # still no room: nothing is sent in its stead
+    assert requests.take_up(waiting, now=NOW)
+    assert requests.ensure("clean", 60, now=NOW)
+    assert not requests.take_up(waiting, now=NOW)  # delivered again
+
+
+def test_10_without_a_flag_any_request_is_taken_up(requests: DispatchRequests) -> None:
+    requests.ensure("clean", 0, now=NOW)
+    lost = NOW + timedelta(seconds=61)
+
+    assert requests.take_up(DispatchRequest("clean"), now=lost)
+    assert requests.take_up(DispatchRequest("clean", turn=0), now=NOW)
+
+
+@pytest.mark.parametrize(
+    "body", [b"x", b"[]", b"{}", b'{"actor": 1}', b'{"actor": "A/b"}', b'{"actor": "clean", "turn": "x"}']
+)
 def test_what_is_no_request_is_refused(body: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - whatever it says
         decode_request(body)

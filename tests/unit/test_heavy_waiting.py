@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.aws.dispatch_requests import DispatchRequests
+from asya.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.aws.pending import Pending
 from asya.lambdas.spark_admit import Admission
 from asya.lambdas.spark_dispatch import Dispatcher
@@ -148,8 +148,8 @@ def test_not_knowing_whether_there_is_room_is_no_reason_to_wait(world: World, mo
 def test_while_emr_throttles_there_is_always_one_request_and_the_run_starts_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sent: list[int] = []
-    monkeypatch.setattr(DispatchRequests, "_send", lambda _self, _actor, seconds: sent.append(seconds))
+    sent: list[tuple[DispatchRequest, int]] = []
+    monkeypatch.setattr(DispatchRequests, "_send", lambda _self, *request_and_delay: sent.append(request_and_delay))
     world.emr.refusals = ["ThrottlingException", "ServiceQuotaExceededException"] * 5
     pending_of(world, "a", "b")
     dispatcher = Dispatcher(world.services_of("x-dispatch"))
@@ -157,10 +157,10 @@ def test_while_emr_throttles_there_is_always_one_request_and_the_run_starts_once
     while not world.emr.runs:
         looks += 1
         assert len(sent) == looks  # each look that comes to nothing asks for one other
-        dispatcher.look_after("clean", TABLE.actors["clean"])
+        dispatcher.look_after(sent[-1][0], TABLE.actors["clean"])
         assert looks < 30
     assert looks == 11
-    assert all(1 <= seconds <= 25 for seconds in sent[1:])
+    assert all(1 <= seconds <= 25 for _, seconds in sent[1:])
     assert [run["name"][-1] for run in world.emr.runs.values()] == ["1"]
     assert [member.id for member in world.manifest(1).members] == ["a", "b"]
 

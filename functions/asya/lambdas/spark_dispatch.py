@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.aws.dispatch_requests import decode_request
+from asya.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.aws.job_runs import WAITING_STATES, BusyError, ConflictingRunError, RefusedRunError
 from asya.aws.run_records import RunRecord
 from asya.aws.ticket import Ticket
@@ -64,35 +64,49 @@ class Dispatcher:
     def _handle(self, record: Record, seen: set[str]) -> list[Ticket]:
         log = self.services.base.telemetry.log
         try:
-            actor = decode_request(record.arrival.body)
+            request = decode_request(record.arrival.body)
         except ValueError as error:
             log.warning("not a dispatch request; dropped", problem=str(error), message_id=record.message_id)
             return []
-        spec = self.services.heavy_actor(actor)
+        spec = self.services.heavy_actor(request.actor)
         if spec is None:
-            log.error("a dispatch request for what is no heavy actor of this mesh; dropped", requested=actor)
-        elif actor not in seen:
-            self.look_after(actor, spec)
-            seen.add(actor)  # what became pending since has a request of its own: the flag was down before the reading
+            log.error("a dispatch request for what is no heavy actor of this mesh; dropped", requested=request.actor)
+        elif request.actor not in seen and self.look_after(request, spec):
+            # What became pending since has a request of its own: the flag was down before the reading.
+            seen.add(request.actor)
         return []
 
-    def look_after(self, actor: str, spec: Actor) -> None:
+    def look_after(self, request: DispatchRequest, spec: Actor) -> bool:
         """Finish the actor's latest run if that is not done; form and start the next one of what is pending.
 
         The order is what makes it safe: flag down, latest run finished, pending read, manifest written.
+
+        Returns:
+            Whether the actor's flag was taken down; if not, a request that it stands for is still on its way.
         """
+        found, actor = self.services, request.actor
+        flag_down = found.requests.take_up(request, now=found.now())
+        if not self._form_and_start(actor, spec):
+            return flag_down
+        if flag_down:
+            found.requests.ensure(actor, 0, now=found.now())
+        else:
+            found.requests.hurry(actor, now=found.now())
+        return flag_down
+
+    def _form_and_start(self, actor: str, spec: Actor) -> bool:
+        """Whether more is pending that might run at once."""
         found = self.services
-        found.requests.clear(actor)
         number = found.records.latest(actor)
         record = found.records.get(actor, number) if number else None
         unfinished = record is not None and record.state == "formed"
         # The quota first: a run that has to wait is not read over and over again.
         if unfinished and not (self._may_start(actor) and self._start(self._manifest(actor, number), spec)):
-            return
+            return False
         closed = cache(lambda earlier: self._is_closed(actor, earlier))
         selection = runs.select(found.pending.waiting(actor), spec.batch.size, is_closed=closed)
         if selection.members and self._had_better_grow(actor, spec, selection, record):
-            return
+            return False
         members = self._fit(actor, spec, selection.members)
         manifest, more = self._formed(actor, spec, number + 1, members), selection.more
         if manifest is not None:
@@ -101,9 +115,8 @@ class Dispatcher:
             if found.records.open(manifest, now=self.services.now()).state == "formed" and not (
                 self._may_start(actor) and self._start(manifest, spec)
             ):
-                return
-        if more:
-            found.requests.ensure(actor, 0, now=self.services.now())
+                return False
+        return more
 
     def _formed(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> Manifest | None:
         """Run `number`: of these members, or as another dispatcher was quick to form it and perhaps died of it."""

@@ -29,9 +29,11 @@ def _flag_down_late() -> Iterator[None]:
     """The flag goes down after what is pending was read: whoever comes between is not seen, and sees the flag up."""
     clear, look_after = DispatchRequests.clear, Dispatcher.look_after
 
-    def look_after_first(self: Any, actor: str, spec: Any) -> None:
-        look_after(self, actor, spec)
-        clear(self.services.requests, actor)
+    def look_after_first(self: Any, request: Any, spec: Any) -> bool:
+        flag_down = look_after(self, request, spec)
+        if flag_down:
+            clear(self.services.requests, request.actor)
+        return flag_down
 
     with (
         mock.patch.object(DispatchRequests, "clear", lambda *_: None),
