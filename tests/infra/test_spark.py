@@ -2,9 +2,15 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aws_cdk import App, Stack
+from aws_cdk.assertions import Template
+
+from infra.mesh_file.spark_model import ApplicationSection
+from infra.spark.application import application_id
 
 # An event of the service's own shape, every field it has.
 RECORDED = json.loads((Path(__file__).parent / "emr-job-run-state-change.json").read_text())
@@ -34,6 +40,28 @@ def test_the_application(shop: Any) -> None:
     assert application["MaximumCapacity"] == {"Cpu": "16 vCPU", "Memory": "128 GB"}
     assert application["AutoStopConfiguration"] == {"Enabled": True, "IdleTimeoutMinutes": 15}
     assert "InitialCapacity" not in application
+
+
+def test_warm_workers_and_how_many_runs_at_once() -> None:
+    section = ApplicationSection.model_validate(
+        {"warm": {"drivers": 1, "executors": 4}, "max_concurrent_runs": 7, "max_memory": "64g", "idle_stop": "5m"}
+    )
+    stack = Stack(App())
+    mesh: Any = SimpleNamespace(
+        existing_application=None,
+        namespace="shop",
+        file=SimpleNamespace(spark=SimpleNamespace(application=section)),
+    )
+    application_id(stack, mesh)
+    (resource,) = Template.from_stack(stack).find_resources("AWS::EMRServerless::Application").values()
+    made = resource["Properties"]
+    assert made["SchedulerConfiguration"] == {"MaxConcurrentRuns": 7}
+    assert made["MaximumCapacity"] == {"Cpu": "16 vCPU", "Memory": "64 GB"}
+    assert made["AutoStopConfiguration"]["IdleTimeoutMinutes"] == 5
+    assert {each["Key"]: each["Value"]["WorkerCount"] for each in made["InitialCapacity"]} == {
+        "Driver": 1,
+        "Executor": 4,
+    }
 
 
 def test_an_existing_application_is_used_and_none_is_made(example: Any) -> None:
