@@ -74,10 +74,14 @@ class End:
 
 def end_of(cloud: DeployedCloud, envelope_id: str) -> End:
     """The task and the stored envelope, once it has ended. Of what went straight to x-sump there is only that one's copy."""
-    task = cloud.ended(envelope_id)
     copy = f"{cloud.mesh.connection.results.uri}sump/{safe_segment(envelope_id)}.json"
-    body = until(lambda: cloud.mesh.fetch(task.result_uri or copy), f"{envelope_id} to be stored")
-    return End(task, json.loads(body))
+
+    def look() -> End | None:
+        task = cloud.ended(envelope_id)  # looked at again: where the result lies may be told after the end
+        body = cloud.mesh.fetch(task.result_uri or copy)
+        return End(task, json.loads(body)) if body is not None else None
+
+    return until(look, f"{envelope_id} to be stored")
 
 
 @dataclass(frozen=True)

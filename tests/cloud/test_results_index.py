@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.cloud.deployed_cloud import until
+
 if TYPE_CHECKING:
     from asya.protocol.task_view import TaskView
     from tests.cloud.deployed_cloud import DeployedCloud
@@ -48,7 +50,12 @@ def failed(cloud: DeployedCloud) -> TaskView:
 
 def test_an_end_is_a_row_under_its_day(cloud: DeployedCloud, failed: TaskView) -> None:
     day = failed.updated_at[:10]
-    row = rows(cloud, day, "index-failed")[0]
+
+    def told_by_the_sink() -> dict[str, Any] | None:
+        """The sump, where failures go from there, tells it too."""
+        return next((row for row in rows(cloud, day, "index-failed") if row["recorded_by"] == "x-sink"), None)
+
+    row = until(told_by_the_sink, "the row of x-sink")
     assert (row["phase"], row["last_actor"], row["error_type"]) == ("failed", "inspect-dataset", "FileNotFoundError")
     assert (row["namespace"], row["root_id"], row["result_uri"]) == ("flights", "index-failed", failed.result_uri)
 

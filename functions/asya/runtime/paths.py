@@ -2,24 +2,28 @@
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
-import msgspec
+# No structs of msgspec here: jobs speak the ABI too, and have the standard library only.
 
 
-class Key(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Key:
     """`.name` or `["any name"]`."""
 
     name: str
 
 
-class Index(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Index:
     """`[3]`, `[-1]`."""
 
     index: int
 
 
-class Slice(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Slice:
     """`[a:b]`, either side may be missing."""
 
     start: int | None
@@ -29,7 +33,8 @@ class Slice(msgspec.Struct, frozen=True):
 Segment = Key | Index | Slice
 
 
-class Path(msgspec.Struct, frozen=True):
+@dataclass(frozen=True, slots=True)
+class Path:
     """A parsed path; its text is kept for messages."""
 
     text: str
