@@ -27,9 +27,9 @@ MESH = Path(__file__).parent / "meshes" / "heavy" / "mesh.yaml"
 FULL = bool(os.environ.get("ASYA_FULL_SIZE"))
 SEED = int(os.environ.get("HEAVY_SEED", "1"))
 
-UNDER_FIRE = 300 if FULL else 30
+UNDER_FIRE = 300 if FULL else 20
 TOGETHER = [f"together-{number:04d}" for number in range(1000 if FULL else 100)]
-ALONE = [f"alone-{number:04d}" for number in range(60 if FULL else 10)]
+ALONE = [f"alone-{number:04d}" for number in range(60 if FULL else 8)]
 
 
 @pytest.fixture(scope="module")
