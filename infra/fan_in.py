@@ -1,6 +1,5 @@
 """Fan-in actors, x-fan-in above all, and the sweep that looks after sets nobody looks after (`protocol §9`)."""
 
-from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -12,6 +11,7 @@ from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
 from infra.mesh_file.table import section_of
 from infra.permissions import sets
+from infra.schedule import woken
 
 _SWEEP = "rate(5 minutes)"
 
@@ -54,22 +54,7 @@ class FanInSweep(Construct):
             timeout=derived.FAN_IN_TIMEOUT,
         )
         function = MeshFunction(self, mesh, layer, settings).function
-        rule = events.CfnRule(
-            self,
-            "Sweep",
-            name=names.resource_name(mesh.namespace, "fan-in-sweep"),
-            description=f"Looks after the open sets of slices of the mesh {mesh.namespace}",
-            schedule_expression=_SWEEP,
-            targets=[events.CfnRule.TargetProperty(id="sweep", arn=function.function_arn)],
-        )
-        lambda_.CfnPermission(
-            self,
-            "SweepPermission",
-            action="lambda:InvokeFunction",
-            function_name=function.function_name,
-            principal="events.amazonaws.com",
-            source_arn=rule.attr_arn,
-        )
+        woken(self, mesh, function, name="fan-in-sweep", every=_SWEEP, why="the open sets of slices")
 
 
 def _code(mesh: Mesh) -> lambda_.Code:

@@ -1,6 +1,5 @@
 """Pause actors, x-pause above all, and the sweep that finishes what a resume began (`protocol §11`)."""
 
-from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -12,6 +11,7 @@ from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
 from infra.mesh_file.table import section_of
 from infra.permissions import pauses
+from infra.schedule import woken
 
 _SWEEP = "rate(1 minute)"
 
@@ -53,22 +53,7 @@ class PauseSweep(Construct):
             timeout=derived.PAUSE_TIMEOUT,
         )
         function = MeshFunction(self, mesh, layer, settings).function
-        rule = events.CfnRule(
-            self,
-            "Sweep",
-            name=names.resource_name(mesh.namespace, "pause-sweep"),
-            description=f"Looks after the paused tasks of the mesh {mesh.namespace}",
-            schedule_expression=_SWEEP,
-            targets=[events.CfnRule.TargetProperty(id="sweep", arn=function.function_arn)],
-        )
-        lambda_.CfnPermission(
-            self,
-            "SweepPermission",
-            action="lambda:InvokeFunction",
-            function_name=function.function_name,
-            principal="events.amazonaws.com",
-            source_arn=rule.attr_arn,
-        )
+        woken(self, mesh, function, name="pause-sweep", every=_SWEEP, why="the paused tasks")
 
 
 def _code(mesh: Mesh) -> lambda_.Code:

@@ -1,6 +1,5 @@
 """The sweep that writes tasks past their deadline down as failed (`protocol §13`, backstop)."""
 
-from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -9,6 +8,7 @@ from infra.build.functions import build_table
 from infra.function import FunctionSettings, MeshFunction
 from infra.mesh import Mesh
 from infra.permissions import gateway
+from infra.schedule import woken
 
 _SWEEP = "rate(1 minute)"
 _TIMEOUT = 60
@@ -27,19 +27,4 @@ class TaskSweep(Construct):
             timeout=_TIMEOUT,
         )
         function = MeshFunction(self, mesh, layer, settings).function
-        rule = events.CfnRule(
-            self,
-            "Sweep",
-            name=names.resource_name(mesh.namespace, "task-sweep"),
-            description=f"Looks after the deadlines of the tasks of the mesh {mesh.namespace}",
-            schedule_expression=_SWEEP,
-            targets=[events.CfnRule.TargetProperty(id="sweep", arn=function.function_arn)],
-        )
-        lambda_.CfnPermission(
-            self,
-            "SweepPermission",
-            action="lambda:InvokeFunction",
-            function_name=function.function_name,
-            principal="events.amazonaws.com",
-            source_arn=rule.attr_arn,
-        )
+        woken(self, mesh, function, name="task-sweep", every=_SWEEP, why="the deadlines of the tasks")

@@ -1,6 +1,5 @@
 """The functions that start job runs, take their results and find what was lost (`protocol §10`)."""
 
-from aws_cdk import aws_events as events
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
@@ -11,6 +10,7 @@ from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
 from infra.permissions import spark
+from infra.schedule import woken
 from infra.spark.application import application_id
 from infra.spark.job_code import JobCode
 from infra.spark.job_role import job_role
@@ -83,19 +83,4 @@ class Spark(Construct):
             environment=self._environment,
         )
         function = MeshFunction(self, self._mesh, self._layer, settings).function
-        rule = events.CfnRule(
-            self,
-            "Sweep",
-            name=names.resource_name(self._mesh.namespace, "reconcile"),
-            description=f"Looks after lost job runs of the mesh {self._mesh.namespace}",
-            schedule_expression=_SWEEP,
-            targets=[events.CfnRule.TargetProperty(id="reconciler", arn=function.function_arn)],
-        )
-        lambda_.CfnPermission(
-            self,
-            "SweepPermission",
-            action="lambda:InvokeFunction",
-            function_name=function.function_name,
-            principal="events.amazonaws.com",
-            source_arn=rule.attr_arn,
-        )
+        woken(self, self._mesh, function, name="reconcile", every=_SWEEP, why="lost job runs")
