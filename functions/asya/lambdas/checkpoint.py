@@ -9,15 +9,13 @@ from asya.aws import clients
 from asya.aws.results import Results
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.crew_hops import passed_on, report_hop
 from asya.lambdas.intake import Intake, take_in
 from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.services import Services, services
 from asya.protocol.frame import Frame
 from asya.protocol.keys import checkpoint_key
-from asya.routing import outcome, reports
-from asya.routing.delivery import Delivery, Diversion
-from asya.routing.hop import Hop
-from asya.routing.targets import UnknownTargetError
+from asya.routing.delivery import Diversion
 
 
 def handle(event: Mapping[str, Any], _context: object) -> Answer:
@@ -67,26 +65,8 @@ class CheckpointActor:
         began = self.services.surroundings.monotonic()
         namespace = self.services.settings.namespace
         self.results.write_envelope(checkpoint_key(started.envelope), started.envelope, namespace)
-        delivery = self._passed_on(started)
-        self._report(started, (self.services.surroundings.monotonic() - began) * 1000)
+        delivery = passed_on(self.services, started, Frame(None))
+        duration_ms = (self.services.surroundings.monotonic() - began) * 1000
+        report_hop(self.services, started, duration_ms=duration_ms)
         telemetry.count("Processed", by=("outcome", "failed" if delivery.kind == "sump" else "succeeded"))
         return [self.services.outbox.send(delivery)]
-
-    def _passed_on(self, hop: Hop) -> Delivery:
-        moment = self.services.now()
-        try:
-            return outcome.frame(hop, Frame(None), 0, now=moment)
-        except UnknownTargetError as error:
-            return outcome.mismatch(hop, error, now=moment)
-
-    def _report(self, hop: Hop, duration_ms: float) -> None:
-        url = self.services.callback(hop.envelope)
-        if url is None:
-            return
-        moment = self.services.now()
-        for event in (
-            reports.received(hop, now=moment),
-            reports.processing(hop, now=moment),
-            reports.completed(hop, None, now=moment, duration_ms=duration_ms),
-        ):
-            self.services.progress.report(url, event)

@@ -9,18 +9,16 @@ from asya.aws import clients
 from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.crew_hops import passed_on, report_hop
 from asya.lambdas.intake import Intake, take_in
 from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.services import Services, services
 from asya.protocol.codec import ParseError
-from asya.protocol.frame import Frame
 from asya.protocol.times import format_time
-from asya.routing import arrival, outcome, reports
-from asya.routing.delivery import Delivery
+from asya.routing import arrival
 from asya.routing.hop import Hop
 from asya.routing.pause import pause_of
 from asya.routing.resume import restored
-from asya.routing.targets import UnknownTargetError
 
 
 def handle(event: Mapping[str, Any], _context: object) -> Answer:
@@ -80,21 +78,15 @@ class ResumeActor:
             return []
         began = self.services.surroundings.monotonic()
         restarted, frame = restored(hop)
-        delivery = self._sent_on(restarted, frame)
+        delivery = passed_on(self.services, restarted, frame)
         ticket = self.services.outbox.send(delivery)
         if place is not None:
             self._bury_when_sent(place, ticket)
-        self._report(restarted, (self.services.surroundings.monotonic() - began) * 1000)
+        duration_ms = (self.services.surroundings.monotonic() - began) * 1000
+        report_hop(self.services, restarted, duration_ms=duration_ms)
         how = "failed" if delivery.kind == "sump" else "succeeded"
         self.services.telemetry.count("Processed", by=("outcome", how))
         return [ticket]
-
-    def _sent_on(self, hop: Hop, frame: Frame) -> Delivery:
-        moment = self.services.now()
-        try:
-            return outcome.frame(hop, frame, 0, now=moment)
-        except UnknownTargetError as error:
-            return outcome.mismatch(hop, error, now=moment)
 
     def _bury_when_sent(self, place: PausePlace, ticket: Ticket) -> None:
         """A tombstone for what has not left would be its end; what has left without one is only sent again."""
@@ -102,15 +94,3 @@ class ResumeActor:
         if ticket.problem is not None:
             raise ticket.problem
         self.paused.bury(place, at=format_time(self.services.now()))
-
-    def _report(self, hop: Hop, duration_ms: float) -> None:
-        url = self.services.callback(hop.envelope)
-        if url is None:
-            return
-        moment = self.services.now()
-        for event in (
-            reports.received(hop, now=moment),
-            reports.processing(hop, now=moment),
-            reports.completed(hop, None, now=moment, duration_ms=duration_ms),
-        ):
-            self.services.progress.report(url, event)
