@@ -14,7 +14,7 @@ TOGETHER = ("infra", "spark")
 """Suites whose fixtures last for the session: one worker runs all of such a suite."""
 
 ON_THE_PATHS_MESH = ("crew_failures", "fan_in", "older_forms", "paths", "pause", "redrive")
-WITH_A_CLOUD_OF_THEIR_OWN = ("emr_drivers", "emr_stand_in", "gateway", "heavy_deaths", "heavy_scale", "local_cloud")
+WITH_A_CLOUD_OF_THEIR_OWN = ("emr_drivers", "emr_stand_in", "heavy_deaths", "heavy_scale", "local_cloud")
 """Of the cloud's suite; all others share the example mesh."""
 
 
@@ -24,6 +24,8 @@ def share_of(nodeid: str) -> str:
     suite = file.parts[1] if len(file.parts) > 1 else ""
     subject = file.stem.removeprefix("test_")
     if suite == "cloud" and subject not in WITH_A_CLOUD_OF_THEIR_OWN:
+        if subject.startswith("gateway"):
+            return "the gateway mesh"
         return "the paths mesh" if subject in ON_THE_PATHS_MESH else "the example mesh"
     return suite if suite in TOGETHER else str(file)
 

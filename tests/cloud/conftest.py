@@ -1,5 +1,5 @@
-"""Local clouds that tests share, each deployed once, IAM enforced: the example mesh, with Spark kept warm, and a mesh of every
-path that an envelope can take, without Spark."""
+"""Local clouds that tests share, each deployed once, IAM enforced: the example mesh, with Spark kept warm; a mesh of every path
+that an envelope can take; one for what people and programs do through the gateway."""
 
 from __future__ import annotations
 
@@ -13,11 +13,17 @@ from asya_cli.mesh_client import MeshClient
 from infra.local.cloud import UpOptions, down, up
 from infra.local.emr.settings import WorkerSettings
 from infra.local.tools import PROJECT
+from tests.cloud import callers
 from tests.cloud.deployed_cloud import DeployedCloud
 from tests.cloud.journeys import Journey, end_of, send, send_slow_ones
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.cloud.callers import Caller
+
+
+MESHES = Path(__file__).parent / "meshes"
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +42,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
     """The mesh of every path. What takes a minute by itself is on its way when the first test gets it."""
     state = tmp_path_factory.mktemp("paths")
     try:
-        up(Path(__file__).parent / "meshes" / "paths" / "mesh.yaml", state, UpOptions(auth=True))
+        up(MESHES / "paths" / "mesh.yaml", state, UpOptions(auth=True))
         cloud = DeployedCloud(MeshClient(read_local(state)), state)
         # The gateway's functions have started when the many come: else each of these would start one of its own.
         end_of(cloud, send(cloud, Journey(["step"], {})))
@@ -45,3 +51,32 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
         assert cloud.dead_letters() == {}
     finally:
         down(state)
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
+    """A mesh of light actors whose operator is one person among others."""
+    state = tmp_path_factory.mktemp("gateway")
+    try:
+        up(MESHES / "gateway" / "mesh.yaml", state, UpOptions(auth=True))
+        yield DeployedCloud(MeshClient(read_local(state)), state)
+    finally:
+        down(state)
+
+
+@pytest.fixture(scope="session")
+def operator(gateway: DeployedCloud) -> Caller:
+    """Who sees every task of the gateway's mesh."""
+    return callers.operator(gateway)
+
+
+@pytest.fixture(scope="session")
+def alice(gateway: DeployedCloud) -> Caller:
+    """Somebody who may call the gateway."""
+    return callers.person(gateway, "alice")
+
+
+@pytest.fixture(scope="session")
+def bob(gateway: DeployedCloud) -> Caller:
+    """Somebody else who may."""
+    return callers.person(gateway, "bob")
