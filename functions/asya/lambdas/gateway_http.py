@@ -75,8 +75,16 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class Text:
+    """What is shown as it stands, not as JSON: a stream's events, a page."""
+
+    media_type: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
 class Response:
-    """An answer: its status, and what to show as JSON."""
+    """An answer: its status, and what to show; as JSON, unless it is a `Text`."""
 
     status: int
     content: object
@@ -232,8 +240,13 @@ def _failure(
 def _rendered(response: Response) -> dict[str, Any]:
     if response.status == HTTPStatus.NO_CONTENT:
         return {"statusCode": response.status, "headers": {"cache-control": "no-store", **response.headers}}
+    text = response.content if isinstance(response.content, Text) else _json(response.content)
     return {
         "statusCode": response.status,
-        "headers": {"content-type": "application/json", "cache-control": "no-store", **response.headers},
-        "body": msgspec.json.encode(response.content).decode("utf-8"),
+        "headers": {"content-type": text.media_type, "cache-control": "no-store", **response.headers},
+        "body": text.body,
     }
+
+
+def _json(content: object) -> Text:
+    return Text("application/json", msgspec.json.encode(content).decode("utf-8"))
