@@ -1,5 +1,6 @@
 """The gateway's functions over an emulated table and queues, called with API Gateway's own events."""
 
+import base64
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from tests.doubles.tasks import at
 EVENTS = Path(__file__).parents[2] / "events" / "api-gateway"
 QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 ALICE = {"userArn": "arn:aws:iam::123456789012:user/alice", "userId": "AIDAALICE"}
+ISSUER, JWT_HOST = "https://login.example.com/", "f6g7h8i9j0.execute-api.us-east-1.amazonaws.com"
 BOB = {"userArn": "arn:aws:iam::123456789012:user/bob", "userId": "AIDABOB"}
 MESH = MeshTable(
     namespace="flights",
@@ -46,6 +48,24 @@ def by(event: Event, iam: dict[str, str] | None) -> Event:
     """The same request, signed by somebody else or by nobody."""
     context = {name: value for name, value in event["requestContext"].items() if name != "authorizer"}
     return event | {"requestContext": context | ({"authorizer": {"iam": iam}} if iam else {})}
+
+
+def holding(event: Event, subject: str, issuer: str = ISSUER, **claims: object) -> Event:
+    """The same request through the API of those who have a token, which API Gateway has checked."""
+    said = {"iss": issuer, "sub": subject, **claims}
+    parts = (json.dumps({"alg": "RS256", "kid": "1"}), json.dumps(said), "signature")
+    token = ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts)
+    context = event["requestContext"] | {"authorizer": {"jwt": {"claims": _as_text(said), "scopes": None}}}
+    context |= {"domainName": JWT_HOST}
+    return event | {"requestContext": context, "headers": event["headers"] | {"authorization": f"Bearer {token}"}}
+
+
+def _as_text(claims: dict[str, object]) -> dict[str, str]:
+    """As API Gateway hands claims over: lists in brackets, their values not to be told apart."""
+    return {
+        name: f"[{' '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+        for name, value in claims.items()
+    }
 
 
 def asking(event: Event, body: object = None, **query: str) -> Event:

@@ -119,7 +119,7 @@ class Api:
         # Made of many types that no other call needs.
         from asya.lambdas.gateway_openapi import document
 
-        return Response(200, document(self.mesh, self.gateway_url or request.base_url))
+        return Response(200, document(self.mesh, request.base_url))
 
 
 def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:

@@ -12,10 +12,12 @@ from aws_lambda_powertools import Logger
 
 from asya.aws.task_starter import Key
 from asya.aws.task_store import TaskStoreError
-from asya.routing.access import Identity
+from asya.lambdas.gateway_identity import Authorizer, identity_of
+from asya.routing.access import Identity, TokenIdentity
 from asya.routing.refusal import RefusedError
 
 KEY_LIMIT = 255
+_UNKNOWN = "the request must be signed (SigV4) by a principal of this account, or carry a token that names its subject"
 
 
 class _Http(msgspec.Struct):
@@ -23,21 +25,12 @@ class _Http(msgspec.Struct):
     path: str
 
 
-class _Iam(msgspec.Struct, rename="camel"):
-    user_arn: str | None = None
-    user_id: str | None = None
-
-
-class _Authorizer(msgspec.Struct):
-    iam: _Iam | None = None
-
-
 class _Context(msgspec.Struct, rename="camel"):
     http: _Http
     domain_name: str = ""
     stage: str = "$default"
     request_id: str = ""
-    authorizer: _Authorizer | None = None
+    authorizer: Authorizer | None = None
 
 
 class _Event(msgspec.Struct, rename="camel"):
@@ -59,8 +52,8 @@ class Request:
         path: without the stage.
         parameters: the variable parts of the path, by name.
         headers: names in lower case.
-        identity: who signed it; None if it came unsigned.
-        base_url: the API's own address, without a trailing slash.
+        identity: who signed it, or whose token it came with; None if nobody's.
+        base_url: the address of the API that it came through, without a trailing slash.
     """
 
     method: str
@@ -69,7 +62,7 @@ class Request:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
-    identity: Identity | None
+    identity: Identity | TokenIdentity | None
     base_url: str
     request_id: str
 
@@ -131,14 +124,14 @@ def answer(event: Mapping[str, Any], routes: Sequence[Route], log: Logger) -> di
     return _rendered(response)
 
 
-def required_identity(request: Request) -> Identity:
-    """Who signed the request.
+def required_identity(request: Request) -> Identity | TokenIdentity:
+    """Who makes the request.
 
     Raises:
-        RefusedError: 403 if nobody did, or API Gateway does not say who.
+        RefusedError: 403 if API Gateway does not say who.
     """
     if request.identity is None:
-        raise RefusedError(403, "forbidden", "the request must be signed (SigV4) by a principal of this account")
+        raise RefusedError(403, "forbidden", _UNKNOWN)
     return request.identity
 
 
@@ -202,7 +195,6 @@ def _path(event: _Event) -> str:
 def _request(event: _Event, path: str, parameters: Mapping[str, str]) -> Request:
     context = event.request_context
     headers = {name.lower(): value for name, value in event.headers.items()}
-    iam = context.authorizer.iam if context.authorizer else None
     stage = "" if context.stage == "$default" else f"/{context.stage}"
     return Request(
         method=context.http.method,
@@ -211,7 +203,7 @@ def _request(event: _Event, path: str, parameters: Mapping[str, str]) -> Request
         query=event.query_string_parameters or {},
         headers=headers,
         body=_body(event),
-        identity=Identity(iam.user_arn, iam.user_id) if iam and iam.user_arn and iam.user_id else None,
+        identity=identity_of(context.authorizer, headers),
         base_url=f"{headers.get('x-forwarded-proto', 'https')}://{context.domain_name}{stage}",
         request_id=context.request_id,
     )

@@ -12,7 +12,8 @@ class Origins:
     """Makes the origins of one gateway.
 
     Attributes:
-        gateway_url: what envelopes are told to report to; None = where the request came in.
+        gateway_url: what envelopes are told to report to: the API whose calls are signed, also for what comes through the one
+            that takes tokens; None = where the request came in.
         new_span: makes 16 hexadecimal digits.
     """
 

@@ -52,12 +52,11 @@ class ToolRoutes:
         origin = self.origins.of(request)
         task_id = self.calls.start(read_request(request.body), caller.principal, origin, now, key)
         task = self.calls.wait(task_id, now)
-        base_url = origin.gateway_url
         answer = ToolAnswer(
             id=task_id,
             status=task.status if task else "pending",
-            status_url=status_url(base_url, task_id),
-            stream_url=stream_url(base_url, task_id),
+            status_url=status_url(request.base_url, task_id),
+            stream_url=stream_url(request.base_url, task_id),
         )
         if task is None or task.status not in TERMINAL_STATUSES:
             return Response(202, answer)

@@ -3,11 +3,14 @@
 The stacks make the routes of this, the functions must answer each, and the OpenAPI document describes them all.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from asya.protocol import names
 
 _API, _INGEST = names.GATEWAY_API, names.GATEWAY_INGEST
+
+Group = Literal["tasks", "tools", "mcp", "a2a", "streams"]
+"""What people's calls are about; a mesh may open some of these to tokens (JWT) only."""
 
 
 class Call(NamedTuple):
@@ -16,12 +19,18 @@ class Call(NamedTuple):
     Attributes:
         function: the gateway's function behind it.
         is_public: whether it may be made unsigned.
+        group: what a call of people's is about. Reports, which are for the mesh itself, belong to none: see `takes_tokens`.
     """
 
     method: str
     path: str
     function: str
     is_public: bool = False
+    group: Group = "tasks"
+
+    def takes_tokens(self, groups: tuple[str, ...]) -> bool:
+        """Whether people with a token (JWT) may make it where these groups are open to them. Reports are only ever signed."""
+        return self.function != _INGEST and not self.is_public and self.group in groups
 
     @property
     def route(self) -> str:
@@ -39,7 +48,7 @@ CALLS = (
     Call("POST", "/api/v1/mesh/{id}/resume", _API),
     Call("POST", "/api/v1/mesh/{id}/reopen", _API),
     Call("POST", "/api/v1/mesh/{id}/replay", _API),
-    Call("POST", "/tools/call", _API),
+    Call("POST", "/tools/call", _API, group="tools"),
     Call("POST", "/api/v1/mesh/events", _INGEST),
     Call("POST", "/api/v1/mesh/{id}/events", _INGEST),
     Call("POST", "/api/v1/mesh/states", _INGEST),
