@@ -25,7 +25,7 @@ def light_actor(
     )
     access = access_grants(section.access, addresses)
     if actor.kind == "end":
-        grants = actors.end(addresses, name, access)
+        grants = actors.end(addresses, mesh.table, name, access)
     else:
         grants = actors.light(addresses, mesh.table, name, gateway.api_id, access)
     function = MeshFunction(

@@ -34,12 +34,12 @@ def light(addresses: Addresses, table: MeshTable, actor: str, api_id: str, acces
     ]
 
 
-def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant]:
-    """A user's own end actor: nothing is routed or reported for it (`protocol §5`)."""
+def end(addresses: Addresses, table: MeshTable, actor: str, access: Iterable[Grant]) -> list[Grant]:
+    """A user's own end actor: nothing is routed or reported for it (`protocol §5`), but sets are told of lost slices (`§9`)."""
     return [
         common.logs(addresses, actor),
         common.consume(addresses, actor),
-        common.send(addresses, common.ends(actor)),
+        common.send(addresses, common.ends(actor, *common.fan_in_actors(table))),
         common.objects(addresses, common.READ, "inbox"),
         # What a failing end actor hands to x-sump may need a claim check.
         common.objects(addresses, common.READ_WRITE, "payloads"),

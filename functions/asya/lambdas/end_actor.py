@@ -17,12 +17,16 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.status import Reason
 from asya.protocol.strict_json import decode_value
 from asya.routing import arrival, ending
+from asya.routing.slices import early_ends
 from asya.runtime.call import Call, HandlerCrashed, HandlerFailed, HandlerTimedOut
 
 
 @dataclass(frozen=True, slots=True)
 class EndActor:
-    """What becomes of each message: the handler is called with it. If that fails, x-sump gets the envelope."""
+    """What becomes of each message: the handler is called with it. If that fails, x-sump gets the envelope.
+
+    Nobody else hears of it, but for the set that waits for a slice.
+    """
 
     services: Services
     call: Call
@@ -57,13 +61,19 @@ class EndActor:
         except HandlerFailed as failure:
             return self._failed(envelope, record, "RuntimeError", failure.error)
         self.services.telemetry.count("Processed", by=("outcome", "succeeded"))
-        return []
+        return self._set_told(envelope, record)
 
     def _payload(self, envelope: Envelope) -> object:
         try:
             return decode_value(envelope.payload)
         except ValueError as error:
             raise ParseError(f"payload: {error}", envelope.id) from None
+
+    def _set_told(self, envelope: Envelope, record: Record) -> list[Ticket]:
+        """A slice that ends here never comes back to its set, which is told (`protocol §9`)."""
+        ended = ending.completed_status(envelope, sent_at=record.arrival.sent_at, now=self.services.now())
+        told = early_ends(ended, self.services.settings.table)
+        return [self.services.outbox.send(delivery) for delivery in told]
 
     def _failed(self, envelope: Envelope, record: Record, reason: Reason, error: ErrorInfo) -> list[Ticket]:
         self.services.telemetry.count("Processed", by=("outcome", "failed"))

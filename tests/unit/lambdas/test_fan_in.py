@@ -247,6 +247,20 @@ def test_a_slice_at_a_missing_actor_ends_its_set(start: Start) -> None:
     assert (status["reason"], status["error"]["type"]) == ("SliceFailed", "RouteMismatch")
 
 
+def test_a_slice_that_ends_at_an_end_actor_of_ones_own_is_lost_to_its_set(start: Start) -> None:
+    mesh = start(PARTIAL)
+    archive = Actor(kind="end", handler=f"{HANDLERS}.post", handler_mode="envelope", validate=False, timeout=5.0)
+    mesh.table = fan_table(PARTIAL, archive=archive)
+    mesh.start({"items": [{"n": 1}], "to": ["score", "archive"]})
+    mesh.start({"items": [{"n": 2}, {"items": [{"n": 3}], "to": ["archive"]}]}, envelope_id="env-2")
+    mesh.run()
+    assert mesh.result()["payload"]["results"] == [None]
+    inner = {"items": [{"n": 3}], "to": ["archive"], "results": [None]}
+    assert mesh.result("env-2")["payload"]["results"] == [{"scored": 20}, inner]
+    assert mesh.ends == ["succeeded/env-1.json", "succeeded/env-2.json"]
+    assert mesh.open_sets() == 0
+
+
 def test_a_fan_out_to_a_missing_actor_sends_nothing_at_all(start: Start) -> None:
     mesh = start()
     mesh.start({"items": [{"n": 1}], "to": ["nobody"]})
