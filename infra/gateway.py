@@ -1,40 +1,25 @@
-"""The HTTP API: every route is signed for (IAM) but the health check; two functions behind it (`protocol §13`)."""
+"""The gateway: its functions, the HTTP API whose calls are signed (IAM), and, if the mesh file says so, a second one in front of
+the same functions for people with a token (JWT): a route takes one kind of authorizer (`protocol §13`)."""
 
-import json
 from dataclasses import dataclass
 
-from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import Stack
 from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk import aws_logs as logs
-from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
-from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
+from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
 from constructs import Construct
 
 from asya.protocol import names
 from asya.protocol.api import CALLS
 from infra.build.functions import build_gateway, build_table
 from infra.function import FunctionSettings, MeshFunction
+from infra.http_api import Entrance, http_api
 from infra.mesh import Mesh
-from infra.nag import acknowledge
+from infra.mesh_file.mesh_model import JwtSection
+from infra.options import OptionError
 from infra.permissions import gateway
 
 _TIMEOUT = 29  # the API waits 30 s at most
-# What API Gateway lets through in a second; more is answered 429. Reports come in batches, and their senders repeat them.
-_CALLS_PER_SECOND, _BURST = 500, 1000
-_REPORTS_PER_SECOND = 5000
-_REPORTS = ("POST /api/v1/mesh/events", "POST /api/v1/mesh/states")
-_LOG_FIELDS = {
-    "request_id": "requestId",
-    "at": "requestTime",
-    "route": "routeKey",
-    "path": "path",
-    "status": "status",
-    "bytes": "responseLength",
-    "caller": "identity.userArn",
-    "error": "error.message",
-    "integration_error": "integrationErrorMessage",
-}
 
 
 @dataclass(frozen=True)
@@ -46,15 +31,37 @@ class GatewayAddress:
 
 
 class Gateway(Construct):
-    """The API, its log, its functions.
+    """The APIs, their logs, their functions.
 
     Attributes:
-        api_id: for this stack, which cannot import what it exports itself.
-        address: for the others.
+        api_id: of the API whose calls are signed; for this stack, which cannot import what it exports itself.
+        address: the same for the others.
+        token_api: where people with a token call; None if the mesh takes none.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
         super().__init__(scope, "Gateway")
+        functions = self._functions(mesh, layer)
+        api = http_api(
+            self,
+            Entrance(
+                name=f"asya-{mesh.namespace}",
+                calls=CALLS,
+                functions=functions,
+                authorizer=HttpIamAuthorizer(),
+                caller="identity.userArn",
+            ),
+        )
+        for function in functions.values():
+            # Also what comes through the other API reports here: the mesh's functions have no tokens.
+            function.add_environment("ASYA_GATEWAY_URL", api.api_endpoint)
+        self.api_id = api.api_id
+        # As an import from the start: permissions with wildcards in them are acknowledged by what they will read.
+        self.address = GatewayAddress(Stack.of(self).export_value(api.api_id), api.api_endpoint)
+        jwt = mesh.file.gateway.jwt
+        self.token_api = None if jwt is None else self._token_api(mesh, jwt, functions)
+
+    def _functions(self, mesh: Mesh, layer: lambda_.ILayerVersion) -> dict[str, lambda_.Function]:
         options = mesh.options
         code = {
             names.GATEWAY_INGEST: build_table(options.build_folder, mesh.table_bytes),
@@ -64,7 +71,7 @@ class Gateway(Construct):
             names.GATEWAY_INGEST: gateway.ingest(mesh.addresses),
             names.GATEWAY_API: gateway.api(mesh.addresses, mesh.table),
         }
-        functions = {
+        return {
             name: MeshFunction(
                 self,
                 mesh,
@@ -76,59 +83,25 @@ class Gateway(Construct):
                     grants=grants[name],
                     timeout=_TIMEOUT,
                 ),
-            )
+            ).function
             for name in grants
         }
-        api = apigateway.HttpApi(self, "Api", api_name=f"asya-{mesh.namespace}", create_default_stage=False)
-        integrations = {
-            name: HttpLambdaIntegration(f"{name}-integration", function.function)
-            for name, function in functions.items()
-        }
-        authorizer = HttpIamAuthorizer()
-        made: list[apigateway.HttpRoute] = []
-        for call in CALLS:
-            routes = api.add_routes(
-                path=call.path,
-                methods=[apigateway.HttpMethod[call.method]],
-                integration=integrations[call.function],
-                authorizer=None if call.is_public else authorizer,
-            )
-            made += routes
-            if call.is_public:
-                acknowledge(
-                    routes[0], "AwsSolutions-APIG4", "The health check says nothing but that the gateway answers."
-                )
-        self._default_stage(mesh, api, made)
-        self.api_id = api.api_id
-        # As an import from the start: permissions with wildcards in them are acknowledged by what they will read.
-        self.address = GatewayAddress(Stack.of(self).export_value(api.api_id), api.api_endpoint)
 
-    def _default_stage(self, mesh: Mesh, api: apigateway.HttpApi, routes: list[apigateway.HttpRoute]) -> None:
-        log = logs.LogGroup(
-            self,
-            "AccessLog",
-            # Groups of this prefix need no entry in the account's one, small log delivery policy.
-            log_group_name=f"/aws/vendedlogs/asya-{mesh.namespace}-gateway",
-            retention=logs.RetentionDays.ONE_MONTH,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        stage = apigateway.CfnStage(
-            self,
-            "Stage",
-            api_id=api.api_id,
-            stage_name="$default",
-            auto_deploy=True,
-            default_route_settings=apigateway.CfnStage.RouteSettingsProperty(
-                throttling_rate_limit=_CALLS_PER_SECOND, throttling_burst_limit=_BURST
-            ),
-            route_settings={
-                route: {"ThrottlingRateLimit": _REPORTS_PER_SECOND, "ThrottlingBurstLimit": _REPORTS_PER_SECOND}
-                for route in _REPORTS
-            },
-            access_log_settings=apigateway.CfnStage.AccessLogSettingsProperty(
-                destination_arn=log.log_group_arn,
-                format=json.dumps({name: f"$context.{field}" for name, field in _LOG_FIELDS.items()}),
+    def _token_api(self, mesh: Mesh, jwt: JwtSection, functions: dict[str, lambda_.Function]) -> apigateway.HttpApi:
+        if mesh.options.layer_target == "lambda" and not jwt.issuer.startswith("https://"):
+            raise OptionError(
+                f"-c layer_target=lambda: AWS takes no issuer without TLS; gateway.jwt.issuer is {jwt.issuer}"
+            )
+        scope = Construct(self, "Tokens")
+        calls = [call for call in CALLS if call.is_public or call.takes_tokens(jwt.calls)]
+        answering = {call.function for call in calls}
+        return http_api(
+            scope,
+            Entrance(
+                name=f"asya-{mesh.namespace}-jwt",
+                calls=calls,
+                functions={function: functions[function] for function in functions if function in answering},
+                authorizer=HttpJwtAuthorizer("Issuer", jwt.issuer, jwt_audience=list(jwt.audience)),
+                caller="authorizer.claims.sub",
             ),
         )
-        # Settings of a route are refused before the route is there.
-        stage.node.add_dependency(*routes)

@@ -11,7 +11,5 @@ from infra.mesh_file.mesh_model import MeshFile
 
 def unavailable(mesh: MeshFile) -> Iterator[Finding]:
     """The places of a valid mesh that cannot be deployed yet."""
-    if mesh.gateway.jwt is not None:
-        yield ("gateway", "jwt"), "is not available yet; the gateway takes signed requests (IAM)"
     if mesh.gateway.streaming != "buffered":
         yield ("gateway", "streaming"), f"{mesh.gateway.streaming} is not available yet"

@@ -1,13 +1,14 @@
 """The mesh file as a whole. Durations are seconds, `max_body` is bytes once read."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field, JsonValue
 
 from asya.protocol import names
+from asya.protocol.api import Group
 from infra.mesh_file.actor_model import ActorSection, ActorSettings
-from infra.mesh_file.base import Section, Text
+from infra.mesh_file.base import Section, Text, Texts
 from infra.mesh_file.spark_model import SparkSettings
 from infra.mesh_file.units import Bytes, Duration, Lifetime, Megabytes
 
@@ -85,10 +86,14 @@ class CrewSection(Section):
 
 
 class JwtSection(Section):
-    """Whose tokens the gateway takes from people."""
+    """Whose tokens the gateway takes from people, at an HTTP API of its own."""
 
     issuer: str
-    audience: tuple[str, ...] = Field(min_length=1)
+    """As its tokens have it (`iss`); where it publishes its keys is found below it (OpenID Connect discovery)."""
+    audience: Texts = Field(min_length=1)
+    """Whom tokens are meant for (`aud`, or `client_id`): one of these."""
+    calls: tuple[Group, ...] = Field(default=get_args(Group), min_length=1)
+    """Which of people's calls may be made with a token."""
 
 
 class GatewaySection(Section):
@@ -139,6 +144,6 @@ class MeshFile(Section):
     storage: StorageSection = StorageSection()
     max_hops: int = Field(default=1000, ge=1, le=100_000)
     operators: tuple[str, ...] = ()
-    """IAM ARNs or JWT claims of those who see and act on every task."""
+    """Those who see and act on every task: IAM ARNs, or claims of a token (`groups=mesh-operators`); `*` stands for anything."""
     tags: dict[str, Text] = Field(default={})
     """Put on every resource."""

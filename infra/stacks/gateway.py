@@ -1,4 +1,4 @@
-"""The HTTP API, the functions behind it, and the sweep of its tasks."""
+"""The HTTP APIs, the functions behind them, and the sweep of their tasks."""
 
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
@@ -21,3 +21,6 @@ class GatewayStack(Stack):
         TaskSweep(self, mesh, layer)
         CfnOutput(self, "GatewayUrl", value=self.address.url)
         CfnOutput(self, "GatewayApiId", value=gateway.api_id)
+        if gateway.token_api is not None:
+            CfnOutput(self, "JwtGatewayUrl", value=gateway.token_api.api_endpoint)
+            CfnOutput(self, "JwtGatewayApiId", value=gateway.token_api.api_id)

@@ -39,13 +39,23 @@ def test_what_the_mesh_cannot_do_yet_is_refused_rather_than_ignored(tmp_path: Pa
     (tmp_path / "functions" / "handlers").mkdir(parents=True)
     (tmp_path / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
     (tmp_path / "mesh.yaml").write_text(
-        "namespace: shop\nactors:\n  d: {handler: shop.one}\ngateway: {jwt: {issuer: https://who, audience: [us]}}\n"
+        "namespace: shop\nactors:\n  d: {handler: shop.one}\ngateway: {streaming: adapter}\n"
     )
     with pytest.raises(MeshFileError) as error:
         fill(App(context={"mesh": "mesh.yaml"}), tmp_path)
     assert [str(problem).removeprefix(f"{tmp_path}/mesh.yaml:") for problem in error.value.problems] == [
-        "4: gateway.jwt: is not available yet; the gateway takes signed requests (IAM)",
+        "4: gateway.streaming: adapter is not available yet",
     ]
+
+
+def test_aws_takes_no_issuer_without_tls(tmp_path: Path) -> None:
+    (tmp_path / "functions" / "handlers").mkdir(parents=True)
+    (tmp_path / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
+    (tmp_path / "mesh.yaml").write_text(
+        "namespace: shop\nactors:\n  d: {handler: shop.one}\ngateway: {jwt: {issuer: http://127.0.0.1:1, audience: us}}\n"
+    )
+    with pytest.raises(OptionError, match="AWS takes no issuer without TLS"):
+        fill(App(context={"mesh": "mesh.yaml"}), tmp_path)
 
 
 def test_an_option_that_does_not_exist(tmp_path: Path) -> None:

@@ -386,6 +386,50 @@ def test_what_concerns_the_whole_mesh(folder: Path, more: str, told: str) -> Non
     assert mistakes(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n{more}\n") == [told]
 
 
+@pytest.mark.parametrize(
+    ("jwt", "told"),
+    [
+        ("{audience: a}", "4: gateway.jwt.issuer: missing"),
+        ("{issuer: https://who}", "4: gateway.jwt.audience: missing"),
+        ("{issuer: https://who, audience: []}", "4: gateway.jwt.audience: should not be empty"),
+        ("{issuer: https://who, audience: ['']}", "4: gateway.jwt.audience[0]: should not be empty"),
+        (
+            "{issuer: who, audience: a}",
+            "4: gateway.jwt.issuer: should be an address such as https://login.example.com/; got 'who'",
+        ),
+        (
+            "{issuer: 'https://who#a', audience: a}",
+            "4: gateway.jwt.issuer: should be an address such as https://login.example.com/; got 'https://who#a'",
+        ),
+        (
+            "{issuer: 'http://who', audience: a}",
+            "4: gateway.jwt.issuer: should begin with https:// (http:// only for the local cloud, at 127.0.0.1); "
+            "got 'http://who'",
+        ),
+        (
+            "{issuer: https://who, audience: a, calls: [tasks, toolz]}",
+            "4: gateway.jwt.calls[1]: should be 'tasks', 'tools', 'mcp', 'a2a' or 'streams'; got 'toolz'; "
+            "did you mean 'tools'?",
+        ),
+        ("{issuer: https://who, audience: a, calls: []}", "4: gateway.jwt.calls: should not be empty"),
+    ],
+)
+def test_whose_tokens_the_gateway_takes(folder: Path, jwt: str, told: str) -> None:
+    text = f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\ngateway: {{jwt: {jwt}}}\n"
+    assert [line for line in mistakes(text) if "calls" not in told or "calls" in line] == [told]
+
+
+def test_operators_are_arns_or_claims_of_tokens(folder: Path) -> None:
+    text = "namespace: shop\nactors:\n  a: {handler: shop.one}\n"
+    jwt = "gateway: {jwt: {issuer: 'http://127.0.0.1:8080', audience: a}}\n"
+    arns = "operators: ['arn:aws:iam::*:user/a=b', '*:role/Admin'"
+    assert mistakes(f"{text}{jwt}{arns}, groups=admins, 'https://who/roles=a*']\n") == []
+    assert mistakes(f"{text}{arns}, groups=admins, alice]\n") == [
+        "4: operators[2]: 'groups=admins' is a token's claim, but the mesh takes none (gateway.jwt)",
+        "4: operators[3]: should be an IAM ARN or a token's claim, name=value; got 'alice'",
+    ]
+
+
 def test_mistakes_in_defaults_are_told_once_and_where_they_stand(folder: Path) -> None:
     text = """
     namespace: shop

@@ -30,7 +30,7 @@ def test_the_guide_speaks_of_every_key() -> None:
 
 
 # Kinds of actors that the mesh does not have yet.
-LATER = {"FanInSection", "JwtSection"}
+LATER = {"FanInSection"}
 
 
 def test_the_guides_examples_are_yaml() -> None:

@@ -1,0 +1,93 @@
+"""The second HTTP API, for people with a token (JWT), in the template of a mesh that has one."""
+
+import json
+from typing import Any
+
+import pytest
+
+from asya.protocol import names
+from asya.protocol.api import CALLS
+
+SIGNED, TOKENS = "asya-plain-test", "asya-plain-test-jwt"
+
+
+@pytest.fixture(scope="module")
+def apis(plain: Any) -> dict[str, str]:
+    """The APIs' names, by the references that their parts have to them."""
+    resources = plain.templates["gateway"]["Resources"].items()
+    return {
+        f"<{key}>": each["Properties"]["Name"] for key, each in resources if each["Type"] == "AWS::ApiGatewayV2::Api"
+    }
+
+
+def of(mesh: Any, apis: dict[str, str], kind: str, name: str) -> list[dict[str, Any]]:
+    """The parts of one API."""
+    return [each for each in mesh.resources(f"AWS::ApiGatewayV2::{kind}", "gateway") if apis[each["ApiId"]] == name]
+
+
+def test_there_is_one_where_the_mesh_file_asks_for_it(plain: Any, shop: Any, apis: dict[str, str]) -> None:
+    assert sorted(apis.values()) == [SIGNED, TOKENS]
+    assert {"JwtGatewayUrl", "JwtGatewayApiId"} <= plain.templates["gateway"]["Outputs"].keys()
+    assert len(shop.resources("AWS::ApiGatewayV2::Api")) == 1
+    assert shop.resources("AWS::ApiGatewayV2::Authorizer") == []
+    assert not {name for name in shop.templates["gateway"]["Outputs"] if "Jwt" in name}
+
+
+def test_tokens_are_checked_for_their_issuer_and_audience(plain: Any, apis: dict[str, str]) -> None:
+    [authorizer] = plain.resources("AWS::ApiGatewayV2::Authorizer")
+    assert apis[authorizer["ApiId"]] == TOKENS
+    assert (authorizer["AuthorizerType"], authorizer["IdentitySource"]) == ("JWT", ["$request.header.Authorization"])
+    assert authorizer["JwtConfiguration"] == {
+        "Issuer": "https://login.example.com/",
+        "Audience": ["plain", "plain-web"],
+    }
+
+
+def test_every_route_needs_a_token_but_the_public_ones(plain: Any, apis: dict[str, str]) -> None:
+    routes = of(plain, apis, "Route", TOKENS)
+    found = {route["RouteKey"]: route["AuthorizationType"] for route in routes}
+    people = [call for call in CALLS if call.function != names.GATEWAY_INGEST]
+    assert found == {call.route: "NONE" if call.is_public else "JWT" for call in people}
+    [authorizer] = {route["AuthorizerId"] for route in routes if route["AuthorizationType"] == "JWT"}
+    assert authorizer.startswith("<")
+    assert "POST /api/v1/mesh/events" not in found
+    assert "POST /api/v1/mesh/{id}/events" not in found
+
+
+def test_every_route_of_the_other_is_signed_for_as_ever(plain: Any, apis: dict[str, str]) -> None:
+    found = {route["RouteKey"]: route["AuthorizationType"] for route in of(plain, apis, "Route", SIGNED)}
+    assert found == {call.route: "NONE" if call.is_public else "AWS_IAM" for call in CALLS}
+
+
+def test_only_some_of_peoples_calls_if_the_mesh_file_says_so() -> None:
+    some = {call.route for call in CALLS if call.takes_tokens(("tools",))}
+    assert "POST /tools/call" in some
+    assert not {route for route in some if route.split()[1].startswith("/api/")}
+    assert not [call for call in CALLS if call.is_public and call.takes_tokens(("tasks",))]
+
+
+def test_it_is_throttled_and_logged_like_the_other(plain: Any, apis: dict[str, str]) -> None:
+    [signed], [tokens] = (of(plain, apis, "Stage", name) for name in (SIGNED, TOKENS))
+    assert tokens["DefaultRouteSettings"] == signed["DefaultRouteSettings"]
+    assert "RouteSettings" not in tokens
+    assert tokens["AccessLogSettings"]["DestinationArn"] != signed["AccessLogSettings"]["DestinationArn"]
+    assert json.loads(tokens["AccessLogSettings"]["Format"])["caller"] == "$context.authorizer.claims.sub"
+    groups = {group["LogGroupName"] for group in plain.resources("AWS::Logs::LogGroup", "gateway")}
+    assert {f"/aws/vendedlogs/{name}-gateway" for name in (SIGNED, TOKENS)} <= groups
+
+
+def test_each_api_may_call_its_functions_by_one_permission_for_all_routes(plain: Any, apis: dict[str, str]) -> None:
+    """A function's policy ends at 20 KB: that is some forty permissions."""
+    permissions = plain.resources("AWS::Lambda::Permission", "gateway")
+    sources = [each["SourceArn"] for each in permissions if each["Principal"] == "apigateway.amazonaws.com"]
+    assert all(source.endswith("/*/*/*") for source in sources)
+    by_api = {name: sum(reference in source for source in sources) for reference, name in apis.items()}
+    functions = {call.function for call in CALLS}
+    assert by_api == {SIGNED: len(functions), TOKENS: len(functions) - 1}
+
+
+def test_envelopes_report_to_the_signed_api_whichever_they_came_through(plain: Any, apis: dict[str, str]) -> None:
+    [signed] = (reference for reference, name in apis.items() if name == SIGNED)
+    for call in CALLS:
+        variables = plain.function(call.function, "plain-test")["Environment"]["Variables"]
+        assert variables["ASYA_GATEWAY_URL"] == f"{signed.removesuffix('>')}.ApiEndpoint>"
