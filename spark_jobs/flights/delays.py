@@ -1,49 +1,27 @@
-"""The delay statistics, each a function from DataFrames to a small, ordered DataFrame.
+"""The delays of flights by what they have in common, each a function from DataFrames to small, ordered rows.
 
 Means and 95th percentiles (linear interpolation) are in minutes over the flights that have a value; null where none
 has. `flights` counts cancelled ones too.
+
+All groupings are computed in one query: planning one is what takes the time, since the flights fit into memory.
 """
 
-from pyspark.sql import DataFrame
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, GroupedData
 from pyspark.sql import functions as F
 
 from .tables import first_per
+
+Row = dict[str, Any]
 
 ROUTE_MINIMUM = 365  # flights in the data; fewer say little about a route
 WORST_ROUTES = 20
 HOUR = ("origin", "year", "month", "day", "hour")
 USED = (*HOUR, "carrier", "dest", "cancelled", "dep_delay", "arr_delay")  # of the clean flights
-MEASURES = ("flights", "cancelled", "mean_dep_delay", "mean_arr_delay", "p95_arr_delay")
-
-
-def by_carrier(flights: DataFrame, airlines: DataFrame) -> DataFrame:
-    """Delays of each airline, with its name (null if `airlines` does not list it)."""
-    names = first_per(airlines, "carrier").select("carrier", "name")
-    table = summarise(flights, "carrier").join(names, "carrier", "left")
-    return table.select("carrier", "name", *MEASURES).orderBy("carrier")
-
-
-def by_origin_month(flights: DataFrame) -> DataFrame:
-    """Delays by airport of departure and month."""
-    return summarise(flights, "origin", "month").orderBy("origin", "month")
-
-
-def by_hour(flights: DataFrame) -> DataFrame:
-    """Delays by scheduled hour of departure."""
-    return summarise(flights, "hour").orderBy("hour")
-
-
-def by_weather(flights: DataFrame) -> DataFrame:
-    """Delays by `weather` (see `with_weather`)."""
-    return summarise(flights, "weather").orderBy("weather")
-
-
-def worst_routes(flights: DataFrame, airports: DataFrame) -> DataFrame:
-    """The routes with the highest mean arrival delay, among those with enough flights, worst first."""
-    names = first_per(airports, "faa").select(F.col("faa").alias("dest"), F.col("name").alias("dest_name"))
-    routes = summarise(flights, "origin", "dest").where(F.col("flights") >= ROUTE_MINIMUM)
-    table = routes.join(names, "dest", "left").select("origin", "dest", "dest_name", *MEASURES)
-    return table.orderBy(F.desc_nulls_last("mean_arr_delay"), "origin", "dest").limit(WORST_ROUTES)
+GROUPINGS = (("carrier",), ("origin", "month"), ("hour",), ("origin", "dest"), ("weather",))
+COUNTED = (("carrier",), ("hour",), ("weather",))
 
 
 def with_weather(flights: DataFrame, weather: DataFrame) -> DataFrame:
@@ -58,13 +36,60 @@ def with_weather(flights: DataFrame, weather: DataFrame) -> DataFrame:
     return flights.join(F.broadcast(measured), [*HOUR], "left").withColumn("weather", condition)
 
 
-def counts(flights: DataFrame, key: str) -> DataFrame:
-    """What adds up: of each group how many flights had which arrival delay, and all that means over several sets need.
+def statistics(
+    flights: DataFrame, airlines: Mapping[str | None, str | None], airports: Mapping[str | None, str | None]
+) -> dict[str, list[Row]]:
+    """How many flights, and how late: by airline, by airport and month, by scheduled hour, the worst routes, by weather.
+
+    Args:
+        airlines, airports: names by code; of what they do not list the name is null.
+    """
+    found = summarise(flights)
+    carriers, routes = found["carrier",], found["origin", "dest"]
+    return {
+        "by_carrier": [{"carrier": row["carrier"], "name": airlines.get(row["carrier"]), **row} for row in carriers],
+        "by_origin_month": found["origin", "month"],
+        "by_hour": found["hour",],
+        "worst_routes": [
+            {"origin": row["origin"], "dest": row["dest"], "dest_name": airports.get(row["dest"]), **row}
+            for row in worst(routes)
+        ],
+        "weather": found["weather",],
+    }
+
+
+def worst(routes: Iterable[Row]) -> list[Row]:
+    """The routes with the highest mean arrival delay, among those with enough flights, worst first."""
+
+    def order(row: Row) -> tuple[bool, float]:
+        delay = row["mean_arr_delay"]
+        return delay is None, -(delay or 0.0)
+
+    # Routes come in the order of their airports, and stay so where they are equally late.
+    return sorted((row for row in routes if row["flights"] >= ROUTE_MINIMUM), key=order)[:WORST_ROUTES]
+
+
+def summarise(flights: DataFrame) -> dict[tuple[str, ...], list[Row]]:
+    """How many flights and how late, in each group of each of `GROUPINGS`."""
+    table = grouped(flights, GROUPINGS).agg(
+        F.grouping_id().alias("grouping"),
+        F.count("*").alias("flights"),
+        F.count_if("cancelled").alias("cancelled"),
+        F.avg("dep_delay").alias("mean_dep_delay"),
+        F.avg("arr_delay").alias("mean_arr_delay"),
+        F.percentile("arr_delay", 0.95).alias("p95_arr_delay"),
+    )
+    return rows_of(table, GROUPINGS)
+
+
+def counts(flights: DataFrame) -> dict[str, list[Row]]:
+    """What adds up: of each airline, hour and weather how many flights had which arrival delay, and all that means need.
 
     A percentile of two airports does not follow from their percentiles. From how often each has which delay it does.
     """
     departure = F.col("dep_delay")
-    by_delay = flights.groupBy(F.col(key).alias("group"), "arr_delay").agg(
+    by_delay = grouped(flights, [("arr_delay", *grouping) for grouping in COUNTED]).agg(
+        F.grouping_id().alias("grouping"),
         F.count("*").alias("flights"),
         F.count_if("cancelled").alias("cancelled"),
         F.count(departure).alias("departed"),
@@ -73,22 +98,40 @@ def counts(flights: DataFrame, key: str) -> DataFrame:
     delays = F.collect_list(
         F.when(F.col("arr_delay").isNotNull(), F.array("arr_delay", F.col("flights").cast("double")))
     )
-    table = by_delay.groupBy("group").agg(
+    table = by_delay.groupBy("grouping", *keys_of(COUNTED)).agg(
         F.sum("flights").alias("flights"),
         F.sum("cancelled").alias("cancelled"),
         F.sum("departed").alias("departed"),
         F.coalesce(F.sum("dep_delay"), F.lit(0.0)).alias("dep_delay"),
         F.sort_array(delays).alias("arr_delays"),
     )
-    return table.orderBy("group")
+    found = rows_of(table, COUNTED)
+    return {key: [{"group": row.pop(key), **row} for row in found[key,]] for (key,) in COUNTED}
 
 
-def summarise(flights: DataFrame, *keys: str) -> DataFrame:
-    """The `MEASURES` of each group."""
-    return flights.groupBy(*keys).agg(
-        F.count("*").alias("flights"),
-        F.count_if("cancelled").alias("cancelled"),
-        F.avg("dep_delay").alias("mean_dep_delay"),
-        F.avg("arr_delay").alias("mean_arr_delay"),
-        F.percentile("arr_delay", 0.95).alias("p95_arr_delay"),
-    )
+def keys_of(groupings: Iterable[Sequence[str]]) -> list[str]:
+    """All columns that these groupings use, each once."""
+    return list(dict.fromkeys(key for grouping in groupings for key in grouping))
+
+
+def grouped(flights: DataFrame, groupings: Sequence[Sequence[str]]) -> GroupedData:
+    """Flights, grouped in several ways at once; `grouping_id` tells which of them a row belongs to."""
+    return flights.groupingSets([list(grouping) for grouping in groupings], *keys_of(groupings))
+
+
+def rows_of(table: DataFrame, groupings: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], list[Row]]:
+    """The rows of each grouping, by its keys and in their order, null first; `grouping` holds the grouping's number."""
+    keys = keys_of(groupings)
+    # A bit for each key, the first one's the highest, set where the grouping does without it.
+    numbers = {
+        sum((key not in grouping) << place for place, key in enumerate(reversed(keys))): grouping
+        for grouping in groupings
+    }
+    found: dict[tuple[str, ...], list[Row]] = {grouping: [] for grouping in groupings}
+    for row in table.collect():
+        grouping = numbers[row["grouping"]]
+        left_out = {"grouping", *keys} - set(grouping)
+        found[grouping].append({name: value for name, value in row.asDict().items() if name not in left_out})
+    for grouping, rows in found.items():
+        rows.sort(key=lambda row: [(row[key] is not None, row[key]) for key in grouping])
+    return found

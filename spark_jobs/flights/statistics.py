@@ -7,10 +7,8 @@ from pyspark.sql import functions as F
 
 from asya_spark import data
 
-from .delays import USED, by_carrier, by_hour, by_origin_month, by_weather, counts, with_weather, worst_routes
+from .delays import USED, counts, statistics, with_weather
 from .tables import AIRLINES, AIRPORTS, WEATHER, first_per, read_table
-
-Row = dict[str, Any]
 
 
 def delay_statistics(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any]:
@@ -20,8 +18,8 @@ def delay_statistics(spark: SparkSession, payload: dict[str, Any]) -> dict[str, 
     - `statistics`: for each kind a list of rows, in a fixed order, delays in minutes,
     - `counts`: what `statistics` over several airports can be computed from.
     """
-    airlines = read_table(spark, payload["airlines"], AIRLINES)
-    airports = read_table(spark, payload["airports"], AIRPORTS)
+    airlines = names(read_table(spark, payload["airlines"], AIRLINES), "carrier")
+    airports = names(read_table(spark, payload["airports"], AIRPORTS), "faa")
     weather = read_table(spark, payload["weather"], WEATHER)
     clean = spark.read.parquet(data.uri(payload["clean"])).select(*USED)
     if "airport" in payload:
@@ -30,26 +28,14 @@ def delay_statistics(spark: SparkSession, payload: dict[str, Any]) -> dict[str, 
     try:
         return {
             **payload,
-            "name": name_of(payload.get("airport"), airports),
-            "statistics": {
-                "by_carrier": rows(by_carrier(flights, airlines)),
-                "by_origin_month": rows(by_origin_month(flights)),
-                "by_hour": rows(by_hour(flights)),
-                "worst_routes": rows(worst_routes(flights, airports)),
-                "weather": rows(by_weather(flights)),
-            },
-            "counts": {key: rows(counts(flights, key)) for key in ("carrier", "hour", "weather")},
+            "name": airports.get(payload.get("airport")),
+            "statistics": statistics(flights, airlines, airports),
+            "counts": counts(flights),
         }
     finally:
         flights.unpersist()
 
 
-def name_of(airport: str | None, airports: DataFrame) -> str | None:
-    """An airport's name, null if the table does not list it."""
-    row = first_per(airports, "faa").where(F.col("faa") == airport).first()
-    return row["name"] if row else None
-
-
-def rows(table: DataFrame) -> list[Row]:
-    """A small table as JSON objects."""
-    return [row.asDict() for row in table.collect()]
+def names(table: DataFrame, key: str) -> dict[str | None, str | None]:
+    """The names in a small table, by code; of several rows for one code the first counts."""
+    return {row[key]: row["name"] for row in first_per(table, key).select(key, "name").collect()}
