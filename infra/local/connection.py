@@ -32,6 +32,8 @@ class Connection:
     """The mesh file that is deployed."""
     auth: bool
     """Whether IAM is enforced."""
+    jwt_gateway_url: str | None = None
+    """Where people with a token call; None if the mesh takes none."""
 
     def write(self, path: Path) -> None:
         """Write the file, readable by its owner only, whole or not at all."""

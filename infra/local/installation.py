@@ -139,7 +139,8 @@ class Installation:
     def _connect(self, servers: Servers, deployer: AccessKey, outputs: dict[str, dict[str, str]]) -> Connection:
         namespace = self.mesh.namespace
         state = outputs[names.stack_name(namespace, "state")]
-        api_id = outputs[names.stack_name(namespace, "gateway")]["GatewayApiId"]
+        gateway = outputs[names.stack_name(namespace, "gateway")]
+        api_id, jwt_api_id = gateway["GatewayApiId"], gateway.get("JwtGatewayApiId")
         data_bucket, data_prefix = bucket_and_prefix(state["DataUri"])
         results_bucket, results_prefix = bucket_and_prefix(state["ResultsUri"])
         scope = OperatorScope(
@@ -166,6 +167,7 @@ class Installation:
             tasks_table=state["TasksTable"],
             mesh=str(self.mesh.path.resolve()),
             auth=self.options.auth,
+            jwt_gateway_url=f"{servers.execute_api}/{jwt_api_id}/$default" if jwt_api_id else None,
         )
 
     def _mappings(self, functions: Any) -> list[dict[str, Any]]:

@@ -13,6 +13,8 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from asya.aws.gateway_client import address_of
+from infra.local.connection import Connection
+from infra.local.folder import StateFolder
 
 if TYPE_CHECKING:
     from tests.cloud.deployed_cloud import DeployedCloud
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody with a key; without one, nobody."""
+    """Somebody with a key, or with a token; without one, nobody."""
 
     url: str
     region: str
     credentials: Credentials | None
+    token: str | None = None
     pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(retries=False, maxsize=16))
 
     def call(self, method: str, path: str, body: object = None, **query: str) -> tuple[int, Any]:
@@ -37,8 +40,9 @@ class Caller:
         return answer.status, json.loads(answer.data) if answer.data else None
 
     def signed(self, method: str, url: str, data: bytes) -> dict[str, str]:
-        """The headers of a request, signed if there is a key."""
+        """The headers of a request, signed if there is a key, with the token if there is one."""
         headers = {"host": urlsplit(url).netloc} | ({"content-type": "application/json"} if data else {})
+        headers |= {"authorization": f"Bearer {self.token}"} if self.token is not None else {}
         request = AWSRequest(method, url, data=data, headers=headers)
         if self.credentials is not None:
             SigV4Auth(self.credentials, "execute-api", self.region).add_auth(request)
@@ -66,3 +70,11 @@ def person(cloud: DeployedCloud, name: str) -> Caller:
     key = iam.create_access_key(UserName=name)["AccessKey"]
     connection = cloud.mesh.connection
     return Caller(connection.gateway_url, connection.region, Credentials(key["AccessKeyId"], key["SecretAccessKey"]))
+
+
+def bearer(cloud: DeployedCloud, token: str | None) -> Caller:
+    """Who calls with a token, at the API that takes them."""
+    connection = Connection.read(StateFolder.at(cloud.state).connection)
+    assert connection is not None
+    assert connection.jwt_gateway_url is not None
+    return Caller(connection.jwt_gateway_url, connection.region, None, token)

@@ -3,6 +3,7 @@ that an envelope can take; one for what people and programs do through the gatew
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,13 @@ from infra.local.tools import PROJECT
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import DeployedCloud
 from tests.cloud.journeys import Journey, end_of, send, send_slow_ones
+from tests.doubles.issuer import running_issuer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.cloud.callers import Caller
+    from tests.doubles.issuer import Issuer
 
 
 MESHES = Path(__file__).parent / "meshes"
@@ -54,11 +57,22 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
 
 
 @pytest.fixture(scope="session")
-def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
+def issuer() -> Iterator[Issuer]:
+    """Who gives out tokens that the gateway's mesh takes."""
+    with running_issuer("gateway") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterator[DeployedCloud]:
     """A mesh of light actors whose operator is one person among others."""
     state = tmp_path_factory.mktemp("gateway")
+    mesh = tmp_path_factory.mktemp("mesh") / "gateway"
+    shutil.copytree(MESHES / "gateway", mesh, ignore=shutil.ignore_patterns("__pycache__"))
+    file = mesh / "mesh.yaml"
+    file.write_text(file.read_text().replace("http://127.0.0.1:0", issuer.url))
     try:
-        up(MESHES / "gateway" / "mesh.yaml", state, UpOptions(auth=True))
+        up(file, state, UpOptions(auth=True))
         yield DeployedCloud(MeshClient(read_local(state)), state)
     finally:
         down(state)

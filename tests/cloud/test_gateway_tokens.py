@@ -1,0 +1,89 @@
+"""protocol §13 on the deployed mesh: people with a token (JWT), checked before anything of ours runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cloud import callers
+from tests.cloud.deployed_cloud import until
+from tests.doubles.issuer import new_key
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from tests.cloud.callers import Caller
+    from tests.cloud.deployed_cloud import DeployedCloud
+    from tests.doubles.issuer import Issuer
+
+pytestmark = pytest.mark.cloud
+
+
+def started(caller: Caller) -> str:
+    status, content = caller.call("POST", "/api/v1/mesh", {"payload": {"n": 1}}, actor="echo")
+    assert status == 201, content
+    return str(content["id"])
+
+
+def test_a_good_token_and_nothing_else_gets_in(
+    gateway: DeployedCloud, issuer: Issuer, alice: Caller, operator: Caller
+) -> None:
+    bad = {
+        "none": None,
+        "no token": "alice",
+        "expired": issuer.token("alice", seconds=-5),
+        "for somebody else": issuer.token("alice", aud="another"),
+        "for nobody": issuer.token("alice", aud=None),
+        "of somebody else": issuer.token("alice", iss="https://login.example.com"),
+        "not yet": issuer.token("alice", nbf=2**31),
+        "forged": issuer.token("alice", key=new_key()),
+        "cut": issuer.token("alice")[:-8],
+    }
+    refused = {what: callers.bearer(gateway, token).call("GET", "/api/v1/mesh") for what, token in bad.items()}
+    assert refused == dict.fromkeys(bad, (401, {"message": "Unauthorized"}))
+    good = callers.bearer(gateway, issuer.token("alice"))
+    assert good.call("GET", "/api/v1/mesh") == (200, {"items": []})
+    assert callers.bearer(gateway, None).call("GET", "/health") == (200, {"status": "ok"})
+    # Neither kind of caller gets in by the other's door.
+    signed_there = callers.Caller(good.url, good.region, operator.credentials)
+    assert signed_there.call("GET", "/api/v1/mesh")[0] == 401
+    token_here = callers.Caller(alice.url, alice.region, None, good.token)
+    assert token_here.call("GET", "/api/v1/mesh")[0] == 403
+    # And the functions' calls are not even there.
+    for route in ("/api/v1/mesh/events", "/api/v1/mesh/states"):
+        assert good.call("POST", route, [])[0] == 404
+
+
+def test_people_with_tokens_run_and_own_tasks(
+    gateway: DeployedCloud, issuer: Issuer, alice: Caller, operator: Caller
+) -> None:
+    person, other = (callers.bearer(gateway, issuer.token(subject)) for subject in ("alice", "bob"))
+    chief = callers.bearer(gateway, issuer.token("chief", groups=["people", "mesh-operators"]))
+    hers, theirs = started(alice), started(person)
+
+    def ended() -> Any:
+        found = person.call("GET", f"/api/v1/mesh/{theirs}")[1]
+        return found if found["status"] == "succeeded" else None
+
+    # Its reports went to the API that the mesh's functions may call.
+    assert until(ended, "the task to succeed")["owner"] == f"jwt:alice#{issuer.url}"
+    seen = {
+        name: [caller.call("GET", f"/api/v1/mesh/{task}")[0] for task in (hers, theirs)]
+        for name, caller in {
+            "alice": alice, "operator": operator, "person": person, "other": other, "chief": chief,
+        }.items()
+    }  # fmt: skip
+    assert seen == {
+        "alice": [200, 404],
+        "operator": [200, 200],
+        "person": [404, 200],
+        "other": [404, 404],
+        "chief": [200, 200],
+    }
+    status, answer = person.call("POST", "/tools/call", {"name": "say", "arguments": {"text": "hello"}})
+    assert status in (200, 202)
+    # Where it may be looked at is where they may call.
+    host = answer["status_url"].split("/api/")[0].split("//")[1].split(".")[0]
+    assert f"/{host}/" in person.url
+    assert answer["stream_url"] == f"{answer['status_url']}/events"
