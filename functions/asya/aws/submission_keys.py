@@ -104,6 +104,16 @@ class SubmissionKeys:
                 return Claimed(task_id, now)
         return self._follow_up(owner, key, digest, found, now) if found else InProgress()
 
+    def task_of(self, owner: str, key: str) -> str | None:
+        """The task that a key has started, or is about to; None if nobody has used it.
+
+        Raises:
+            TaskStoreError: if the table cannot be read.
+        """
+        with table_errors("look an idempotency key up"):
+            found = self._client.get_item(TableName=self._table, Key=_key(owner, key), ConsistentRead=True).get("Item")
+        return found["task_id"]["S"] if found else None
+
     def finish(self, owner: str, key: str) -> None:
         """The message has been accepted: from now on repetitions send nothing.
 

@@ -32,13 +32,15 @@ LARGEST_COUNT = 999_999  # of positions and attempts
 
 _RECORD_TEXTS = (
     *("status", "created_at", "updated_at", "parent_id", "root_id", "owner"),
-    *("deadline_at", "actor", "result_uri", "reason"),
+    *("deadline_at", "actor", "result_uri", "reason", "context"),
 )
 _RECORD_NUMBERS = ("generation", "attempt", "pause_epoch", "resumed_epoch")
 _RECORD_STRUCTURES = ("route", "error", "earlier", "pause")
 _HOP_TEXTS = ("actor", "curr", "at", "received_at", "processing_at", "completed_at")
 _HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")
 
+# The table's changes are filtered by this attribute before anybody is woken by them.
+WATCHED = "is_watched"
 WAITING_INDEX = "waiting"
 # Waiting tasks are spread over so many keys of the index: a single one would be a bottleneck of the whole table.
 WAITING_SHARDS = 8
@@ -63,6 +65,8 @@ def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str
         value = getattr(record, name)
         if value is not None and value is not UNSET and value != ():
             item[name] = {"S": msgspec.json.encode(value).decode()}
+    if record.is_watched:
+        item[WATCHED] = {"BOOL": True}
     return item | _waiting(record) | index_attributes(record)
 
 
@@ -71,7 +75,7 @@ def record_of(item: Item) -> TaskRecord:
     fields: dict[str, object] = {name: _text(item, name) for name in _RECORD_TEXTS}
     fields |= {name: int(item[name]["N"]) for name in _RECORD_NUMBERS if name in item}
     fields |= {name: msgspec.json.decode(item[name]["S"]) for name in _RECORD_STRUCTURES if name in item}
-    record = msgspec.convert(fields | {"id": item["pk"]["S"]}, TaskRecord)
+    record = msgspec.convert(fields | {"id": item["pk"]["S"], WATCHED: WATCHED in item}, TaskRecord)
     if "handover" in item:
         record = replace(record, handover=_handover_decoder.decode(item["handover"]["S"]))
     return replace(record, result=Raw(item["result"]["S"].encode())) if "result" in item else record

@@ -18,6 +18,7 @@ from asya.aws.submission_sender import MaybeSentError, NotSentError, SubmissionS
 from asya.aws.task_store import TaskStoreError
 from asya.aws.tasks import Tasks
 from asya.protocol.envelope import Envelope
+from asya.protocol.task import TaskRecord
 from asya.routing.delivery import Delivery
 from asya.routing.refusal import RefusedError
 from asya.routing.submission import first_record
@@ -34,6 +35,13 @@ class Key:
 
 # Makes the envelope, and where it is to be sent, from the task's id and the time it is created at.
 Composer = Callable[[str, datetime], tuple[Envelope, Delivery]]
+# Adds to a record what else is to be known of the task before it starts.
+Prepare = Callable[[TaskRecord], TaskRecord]
+
+
+def as_it_is(record: TaskRecord) -> TaskRecord:
+    """Nothing is to be added."""
+    return record
 
 
 @dataclass(frozen=True)
@@ -45,8 +53,11 @@ class TaskStarter:
     sender: SubmissionSender
     warn: Callable[[str], None]
 
-    def start(self, compose: Composer, owner: str, task_id: str, now: datetime) -> str:
+    def start(self, compose: Composer, owner: str, task_id: str, now: datetime, prepare: Prepare = as_it_is) -> str:
         """Start a task; gives its id.
+
+        Args:
+            prepare: called before anything is written; again, if the start is finished by a repetition.
 
         Raises:
             RefusedError: 413 if its message is too large, 503 if it could not be sent.
@@ -54,7 +65,7 @@ class TaskStarter:
         """
         envelope, delivery = compose(task_id, now)
         if not envelope.is_stealth:
-            self.tasks.create(first_record(envelope, owner), now)
+            self.tasks.create(prepare(first_record(envelope, owner)), now)
         try:
             self.sender.send(delivery)
         except NotSentError as error:
@@ -69,7 +80,7 @@ class TaskStarter:
             raise RefusedError(503, "maybe_sent", problem) from error
         return task_id
 
-    def start_once(self, compose: Composer, key: Key, task_id: str, now: datetime) -> str:
+    def start_once(self, compose: Composer, key: Key, task_id: str, now: datetime, prepare: Prepare = as_it_is) -> str:
         """Start a task unless this key has started it before; gives the id it has then.
 
         Raises:
@@ -86,11 +97,19 @@ class TaskStarter:
                 problem = "this Idempotency-Key was used before, for a different request"
                 raise RefusedError(409, "idempotency_mismatch", problem, "Idempotency-Key")
             case Claimed(task_id=claimed, created_at=created_at):
-                return self._start_claimed(compose, key, claimed, created_at)
+                return self._start_claimed(compose, key, claimed, created_at, prepare)
 
-    def _start_claimed(self, compose: Composer, key: Key, task_id: str, created_at: datetime) -> str:
+    def task_of(self, owner: str, key: str) -> str | None:
+        """The task that this key has started, or is about to; None if there is none.
+
+        Raises:
+            TaskStoreError: if the table cannot be read.
+        """
+        return self.keys.task_of(owner, key)
+
+    def _start_claimed(self, compose: Composer, key: Key, task_id: str, created_at: datetime, prepare: Prepare) -> str:
         try:
-            self.start(compose, key.owner, task_id, created_at)
+            self.start(compose, key.owner, task_id, created_at, prepare)
         except (RefusedError, TaskStoreError) as error:
             if not isinstance(error.__cause__, MaybeSentError):
                 self._attempt(lambda: self.keys.release(key.owner, key.text))

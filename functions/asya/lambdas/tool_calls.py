@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from asya.aws.task_starter import Key, TaskStarter
+from asya.aws.task_starter import Key, Prepare, TaskStarter, as_it_is
 from asya.aws.tasks import Tasks
 from asya.lambdas.surroundings import Surroundings
 from asya.lambdas.tool_schemas import validate
@@ -36,11 +36,21 @@ class ToolCalls:
     surroundings: Surroundings
     new_id: Callable[[], str]
 
-    def start(self, asked: ToolRequest, owner: str, origin: Origin, now: datetime, key: Key | None = None) -> str:
+    def start(
+        self,
+        asked: ToolRequest,
+        owner: str,
+        origin: Origin,
+        now: datetime,
+        key: Key | None = None,
+        *,
+        prepare: Prepare = as_it_is,
+    ) -> str:
         """Start a tool's task; gives its id.
 
         Args:
             key: makes a repetition of the request the same task.
+            prepare: adds to the record what is to be known of the task before it starts.
 
         Raises:
             RefusedError: 404 unknown tool, 400 arguments, 413, 503, and 409 about the key.
@@ -48,14 +58,22 @@ class ToolCalls:
         """
         compose = first_message(submission_of(asked, self.mesh, validate), origin, self.mesh)
         if key is not None:
-            return self.starter.start_once(compose, key, self.new_id(), now)
-        return self.starter.start(compose, owner, self.new_id(), now)
+            return self.starter.start_once(compose, key, self.new_id(), now, prepare)
+        return self.starter.start(compose, owner, self.new_id(), now, prepare)
 
-    def wait(self, task_id: str, now: datetime, seconds: float = WAIT_SECONDS) -> TaskView | None:
+    def wait(
+        self,
+        task_id: str,
+        now: datetime,
+        seconds: float = WAIT_SECONDS,
+        *,
+        look: Callable[[TaskView], None] | None = None,
+    ) -> TaskView | None:
         """The task once it has ended or pauses, or as it is when the time is up; None if there is none.
 
         Args:
             now: when the waiting begins.
+            look: is shown the task each time that it is read.
 
         Raises:
             TaskStoreError: if the table cannot be read.
@@ -66,6 +84,8 @@ class ToolCalls:
             waited = self.surroundings.monotonic() - began
             task = self.tasks.read(task_id, now + timedelta(seconds=waited))
             left = seconds - waited
+            if task is not None and look is not None:
+                look(task)
             if task is None or task.status in _STANDING or left <= 0:
                 return task
             self.surroundings.pause(min(pause, left))

@@ -123,6 +123,15 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     progress: bool = True
 
 
+class Agent(msgspec.Struct, frozen=True, kw_only=True):
+    """How the mesh presents itself to other agents (`protocol §13`); what is missing comes from namespace and tools."""
+
+    name: str | None = None
+    description: str | None = None
+    version: str | None = None
+    skills: tuple[dict[str, object], ...] | None = None
+
+
 class Sink(msgspec.Struct, frozen=True, kw_only=True):
     """What x-sink does with what ends (`protocol §11`). `index`: whether it keeps the index of results."""
 
@@ -136,7 +145,8 @@ class Sink(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gateway(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of the gateway. `allowed_hosts` are hosts that status callbacks may go to beside the mesh's own."""
+    """Limits of the gateway. `allowed_hosts` are hosts that status callbacks may go to beside the mesh's own, and push
+    notifications although they are not public."""
 
     max_body: int = 256 * 1024
     allowed_hosts: tuple[str, ...] = ()
@@ -164,6 +174,7 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
     namespace: str
     actors: dict[str, Actor]
     tools: dict[str, Tool] = {}
+    agent: Agent = Agent()
     sink: Sink = Sink()
     gateway: Gateway = Gateway()
     spark: SparkApplication = SparkApplication()

@@ -31,6 +31,8 @@ FAN_IN_SWEEP = "x-fan-in-sweep"
 PAUSE_SWEEP = "x-pause-sweep"
 TASK_SWEEP = "x-task-sweep"
 DLQ = "x-dlq"
+PUSH_FEED = "x-push-feed"
+PUSH = "x-push"
 GATEWAY_INGEST = "x-gateway-ingest"
 GATEWAY_API = "x-gateway-api"
 

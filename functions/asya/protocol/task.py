@@ -52,6 +52,8 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
         pause: what it waits for, only while it is paused.
         handover: what of its last pause is still to be sent.
         earlier: the generations before this one, oldest first.
+        context: which of its client's conversations it belongs to, in the client's words.
+        is_watched: whether somebody wants to be told of each change; who and how stands beside the record.
     """
 
     id: str
@@ -75,6 +77,8 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     pause: TaskPause | None = None
     handover: Handover | None = None
     earlier: tuple[EarlierGeneration, ...] = ()
+    context: str | None = None
+    is_watched: bool = False
 
     @property
     def is_terminal(self) -> bool:

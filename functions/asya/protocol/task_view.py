@@ -41,6 +41,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     generation: int
     earlier: tuple[EarlierGeneration, ...] = ()
     owner: str | None = None
+    context: str | None = None
 
 
 def overdue(record: TaskRecord, now: datetime) -> bool:
@@ -89,6 +90,7 @@ def view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         generation=record.generation,
         earlier=record.earlier,
         owner=record.owner,
+        context=record.context,
     )
 
 
