@@ -26,6 +26,7 @@ from typing import Any
 from hypercorn.asyncio import serve  # type: ignore[import-not-found,unused-ignore]
 from hypercorn.config import Config  # type: ignore[import-not-found,unused-ignore]
 from ministack.app import AUTH, app
+from ministack.core import lambda_runtime
 from ministack.services import apigateway, lambda_svc
 
 _OPEN_DOOR = re.compile(rb"Credential=(test|\d{12})/")
@@ -59,34 +60,7 @@ def release_worker(worker: Any) -> None:
 
 lambda_svc.acquire_worker, lambda_svc.release_worker = acquire_worker, release_worker
 
-_unpacking = threading.Lock()
-
-
-class UnpackedOnce(zipfile.ZipFile):
-    """A zip whose content is put where it is wanted by a link, to where it was unpacked when it was first wanted."""
-
-    def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
-        """Fill `path`, an empty folder, with the whole content."""
-        assert members is None, "a part of a zip cannot be shared"
-        shared = Path(
-            tempfile.gettempdir(), "unpacked", hashlib.sha256(Path(str(self.filename)).read_bytes()).hexdigest()
-        )
-        with _unpacking:
-            if not shared.is_dir():
-                shared.parent.mkdir(exist_ok=True)
-                draft = tempfile.mkdtemp(dir=shared.parent)
-                super().extractall(draft, pwd=pwd)
-                Path(draft).rename(shared)
-        Path(path).rmdir()
-        Path(path).symlink_to(shared)
-
-
-# What MiniStack's runtime takes from the module; it knows LargeZipFile by a name of its own.
-lambda_runtime.zipfile = SimpleNamespace(
-    ZipFile=UnpackedOnce, BadZipFile=zipfile.BadZipFile, LargeFileError=zipfile.LargeZipFile
-)
-# The processes of functions inherit this server's environment, and what the first one compiles serves the others.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+runpy.run_path(str(Path(__file__).with_name("unpacked_once.py")))["install"](lambda_runtime)
 
 _signatures = runpy.run_path(str(Path(__file__).with_name("token_signatures.py")))
 apigateway._verify_rs256_signature = _signatures["is_signed"]
