@@ -1,0 +1,15 @@
+"""What all unit tests share: AWS's service models, read once."""
+
+from collections.abc import Iterator
+from functools import cache
+
+import botocore.session
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_reading_of_the_service_models() -> Iterator[None]:
+    """moto gives every test a session of its own, each of which would read megabytes of JSON that never change."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
+        yield
