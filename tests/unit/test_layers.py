@@ -28,6 +28,7 @@ ALLOWED_IN_PURE = frozenset(
     {
         "__future__",
         "base64",
+        "bisect",
         "collections",
         "collections.abc",
         "contextlib",
@@ -37,6 +38,8 @@ ALLOWED_IN_PURE = frozenset(
         "enum",
         "functools",
         "hashlib",
+        "hmac",
+        "ipaddress",
         "itertools",
         "json",
         "math",

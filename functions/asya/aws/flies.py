@@ -15,7 +15,7 @@ import msgspec
 from asya.aws.batch_writes import write_items
 from asya.aws.table_errors import table_errors
 from asya.protocol.events import FlyEvent
-from asya.protocol.flies import FlyMessage, FlyPart, parts_of
+from asya.protocol.flies import FlyMessage, FlyPart, FlyPlace, parts_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -47,11 +47,11 @@ class Flies:
         items = [_item(part, expires_at) for part in parts_of(events)]
         return write_items(self._client, self._table, items, self._pause)
 
-    def read(self, task_id: str, now: datetime, after: FlyPart | None = None) -> Iterator[FlyPart]:
-        """What is kept of a task's messages, in order, page by page.
+    def read(self, task_id: str, now: datetime, after: FlyPlace | None = None) -> Iterator[FlyPart]:
+        """What is kept of a task's messages, in order, page by page, as it is now.
 
         Args:
-            after: only what sorts behind this part. What is written late sorts where it belongs, perhaps before it.
+            after: only parts that begin behind this message. What is written late sorts where it belongs, perhaps before it.
 
         Raises:
             TaskStoreError: if the table cannot be read.
@@ -62,6 +62,7 @@ class Flies:
                 TableName=self._table,
                 KeyConditionExpression="pk = :id AND sk BETWEEN :first AND :end",
                 ExpressionAttributeValues={":id": {"S": task_id}, ":first": {"S": first}, ":end": {"S": _END}},
+                ConsistentRead=True,
             )
             for page in pages:
                 for item in page["Items"]:
@@ -69,15 +70,15 @@ class Flies:
                         yield _part(item)
 
 
-def _sort_key(part: FlyPart) -> str:
-    place = f"{part.generation:04d}#{part.position:06d}#{part.attempt:06d}#{part.receive:04d}"
-    return f"{_PREFIX}{place}#{part.messages[0].sequence:06d}"
+def _sort_key(place: FlyPlace) -> str:
+    run = f"{place.generation:04d}#{place.position:06d}#{place.attempt:06d}#{place.receive:04d}"
+    return f"{_PREFIX}{run}#{place.sequence:06d}"
 
 
 def _item(part: FlyPart, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
     return {
         "pk": {"S": part.id},
-        "sk": {"S": _sort_key(part)},
+        "sk": {"S": _sort_key(part.place)},
         "actor": {"S": part.actor},
         "messages": {"S": msgspec.json.encode(part.messages).decode()},
         "expires_at": {"N": str(expires_at)},

@@ -15,7 +15,7 @@ from threading import Lock
 
 from asya.aws.task_store import Stored, TaskStore, TaskStoreError
 from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState
-from asya.protocol.hops import HopFold, fold, hops_of
+from asya.protocol.hops import Hop, HopFold, fold, hops_of
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.task_view import TaskView, backstopped, view
 
@@ -69,6 +69,19 @@ class Tasks:
             return None
         record, hops = loaded
         return view(record, fold(hops, record.generation), now)
+
+    def read_with_hops(self, task_id: str, now: datetime) -> tuple[TaskView, tuple[Hop, ...]] | None:
+        """A task as it is now, and the parts of the hops of its generation; None if there is none.
+
+        Raises:
+            TaskStoreError: if the table cannot be read.
+        """
+        loaded = self._store.load(task_id, now)
+        if loaded is None:
+            return None
+        record, parts = loaded
+        hops = tuple(hop for hop in parts if hop.generation == record.generation)
+        return view(record, fold(hops, record.generation), now), hops
 
     def known(self, ids: Collection[str], now: datetime) -> set[str]:
         """Which of these tasks there are.

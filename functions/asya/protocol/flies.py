@@ -5,6 +5,7 @@ Messages of one run of a hop that come together make one part: writes are what c
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -13,6 +14,16 @@ from asya.protocol.events import FlyEvent
 
 # Bytes of messages in one part; an item of the table ends at 400 KB.
 PART_LIMIT = 200 * 1024
+
+
+class FlyPlace(NamedTuple):
+    """Where a message belongs, in the order in which they are said."""
+
+    generation: int
+    position: int
+    attempt: int
+    receive: int
+    sequence: int
 
 
 class FlyMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +48,11 @@ class FlyPart(msgspec.Struct, frozen=True, kw_only=True):
     receive: int
     actor: str
     messages: tuple[FlyMessage, ...]
+
+    @property
+    def place(self) -> FlyPlace:
+        """Where its first message belongs."""
+        return FlyPlace(self.generation, self.position, self.attempt, self.receive, self.messages[0].sequence)
 
 
 def parts_of(events: Iterable[FlyEvent]) -> Iterator[FlyPart]:

@@ -129,7 +129,7 @@ def test_what_lies_behind_a_part_is_read_on(gateway: Gateway) -> None:
         post(gateway, {"type": "fly", "data": {"n": number}, "position": number})
     flies = Flies(clients.dynamodb(), "asya-flights-tasks", pause=lambda _: None)
     first, *rest = flies.read("t", at(0))
-    assert list(flies.read("t", at(0), after=first)) == rest
+    assert list(flies.read("t", at(0), after=first.place)) == rest
     assert [part.position for part in rest] == [1, 2]
 
 

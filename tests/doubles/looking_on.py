@@ -1,0 +1,55 @@
+"""A clock for those who look on, which moves when they wait, and what handlers have said, in memory."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from asya.lambdas.surroundings import RealSurroundings
+from asya.protocol.events import FlyEvent
+from asya.protocol.flies import FlyPart, FlyPlace, parts_of
+from tests.doubles.tasks import at
+
+
+@dataclass
+class Clock(RealSurroundings):
+    """Time that passes only while somebody waits.
+
+    Attributes:
+        events: what happens in the meantime, by when: in seconds from the start.
+    """
+
+    seconds: float = 0.0
+    pauses: int = 0
+    events: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return at(0) + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def pause(self, seconds: float) -> None:
+        self.pauses += 1
+        self.seconds += seconds
+        due = [happen for when, happen in self.events if when <= self.seconds]
+        self.events = [each for each in self.events if each[0] > self.seconds]
+        for happen in due:
+            happen()
+
+
+@dataclass
+class MemoryFlies:
+    """Handlers' messages; `reads` counts the parts that were read."""
+
+    parts: dict[FlyPlace, FlyPart] = field(default_factory=dict)
+    reads: int = 0
+
+    def keep(self, events: Iterable[FlyEvent]) -> None:
+        for part in parts_of(events):
+            self.parts[part.place] = part
+
+    def read(self, task_id: str, now: datetime, after: FlyPlace | None = None) -> Iterator[FlyPart]:
+        for place, part in sorted(self.parts.items()):
+            if part.id == task_id and (after is None or place > after):
+                self.reads += 1
+                yield part
