@@ -182,7 +182,7 @@ def known(gateway: DeployedCloud, *, deadline: timedelta | None = None) -> str:
 
 
 def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, operator: Caller) -> None:
-    task_id = known(gateway, deadline=timedelta(seconds=-1))
+    task_id = known(gateway, deadline=timedelta(minutes=-1))
     assert (task(operator, task_id)["status"], task(operator, task_id)["reason"]) == ("failed", "Timeout")
     function = names.function_name("gateway", names.TASK_SWEEP)
     answer = gateway.client("lambda").invoke(FunctionName=function, Payload=b"{}")

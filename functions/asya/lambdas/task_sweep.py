@@ -1,8 +1,11 @@
 """Every minute: tasks past their deadline are written down as failed; readers are told so before (`protocol §13`, backstop).
 
 A minute's deadlines are read from an index, the records behind them tell which tasks have ended: most have, and cost a read.
-Each of the last minutes is looked at several times, so that what the index or a record's birth was late with is found. The
-last minute looked at is noted, so that nothing is missed while nobody looked.
+Each of the last minutes is looked at several times, so that what the index or a record's birth was late with is found. How far
+all is decided is noted, so that nothing is missed while nobody looked.
+
+A deadline is left alone for some seconds: who runs out of time tells so, by x-sink, and knows where it was. With a minute
+between two sweeps what is overdue is still written down well within two.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,6 +26,8 @@ from asya.protocol.times import format_time
 
 # How many minutes are looked at again.
 AGAIN = timedelta(minutes=3)
+# How long the end that x-sink reports may take to arrive.
+GRACE = timedelta(seconds=20)
 # How far back the first sweep of all looks, and how many minutes one sweep looks at, at most.
 FIRST = timedelta(minutes=30)
 MOST = 240
@@ -60,13 +65,14 @@ class TaskSweep:
         Raises:
             TaskStoreError: if the table cannot be read or written now.
         """
-        moment = self.services.now()
+        now = self.services.now()
+        moment = now - GRACE
         ends = self.services.surroundings.monotonic() + SECONDS
         begin = min(self.marks.read() or moment - FIRST, moment - AGAIN)
         count, looked_at = 0, None
         try:
             for minute in islice(_minutes(begin, moment), MOST):
-                count += self._expire(minute_of(format_time(minute)), moment)
+                count += self._expire(minute_of(format_time(minute)), moment, now)
                 looked_at = minute
                 if self.services.surroundings.monotonic() > ends:
                     break
@@ -76,14 +82,14 @@ class TaskSweep:
             if count:
                 self.services.telemetry.log.warning("tasks timed out", count=count)
 
-    def _expire(self, minute: str, moment: datetime) -> int:
-        """Write the overdue tasks of a minute down; how many there were."""
+    def _expire(self, minute: str, moment: datetime, now: datetime) -> int:
+        """Write the tasks of a minute down that were overdue at a moment; how many there were."""
         due, count = self.index.due(minute), 0
         while ids := list(islice(due, AT_ONCE)):
-            for task_id, stored in self.store.records(ids, moment).items():
+            for task_id, stored in self.store.records(ids, now).items():
                 if overdue(stored.record, moment):
                     # Decided again on what the record is then: it may have ended, or been paused, in between.
-                    self.tasks.reopen(task_id, lambda record, _: backstopped(record, moment), moment)
+                    self.tasks.reopen(task_id, lambda record, _: backstopped(record, moment), now)
                     count += 1
         return count
 

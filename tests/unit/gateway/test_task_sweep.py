@@ -56,6 +56,29 @@ def test_overdue_tasks_are_written_down_as_failed(gateway: Gateway) -> None:
     assert shown(gateway, soon, 200) == before
 
 
+def test_the_end_that_x_sink_reports_may_come_a_little_later(gateway: Gateway) -> None:
+    task_id = start(gateway, timeout=70)
+    sweep(gateway, 85)
+    assert (written(task_id), shown(gateway, task_id, 85)["status"]) == (("pending", None), "failed")
+    data = {"error": {"type": "Timeout", "message": "it took too long"}, "reason": "Timeout", "actor": "publish-report"}
+    report(gateway, task_id, "failed", 86, position=1, data=data)
+    sweep(gateway, 145)
+    found = shown(gateway, task_id, 150)
+    assert (found["error"]["message"], found["reason"], found["actor"]) == (
+        "it took too long",
+        "Timeout",
+        "publish-report",
+    )
+
+
+def test_what_was_left_alone_is_found_after_an_outage(gateway: Gateway) -> None:
+    task_id = start(gateway, timeout=115)
+    sweep(gateway, 121)
+    assert written(task_id) == ("pending", None)
+    sweep(gateway, 3600)
+    assert written(task_id) == ("failed", "Timeout")
+
+
 def test_ended_and_paused_tasks_are_left_alone(gateway: Gateway) -> None:
     ended, paused, canceled = (start(gateway, timeout=70) for _ in range(3))
     for task_id, status in ((ended, "succeeded"), (paused, "paused"), (canceled, "canceled")):
