@@ -72,7 +72,7 @@ types: setup  ## mypy, strict
 .PHONY: test
 test: lint types  ## lint, types, and all tests: unit, templates, Spark, the local cloud with the demo's pipeline
 	@echo "· tests"
-	@$(BIN)/pytest --numprocesses 2
+	@$(BIN)/pytest --numprocesses 3
 
 .PHONY: bench
 .PHONY: test-scale

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,17 @@ import pytest
 
 if TYPE_CHECKING:
     from xdist.remote import Producer
+    from xdist.workermanage import WorkerController
+
+WITHOUT_A_CLOUD = "gw2"
+"""The last of three workers."""
 
 TOGETHER = ("infra", "spark")
 """Suites whose fixtures last for the session: one worker runs all of such a suite."""
 
 ON_THE_PATHS_MESH = ("crew_failures", "fan_in", "older_forms", "paths", "pause", "redrive")
-WITH_A_CLOUD_OF_THEIR_OWN = ("emr_drivers", "emr_stand_in", "heavy_deaths", "heavy_scale", "local_cloud")
+WITH_A_CLOUD_OF_THEIR_OWN = ("emr_drivers", "emr_stand_in", "local_cloud")
+MESHES = ("gateway", "heavy")
 """Of the cloud's suite; all others share the example mesh."""
 
 
@@ -23,21 +29,42 @@ def share_of(nodeid: str) -> str:
     file = PurePosixPath(nodeid.partition("::")[0])
     suite = file.parts[1] if len(file.parts) > 1 else ""
     subject = file.stem.removeprefix("test_")
-    if suite == "cloud" and subject not in WITH_A_CLOUD_OF_THEIR_OWN:
-        if subject.startswith("gateway"):
-            return "the gateway mesh"
-        return "the paths mesh" if subject in ON_THE_PATHS_MESH else "the example mesh"
-    return suite if suite in TOGETHER else str(file)
+    if suite != "cloud" or subject in WITH_A_CLOUD_OF_THEIR_OWN:
+        return suite if suite in TOGETHER else str(file)
+    if subject in ON_THE_PATHS_MESH:
+        return "the paths mesh"
+    mesh = subject.partition("_")[0]
+    return f"the {mesh} mesh" if mesh in MESHES else "the example mesh"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """The worker without a cloud uses the time that clouds spend waiting, and no other."""
+    if worker_of(config) == WITHOUT_A_CLOUD:
+        os.nice(10)
+
+
+def worker_of(config: pytest.Config) -> str | None:
+    """The name of the xdist worker that this process is."""
+    given: dict[str, str] = getattr(config, "workerinput", {})
+    return given.get("workerid")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
-    """Share out whole clouds, suites and files, in the order of the folders: what takes longest comes first."""
+    """Share out whole clouds, suites and files, in the order of the folders: what takes longest comes first.
+
+    Two clouds at once are enough for two cores, and mostly wait. One worker begins at the other end, with what only computes.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Sharing(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             return share_of(nodeid)
+
+        def _assign_work_unit(self, node: WorkerController) -> None:
+            if node.gateway.id == WITHOUT_A_CLOUD:
+                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+            super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False
     return Sharing(config, log)

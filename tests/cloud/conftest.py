@@ -16,6 +16,8 @@ from infra.local.emr.settings import WorkerSettings
 from infra.local.tools import PROJECT
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import DeployedCloud
+from tests.cloud.heavy_bursts import everything
+from tests.cloud.heavy_cloud import HeavyCloud
 from tests.cloud.journeys import Journey, end_of, send, send_slow_ones
 from tests.doubles.issuer import running_issuer
 
@@ -74,6 +76,24 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterato
     try:
         up(file, state, UpOptions(auth=True))
         yield DeployedCloud(MeshClient(read_local(state)), state)
+    finally:
+        down(state)
+
+
+@pytest.fixture(scope="session")
+def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
+    """A mesh of heavy actors, full of work from the start: starting Spark is what takes the time."""
+    state = tmp_path_factory.mktemp("heavy")
+    options = UpOptions(
+        auth=True, workers=WorkerSettings(slots=2, cores=1, reuse=True), starts_per_second=1, start_burst=5
+    )
+    try:
+        up(MESHES / "heavy" / "mesh.yaml", state, options)
+        mesh = HeavyCloud(DeployedCloud(MeshClient(read_local(state)), state))
+        for route, payloads in everything().items():
+            mesh.send_all(payloads, *route)
+        yield mesh
+        assert mesh.dead_letters() == {}
     finally:
         down(state)
 

@@ -24,7 +24,7 @@ from infra.local.processes import members
 from tests.cloud.deployed_cloud import DeployedCloud, until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 SECONDS = 300.0
 _PHASES = ("succeeded/", "failed/", "canceled/", "sump/")
@@ -50,10 +50,14 @@ class HeavyCloud:
 
     def send(self, ids: Sequence[str], *route: str) -> None:
         """Start a task for each id, in a burst; its payload is its place."""
+        self.send_all({name: {"n": n} for n, name in enumerate(ids)}, *route)
+
+    def send_all(self, payloads: Mapping[str, Any], *route: str) -> None:
+        """Start a task for each id and its payload, in a burst."""
         sqs = self.cloud.mesh.connection.sqs()
         url = sqs.get_queue_url(QueueName=names.queue_name(self.namespace, route[0]))["QueueUrl"]
         ahead = {"prev": [], "curr": route[0], "next": list(route[1:])}
-        bodies = [json.dumps({"id": name, "route": ahead, "payload": {"n": n}}) for n, name in enumerate(ids)]
+        bodies = [json.dumps({"id": name, "route": ahead, "payload": payload}) for name, payload in payloads.items()]
         for start in range(0, len(bodies), 10):
             some = bodies[start : start + 10]
             entries: Any = [{"Id": str(place), "MessageBody": body} for place, body in enumerate(some)]

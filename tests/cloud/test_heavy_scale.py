@@ -6,60 +6,33 @@ In a tenth of the size here; in full, and with other misfortune, by `make test-s
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from asya_cli.connection import read_local
-from asya_cli.mesh_client import MeshClient
-from infra.local.cloud import UpOptions, down, up
-from infra.local.emr.settings import WorkerSettings
-from tests.cloud.deployed_cloud import DeployedCloud, until
-from tests.cloud.heavy_cloud import SECONDS, HeavyCloud
+from tests.cloud.deployed_cloud import until
+from tests.cloud.heavy_bursts import ALONE, FULL, TOGETHER
+from tests.cloud.heavy_cloud import SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.cloud.heavy_cloud import HeavyCloud
 
 pytestmark = [pytest.mark.cloud, pytest.mark.slow]
 
-MESH = Path(__file__).parent / "meshes" / "heavy" / "mesh.yaml"
-FULL = bool(os.environ.get("ASYA_FULL_SIZE"))
 SEED = int(os.environ.get("HEAVY_SEED", "1"))
-
 UNDER_FIRE = 300 if FULL else 20
-TOGETHER = [f"together-{number:04d}" for number in range(1000 if FULL else 100)]
-ALONE = [f"alone-{number:04d}" for number in range(60 if FULL else 8)]
 
 
-@pytest.fixture(scope="module")
-def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
-    """The mesh; nothing of it may ever come to a dead-letter queue."""
-    state = tmp_path_factory.mktemp("heavy")
-    options = UpOptions(
-        auth=True, workers=WorkerSettings(slots=2, cores=1, reuse=True), starts_per_second=1, start_burst=5
-    )
-    try:
-        up(MESH, state, options)
-        mesh = HeavyCloud(DeployedCloud(MeshClient(read_local(state)), state))
-        yield mesh
-        assert mesh.dead_letters() == {}
-    finally:
-        down(state)
-
-
-@pytest.fixture(scope="module")
+@pytest.fixture
 def bursts(heavy: HeavyCloud) -> HeavyCloud:
-    """Both bursts at once, against a stand-in that starts one run a second, five at first."""
-    heavy.send(ALONE, "square")
-    heavy.send(TOGETHER, "square-all")
-    heavy.all_ended(TOGETHER, "together-")
+    """All that was sent at once has ended; the stand-in started one run a second, five at first."""
+    heavy.all_ended(TOGETHER, "together-0")
     heavy.all_ended(ALONE, "alone-")
     return heavy
 
 
 def test_many_envelopes_take_few_runs_and_end_once_each(bursts: HeavyCloud) -> None:
-    assert bursts.ends("together-") == dict.fromkeys(TOGETHER, 1)
+    assert bursts.ends("together-0") == dict.fromkeys(TOGETHER, 1)
     assert len(bursts.runs("square-all")) <= 3
     some = TOGETHER[::50]
     assert bursts.payloads(some) == [{"n": n, "square": n * n} for n in range(0, len(TOGETHER), 50)]
@@ -73,7 +46,7 @@ def test_a_run_each_waits_for_the_quota_and_no_message_pays_for_it(bursts: Heavy
     # Each message came once, and none was put back: those of the actors, and whatever asked for and told of their runs.
     assert bursts.received("square") == len(ALONE)
     assert bursts.received("square-all") == len(TOGETHER)
-    assert bursts.received("x-sink") == len(ALONE) + len(TOGETHER)
+    assert bursts.received("x-sink") == bursts.ends("").total()
     assert bursts.kept() == 0
     assert bursts.dead_letters() == {}
 

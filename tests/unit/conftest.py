@@ -1,10 +1,15 @@
-"""What all unit tests share: AWS's service models, read once."""
+"""What all unit tests share: hypothesis without deadlines, and AWS's service models, read once."""
 
 from collections.abc import Iterator
 from functools import cache
 
 import botocore.session
 import pytest
+from hypothesis import settings
+
+# How long an example takes says something about the machine only.
+settings.register_profile("without deadlines", deadline=None)
+settings.load_profile("without deadlines")
 
 
 @pytest.fixture(scope="session", autouse=True)
