@@ -1,0 +1,71 @@
+"""What happens to a task, for other agents that look on (`protocol §13`, `message/stream`, `tasks/resubscribe`).
+
+API Gateway waits for whole answers, 30 seconds at most. So a stream holds how the task stands, and what is new within 25 seconds or
+until it ends or asks for input; then it closes, and who wants to know more subscribes again.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+
+from asya.lambdas.following import Following
+from asya.lambdas.gateway_http import Text
+from asya.lambdas.surroundings import Surroundings
+from asya.lambdas.tool_calls import WAIT_SECONDS
+from asya.protocol.a2a import ArtifactUpdate, StatusUpdate, Task
+from asya.protocol.a2a_versions import Version
+from asya.protocol.feed import PartialNews
+from asya.protocol.json_rpc import MessageId, Success
+from asya.protocol.task_view import TaskView
+from asya.routing.a2a_tasks import is_at_rest, message_update, status_update, task_of, updates
+from asya.routing.task_feed import FeedItem
+
+EVENT_STREAM = "text/event-stream"
+
+Item = Task | StatusUpdate | ArtifactUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class AgentStreams:
+    """Makes streams."""
+
+    following: Following
+    surroundings: Surroundings
+
+    def follow(self, task: TaskView, version: Version, message_id: MessageId, now: datetime) -> Text:
+        """A stream that begins with a task as it stands.
+
+        Raises:
+            TaskStoreError: if the table cannot be read.
+        """
+        began = self.surroundings.monotonic()
+        items: list[Item] = []
+        shown = None
+        while True:
+            waited = self.surroundings.monotonic() - began
+            found = self.following.next(task.id, shown, now + timedelta(seconds=waited), WAIT_SECONDS - waited)
+            for item in found:
+                task = item.task or task
+                # The first of all says how it stands, whatever came before.
+                items += _told(item, task, version) if shown is not None else _standing(task, version)
+                shown = item.shown
+            if not found or is_at_rest(task):
+                break
+        return Text(EVENT_STREAM, "".join(_event(version.streamed(item), message_id) for item in items))
+
+
+def _standing(task: TaskView, version: Version) -> list[Item]:
+    shown = task_of(task, version)
+    # Only an update says, in 0.3, that nothing follows.
+    return [shown, status_update(task, version)] if is_at_rest(task) else [shown]
+
+
+def _told(item: FeedItem, task: TaskView, version: Version) -> list[Item]:
+    if isinstance(item.data, PartialNews):
+        return [message_update(item.data, task, version)]
+    return [*updates(task, version)]
+
+
+def _event(result: object, message_id: MessageId) -> str:
+    return f"data: {msgspec.json.encode(Success(id=message_id, result=result)).decode()}\n\n"

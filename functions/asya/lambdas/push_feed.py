@@ -1,0 +1,82 @@
+"""Fed by the changes of the tasks table: makes push notifications of those that somebody wants to hear of (`protocol §13`, `/a2a`).
+
+Whoever writes a record, be it a report, a cancel, a resume or the backstop, need not know of this: what has been written comes here
+for sure, in its order, and as often as it takes. The filter of the event source lets only watched tasks through, so that others
+cost nothing. A change becomes one message for each address; dying before all are sent means that all are sent again.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from asya.aws import clients
+from asya.aws.push_configs import PushConfigs
+from asya.aws.task_items import RECORD, record_of
+from asya.lambdas.services import Services, services
+from asya.protocol import names
+from asya.protocol.hops import fold
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_view import view
+from asya.routing.a2a_push import Push, is_news
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+
+def handle(event: Mapping[str, Any], _context: object) -> None:
+    """Lambda's entry point: a batch of changes of the tasks table."""
+    _feed().process(event)
+
+
+@cache
+def _feed() -> "PushFeed":
+    return build(services())
+
+
+def build(found: Services) -> "PushFeed":
+    """The feed of this mesh."""
+    settings = found.settings
+    configs = PushConfigs(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
+    return PushFeed(found, configs, clients.sqs(), settings.queue_url(names.PUSH))
+
+
+@dataclass(frozen=True, slots=True)
+class PushFeed:
+    """Sends notifications on their way."""
+
+    services: Services
+    configs: PushConfigs
+    sqs: "SQSClient"
+    queue_url: str
+
+    def process(self, event: Mapping[str, Any]) -> None:
+        """Tell of every change that is news.
+
+        Raises:
+            TaskStoreError, ClientError, BotoCoreError: if some could not be sent; the batch comes again.
+        """
+        for record in self._news(event):
+            # What is known of its hops is not part of the record; whoever wants to know asks.
+            task = view(record, fold((), record.generation), self.services.now())
+            for config_id in self.configs.all(record.id):
+                body = msgspec.json.encode(Push(config_id=config_id, task=task)).decode()
+                self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body)
+
+    def _news(self, event: Mapping[str, Any]) -> Iterator[TaskRecord]:
+        for change in event["Records"]:
+            images = change["dynamodb"]
+            before, after = images.get("OldImage"), images.get("NewImage")
+            if after is None or after["sk"]["S"] != RECORD:
+                continue
+            try:
+                record = record_of(after)
+                is_new = is_news(record_of(before) if before else None, record)
+            except (KeyError, ValueError, msgspec.MsgspecError):
+                # Coming again would not make it readable.
+                self.services.telemetry.log.exception("a task's record is unreadable", task=after["pk"]["S"])
+                continue
+            if is_new:
+                yield record
