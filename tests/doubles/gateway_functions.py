@@ -125,9 +125,10 @@ class Gateway:
         settings = settings_with(self.environ, self.mesh)
         telemetry = Telemetry("flights", "test")
         response = answer(event, function.build(settings, telemetry).routes(now), telemetry.log)
-        if response["statusCode"] == 204:
-            assert "body" not in response
-            return 204, None
+        if "body" not in response:
+            return response["statusCode"], None
+        if response["headers"]["content-type"] == "text/event-stream":
+            return response["statusCode"], response["body"]
         assert response["headers"]["content-type"] == "application/json"
         return response["statusCode"], json.loads(response["body"])
 

@@ -28,11 +28,14 @@ from asya.lambdas import handovers
 from asya.lambdas.gateway_cancel import Cancels
 from asya.lambdas.gateway_http import Request, Response, Route, answer, check_size, idempotency_key, required_identity
 from asya.lambdas.gateway_lists import Lists
+from asya.lambdas.gateway_mcp import McpRoutes
 from asya.lambdas.gateway_older import OlderReads
 from asya.lambdas.gateway_origin import Origins
 from asya.lambdas.gateway_reruns import Reruns
 from asya.lambdas.gateway_resume import Resumes
 from asya.lambdas.gateway_tools import ToolRoutes
+from asya.lambdas.mcp_calls import McpCalls
+from asya.lambdas.mcp_cancel import McpCancels
 from asya.lambdas.surroundings import REAL, Surroundings
 from asya.lambdas.tool_calls import ToolCalls
 from asya.protocol import names
@@ -69,6 +72,7 @@ class Api:
     reruns: Reruns
     resumes: Resumes
     tools: ToolRoutes
+    mcp: McpRoutes
     gateway_url: str | None = None
     new_id: Callable[[], str] = _new_id
     new_span: Callable[[], str] = _new_span
@@ -83,6 +87,7 @@ class Api:
             *self.reruns.routes(now),
             *self.resumes.routes(now),
             *self.tools.routes(now),
+            *self.mcp.routes(now),
             *OlderReads(self.tasks, self.access).routes(now),
             Route("GET", "/openapi.json", self.openapi),
             Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
@@ -142,21 +147,30 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
     )
     access = AccessRules(settings.table, settings.account, settings.region)
     hand_over = handovers.build(settings, tasks, telemetry.log.warning)
+    cancels = Cancels(
+        tasks, store, index, access, hand_over, _cancel_requests(settings), surroundings, telemetry.log.warning
+    )
+    resumes = Resumes(settings.table, tasks, access, hand_over)
+    tool_calls = ToolCalls(settings.table, tasks, starter, surroundings, _new_id)
+    origins = Origins(settings.gateway_url, _new_span)
     return Api(
         mesh=settings.table,
         tasks=tasks,
         starter=starter,
         access=access,
         lists=Lists(tasks, TaskLists(index, store, tasks), access),
-        cancels=Cancels(
-            tasks, store, index, access, hand_over, _cancel_requests(settings), surroundings, telemetry.log.warning
-        ),
+        cancels=cancels,
         reruns=_reruns(settings, tasks, starter, access),
-        resumes=Resumes(settings.table, tasks, access, hand_over),
-        tools=ToolRoutes(
-            ToolCalls(settings.table, tasks, starter, surroundings, _new_id),
-            access,
-            Origins(settings.gateway_url, _new_span),
+        resumes=resumes,
+        tools=ToolRoutes(tool_calls, access, origins),
+        mcp=McpRoutes(
+            mesh=settings.table,
+            access=access,
+            origins=origins,
+            calls=McpCalls(tool_calls, tasks, cancels, resumes),
+            cancels=McpCancels(starter, cancels, surroundings),
+            new_id=_new_id,
+            warn=telemetry.log.warning,
         ),
         gateway_url=settings.gateway_url,
     )

@@ -4,7 +4,6 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -77,7 +76,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer: its status, and what to show; as JSON, unless it is a `Text`."""
+    """An answer: its status, and what to show: nothing if that is None; as JSON, unless it is a `Text`."""
 
     status: int
     content: object
@@ -230,7 +229,7 @@ def _failure(
 
 
 def _rendered(response: Response) -> dict[str, Any]:
-    if response.status == HTTPStatus.NO_CONTENT:
+    if response.content is None:
         return {"statusCode": response.status, "headers": {"cache-control": "no-store", **response.headers}}
     text = response.content if isinstance(response.content, Text) else _json(response.content)
     return {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from msgspec import Meta, UnsetType
+from msgspec import UNSET, Meta, UnsetType
 
 from asya.lambdas.gateway_http import KEY_LIMIT
 from asya.lambdas.gateway_lists import HOPS_LIMIT
@@ -16,6 +16,7 @@ from asya.protocol.api import CALLS, Call
 from asya.protocol.event_batch import BATCH_LIMIT
 from asya.protocol.events import EventResults, FlyEvent, StateQuery, TaskEvent, TaskStates
 from asya.protocol.ids import ID_LIMIT
+from asya.protocol.json_rpc import Failure, MessageId, Success
 from asya.protocol.lists import TaskList, Timeline
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.older_tasks import OlderEnvelope, OlderFinal, OlderJob, OlderProgress
@@ -73,6 +74,15 @@ class ToolRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     arguments: dict[str, object] = msgspec.field(default_factory=dict)
 
 
+class Message(msgspec.Struct, frozen=True, kw_only=True):
+    """A request or notification of JSON-RPC 2.0."""
+
+    jsonrpc: Literal["2.0"]
+    method: str
+    id: MessageId | UnsetType = UNSET
+    params: dict[str, object] = msgspec.field(default_factory=dict)
+
+
 class ResumeRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The answers to what the pause asks for, by the names of its fields."""
 
@@ -102,6 +112,7 @@ class Described:
         answers: what it answers with, by status; None for nothing.
         refusals: the statuses of errors beside 403, 429 and 5xx.
         query, headers: parameters by name.
+        streamed: of the answers, those that may come as Server-Sent Events as well.
     """
 
     summary: str
@@ -111,6 +122,7 @@ class Described:
     refusals: tuple[int, ...] = ()
     query: Mapping[str, Schema] = field(default_factory=dict)
     headers: Mapping[str, Schema] = field(default_factory=dict)
+    streamed: tuple[int, ...] = ()
 
 
 _LIMIT: Schema = {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT, "default": DEFAULT_LIMIT}
@@ -155,6 +167,13 @@ DESCRIBED: dict[str, Described] = {
         "Call a tool, and wait a while for what it comes to", {200: ToolAnswer, 202: ToolAnswer}, ToolRequest, True,
         (400, 404, 409, 413), headers={"Idempotency-Key": _KEY},
     ),
+    "POST /mcp": Described(
+        "Model Context Protocol, streamable HTTP: a message to the tools", {200: Success, 202: None, 400: Failure, 404: Failure},
+        Message, True, (406, 413), streamed=(200,),
+        headers={"MCP-Protocol-Version": {"type": "string"}, "Prefer": {"type": "string"}},
+    ),
+    "GET /mcp": Described("Of older clients, which are told that no stream is held open", {}, refusals=(405,)),
+    "DELETE /mcp": Described("Of older clients, which are told that no session is kept", {}, refusals=(405,)),
     "POST /api/v1/mesh/events": Described(
         "The mesh's functions and operators: reports, each answered for itself", {200: EventResults}, _EVENTS, True,
         (400, 413),
@@ -223,7 +242,10 @@ def _operation(call: Call, described: Described) -> Schema:
         "summary": described.summary,
         "parameters": parameters,
         "responses": {
-            **{str(status): _answer(answer) for status, answer in described.answers.items()},
+            **{
+                str(status): _answer(answer, is_streamed=status in described.streamed)
+                for status, answer in described.answers.items()
+            },
             **{str(status): _answer({"anyOf": [Error, GatewayMessage]}) for status in sorted(errors)},
             "429": _answer(GatewayMessage),
         },
@@ -240,10 +262,13 @@ def _parameter(name: str, where: str, schema: Schema) -> Schema:
     return {"name": name, "in": where, "required": schema.get("required", False), "schema": shown}
 
 
-def _answer(answer: Any) -> Schema:
+def _answer(answer: Any, *, is_streamed: bool = False) -> Schema:
     if answer is None:
         return {"description": "done"}
-    return {"description": "as described", "content": {"application/json": {"schema": _schema(answer)}}}
+    content: Schema = {"application/json": {"schema": _schema(answer)}}
+    if is_streamed:
+        content["text/event-stream"] = {"schema": {"type": "string"}}
+    return {"description": "as described", "content": content}
 
 
 def _schema(described: Any) -> Any:

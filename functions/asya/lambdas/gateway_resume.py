@@ -56,10 +56,15 @@ class Resumes:
             error = {"code": invalid.code, "message": invalid.message, "field": invalid.field, "fields": fields}
             return Response(invalid.status, {"error": error})
 
-    def resume(self, task_id: str, caller: Caller, answers: Answers, now: datetime) -> Resumed:
+    def resume(
+        self, task_id: str, caller: Caller, answers: Answers, now: datetime, *, since: str | None = None
+    ) -> Resumed:
         """End a task's pause.
 
         From the write that makes it running there is no way back: if the envelope cannot be sent at once, a sweep sends it.
+
+        Args:
+            since: the pause that is answered, by when it began; None for whichever it is in.
 
         Raises:
             RefusedError: 404 if there is no such task, 409 if it is not paused, 503 if what is kept of it cannot be read now.
@@ -70,6 +75,8 @@ class Resumes:
         def decide(record: TaskRecord, _hops: object) -> TaskRecord:
             if not caller.may_see(record.owner):
                 raise _unknown(task_id)
+            if since is not None and record.pause is not None and record.pause.since != since:
+                raise RefusedError(409, "not_paused", f"task {task_id!r} is in another pause than the one of {since}")
             return resumed(record, self._kept(record, check_paused(record)), answers, now=now)
 
         record = self.tasks.reopen(task_id, decide, now)

@@ -1,0 +1,188 @@
+"""The gateway's tools as a client of Model Context Protocol meets them, over an emulated table and queues; the test plays the mesh.
+
+While a call waits for its task, nobody sleeps: the next step of what the mesh does is taken instead.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace as changed
+
+from asya.aws import clients
+from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace
+from asya.aws.telemetry import Telemetry
+from asya.lambdas import gateway_api
+from asya.lambdas.gateway_http import answer
+from asya.lambdas.surroundings import RealSurroundings
+from asya.protocol import names
+from asya.protocol.envelope import Envelope
+from asya.protocol.mcp import MODERN
+from asya.protocol.mesh_table import Actor, Tool
+from asya.protocol.pause import Pause, PauseField
+from asya.protocol.times import format_time
+from asya.routing import pause
+from tests.doubles.envelopes import hop
+from tests.doubles.gateway_functions import ALICE, MESH, Gateway, by, calling, recorded, settings_with
+from tests.doubles.tasks import at
+
+ROUTE = "POST /mcp"
+FUNCTION = recorded("report-events")["requestContext"]["authorizer"]["iam"]
+APPROVE = Actor(
+    kind="pause",
+    pause=Pause(prompt="Send it?", fields=(PauseField(name="approved", type="boolean", prompt="Go on?"),)),
+)
+TOOLS = {
+    "analyse": Tool(
+        description="Analyses flights",
+        route=("inspect-dataset", "publish-report"),
+        input_schema={
+            "type": "object",
+            "required": ["flights"],
+            "properties": {
+                "flights": {"type": "string", "pattern": "^raw/"},
+                "month": {"type": "integer", "maximum": 12},
+            },
+        },
+    ),
+    "quiet": Tool(description="Tells nobody how far it is", route=("publish-report",), progress=False),
+}
+
+
+class Clock(RealSurroundings):
+    """Time passes only while somebody waits, and something happens then."""
+
+    is_threaded = False
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.steps: list[Callable[[], None]] = []
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def pause(self, seconds: float) -> None:
+        self.seconds += seconds
+        if self.steps:
+            self.steps.pop(0)()
+
+
+@dataclass
+class McpGateway:
+    """The gateway, and the mesh behind it.
+
+    Attributes:
+        started: ids of the tasks whose first message has been met.
+    """
+
+    gateway: Gateway
+    clock: Clock = field(default_factory=Clock)
+    started: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        actors = MESH.actors | {"approve": APPROVE, "x-resume": Actor(kind="crew")}
+        operators = ("arn:aws:iam::123456789012:role/Admin",)
+        self.gateway.mesh = changed(MESH, tools=TOOLS, actors=actors, operators=operators)
+        for actor in ("x-resume", "x-sink"):
+            clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
+
+    def call(self, event: dict[str, Any]) -> dict[str, Any]:
+        """What the function answers to an event of API Gateway."""
+        settings = settings_with(self.gateway.environ, self.gateway.mesh)
+        telemetry = Telemetry("flights", "test")
+        return answer(event, gateway_api.build(settings, telemetry, self.clock).routes(at(0)), telemetry.log)
+
+    def post(
+        self, body: object, headers: dict[str, str] | None = None, iam: dict[str, str] | None = None
+    ) -> tuple[int, Any]:
+        """What a message is answered with; of an event stream its text."""
+        event = calling(ROUTE, iam or ALICE, body)
+        response = self.call(event | {"headers": event["headers"] | (headers or {})})
+        if "body" not in response:
+            return response["statusCode"], None
+        is_json = response["headers"]["content-type"] == "application/json"
+        return response["statusCode"], json.loads(response["body"]) if is_json else response["body"]
+
+    def ask(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        revision: str = MODERN,
+        headers: dict[str, str] | None = None,
+        iam: dict[str, str] | None = None,
+        **message: Any,
+    ) -> tuple[int, Any]:
+        """Make a request as a client of a revision does."""
+        sent, known = dict(params or {}), {"mcp-protocol-version": revision}
+        if revision == MODERN:
+            meta = {
+                "io.modelcontextprotocol/protocolVersion": revision,
+                "io.modelcontextprotocol/clientCapabilities": {},
+            }
+            sent["_meta"] = meta | sent.get("_meta", {})
+            known |= {"mcp-method": method} | ({"mcp-name": str(sent["name"])} if method == "tools/call" else {})
+        body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": sent} | message
+        return self.post(body, known | (headers or {}), iam)
+
+    def use(self, name: str, arguments: object = None, **more: Any) -> Any:
+        """Call a tool; its result."""
+        params = {"name": name, "arguments": arguments if arguments is not None else {}} | more.pop("params", {})
+        status, content = self.ask("tools/call", params, **more)
+        assert status == 200, content
+        return content["result"]
+
+    def report(self, status: str, seconds: float = 1.0, **data: Any) -> None:
+        """A report on the last task that was started."""
+        known = {
+            "route": {"prev": [], "curr": "inspect-dataset", "next": ["publish-report"]},
+            "actor": "inspect-dataset",
+        }
+        event = {"id": self.task(), "status": status, "at": format_time(at(seconds)), "data": known | data}
+        signed = by(recorded("report-events"), FUNCTION) | {"body": json.dumps([event])}
+        assert self.gateway.ingest(signed, at(seconds))[1]["items"][0]["status"] == 204
+
+    def task(self) -> str:
+        """The id of the last task that was started."""
+        for actor in ("inspect-dataset", "publish-report"):
+            self.started += [message["id"] for message in self.gateway.messages(actor)]
+        return self.started[-1]
+
+    def shown(self) -> Any:
+        """The last task that was started."""
+        return self.gateway.api(calling("GET /api/v1/mesh/{id}", ALICE, id=self.task()), at(5))[1]
+
+    def pause(self, position: int = 1, seconds: float = 1.0, spec: Actor = APPROVE) -> None:
+        """The last task that was started pauses."""
+        body = {
+            "id": self.task(),
+            "route": {"prev": ["inspect-dataset"] * position, "curr": "approve", "next": ["publish-report"]},
+            "payload": {"flights": "raw/x"},
+            "status": {"phase": "pending", "actor": "approve", "attempt": 1, "created_at": format_time(at(0))},
+        }
+        paused = hop(json.dumps(body).encode(), actor="approve", spec=spec)
+        kept: Envelope = pause.kept(paused, now=at(seconds))
+        PausedEnvelopes(clients.s3(), self.gateway.environ["ASYA_BUCKET"]).keep(
+            PausePlace(self.task(), 0, position), kept
+        )
+        asked = spec.pause or Pause()
+        event = {
+            "id": self.task(),
+            "status": "paused",
+            "at": format_time(at(seconds)),
+            "position": position,
+            "data": {"prompt": asked.prompt, "fields": [json.loads(json.dumps(_shown(each))) for each in asked.fields]},
+        }
+        signed = by(recorded("report-events"), FUNCTION) | {"body": json.dumps([event])}
+        assert self.gateway.ingest(signed, at(seconds))[1]["items"][0]["status"] == 204
+
+    def then(self, *steps: Callable[[], None]) -> None:
+        """What the mesh does while a call waits, step by step."""
+        self.clock.steps += steps
+
+
+def _shown(asked: PauseField) -> dict[str, Any]:
+    import msgspec
+
+    found: dict[str, Any] = msgspec.to_builtins(asked)
+    return found
