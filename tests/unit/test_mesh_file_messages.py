@@ -365,6 +365,19 @@ def test_tools(folder: Path, tool: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a b", "4: tools.a b: a tool's name has 1 to 128 letters, digits, '_', '-' and '.'"),
+        ("ü", "4: tools.ü: a tool's name has 1 to 128 letters, digits, '_', '-' and '.'"),
+        ("wait_for_task", "4: tools.wait_for_task: the gateway has a tool 'wait_for_task' of its own"),
+    ],
+)
+def test_names_of_tools(folder: Path, name: str, told: str) -> None:
+    text = f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\ntools: {{{name}: {{route: [a]}}}}\n"
+    assert mistakes(text) == [told]
+
+
+@pytest.mark.parametrize(
     ("more", "told"),
     [
         ("sink: {hooks: [b]}", "4: sink.hooks[0]: there is no actor 'b'"),

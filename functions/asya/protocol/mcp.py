@@ -34,6 +34,7 @@ SERVER_VERSION = "1"
 CANCEL_TOOL = "cancel_task"
 RESUME_TOOL = "resume_task"
 WAIT_TOOL = "wait_for_task"
+OWN_TOOL_NAMES = frozenset({CANCEL_TOOL, RESUME_TOOL, WAIT_TOOL})
 
 ProgressToken = int | str
 

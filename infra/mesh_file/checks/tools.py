@@ -1,16 +1,30 @@
-"""A tool's arguments are checked against its schema: it has to be one, and to hold all it refers to (`protocol §13`)."""
+"""A tool's name and schema are what its callers are told of it (`protocol §13`): the name has to be one that all of them can say, the
+schema has to be one, and to hold all it refers to."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
+from asya.protocol.mcp import OWN_TOOL_NAMES
 from infra.mesh_file.checks.context import Context, Finding
 from infra.mesh_file.source import Location
+
+# What Model Context Protocol asks of a name.
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 def check(context: Context) -> Iterator[Finding]:
     for tool, section in context.mesh.tools.items():
+        yield from _name(tool)
         place: Location = ("tools", tool, "input_schema")
         yield from _schema(dict(section.input_schema), place)
+
+
+def _name(tool: str) -> Iterator[Finding]:
+    if not _NAME.fullmatch(tool):
+        yield ("tools", tool), "a tool's name has 1 to 128 letters, digits, '_', '-' and '.'"
+    elif tool in OWN_TOOL_NAMES:
+        yield ("tools", tool), f"the gateway has a tool {tool!r} of its own"
 
 
 def _schema(schema: dict[str, Any], place: Location) -> Iterator[Finding]:
