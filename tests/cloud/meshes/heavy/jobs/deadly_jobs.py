@@ -25,5 +25,5 @@ def together(spark, envelopes: DataFrame) -> DataFrame:
 def endless(spark, payload):
     for number in range(600):
         context().fly({"number": number})
-        spark.range(4).foreach(lambda _: time.sleep(1))
+        spark.range(0, 4, 1, 4).foreach(lambda _: time.sleep(1))
     return payload
