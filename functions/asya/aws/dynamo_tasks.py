@@ -7,6 +7,7 @@ late); hops by key (BatchWriteItem, unconditional). Tasks by something else than
 
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, cast
@@ -15,7 +16,7 @@ from asya.aws import task_items
 from asya.aws.batch_writes import chunks, pauses, write_items
 from asya.aws.table_errors import table_errors
 from asya.aws.task_index import ListedHours
-from asya.aws.task_store import Conflict, Stored, TaskStoreError
+from asya.aws.task_store import Conflict, Stored, TaskStoreError, UnreadableRecordError
 from asya.protocol.hops import Hop, HopPlace
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
@@ -52,12 +53,16 @@ class DynamoTaskStore:
         self._hours = ListedHours(client, table)
 
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
-        """See `TaskStore`. Where a batch stays incomplete after a few rounds, the whole read fails."""
+        """See `TaskStore`. Where a batch stays incomplete after a few rounds, the whole read fails.
+
+        One that cannot be read is left out, for the sake of the others: whoever asks for it alone is told.
+        """
         found: dict[str, Stored] = {}
         for some in chunks(sorted(set(ids)), READ_BATCH):
             for item in self._read([task_items.record_key(task_id) for task_id in some], consistent=consistent):
                 if not task_items.is_expired(item, _epoch(now)):
-                    found[item["pk"]["S"]] = _stored(item)
+                    with suppress(UnreadableRecordError):
+                        found[item["pk"]["S"]] = _stored(item)
         return found
 
     def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Stored | Conflict:

@@ -15,6 +15,7 @@ from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
 from asya.aws.task_index import index_attributes
+from asya.aws.task_store import UnreadableRecordError
 from asya.protocol.hops import Hop, HopPlace
 from asya.protocol.pause import Handover
 from asya.protocol.task import TaskRecord
@@ -71,7 +72,19 @@ def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str
 
 
 def record_of(item: Item) -> TaskRecord:
-    """Read a record back."""
+    """Read a record back.
+
+    Raises:
+        UnreadableRecordError: if it is none that this version knows.
+    """
+    try:
+        return _record_of(item)
+    except (msgspec.MsgspecError, KeyError, ValueError, TypeError) as error:
+        owner, created_at = (item.get(name, {}).get("S") for name in ("owner", "created_at"))
+        raise UnreadableRecordError(item["pk"]["S"], f"{type(error).__name__}: {error}", owner, created_at) from error
+
+
+def _record_of(item: Item) -> TaskRecord:
     fields: dict[str, object] = {name: _text(item, name) for name in _RECORD_TEXTS}
     fields |= {name: int(item[name]["N"]) for name in _RECORD_NUMBERS if name in item}
     fields |= {name: msgspec.json.decode(item[name]["S"]) for name in _RECORD_STRUCTURES if name in item}

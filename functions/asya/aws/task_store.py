@@ -13,6 +13,21 @@ class TaskStoreError(Exception):
     """The table could not be read or written just now; the same call may work later."""
 
 
+class UnreadableRecordError(TaskStoreError):
+    """A record is there, but makes no sense to this version: something else has written it, or a later one.
+
+    Attributes:
+        owner: whose task it is, as far as that can be told.
+        created_at: likewise when it was created.
+    """
+
+    def __init__(self, task_id: str, problem: str, owner: str | None, created_at: str | None) -> None:
+        super().__init__(f"the record of task {task_id} cannot be read: {problem}")
+        self.task_id = task_id
+        self.owner = owner
+        self.created_at = created_at
+
+
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A record as it is kept, and how often it has been written: whoever replaces it must have seen its last revision."""
@@ -32,11 +47,12 @@ class TaskStore(Protocol):
     """Records by id, replaced only by those who know what they replace; hops by key, written blindly.
 
     What has outlived its retention is not there, whether or not it has been removed yet.
-    Every method raises `TaskStoreError` if the table cannot be reached or does not take it.
+    Every method raises `TaskStoreError` if the table cannot be reached or does not take it, and `UnreadableRecordError` where it
+    would have to give a single record that cannot be read.
     """
 
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
-        """The records of these tasks, as far as there are any; the latest ones for sure only if `consistent`."""
+        """The records of these tasks, as far as there are any that can be read; the latest ones for sure only if `consistent`."""
 
     def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Stored | Conflict:
         """Write a record in the place of the one that was read, or of none; gives it as it is kept then."""

@@ -13,11 +13,12 @@ from functools import reduce
 from http import HTTPStatus
 from threading import Lock
 
-from asya.aws.task_store import Stored, TaskStore, TaskStoreError
+from asya.aws.task_store import Stored, TaskStore, TaskStoreError, UnreadableRecordError
 from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState
 from asya.protocol.hops import Hop, HopFold, fold, hops_of
 from asya.protocol.task import TaskRecord, merge
-from asya.protocol.task_view import TaskView, backstopped, view
+from asya.protocol.task_view import TaskView, backstopped, unknown, view
+from asya.protocol.times import format_time
 
 # A record changes a handful of times in its life: whoever loses this often against others has seen all of it.
 MERGE_ATTEMPTS = 10
@@ -59,12 +60,16 @@ class Tasks:
         self._store.withdraw(task_id)
 
     def read(self, task_id: str, now: datetime) -> TaskView | None:
-        """A task as it is now; None if there is none.
+        """A task as it is now, `unknown` if its record makes no sense; None if there is none.
 
         Raises:
             TaskStoreError: if the table cannot be read.
         """
-        loaded = self._store.load(task_id, now)
+        try:
+            loaded = self._store.load(task_id, now)
+        except UnreadableRecordError as error:
+            self._log(str(error))
+            return unknown(task_id, error.owner, error.created_at or format_time(now))
         if loaded is None:
             return None
         record, hops = loaded

@@ -12,7 +12,7 @@ from asya.lambdas.gateway_origin import Origins
 from asya.lambdas.tool_calls import ToolCalls, status_url, stream_url
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES
-from asya.protocol.task import TaskStatus
+from asya.protocol.task import ShownStatus
 from asya.protocol.task_view import TaskView
 from asya.routing.access import AccessRules
 from asya.routing.tools import read_request
@@ -22,7 +22,7 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a call came to, or where it can be followed."""
 
     id: str
-    status: TaskStatus
+    status: ShownStatus
     result: Raw | UnsetType = UNSET
     result_uri: str | None = None
     error: ErrorInfo | None = None

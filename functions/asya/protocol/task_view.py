@@ -12,7 +12,7 @@ from asya.protocol.pause import TaskPause
 from asya.protocol.progress import HIGHEST_BEFORE_END
 from asya.protocol.route import Route
 from asya.protocol.run_notes import RunNote
-from asya.protocol.task import EARLIER_MESSAGE_LIMIT, EarlierGeneration, TaskRecord, TaskStatus
+from asya.protocol.task import EARLIER_MESSAGE_LIMIT, EarlierGeneration, ShownStatus, TaskRecord
 from asya.protocol.times import parse_time
 
 TIMED_OUT = ErrorInfo(type="Timeout", message="task timed out")
@@ -24,7 +24,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     parent_id: str | None = None
     root_id: str | None = None
-    status: TaskStatus
+    status: ShownStatus
     progress_percent: int
     actor: str | None = None
     route: Route | None = None
@@ -105,6 +105,19 @@ def _at_latest_hop(record: TaskRecord, hops: HopFold) -> TaskRecord:
         route=hops.route(record.route),
         attempt=latest.attempt,
         updated_at=max(record.updated_at, latest.at),
+    )
+
+
+def unknown(task_id: str, owner: str | None, created_at: str) -> TaskView:
+    """What is shown of a task whose record is there and cannot be read."""
+    return TaskView(
+        id=task_id,
+        status="unknown",
+        progress_percent=0,
+        created_at=created_at,
+        updated_at=created_at,
+        generation=0,
+        owner=owner,
     )
 
 

@@ -20,7 +20,7 @@ from asya.protocol.hops import Hop
 from asya.protocol.progress import progress_percent
 from asya.protocol.route import Route
 from asya.protocol.run_notes import RunNote
-from asya.protocol.task import TaskStatus
+from asya.protocol.task import ShownStatus
 from asya.protocol.task_view import TaskView
 from asya.protocol.times import parse_time
 from asya.routing.shown import FINAL, FRESH, PENDING, RUNNING, Cell, FlyMark, Shown, waiting
@@ -222,7 +222,7 @@ class _Teller:
         """A step of a hop; that it is told late does not end a pause that the task is in."""
         hop, name = attempt.hops[step], _STEPS[step]
         is_in_pause = self.shown.state == _state(self._task) and self._task.status == "paused"
-        status: TaskStatus = "paused" if is_in_pause else "running"
+        status: ShownStatus = "paused" if is_in_pause else "running"
         percent = max(self.shown.percent, attempt.percent(step))
         run = hop.run if name != "received" else None
         shown = replace(
@@ -275,7 +275,7 @@ class _Teller:
         elif has_changed or (state == RUNNING and _milliseconds(task.run) > self.shown.run_at):
             self._tell_status(state, task.status)
 
-    def _tell_status(self, state: str, status: TaskStatus) -> None:
+    def _tell_status(self, state: str, status: ShownStatus) -> None:
         self._tell(_status_item(changed(self._task, status=status), replace(self.shown, state=state)))
 
     def _as_shown(self, data: StatusNews) -> TaskView:
