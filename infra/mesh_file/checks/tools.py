@@ -1,5 +1,5 @@
-"""A tool's name and schema are what its callers are told of it (`protocol §13`): the name has to be one that all of them can say, the
-schema has to be one, and to hold all it refers to."""
+"""A tool's name and schema are what its callers are told of it (`protocol §13`): the name has to be one that all of them can
+say, the schema has to be one, and to hold all it refers to."""
 
 import re
 from collections.abc import Iterator
