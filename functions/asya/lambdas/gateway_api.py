@@ -15,6 +15,8 @@ from asya.aws.cancel_requests import CancelRequests
 from asya.aws.claim_check import SENDERS_PREFIX, ClaimCheck
 from asya.aws.dynamo_tasks import DynamoTaskStore
 from asya.aws.fan_in_sets import FanInSets
+from asya.aws.flies import Flies
+from asya.aws.push_configs import PushConfigs
 from asya.aws.replay_sources import ReplaySources
 from asya.aws.settings import Settings, load_settings
 from asya.aws.submission_keys import SubmissionKeys
@@ -25,6 +27,11 @@ from asya.aws.task_starter import TaskStarter
 from asya.aws.tasks import Tasks
 from asya.aws.telemetry import Telemetry
 from asya.lambdas import handovers
+from asya.lambdas.a2a_lists import AgentLists
+from asya.lambdas.a2a_push import AgentPush
+from asya.lambdas.a2a_streams import AgentStreams
+from asya.lambdas.following import Following
+from asya.lambdas.gateway_a2a import Agents
 from asya.lambdas.gateway_cancel import Cancels
 from asya.lambdas.gateway_http import Request, Response, Route, answer, check_size, idempotency_key, required_identity
 from asya.lambdas.gateway_lists import Lists
@@ -73,6 +80,7 @@ class Api:
     resumes: Resumes
     tools: ToolRoutes
     mcp: McpRoutes
+    agents: Agents
     gateway_url: str | None = None
     new_id: Callable[[], str] = _new_id
     new_span: Callable[[], str] = _new_span
@@ -88,6 +96,7 @@ class Api:
             *self.resumes.routes(now),
             *self.tools.routes(now),
             *self.mcp.routes(now),
+            *self.agents.routes(now),
             *OlderReads(self.tasks, self.access).routes(now),
             Route("GET", "/openapi.json", self.openapi),
             Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
@@ -151,6 +160,7 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
         tasks, store, index, access, hand_over, _cancel_requests(settings), surroundings, telemetry.log.warning
     )
     resumes = Resumes(settings.table, tasks, access, hand_over)
+    task_lists = TaskLists(index, store, tasks)
     tool_calls = ToolCalls(settings.table, tasks, starter, surroundings, _new_id)
     origins = Origins(settings.gateway_url, _new_span)
     return Api(
@@ -158,7 +168,7 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
         tasks=tasks,
         starter=starter,
         access=access,
-        lists=Lists(tasks, TaskLists(index, store, tasks), access),
+        lists=Lists(tasks, task_lists, access),
         cancels=cancels,
         reruns=_reruns(settings, tasks, starter, access),
         resumes=resumes,
@@ -170,6 +180,19 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
             calls=McpCalls(tool_calls, tasks, cancels, resumes),
             cancels=McpCancels(starter, cancels, surroundings),
             new_id=_new_id,
+            warn=telemetry.log.warning,
+        ),
+        agents=Agents(
+            calls=tool_calls,
+            cancels=cancels,
+            resumes=resumes,
+            lists=AgentLists(task_lists),
+            push=AgentPush(settings.table, tasks, PushConfigs(clients.dynamodb(), table, retention)),
+            streams=AgentStreams(
+                Following(tasks, Flies(clients.dynamodb(), table, surroundings.pause), surroundings), surroundings
+            ),
+            access=access,
+            origins=origins,
             warn=telemetry.log.warning,
         ),
         gateway_url=settings.gateway_url,

@@ -174,6 +174,15 @@ DESCRIBED: dict[str, Described] = {
     ),
     "GET /mcp": Described("Of older clients, which are told that no stream is held open", {}, refusals=(405,)),
     "DELETE /mcp": Described("Of older clients, which are told that no session is kept", {}, refusals=(405,)),
+    "POST /a2a": Described(
+        "Agent2Agent, JSON-RPC of the versions 1.0 and 0.3: messages to the tools, and their tasks",
+        {200: {"anyOf": [Success, Failure]}}, Message, True, (400, 413), streamed=(200,),
+        headers={"A2A-Version": {"type": "string"}},
+    ),
+    "POST /a2a/tasks/{id}": Described(
+        "Agent2Agent: cancel a task; its id is followed by `:cancel`", {200: {"type": "object"}}, refusals=(404, 409)
+    ),
+    "GET /.well-known/agent-card.json": Described("What this mesh offers to other agents", {200: {"type": "object"}}),
     "POST /api/v1/mesh/events": Described(
         "The mesh's functions and operators: reports, each answered for itself", {200: EventResults}, _EVENTS, True,
         (400, 413),

@@ -15,6 +15,7 @@ import msgspec
 from asya.aws import clients
 from asya.aws.push_configs import PushConfigs
 from asya.aws.task_items import RECORD, record_of
+from asya.aws.task_store import TaskStoreError
 from asya.lambdas.services import Services, services
 from asya.protocol import names
 from asya.protocol.hops import fold
@@ -74,7 +75,7 @@ class PushFeed:
             try:
                 record = record_of(after)
                 is_new = is_news(record_of(before) if before else None, record)
-            except (KeyError, ValueError, msgspec.MsgspecError):
+            except (TaskStoreError, KeyError, ValueError, msgspec.MsgspecError):
                 # Coming again would not make it readable.
                 self.services.telemetry.log.exception("a task's record is unreadable", task=after["pk"]["S"])
                 continue

@@ -55,7 +55,7 @@ class Version:
     """One version's words.
 
     Attributes:
-        states: its word for each status of the mesh.
+        states: its word for each status of the mesh, and for that of a record that cannot be read.
         methods: what each of its methods asks for.
         tags_kinds: whether every object says what it is in `kind`.
     """
@@ -136,7 +136,7 @@ class Version:
 
 V03 = Version(
     name="0.3",
-    states=_STATES,
+    states=_STATES | {"unknown": "unknown"},
     user="user",
     agent="agent",
     methods={
@@ -156,7 +156,8 @@ V03 = Version(
 )
 V10 = Version(
     name="1.0",
-    states={status: "TASK_STATE_" + word.upper().replace("-", "_") for status, word in _STATES.items()},
+    states={status: "TASK_STATE_" + word.upper().replace("-", "_") for status, word in _STATES.items()}
+    | {"unknown": "TASK_STATE_UNSPECIFIED"},
     user="ROLE_USER",
     agent="ROLE_AGENT",
     methods={

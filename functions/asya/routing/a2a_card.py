@@ -37,7 +37,7 @@ def card(mesh: MeshTable, base_url: str, *, takes_tokens: bool = False) -> Objec
         "capabilities": {"streaming": True, "pushNotifications": bool(mesh.tools)},
         "defaultInputModes": [JSON, TEXT],
         "defaultOutputModes": [JSON],
-        "skills": list(agent.skills) if agent.skills is not None else [_skill(*each) for each in mesh.tools.items()],
+        "skills": _skills(mesh),
         # 1.0
         "supportedInterfaces": [
             {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": version.name} for version in VERSIONS
@@ -51,6 +51,14 @@ def card(mesh: MeshTable, base_url: str, *, takes_tokens: bool = False) -> Objec
         # both
         "securitySchemes": {scheme: _SCHEMES[scheme]},
     }
+
+
+def _skills(mesh: MeshTable) -> list[Object]:
+    """The tools, or those of them that the mesh file shows, with what it says of them."""
+    if mesh.agent.skills is None:
+        return [_skill(name, tool) for name, tool in mesh.tools.items()]
+    shown = ((str(skill.get("id")), skill) for skill in mesh.agent.skills)
+    return [_skill(name, mesh.tools[name]) | skill for name, skill in shown if name in mesh.tools]
 
 
 def _skill(name: str, tool: Tool) -> Object:
