@@ -13,7 +13,7 @@ from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya.aws.run_records import RunRecord
+    from asya.aws.run_items import RunRecord
     from asya_cli.connection import Connection
 
 app = typer.Typer(no_args_is_help=True, help="Look at the job runs of heavy actors.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from asya.aws.run_records import RunRecord
+from asya.aws.run_items import RunRecord
 from asya.protocol.job_runs import Usage
 from asya_cli.errors import CommandError
 from asya_cli.run import lines, read_record

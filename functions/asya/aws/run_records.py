@@ -1,108 +1,33 @@
-"""What is known about each job run (`protocol §10`).
-
-Keys (they can never change), in the table `asya-{namespace}-pending`:
-
-- run: `RUN#{actor}` / `{number:010d}`; `RUN#{actor}` / `latest` holds the highest number ever, and never expires.
-- open: `OPEN#{actor}` / `{number:010d}`, there as long as the run is not closed.
-- deaths: `DEATHS#{actor}` / `{number:010d}`: how many of the runs died that this one was divided into, itself included.
-"""
+"""What is known about each job run (`protocol §10`); how its items lie in the table says `run_items`."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING
 
 import msgspec
 from botocore.exceptions import ClientError
 
 from asya.aws.refusals import is_condition_failure, refused_conditions
-from asya.aws.run_results import Source
-from asya.protocol.job_runs import NUMBER_DIGITS, Manifest, Usage
+from asya.aws.run_items import (
+    NOBODY,
+    Cursor,
+    RunRecord,
+    Settlement,
+    deaths_key,
+    digits,
+    open_key,
+    record_of,
+    run_key,
+    state_rank,
+)
+from asya.protocol.job_runs import Manifest, Usage
 from asya.protocol.times import format_time
-from asya.routing.run_deaths import CHARGED, Fate, Verdict
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef, TransactWriteItemTypeDef
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
 
-    Item = dict[str, AttributeValueTypeDef]
-
-# formed: its manifest is there · started: its envelopes are pending no more and EMR Serverless has it · closed: all is routed
-State = Literal["formed", "started", "closed"]
-_NOBODY = -1
-# The states of EMR Serverless, by how far a run is. The service never goes back, but what it tells may come late.
-_RANKS = {
-    "SUBMITTED": 0,
-    "QUEUED": 1,
-    "PENDING": 2,
-    "SCHEDULED": 3,
-    "RUNNING": 4,
-    "CANCELLING": 5,
-    "SUCCESS": 6,
-    "FAILED": 6,
-    "CANCELLED": 6,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """Whose results count, and what becomes of members without any; decided once, so that routing it twice is the same.
-
-    Attributes:
-        source: an attempt's commit, the first `parts` parts of a dead one's journal, or none.
-        started: whether the run came as far as user code.
-    """
-
-    source: Source
-    attempt: str = ""
-    parts: int = 0
-    verdict: Verdict = CHARGED
-    started: bool = True
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Cursor:
-    """How far the routing of a run has come.
-
-    Attributes:
-        part: parts done.
-        line: in the part after those, the number of the line at which the next envelope begins.
-        frame: frames of that envelope that have left.
-        lost: members without a result that have been dealt with, after all parts.
-    """
-
-    part: int = 0
-    line: int = 0
-    frame: int = 0
-    lost: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """One run.
-
-    Attributes:
-        formed_at, running_at: RFC 3339.
-        job_run_id: EMR Serverless's id of it, once known.
-        members: how many envelopes it was formed of.
-        job_state: what EMR Serverless called its state last, with its words on it.
-        usage: what it took, once it is over.
-        application_id: the Spark application that it is on, once it has been heard of.
-    """
-
-    actor: str
-    number: int
-    state: State
-    formed_at: str
-    job_run_id: str | None = None
-    settlement: Settlement | None = None
-    cursor: Cursor = Cursor()
-    members: int = 0
-    running_at: str | None = None
-    job_state: str = ""
-    details: str = ""
-    usage: Usage | None = None
-    application_id: str = ""
+    from asya.aws.run_items import Item
 
 
 class RunRecords:
@@ -120,8 +45,8 @@ class RunRecords:
 
     def get(self, actor: str, number: int) -> RunRecord | None:
         """One run."""
-        item = self._get(actor, _digits(number))
-        return _record(actor, number, item) if item else None
+        item = self._get(actor, digits(number))
+        return record_of(actor, number, item) if item else None
 
     def open(self, manifest: Manifest, *, now: datetime) -> RunRecord:
         """Note that a manifest was written; what is noted already stays as it is."""
@@ -133,7 +58,7 @@ class RunRecords:
                         "Put": {
                             "TableName": self._table,
                             "Item": {
-                                **_key(record.actor, _digits(record.number)),
+                                **run_key(record.actor, digits(record.number)),
                                 "state": {"S": record.state},
                                 "formed_at": {"S": record.formed_at},
                                 "members": {"N": str(len(manifest.members))},
@@ -142,11 +67,11 @@ class RunRecords:
                             "ConditionExpression": "attribute_not_exists(pk)",
                         }
                     },
-                    {"Put": {"TableName": self._table, "Item": _open_key(record.actor, record.number)}},
+                    {"Put": {"TableName": self._table, "Item": open_key(record.actor, record.number)}},
                     {
                         "Update": {
                             "TableName": self._table,
-                            "Key": _key(record.actor, "latest"),
+                            "Key": run_key(record.actor, "latest"),
                             "UpdateExpression": "SET #number = :number",
                             "ConditionExpression": "attribute_not_exists(#number) OR #number < :number",
                             "ExpressionAttributeNames": {"#number": "number"},
@@ -210,7 +135,7 @@ class RunRecords:
 
     def deaths(self, actor: str, origin: int) -> int:
         """How many of the runs died that this one was divided into, itself included."""
-        key = _deaths_key(actor, origin)
+        key = deaths_key(actor, origin)
         item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
         return int(item["deaths"]["N"]) if item else 0
 
@@ -225,7 +150,7 @@ class RunRecords:
         update: TransactWriteItemTypeDef = {
             "Update": {
                 "TableName": self._table,
-                "Key": _key(actor, _digits(number)),
+                "Key": run_key(actor, digits(number)),
                 "UpdateExpression": "SET #source = :source, attempt = :attempt, parts = :parts, fate = :fate,"
                 " at_work = :at_work, started = :started",
                 "ConditionExpression": "attribute_exists(pk) AND attribute_not_exists(#source) AND #state <> :closed",
@@ -236,7 +161,7 @@ class RunRecords:
                     ":parts": {"N": str(settlement.parts)},
                     ":fate": {"S": settlement.verdict.fate},
                     ":at_work": {
-                        "N": str(_NOBODY if settlement.verdict.at_work is None else settlement.verdict.at_work)
+                        "N": str(NOBODY if settlement.verdict.at_work is None else settlement.verdict.at_work)
                     },
                     ":started": {"BOOL": settlement.started},
                     ":closed": {"S": "closed"},
@@ -246,7 +171,7 @@ class RunRecords:
         count: TransactWriteItemTypeDef = {
             "Update": {
                 "TableName": self._table,
-                "Key": _deaths_key(actor, died_for or number),
+                "Key": deaths_key(actor, died_for or number),
                 "UpdateExpression": "ADD deaths :one SET expires_at = :expires",
                 "ExpressionAttributeValues": {
                     ":one": {"N": "1"},
@@ -307,14 +232,14 @@ class RunRecords:
                 {
                     "Update": {
                         "TableName": self._table,
-                        "Key": _key(actor, _digits(number)),
+                        "Key": run_key(actor, digits(number)),
                         "UpdateExpression": "SET #state = :closed",
                         "ConditionExpression": "attribute_exists(pk)",
                         "ExpressionAttributeNames": {"#state": "state"},
                         "ExpressionAttributeValues": {":closed": {"S": "closed"}},
                     }
                 },
-                {"Delete": {"TableName": self._table, "Key": _open_key(actor, number)}},
+                {"Delete": {"TableName": self._table, "Key": open_key(actor, number)}},
             ]
         )
 
@@ -330,7 +255,7 @@ class RunRecords:
             yield from (int(item["sk"]["S"]) for item in page["Items"])
 
     def _get(self, actor: str, sort: str) -> "Item":
-        answer = self._dynamodb.get_item(TableName=self._table, Key=_key(actor, sort), ConsistentRead=True)
+        answer = self._dynamodb.get_item(TableName=self._table, Key=run_key(actor, sort), ConsistentRead=True)
         return answer.get("Item", {})
 
     def _change(self, actor: str, number: int, update: str, condition: str, values: "Item") -> bool:
@@ -340,7 +265,7 @@ class RunRecords:
         try:
             self._dynamodb.update_item(
                 TableName=self._table,
-                Key=_key(actor, _digits(number)),
+                Key=run_key(actor, digits(number)),
                 UpdateExpression=update,
                 ConditionExpression=whole,
                 ExpressionAttributeValues=values,
@@ -351,51 +276,3 @@ class RunRecords:
                 raise
             return False
         return True
-
-
-def state_rank(state: str) -> int:
-    """How far a job run is in this state; a state that nobody knows is nowhere."""
-    return _RANKS.get(state, -1)
-
-
-def _digits(number: int) -> str:
-    return f"{number:0{NUMBER_DIGITS}d}"
-
-
-def _key(actor: str, sort: str) -> "Item":
-    return {"pk": {"S": f"RUN#{actor}"}, "sk": {"S": sort}}
-
-
-def _deaths_key(actor: str, origin: int) -> "Item":
-    return {"pk": {"S": f"DEATHS#{actor}"}, "sk": {"S": _digits(origin)}}
-
-
-def _open_key(actor: str, number: int) -> "Item":
-    return {"pk": {"S": f"OPEN#{actor}"}, "sk": {"S": _digits(number)}}
-
-
-def _record(actor: str, number: int, item: "Item") -> RunRecord:
-    settlement = None
-    if "source" in item:
-        source = cast("Source", item["source"]["S"])
-        at_work = int(item["at_work"]["N"])
-        verdict = Verdict(cast("Fate", item["fate"]["S"]), None if at_work == _NOBODY else at_work)
-        settlement = Settlement(
-            source, item["attempt"]["S"], int(item["parts"]["N"]), verdict, bool(item["started"]["BOOL"])
-        )
-    counts = (int(item.get(f"cursor_{name}", {"N": "0"})["N"]) for name in ("part", "line", "frame", "lost"))
-    return RunRecord(
-        actor,
-        number,
-        cast("State", item["state"]["S"]),
-        item["formed_at"]["S"],
-        item["job_run_id"]["S"] if "job_run_id" in item else None,
-        settlement,
-        Cursor(*counts),
-        int(item["members"]["N"]),
-        item["running_at"]["S"] if "running_at" in item else None,
-        item["job_state"]["S"] if "job_state" in item else "",
-        item["details"]["S"] if "details" in item else "",
-        msgspec.json.decode(item["usage"]["S"], type=Usage) if "usage" in item else None,
-        item["application_id"]["S"] if "application_id" in item else "",
-    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from asya.aws import clients
 from asya.aws.cancel_requests import CancelRequests
 from asya.aws.job_runs import BusyError
-from asya.aws.run_records import RunRecord
+from asya.aws.run_items import RunRecord
 from asya.lambdas.spark_services import SparkServices
 from asya.protocol.job_runs import Manifest, Member
 from asya.routing.waiting import is_canceled

@@ -6,7 +6,7 @@ from itertools import islice
 import msgspec
 
 from asya.aws.job_events import JobRunEvent
-from asya.aws.run_records import Cursor, RunRecord, Settlement
+from asya.aws.run_items import Cursor, RunRecord, Settlement
 from asya.aws.run_results import Findings
 from asya.aws.ticket import Ticket
 from asya.lambdas.metrics import note_diversion, note_job_result

@@ -1,7 +1,7 @@
 """Settling a job run that is over: whose results count, who is charged, who runs again (`protocol §10`)."""
 
 from asya.aws.job_events import JobRunEvent
-from asya.aws.run_records import RunRecord, Settlement
+from asya.aws.run_items import RunRecord, Settlement
 from asya.aws.run_results import Findings
 from asya.lambdas.spark_services import SparkServices
 from asya.protocol.errors import ErrorInfo

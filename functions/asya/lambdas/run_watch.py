@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from asya.aws import clients
-from asya.aws.run_records import RunRecord
+from asya.aws.run_items import RunRecord
 from asya.aws.run_watches import Watch, send_watch
 from asya.lambdas.spark_services import SparkServices
 from asya.protocol.events import FlyEvent

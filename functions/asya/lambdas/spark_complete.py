@@ -12,7 +12,7 @@ from asya.aws.completion_messages import CanceledTask, decode_message
 from asya.aws.job_events import JobRunEvent
 from asya.aws.job_runs import TERMINAL_STATES
 from asya.aws.manifests import ManifestError
-from asya.aws.run_records import RunRecord, state_rank
+from asya.aws.run_items import RunRecord, state_rank
 from asya.aws.run_watches import Watch
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records

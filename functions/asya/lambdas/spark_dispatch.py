@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.aws.job_runs import WAITING_STATES, BusyError, ConflictingRunError, RefusedRunError
-from asya.aws.run_records import RunRecord
+from asya.aws.run_items import RunRecord
 from asya.aws.ticket import Ticket
 from asya.lambdas.batch import Answer, Record, records
 from asya.lambdas.metrics import note_diversion

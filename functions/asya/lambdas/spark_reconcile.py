@@ -11,7 +11,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.aws.job_runs import JobRunState
-from asya.aws.run_records import RunRecord
+from asya.aws.run_items import RunRecord
 from asya.lambdas.spark_services import SparkServices, spark_services
 from asya.protocol.times import parse_time
 
