@@ -21,6 +21,7 @@ from asya.protocol import names
 from asya.protocol.hops import fold
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_view import view
+from asya.protocol.times import parse_time
 from asya.routing.a2a_push import Push, is_news
 
 if TYPE_CHECKING:
@@ -60,8 +61,8 @@ class PushFeed:
             TaskStoreError, ClientError, BotoCoreError: if some could not be sent; the batch comes again.
         """
         for record in self._news(event):
-            # What is known of its hops is not part of the record; whoever wants to know asks.
-            task = view(record, fold((), record.generation), self.services.now())
+            # As it stood when it was written. Its hops are not part of the record; whoever wants to know of them asks.
+            task = view(record, fold((), record.generation), parse_time(record.updated_at))
             for config_id in self.configs.all(record.id):
                 body = msgspec.json.encode(Push(config_id=config_id, task=task)).decode()
                 self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body)
