@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,16 +33,18 @@ class DeployedCloud:
 
     mesh: MeshClient
     state: Path
+    _clients: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    """To be made once: that takes longer than most calls."""
 
     def send_raw(self, actor: str, text: str) -> str:
         """Put any text onto an actor's queue; returns the SQS message's id."""
-        sqs = self.mesh.connection.sqs()
+        sqs = self._known("the operator's sqs", self.mesh.connection.sqs)
         url = sqs.get_queue_url(QueueName=names.queue_name(self.mesh.connection.namespace, actor))["QueueUrl"]
-        return sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"]
+        return str(sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"])
 
     def messages(self, queue: str) -> int:
         """How many messages lie on a queue, waiting or taken."""
-        sqs = self.mesh.connection.sqs()
+        sqs = self._known("the operator's sqs", self.mesh.connection.sqs)
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         return int(found["ApproximateNumberOfMessages"]) + int(found["ApproximateNumberOfMessagesNotVisible"])
@@ -67,8 +69,17 @@ class DeployedCloud:
 
     def client(self, service: str) -> Any:
         """A client of AWS's with the deployer's key, for what an operator may not do."""
-        key = read_keys(StateFolder.at(self.state).keys)["deployer"]
-        return aws_client(service, str(self.mesh.connection.endpoint_url), key)
+
+        def make() -> Any:
+            key = read_keys(StateFolder.at(self.state).keys)["deployer"]
+            return aws_client(service, str(self.mesh.connection.endpoint_url), key)
+
+        return self._known(service, make)
+
+    def _known(self, name: str, make: Callable[[], Any]) -> Any:
+        if name not in self._clients:
+            self._clients[name] = make()
+        return self._clients[name]
 
     def dead_letters(self) -> dict[str, int]:
         """How many messages lie in which dead-letter queues: those that are not empty."""

@@ -103,6 +103,15 @@ def notes(cloud: DeployedCloud, envelope_id: str) -> list[Note]:
     return sorted((Note(what, int(at) / 1e9) for what, _, at in named), key=lambda note: note.at)
 
 
+def noted(cloud: DeployedCloud, what: str) -> list[str]:
+    """The envelopes of which handlers noted this: each as often as they did."""
+    place = cloud.mesh.connection.data
+    prefix = f"{place.prefix}notes/"
+    pages = cloud.client("s3").get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=prefix)
+    keys = [each["Key"].removeprefix(prefix) for page in pages for each in page.get("Contents", [])]
+    return [key.partition("/")[0] for key in keys if key.partition("/")[2].startswith(f"{what}-")]
+
+
 def pauses(cloud: DeployedCloud, envelope_id: str) -> list[float]:
     """Seconds between an envelope's notes."""
     times = [note.at for note in notes(cloud, envelope_id)]

@@ -1,27 +1,40 @@
-"""protocol §9 on the deployed mesh, IAM enforced: sets of any width, nested, failing, late; one end each."""
+"""protocol §9 on the deployed mesh, IAM enforced: sets of any width, in every way they can come about and end; one end each.
+
+All sets are sent before the first test looks.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
-import random
-from typing import Any
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
 
 from asya.protocol import ids, names
 from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.cloud.journeys import noted
+from tests.cloud.slice_sets import (
+    MISTAKE,
+    SIZES,
+    by_hand,
+    fan_out,
+    numbers,
+    put_together,
+    scores,
+    send_all,
+    shuffled,
+    whole_set,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 pytestmark = pytest.mark.cloud
-
-
-def start(cloud: DeployedCloud, payload: dict[str, Any], *ahead: str) -> str:
-    """Start a task at split; the id of it."""
-    envelope_id = str(uuid4())
-    route = {"prev": [], "curr": "split", "next": list(ahead) or [payload.get("at", "x-fan-in"), "publish"]}
-    cloud.send_raw("split", json.dumps({"id": envelope_id, "route": route, "payload": payload}))
-    return envelope_id
 
 
 def succeeded(cloud: DeployedCloud, envelope_id: str) -> Any:
@@ -45,33 +58,158 @@ def child(origin: str, index: int, position: int = 0) -> str:
     return ids.child_id(origin, 0, position, index)
 
 
-def numbers(count: int) -> list[Any]:
-    return [{"n": n} for n in range(count)]
+# --- every way, at every size --------------------------------------------------------------------------------------------
 
 
-def scores(count: int) -> list[Any]:
-    return [{"scored": n * 10, "text": ""} for n in range(count)]
+def comes_twice(cloud: DeployedCloud, items: int) -> list[str]:
+    """Every slice twice."""
+    origin = str(uuid4())
+    send_all(cloud, "x-fan-in", shuffled(whole_set(origin, items) * 2))
+    return [origin]
 
 
-COUNTS = (0, 1, 2, 10, 50, 200)
-LATE = {"items": [{"n": 1}, {"seconds": 12}]}
+def in_any_order(cloud: DeployedCloud, items: int) -> list[str]:
+    """The last first, the origin last, and without any order."""
+    origins = [str(uuid4()) for _ in range(3)]
+    whole = [whole_set(origin, items) for origin in origins]
+    for bodies in (whole[0][::-1], [*whole[1][1:], whole[1][0]], shuffled(whole[2])):
+        send_all(cloud, "x-fan-in", bodies)
+    return origins
+
+
+def lacks_one(cloud: DeployedCloud, items: int) -> list[str]:
+    """All but the last."""
+    origin = str(uuid4())
+    send_all(cloud, "hurry", whole_set(origin, items, at="hurry")[:-1])
+    return [origin]
+
+
+def fails_at_one(cloud: DeployedCloud, items: int) -> list[str]:
+    """An actor makes a mistake of the last."""
+    return [fan_out(cloud, {"items": [*numbers(items - 1), {"fail": MISTAKE}]})]
+
+
+def holds_another(cloud: DeployedCloud, items: int) -> list[str]:
+    """The first is a set of its own, as large."""
+    return [fan_out(cloud, {"items": [{"items": numbers(items)}, *numbers(items - 1)]})]
+
+
+def follows_another(cloud: DeployedCloud, items: int) -> list[str]:
+    """The origin is fanned out once more."""
+    return [fan_out(cloud, {"items": numbers(items)}, "x-fan-in", "split", "x-fan-in", "publish")]
+
+
+def among_another(cloud: DeployedCloud, items: int) -> list[str]:
+    """Of two sets by turns."""
+    origins = [str(uuid4()) for _ in range(2)]
+    both = zip(*(shuffled(whole_set(origin, items)) for origin in origins), strict=True)
+    send_all(cloud, "x-fan-in", [body for pair in both for body in pair])
+    return origins
+
+
+def is_merged(cloud: DeployedCloud, origin: str, items: int) -> None:
+    assert succeeded(cloud, origin) == put_together(items)
+
+
+def is_out_of_time(cloud: DeployedCloud, origin: str, items: int) -> None:
+    reason, message = failed(cloud, origin)
+    assert reason == "FanInTimeout"
+    # Of a large set others may have been too slow as well: those that come later change nothing.
+    said = re.fullmatch(r"(\d+) of (\d+) slices did not arrive in time: ([\d, …]+)", message)
+    assert said is not None, message
+    assert int(said[2]) == items + 1
+    assert items >= 100 or (said[1], said[3]) == ("1", str(items))
+
+
+def is_failed(cloud: DeployedCloud, origin: str, items: int) -> None:
+    assert failed(cloud, origin) == ("SliceFailed", MISTAKE)
+    assert failed(cloud, child(origin, items))[1] == MISTAKE
+
+
+def has_both(cloud: DeployedCloud, origin: str, items: int) -> None:
+    first, *others = succeeded(cloud, origin)["results"]
+    assert first["results"] == scores(items)
+    assert others == scores(items - 1)
+
+
+def is_merged_twice(cloud: DeployedCloud, origin: str, items: int) -> None:
+    envelope = cloud.envelope(cloud.ended(origin))
+    assert envelope["route"]["prev"] == ["split", "x-fan-in", "split", "x-fan-in", "publish"]
+    assert succeeded(cloud, origin)["results"] == scores(items)
+
+
+@dataclass(frozen=True)
+class Way:
+    """How sets come about, what becomes of each, and how often that leaves its fan-in actor for publish."""
+
+    start: Callable[[DeployedCloud, int], list[str]]
+    check: Callable[[DeployedCloud, str, int], None]
+    leaves: int = 1
+
+
+WAYS = {
+    "each slice twice": Way(comes_twice, is_merged),
+    "in any order": Way(in_any_order, is_merged),
+    "a slice is missing": Way(lacks_one, is_out_of_time, leaves=0),
+    "a slice fails": Way(fails_at_one, is_failed, leaves=0),
+    "one in another": Way(holds_another, has_both),
+    "two of one origin": Way(follows_another, is_merged_twice),
+    "two at once": Way(among_another, is_merged),
+}
+WIDE = [0, 50, *({200} - {*SIZES})]
+LARGE = [letter * 300_000 for letter in "ab"]
+INNER = {"items": numbers(2)}
+SPLIT: dict[str, dict[str, Any]] = {
+    **{f"{count} items": {"items": numbers(count), "kept": True} for count in WIDE},
+    **{f"text {number}": {"items": [{"n": n, "text": f"{number}"} for n in range(4)]} for number in range(8)},
+    "nested": {"items": [{"n": 7}, INNER, INNER | {"at": "gather"}]},
+    "large": {"items": [*({"n": 1, "text": text} for text in LARGE), *numbers(1)]},
+    "failing": {"items": [{"n": 1}, {"fail": MISTAKE}, {"n": 3}]},
+    "failing, borne": {"items": [{"n": 1}, {"fail": "x"}, {"n": 3}], "at": "gather"},
+    "failing, below the quorum": {"items": [{"fail": "x"}], "at": "gather"},
+    "failing inside": {"items": [{"n": 7}, {"items": [{"n": 1}, {"fail": "deep inside"}]}]},
+    "failing inside, borne": {"items": [{"n": 7}, {"items": [{"n": 1}, {"fail": "deep inside"}]}], "at": "gather"},
+}
+
+
+@dataclass(frozen=True)
+class Underway:
+    """All sets, sent.
+
+    Attributes:
+        ways: the origins of each way and size.
+        split: those that split fanned out, by name.
+        late: those with a slice that has not come yet, by fan-in actor.
+        fifty: the origins of sets of fifty that come as they like.
+    """
+
+    ways: dict[tuple[str, int], list[str]]
+    split: dict[str, str]
+    late: dict[str, str]
+    fifty: list[str]
 
 
 @pytest.fixture(scope="module")
-def sent(paths: DeployedCloud) -> dict[int, str]:
-    """A set of each size, all at once."""
-    return {count: start(paths, {"items": numbers(count), "kept": True}) for count in COUNTS}
+def underway(paths: DeployedCloud) -> Underway:
+    """All sets are sent together: what they wait for goes by once."""
+    late = {at: str(uuid4()) for at in ("hurry", "hurry-partial")}
+    for at, origin in late.items():
+        send_all(paths, at, whole_set(origin, 2, at=at)[:-1])
+    ways = {(name, size): way.start(paths, size) for size in reversed(SIZES) for name, way in WAYS.items()}
+    split = {name: fan_out(paths, payload) for name, payload in SPLIT.items()}
+    return Underway(ways, split, late, in_any_order(paths, 50))
 
 
-@pytest.fixture(scope="module")
-def late(paths: DeployedCloud) -> dict[str, str]:
-    """Two sets that do not become whole in time. With others on the way even the slice that is quick might be late."""
-    return {at: start(paths, LATE | {"at": at}) for at in ("hurry", "hurry-partial")}
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", WAYS)
+def test_each_set_comes_to_one_end(paths: DeployedCloud, underway: Underway, name: str, size: int) -> None:
+    for origin in underway.ways[name, size]:
+        WAYS[name].check(paths, origin, size)
 
 
-@pytest.mark.parametrize("count", COUNTS)
-def test_items_come_back_in_their_order(paths: DeployedCloud, sent: dict[int, str], count: int) -> None:
-    origin = sent[count]
+@pytest.mark.parametrize("count", WIDE)
+def test_items_come_back_in_their_order(paths: DeployedCloud, underway: Underway, count: int) -> None:
+    origin = underway.split[f"{count} items"]
     payload = succeeded(paths, origin)
     assert payload["results"] == scores(count)
     assert payload["kept"] is True
@@ -80,74 +218,70 @@ def test_items_come_back_in_their_order(paths: DeployedCloud, sent: dict[int, st
         assert (task.status, task.parent_id) == ("succeeded", origin)
 
 
-def test_many_sets_at_once_do_not_mix(paths: DeployedCloud) -> None:
-    payloads = [{"items": [{"n": n, "text": f"set {index}"} for n in range(4)], "index": index} for index in range(8)]
-    origins = [start(paths, payload) for payload in payloads]
-    for index, origin in enumerate(origins):
-        payload = succeeded(paths, origin)
-        assert payload["index"] == index
-        assert [item["text"] for item in payload["results"]] == [f"set {index}"] * 4
+def test_fifty_slices_may_come_as_they_like(paths: DeployedCloud, underway: Underway) -> None:
+    for origin in underway.fifty:
+        assert succeeded(paths, origin) == put_together(50)
 
 
-def test_two_sets_of_one_origin(paths: DeployedCloud) -> None:
-    origin = start(paths, {"items": numbers(3)}, "x-fan-in", "split", "x-fan-in", "publish")
-    task = paths.ended(origin)
-    assert paths.envelope(task)["route"]["prev"] == ["split", "x-fan-in", "split", "x-fan-in", "publish"]
-    assert succeeded(paths, origin)["results"] == scores(3)
+def test_many_sets_at_once_do_not_mix(paths: DeployedCloud, underway: Underway) -> None:
+    for number in range(8):
+        payload = succeeded(paths, underway.split[f"text {number}"])
+        assert [item["text"] for item in payload["results"]] == [f"{number}"] * 4
 
 
-def test_sets_nest(paths: DeployedCloud) -> None:
-    inner = {"items": numbers(2)}
-    payload = succeeded(paths, start(paths, {"items": [{"n": 7}, inner, inner | {"at": "gather"}]}))
+def test_sets_nest(paths: DeployedCloud, underway: Underway) -> None:
+    payload = succeeded(paths, underway.split["nested"])
     assert payload["results"][0]["scored"] == 70
     assert [payload["results"][index]["results"] for index in (1, 2)] == [scores(2), scores(2)]
 
 
-def test_large_slices_and_a_merged_envelope_larger_than_a_message(paths: DeployedCloud) -> None:
-    texts = [letter * 300_000 for letter in "abcd"]
-    origin = start(paths, {"items": [{"letter": text[0], "n": 1, "text": text} for text in texts[:2]] + numbers(1)})
-    payload = succeeded(paths, origin)
-    assert [item["text"] for item in payload["results"][:2]] == texts[:2]
-    task = paths.ended(child(origin, 1))
-    assert task.result_uri is not None
+def test_large_slices_and_a_merged_envelope_larger_than_a_message(paths: DeployedCloud, underway: Underway) -> None:
+    payload = succeeded(paths, underway.split["large"])
+    assert [item["text"] for item in payload["results"]] == [*LARGE, ""]
+    assert paths.ended(child(underway.split["large"], 1)).result_uri is not None
 
 
-def test_a_failing_slice_fails_the_origin(paths: DeployedCloud) -> None:
-    origin = start(paths, {"items": [{"n": 1}, {"fail": "no such airport"}, {"n": 3}]})
-    assert failed(paths, origin) == ("SliceFailed", "no such airport")
-    assert failed(paths, child(origin, 2))[1] == "no such airport"
+# --- slices that end without a result, or late ---------------------------------------------------------------------------
+
+
+def test_a_failing_slice_fails_the_origin(paths: DeployedCloud, underway: Underway) -> None:
+    origin = underway.split["failing"]
+    assert failed(paths, origin) == ("SliceFailed", MISTAKE)
+    assert failed(paths, child(origin, 2))[1] == MISTAKE
     assert paths.ended(child(origin, 3)).status == "succeeded"
 
 
-def test_a_partial_set_has_null_in_its_place(paths: DeployedCloud) -> None:
-    payload = succeeded(paths, start(paths, {"items": [{"n": 1}, {"fail": "x"}, {"n": 3}], "at": "gather"}))
+def test_a_partial_set_has_null_in_its_place(paths: DeployedCloud, underway: Underway) -> None:
+    payload = succeeded(paths, underway.split["failing, borne"])
     assert [item and item["scored"] for item in payload["results"]] == [10, None, 30]
 
 
-def test_without_its_quorum_a_partial_set_fails(paths: DeployedCloud) -> None:
-    assert failed(paths, start(paths, {"items": [{"fail": "x"}], "at": "gather"})) == ("SliceFailed", "x")
+def test_without_its_quorum_a_partial_set_fails(paths: DeployedCloud, underway: Underway) -> None:
+    assert failed(paths, underway.split["failing, below the quorum"]) == ("SliceFailed", "x")
 
 
-def test_an_inner_failure_is_a_failed_slice_of_the_outer_set(paths: DeployedCloud) -> None:
-    inner = {"items": [{"n": 1}, {"fail": "deep inside"}]}
-    origin = start(paths, {"items": [{"n": 7}, inner]})
+def test_an_inner_failure_is_a_failed_slice_of_the_outer_set(paths: DeployedCloud, underway: Underway) -> None:
+    origin = underway.split["failing inside"]
     assert failed(paths, origin) == ("SliceFailed", "deep inside")
     assert failed(paths, child(origin, 2)) == ("SliceFailed", "deep inside")
-    borne = succeeded(paths, start(paths, {"items": [{"n": 7}, inner], "at": "gather"}))
+    borne = succeeded(paths, underway.split["failing inside, borne"])
     assert borne["results"][1] is None
 
 
-def test_a_slice_that_is_late_ends_its_set_and_then_only_itself(paths: DeployedCloud, late: dict[str, str]) -> None:
-    origin = late["hurry"]
-    reason, message = failed(paths, origin)
-    assert (reason, message) == ("FanInTimeout", "1 of 3 slices did not arrive in time: 2")
-    assert paths.ended(child(origin, 2)).status == "succeeded"
+def test_a_slice_that_is_late_ends_its_set_and_then_only_itself(paths: DeployedCloud, underway: Underway) -> None:
+    origin = underway.late["hurry"]
+    assert failed(paths, origin) == ("FanInTimeout", "1 of 3 slices did not arrive in time: 2")
+    paths.send_raw("hurry", by_hand(origin, 3, 2, at="hurry"))
+    assert paths.ended(f"{origin}-2").status == "succeeded"
     assert paths.ended(origin).status == "failed"
 
 
-def test_a_partial_set_goes_on_when_its_time_is_up(paths: DeployedCloud, late: dict[str, str]) -> None:
-    payload = succeeded(paths, late["hurry-partial"])
-    assert [item and item["scored"] for item in payload["results"]] == [10, None]
+def test_a_partial_set_goes_on_when_its_time_is_up(paths: DeployedCloud, underway: Underway) -> None:
+    origin = underway.late["hurry-partial"]
+    assert succeeded(paths, origin) == {"said": 0, "r": [{"said": 1}, None]}
+    paths.send_raw("hurry-partial", by_hand(origin, 3, 2, at="hurry-partial"))
+    assert paths.ended(f"{origin}-2").status == "succeeded"
+    assert succeeded(paths, origin)["r"] == [{"said": 1}, None]
 
 
 def test_what_is_no_slice_may_not_come(paths: DeployedCloud) -> None:
@@ -158,49 +292,11 @@ def test_what_is_no_slice_may_not_come(paths: DeployedCloud) -> None:
     assert "fan_out" in message
 
 
-def by_hand(origin: str, set_id: str, count: int, index: int, said: str | int) -> str:
-    """The message that a slice is when it comes to x-fan-in."""
-    header = {"actor": "x-fan-in", "set_id": set_id, "origin_id": origin, "slice_count": count, "aggregation_key": "/r"}
-    envelope = {
-        "id": origin if index == 0 else f"{origin}-{index}",
-        "route": {"prev": ["split"], "curr": "x-fan-in", "next": ["publish"] if index == 0 else []},
-        "headers": {"x-asya-fan-in": header | {"slice_index": index}},
-        "payload": {"said": said},
-    }
-    return json.dumps(envelope)
-
-
-def in_order(how: str, count: int) -> list[int]:
-    """The slices of a set, as they come."""
-    indices = list(range(count))
-    match how:
-        case "the last first":
-            indices.reverse()
-        case "the origin last":
-            indices = [*indices[1:], 0]
-        case "in any order":
-            random.Random(50).shuffle(indices)
-    return indices
-
-
-@pytest.mark.parametrize("how", ["the last first", "the origin last", "in any order"])
-def test_fifty_slices_may_come_as_they_like(paths: DeployedCloud, how: str) -> None:
-    origin, count = str(uuid4()), 51
-    sqs = paths.client("sqs")
-    url = sqs.get_queue_url(QueueName=names.queue_name("paths", "x-fan-in"))["QueueUrl"]
-    bodies = [by_hand(origin, f"set-{origin}", count, index, index) for index in in_order(how, count)]
-    for start_at in range(0, count, 10):
-        ten = bodies[start_at : start_at + 10]
-        entries = [{"Id": str(number), "MessageBody": body} for number, body in enumerate(ten)]
-        assert len(sqs.send_message_batch(QueueUrl=url, Entries=entries)["Successful"]) == len(ten)
-    assert succeeded(paths, origin) == {"said": 0, "r": [{"said": number} for number in range(1, count)]}
-
-
-def test_duplicates_of_slices_change_nothing(paths: DeployedCloud) -> None:
-    origin, set_id = str(uuid4()), f"by-hand-{uuid4()}"
+def test_of_two_slices_with_one_number_the_first_counts(paths: DeployedCloud) -> None:
+    origin = str(uuid4())
 
     def send(index: int, said: str) -> None:
-        paths.send_raw("x-fan-in", by_hand(origin, set_id, 3, index, said))
+        paths.send_raw("x-fan-in", by_hand(origin, 3, index, said=said))
 
     send(2, "first")
     until(lambda: paths.task(f"{origin}-2"), "the first to be stored")
@@ -212,17 +308,26 @@ def test_duplicates_of_slices_change_nothing(paths: DeployedCloud) -> None:
     assert succeeded(paths, origin) == {"said": "origin", "r": [{"said": "one"}, {"said": "first"}]}
 
 
+def test_nothing_else_came_of_any_set(paths: DeployedCloud, underway: Underway) -> None:
+    """Not even later: of duplicates, of slices that were late, of ends that were told twice."""
+    leaves = {origin: WAYS[name].leaves for (name, _), origins in underway.ways.items() for origin in origins}
+    expected = Counter(leaves | dict.fromkeys(underway.fifty, 1))
+
+    def published() -> Counter[str]:
+        """How often each came to publish."""
+        return Counter(origin for origin in noted(paths, "published") if origin in expected)
+
+    until(lambda: published().total() >= expected.total() or None, "all sets to be put together")
+    for actor in ("x-fan-in", "hurry", "publish"):
+        queue = names.queue_name("paths", actor)
+        until(lambda queue=queue: paths.messages(queue) == 0 or None, f"{queue} to be empty")  # type: ignore[misc]
+    assert published() == +expected
+
+
 def test_the_sweep_may_read_the_index_and_counts_the_open_sets(paths: DeployedCloud) -> None:
-    set_id, envelope_id = f"open-{uuid4()}", str(uuid4())
-    header = {"actor": "x-fan-in", "set_id": set_id, "origin_id": "nobody", "slice_index": 1, "slice_count": 2}
-    envelope = {
-        "id": envelope_id,
-        "route": {"prev": [], "curr": "x-fan-in", "next": []},
-        "headers": {"x-asya-fan-in": header | {"aggregation_key": "/r"}},
-        "payload": 1,
-    }
-    paths.send_raw("x-fan-in", json.dumps(envelope))
-    paths.ended(envelope_id)
+    origin = str(uuid4())
+    paths.send_raw("x-fan-in", by_hand(origin, 2, 1))
+    paths.ended(f"{origin}-1")
     answer = paths.client("lambda").invoke(FunctionName="asya-paths-x-fan-in-sweep", LogType="Tail", Payload=b"{}")
     assert "FunctionError" not in answer, answer["Payload"].read()
     said = base64.b64decode(answer["LogResult"]).decode()

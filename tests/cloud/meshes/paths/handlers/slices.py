@@ -1,8 +1,9 @@
 """Handlers that fan out, or do with an item what stands in it."""
 
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
+
+from paths import note
 
 from asya import fan_out
 
@@ -19,8 +20,6 @@ def score(item: Any) -> Any:
     match item:
         case {"fail": message}:
             raise ValueError(message)
-        case {"seconds": seconds}:
-            time.sleep(seconds)
         case {"items": items}:
             return fan_out(items, to=["score"], at=item.get("at", "x-fan-in"))
         case {"n": n}:
@@ -28,6 +27,7 @@ def score(item: Any) -> Any:
     return item
 
 
-def publish(payload: Any) -> Any:
-    """The end of the route: what came is the result."""
-    return payload
+def publish(payload: Any) -> Iterator[Any]:
+    """The end of the route: what came is the result, and a note of it stays."""
+    note((yield ("GET", ".id")), "published")
+    yield payload
