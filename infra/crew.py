@@ -6,7 +6,6 @@ from constructs import Construct
 
 from asya.protocol import names
 from infra import derived
-from infra.build.functions import build_table
 from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
@@ -17,7 +16,7 @@ from infra.permissions import actors, pauses
 def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Each fed by its queue."""
     api_id = gateway.api_id
-    code = lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
+    code = mesh.table_only()
     handlers = {
         names.SINK: "asya.lambdas.sink.handle",
         names.SUMP: "asya.lambdas.sump.handle",

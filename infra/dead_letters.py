@@ -6,7 +6,6 @@ from constructs import Construct
 
 from asya.protocol import names
 from infra import derived
-from infra.build.functions import build_table
 from infra.function import FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
@@ -25,7 +24,7 @@ class DeadLetterWatch(Construct):
         settings = FunctionSettings(
             name=names.DLQ,
             handler="asya.lambdas.dlq.handle",
-            code=lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes))),
+            code=mesh.table_only(),
             grants=dead_letters.dlq(mesh.addresses, mesh.table, gateway.api_id),
             timeout=derived.DLQ_TIMEOUT,
             environment={"ASYA_GATEWAY_URL": gateway.url},

@@ -5,7 +5,6 @@ from constructs import Construct
 
 from asya.protocol import names
 from infra import derived
-from infra.build.functions import build_table
 from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
@@ -28,7 +27,7 @@ def fan_in_actor(
         FunctionSettings(
             name=name,
             handler="asya.lambdas.fan_in.handle",
-            code=_code(mesh),
+            code=mesh.table_only(),
             grants=sets.fan_in(mesh.addresses, mesh.table, name, gateway.api_id),
             timeout=derived.FAN_IN_TIMEOUT,
             memory=section.memory,
@@ -49,13 +48,9 @@ class FanInSweep(Construct):
         settings = FunctionSettings(
             name=names.FAN_IN_SWEEP,
             handler="asya.lambdas.fan_in_sweep.handle",
-            code=_code(mesh),
+            code=mesh.table_only(),
             grants=sets.sweep(mesh.addresses, mesh.table),
             timeout=derived.FAN_IN_TIMEOUT,
         )
         function = MeshFunction(self, mesh, layer, settings).function
         woken(self, mesh, function, name="fan-in-sweep", every=_SWEEP, why="the open sets of slices")
-
-
-def _code(mesh: Mesh) -> lambda_.Code:
-    return lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))

@@ -6,7 +6,6 @@ from constructs import Construct
 
 from asya.protocol import names
 from infra import derived
-from infra.build.functions import build_table
 from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
@@ -23,7 +22,6 @@ def heavy_actor(
 ) -> MeshFunction:
     """The admitting function of a heavy actor, fed by its queue. Its batches are SQS's; job runs have their own size."""
     section, addresses = section_of(mesh.file, name), mesh.addresses
-    folder = build_table(mesh.options.build_folder, mesh.table_bytes)
     function = MeshFunction(
         scope,
         mesh,
@@ -31,7 +29,7 @@ def heavy_actor(
         FunctionSettings(
             name=name,
             handler="asya.lambdas.spark_admit.handle",
-            code=lambda_.Code.from_asset(str(folder)),
+            code=mesh.table_only(),
             grants=actors.admit(addresses, name, gateway.api_id),
             timeout=derived.ADMIT_TIMEOUT,
             memory=section.memory,

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from aws_cdk import Aws
+from aws_cdk import aws_lambda as lambda_
 
 from asya.protocol.mesh_table import MeshTable, encode_table
 from infra.addresses import Addresses
+from infra.build.functions import build_table
 from infra.mesh_file import LoadedMesh, to_table
 from infra.mesh_file.mesh_model import MeshFile
 from infra.options import Options
@@ -38,6 +40,10 @@ class Mesh:
     def table_bytes(self) -> bytes:
         """The content of `mesh.json`."""
         return encode_table(self.table)
+
+    def table_only(self) -> lambda_.Code:
+        """The code of a function of the mesh's own: nothing but `mesh.json`, the rest comes with the layer."""
+        return lambda_.Code.from_asset(str(build_table(self.options.build_folder, self.table_bytes)))
 
     @cached_property
     def addresses(self) -> Addresses:

@@ -5,7 +5,6 @@ from constructs import Construct
 
 from asya.protocol import names
 from infra import derived
-from infra.build.functions import build_table
 from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
@@ -28,7 +27,7 @@ def pause_actor(
         FunctionSettings(
             name=name,
             handler="asya.lambdas.pause.handle",
-            code=_code(mesh),
+            code=mesh.table_only(),
             grants=pauses.pause(mesh.addresses, name, gateway.api_id),
             timeout=derived.PAUSE_TIMEOUT,
             memory=section.memory,
@@ -48,13 +47,9 @@ class PauseSweep(Construct):
         settings = FunctionSettings(
             name=names.PAUSE_SWEEP,
             handler="asya.lambdas.pause_sweep.handle",
-            code=_code(mesh),
+            code=mesh.table_only(),
             grants=pauses.sweep(mesh.addresses),
             timeout=derived.PAUSE_TIMEOUT,
         )
         function = MeshFunction(self, mesh, layer, settings).function
         woken(self, mesh, function, name="pause-sweep", every=_SWEEP, why="the paused tasks")
-
-
-def _code(mesh: Mesh) -> lambda_.Code:
-    return lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))

@@ -4,7 +4,6 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from infra.build.functions import build_table
 from infra.function import FunctionSettings, MeshFunction
 from infra.mesh import Mesh
 from infra.permissions import gateway
@@ -22,7 +21,7 @@ class TaskSweep(Construct):
         settings = FunctionSettings(
             name=names.TASK_SWEEP,
             handler="asya.lambdas.task_sweep.handle",
-            code=lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes))),
+            code=mesh.table_only(),
             grants=gateway.sweep(mesh.addresses),
             timeout=_TIMEOUT,
         )

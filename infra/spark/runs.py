@@ -5,7 +5,7 @@ from constructs import Construct
 
 from asya.protocol import names
 from infra import derived
-from infra.build.functions import build_dispatcher, build_table
+from infra.build.functions import build_dispatcher
 from infra.function import FeedSettings, FunctionSettings, MeshFunction
 from infra.gateway import GatewayAddress
 from infra.mesh import Mesh
@@ -37,7 +37,7 @@ class Spark(Construct):
             "ASYA_JOB_PY_FILES": ",".join(code.py_files),
             "ASYA_ACCESS_POLICY_PREFIX": mesh.addresses.access_policy_prefix,
         }
-        self._table_only = lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
+        self._table_only = mesh.table_only()
         self._dispatcher()
         self._completion()
         self._reconciler()
