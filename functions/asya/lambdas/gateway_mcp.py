@@ -128,6 +128,7 @@ class McpRoutes:
             is_modern=asked.is_modern,
             caller=caller,
             origin=self.origins.of(request),
+            base_url=request.base_url,
             key=_key(asked, request, caller),
             seconds=mcp_http.seconds_to_wait(request),
             look=progress.look if progress and (tool is None or tool.progress) else None,

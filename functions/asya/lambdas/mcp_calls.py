@@ -46,6 +46,7 @@ class ToolCall:
     """One call, and who makes it.
 
     Attributes:
+        base_url: of the API that it came through, where the caller can look at the task.
         key: makes a repetition of the call the same task, and lets it be canceled by the request's id.
         seconds: how long to wait for the end.
         look: is shown the task while one waits.
@@ -56,6 +57,7 @@ class ToolCall:
     is_modern: bool
     caller: Caller
     origin: Origin
+    base_url: str
     key: Key | None
     seconds: float
     look: Callable[[TaskView], None] | None
@@ -144,8 +146,7 @@ def _object(arguments: Raw) -> Raw:
 
 
 def _places(task_id: str, call: ToolCall) -> Places:
-    base_url = call.origin.gateway_url
-    return Places(status_url(base_url, task_id), stream_url(base_url, task_id))
+    return Places(status_url(call.base_url, task_id), stream_url(call.base_url, task_id))
 
 
 def _arguments(call: ToolCall, kind: type[_Arguments]) -> _Arguments:

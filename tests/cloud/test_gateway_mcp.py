@@ -1,0 +1,181 @@
+"""protocol §13 on the deployed mesh, IAM enforced: models' clients. The official client, unmodified, as the guide shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import runpy
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import ElicitRequestParams, ElicitResult, TextContent
+
+from infra.local.tools import PROJECT
+from tests.cloud.deployed_cloud import until
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from mcp.client import ClientRequestContext
+
+    from tests.cloud.callers import Caller
+
+pytestmark = pytest.mark.cloud
+
+_EXAMPLE = re.compile(r"^```python\n(# mcp_client\.py\n.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The guide's client."""
+    found = _EXAMPLE.search((PROJECT / "docs" / "gateway.md").read_text())
+    assert found is not None
+    path: Path = tmp_path_factory.mktemp("mcp") / "mcp_client.py"
+    path.write_text(found[1])
+    return runpy.run_path(str(path))
+
+
+def session_of(caller: Caller) -> boto3.Session:
+    assert caller.credentials is not None
+    return boto3.Session(caller.credentials.access_key, caller.credentials.secret_key, region_name=caller.region)
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    example: dict[str, Any], caller: Caller, mode: str = "auto", wait: int = 25, **more: Any
+) -> AsyncIterator[Client]:
+    auth = example["SigV4"](session_of(caller))
+    headers = {"prefer": f"wait={wait}"}
+    async with (
+        httpx2.AsyncClient(auth=auth, timeout=60, headers=headers) as http,
+        Client(streamable_http_client(f"{caller.url}/mcp", http_client=http), mode=mode, **more) as client,
+    ):
+        yield client
+
+
+async def ended(client: Client, result: Any) -> Any:
+    """What a call came to; the machine may be busy, and then the answer says how one waits on."""
+    for _ in range(4):
+        state = result.structured_content or {}
+        if "status_url" not in state or state["status"] not in ("pending", "running"):
+            break
+        result = await client.call_tool("wait_for_task", {"id": state["id"]})
+    return result
+
+
+def text(result: Any) -> str:
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def test_the_guides_client_runs_a_pipeline(
+    example: dict[str, Any], alice: Caller, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hers = session_of(alice)
+    monkeypatch.setattr(boto3, "Session", lambda: hers)
+    asyncio.run(example["main"](alice.url, "say", text="hello"))
+    said = capsys.readouterr().out
+    assert "tools: ask rest say cancel_task resume_task wait_for_task\n" in said
+    if "status_url" not in said:  # else the machine is busy
+        assert said.endswith("{'text': 'hello'}\n")
+        assert "\n100 %: succeeded at echo\n" in said
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_calls_succeed_and_fail(example: dict[str, Any], alice: Caller, mode: str) -> None:
+    async def run() -> None:
+        async with connected(example, alice, mode) as client:
+            assert client.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
+            told: list[float] = []
+
+            async def note(progress: float, total: float | None, message: str | None) -> None:
+                told.append(progress)
+
+            done = await client.call_tool("say", {"text": "hello"}, progress_callback=note)
+            assert told == sorted(set(told))
+            assert told != []
+            assert (await ended(client, done)).structured_content == {"text": "hello"}
+            wrong = await client.call_tool("say", {"text": "", "times": 0})
+            assert wrong.is_error
+            assert [line.partition(":")[0] for line in text(wrong).splitlines()[1:]] == ["- text", "- times"]
+            failed = await ended(client, await client.call_tool("rest", {"seconds": "long"}))
+            assert failed.is_error
+            assert "TypeError" in text(failed)
+
+    asyncio.run(run())
+
+
+def test_a_call_is_canceled_by_its_client(example: dict[str, Any], alice: Caller) -> None:
+    """A client that gives up within a session says so, and the gateway knows which task that was."""
+
+    def newest() -> Any:
+        return alice.call("GET", "/api/v1/mesh", limit="1")[1]["items"][0]
+
+    before = newest()["id"]
+
+    async def run() -> Any:
+        async with connected(example, alice, "legacy") as client:
+            with contextlib.suppress(asyncio.TimeoutError):
+                async with asyncio.timeout(1):
+                    await client.call_tool("rest", {"seconds": 4})
+            return await asyncio.to_thread(
+                until,
+                lambda: found if (found := newest())["id"] != before and found["status"] == "canceled" else None,
+                "the task to be canceled",
+            )
+
+    assert asyncio.run(run())["reason"] == "Canceled"
+
+
+def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
+    example: dict[str, Any], alice: Caller, bob: Caller
+) -> None:
+    async def run() -> None:
+        async with connected(example, alice, wait=1) as hers, connected(example, bob) as his:
+            late = await hers.call_tool("rest", {"seconds": 2})
+            assert not late.is_error
+            state = late.structured_content
+            assert state["status"] in ("pending", "running")
+            task = {"id": state["id"]}
+            assert (await his.call_tool("wait_for_task", task)).is_error
+            assert (await his.call_tool("cancel_task", task)).is_error
+            found = late
+            for _ in range(60):
+                found = await hers.call_tool("wait_for_task", task)
+                if "status_url" not in found.structured_content:
+                    break
+            assert found.structured_content == {"seconds": 2}
+            second = await hers.call_tool("rest", {"seconds": 2})
+            gone = await hers.call_tool("cancel_task", {"id": second.structured_content["id"]})
+            assert gone.structured_content["status"] == "canceled"
+
+    asyncio.run(run())
+
+
+def test_a_person_is_asked_and_the_call_goes_on(example: dict[str, Any], alice: Caller) -> None:
+    asked: list[str] = []
+
+    async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={})
+
+    async def run() -> None:
+        async with connected(example, alice, elicitation_callback=answer) as client:
+            done = await client.call_tool("ask", {"text": "may I?"})
+            assert (await ended(client, done)).structured_content == {"text": "may I?"}
+        async with connected(example, alice, "legacy") as client:
+            paused = await ended(client, await client.call_tool("ask", {"text": "may I?"}))
+            assert paused.structured_content["status"] == "paused"
+            answers = {"id": paused.structured_content["id"], "input": {"allowed": True}}
+            done = await ended(client, await client.call_tool("resume_task", answers))
+            assert done.structured_content == {"text": "may I?", "allowed": True}
+
+    asyncio.run(run())
+    assert asked == ["Task paused"]
