@@ -30,3 +30,6 @@ DISPATCH_TIMEOUT = 120
 COMPLETION_TIMEOUT = 300
 RECONCILE_TIMEOUT = 120
 DLQ_TIMEOUT = 120
+# Of the functions that tell other agents of their tasks. A client has ten seconds to take a notification.
+PUSH_TIMEOUT = 60
+PUSH_BATCH = 5

@@ -34,6 +34,7 @@ class Monitoring(Construct):
         self._namespace = mesh.namespace
         heavy = bool(heavy_actors(mesh.table))
         system = [names.DISPATCH, names.COMPLETION] if heavy else []
+        system += [names.PUSH] if mesh.table.tools else []
         actors = [*sorted(mesh.table.actors), *system]
         name = f"asya-{mesh.namespace}-{mesh.addresses.region}"  # dashboards are global to an account
         facade = MonitoringFacade(
@@ -51,7 +52,7 @@ class Monitoring(Construct):
                 self._group("Dead letters", "ApproximateNumberOfMessagesVisible", "Maximum", self._dlqs(actors)),
             ],
         )
-        gateway = (names.GATEWAY_INGEST, names.GATEWAY_API)
+        gateway = (names.GATEWAY_INGEST, names.GATEWAY_API, *([names.PUSH_FEED] if mesh.table.tools else []))
         functions = self._functions([*actors, *([names.RECONCILE] if heavy else []), names.DLQ, *gateway])
         facade.monitor_custom(
             human_readable_name="Functions",

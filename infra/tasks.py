@@ -18,7 +18,11 @@ _TASK_INDEXES = (
 
 
 class MeshTable(Construct):
-    """A table paid by the request, restorable to any second of the last 35 days, that outlives the stack."""
+    """A table paid by the request, restorable to any second of the last 35 days, that outlives the stack.
+
+    Attributes:
+        changes: ARN of the stream of what is written; None but for the tasks. What nobody reads costs nothing.
+    """
 
     def __init__(self, scope: Construct, namespace: str, kind: str) -> None:
         super().__init__(scope, kind)
@@ -33,8 +37,10 @@ class MeshTable(Construct):
                 point_in_time_recovery_enabled=True
             ),
             time_to_live_attribute="expires_at",
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if kind == "tasks" else None,
             removal_policy=RemovalPolicy.RETAIN,
         )
+        self.changes = table.table_stream_arn
         if kind == "fan-in":
             _index_open_sets(table)
         if kind == "tasks":

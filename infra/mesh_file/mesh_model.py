@@ -40,6 +40,7 @@ class AgentSection(Section):
     description: str | None = None
     version: str | None = None
     skills: tuple[dict[str, JsonValue], ...] | None = None
+    """Those of the tools that are shown, each named by its id; what else a skill says stands in for what the tool says."""
 
 
 class SinkPrefixes(Section):
@@ -103,7 +104,7 @@ class GatewaySection(Section):
     streaming: Literal["buffered", "adapter"] = "buffered"
     max_body: Bytes = 256 * 1024
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts, beside the mesh's own, that status callbacks may go to."""
+    """Hosts, beside the mesh's own, that status callbacks may go to, and push notifications although they are not public."""
 
 
 class RetentionSection(Section):

@@ -8,7 +8,7 @@ from asya.protocol.pause import Pause, PauseField
 from infra.mesh_file import result_index, sending
 from infra.mesh_file.actor_model import ActorSection, FanInSection, PauseSection, ResiliencySection
 from infra.mesh_file.load import LoadedMesh
-from infra.mesh_file.mesh_model import MeshFile
+from infra.mesh_file.mesh_model import AgentSection, MeshFile
 from infra.mesh_file.result_index import compacts_index, keeps_index
 from infra.mesh_file.spark_model import SparkSection, WorkerSection
 from infra.mesh_file.user_code import shape_of
@@ -37,6 +37,7 @@ def to_table(loaded: LoadedMesh) -> table.MeshTable:
             )
             for name, tool in mesh.tools.items()
         },
+        agent=_agent(mesh.agent or AgentSection()),
         sink=_sink(mesh),
         gateway=table.Gateway(max_body=mesh.gateway.max_body, allowed_hosts=mesh.gateway.allowed_hosts),
         spark=_application(mesh),
@@ -147,6 +148,15 @@ def _resiliency(resiliency: ResiliencySection) -> table.Resiliency:
         circuit_breaker=None
         if breaker is None
         else table.CircuitBreaker(failures=breaker.failures, window=breaker.window, open_for=breaker.open_for),
+    )
+
+
+def _agent(agent: AgentSection) -> table.Agent:
+    return table.Agent(
+        name=agent.name,
+        description=agent.description,
+        version=agent.version,
+        skills=None if agent.skills is None else tuple(dict(skill) for skill in agent.skills),
     )
 
 

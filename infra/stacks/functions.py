@@ -19,6 +19,7 @@ from infra.pause_notifications import PauseNotifications
 from infra.pauses import PauseSweep, pause_actor
 from infra.permissions.spark import heavy_actors
 from infra.placement import CREW_SHARD
+from infra.push_notifications import PushNotifications
 from infra.result_index import result_index_schedule
 from infra.spark.runs import Spark
 
@@ -29,7 +30,14 @@ class FunctionsStack(Stack):
     """A sidecar for each of these actors; what the mesh itself runs is in the crew's shard."""
 
     def __init__(
-        self, scope: Construct, mesh: Mesh, gateway: GatewayAddress, shard: int, actors: Iterable[str]
+        self,
+        scope: Construct,
+        mesh: Mesh,
+        gateway: GatewayAddress,
+        shard: int,
+        actors: Iterable[str],
+        *,
+        task_changes: str,
     ) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, f"functions-{shard}"))
         layer = mesh_layer(self, mesh)
@@ -43,6 +51,8 @@ class FunctionsStack(Stack):
             pause_actor(self, mesh, layer, gateway, names.PAUSE)
             PauseSweep(self, mesh, layer)
             PauseNotifications(self, mesh)
+            if mesh.table.tools:
+                PushNotifications(self, mesh, layer, task_changes)
             DeadLetterWatch(self, mesh, layer, gateway)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)

@@ -26,7 +26,7 @@ def make_stacks(app: App, mesh: Mesh) -> None:
     gateway.add_stack_dependency(state)
     for shard, actors in sorted(shards.items()):
         queues = QueuesStack(app, mesh, shard, actors)
-        functions = FunctionsStack(app, mesh, gateway.address, shard, actors)
+        functions = FunctionsStack(app, mesh, gateway.address, shard, actors, task_changes=state.task_changes)
         for before in (state, queues, gateway):
             functions.add_stack_dependency(before)
     for key, value in {"asya:namespace": mesh.namespace, **mesh.file.tags}.items():

@@ -45,6 +45,8 @@ class QueuesStack(Stack):
             ActorQueue(self, mesh.namespace, name, derived.CREW_TIMEOUT, _RECEIVES)
         if names.INDEX in mesh.table.actors:
             let_schedule_send(self._actor(mesh, names.INDEX), mesh.addresses)
+        if mesh.table.tools:
+            ActorQueue(self, mesh.namespace, names.PUSH, derived.PUSH_TIMEOUT, _RECEIVES)
         if heavy_actors(mesh.table):
             ActorQueue(self, mesh.namespace, names.DISPATCH, derived.DISPATCH_TIMEOUT, _RECEIVES)
             completion = ActorQueue(self, mesh.namespace, names.COMPLETION, derived.COMPLETION_TIMEOUT, _RECEIVES)

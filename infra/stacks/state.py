@@ -11,12 +11,16 @@ from infra.tasks import MeshTable
 
 
 class StateStack(Stack):
-    """Tables and bucket. Pending envelopes, done hops and circuits have a table only if the mesh has actors that need it."""
+    """Tables and bucket. Pending envelopes, done hops and circuits have a table only if the mesh has actors that need it.
+
+    Attributes:
+        task_changes: the stream of the tasks table. Exported in any case: what others stop to use may be taken out of them first.
+    """
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, "state"))
-        for kind in table_kinds(mesh.table):
-            MeshTable(self, mesh.namespace, kind)
+        tables = {kind: MeshTable(self, mesh.namespace, kind) for kind in table_kinds(mesh.table)}
+        self.task_changes = self.export_value(tables["tasks"].changes)
         MeshStorage(self, mesh)
         CfnOutput(self, "DataUri", value=mesh.addresses.data.uri)
         CfnOutput(self, "ResultsUri", value=mesh.addresses.results.uri)

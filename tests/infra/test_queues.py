@@ -7,6 +7,7 @@ from infra.placement import SHARDS, shard_of
 WITH_QUEUE = {
     *("intake", "score", "crunch", "free", "gather", "approve", "audit"),
     *("x-sink", "x-sump", "x-checkpoint", "x-fan-in", "x-pause", "x-resume", "x-index", "x-dispatch", "x-completion"),
+    "x-push",
 }
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from infra.mesh_file.checks import access, code, kinds, limits, names, pauses, people, resiliency, routes, tools
+from infra.mesh_file.checks import access, agent, code, kinds, limits, names, pauses, people, resiliency, routes, tools
 from infra.mesh_file.checks.context import Context, Finding
 
 CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
@@ -15,6 +15,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     access.check,
     pauses.check,
     tools.check,
+    agent.check,
     people.check,
 )
 

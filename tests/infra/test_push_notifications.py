@@ -1,0 +1,52 @@
+"""Push notifications in the templates: what wakes their functions, and how little those may do."""
+
+import json
+from typing import Any
+
+from tests.infra.test_permissions import listed, resources, statements
+
+TABLE = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
+
+
+def changes(mesh: Any) -> list[dict[str, Any]]:
+    """What is fed by the changes of a table."""
+    feeds = mesh.resources("AWS::Lambda::EventSourceMapping")
+    return [each for each in feeds if each.get("StartingPosition")]
+
+
+def test_only_the_tasks_table_tells_of_its_changes(shop: Any) -> None:
+    tables = {table["TableName"]: table for table in shop.resources("AWS::DynamoDB::Table", "state")}
+    told = {name: each["StreamSpecification"] for name, each in tables.items() if "StreamSpecification" in each}
+    assert told == {"asya-shop-tasks": {"StreamViewType": "NEW_AND_OLD_IMAGES"}}
+
+
+def test_only_watched_records_wake_anybody(shop: Any) -> None:
+    [feed] = changes(shop)
+    assert (feed["EventSourceArn"], feed["StartingPosition"]) == ("<import>", "TRIM_HORIZON")
+    [pattern] = [json.loads(each["Pattern"]) for each in feed["FilterCriteria"]["Filters"]]
+    assert pattern == {"dynamodb": {"Keys": {"sk": {"S": ["record"]}}, "NewImage": {"is_watched": {"BOOL": [True]}}}}
+
+
+def test_what_cannot_be_told_ends_in_the_dead_letter_queue(shop: Any) -> None:
+    [feed] = changes(shop)
+    assert (feed["MaximumRetryAttempts"], feed["BisectBatchOnFunctionError"]) == (10, True)
+    assert feed["DestinationConfig"]["OnFailure"]["Destination"].endswith(":asya-shop-x-push-dlq")
+    queue = shop.one("AWS::SQS::Queue", QueueName="asya-shop-x-push")
+    assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
+
+
+def test_whoever_speaks_to_strangers_may_hardly_do_anything_else(shop: Any) -> None:
+    allowed = {action for statement in statements(shop, "x-push") for action in listed(statement["Action"])}
+    assert {action for action in allowed if not action.startswith(("logs:", "sqs:"))} == {"dynamodb:GetItem"}
+    assert resources(shop, "x-push", "dynamodb:GetItem") == {TABLE}
+    assert resources(shop, "x-push", "execute-api:Invoke") == set()
+    assert resources(shop, "x-push-feed", "dynamodb:GetRecords") == {f"{TABLE}/stream/*"}
+    assert resources(shop, "x-push-feed", "dynamodb:PutItem") == set()
+
+
+def test_a_mesh_without_tools_has_no_such_functions_but_may_get_them(plain: Any) -> None:
+    assert changes(plain) == []
+    names = {function["FunctionName"] for function in plain.resources("AWS::Lambda::Function")}
+    assert not any("push" in name for name in names)
+    # The stream's address stays exported, so that taking the last tool out is no obstacle.
+    assert any("StreamArn" in json.dumps(each) for each in plain.templates["state"]["Outputs"].values())
