@@ -3,7 +3,8 @@
 Runs in the local cloud's own virtual environment, started by `infra.local.ministack`; imports nothing of ours.
 
 Buckets of the CDK and of the mesh refuse requests that came without TLS (`aws:SecureTransport`). On loopback there
-is nothing to encrypt, so this wrapper says of each request what a TLS-terminating proxy would say. MiniStack also
+is nothing to encrypt, so this wrapper says of each request what a TLS-terminating proxy would say; but for calls of HTTP APIs,
+whose functions make links of it. MiniStack also
 takes the access key `test`, or any twelve digits, for its root user without looking at the signature; where IAM is
 enforced that would be an open door, so it is shut here.
 
@@ -71,14 +72,20 @@ async def behind_tls(scope: dict[str, Any], receive: Any, send: Any) -> None:
     if scope["type"] != "http":
         await app(scope, receive, send)
         return
-    headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"x-forwarded-proto"]
+    headers = [(name, value) for name, value in scope["headers"] if not name.lower().startswith(b"x-forwarded-p")]
     authorization = next((value for name, value in headers if name.lower() == b"authorization"), b"")
     if AUTH and _OPEN_DOOR.search(authorization):
         start = {"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"application/json")]}
         await send(start)
         await send({"type": "http.response.body", "body": _REFUSAL})
         return
-    await app({**scope, "headers": [*headers, (b"x-forwarded-proto", b"https")]}, receive, send)
+    host = next((value for name, value in headers if name.lower() == b"host"), b"")
+    if scope["path"].startswith("/_aws/execute-api/") or b".execute-api." in host:
+        # What an HTTP API tells its functions, who make links of it.
+        proxy = [(b"x-forwarded-proto", b"http"), (b"x-forwarded-port", os.environ["GATEWAY_PORT"].encode())]
+    else:
+        proxy = [(b"x-forwarded-proto", b"https")]
+    await app({**scope, "headers": [*headers, *proxy]}, receive, send)
 
 
 def main() -> None:

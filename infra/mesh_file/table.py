@@ -39,7 +39,11 @@ def to_table(loaded: LoadedMesh) -> table.MeshTable:
         },
         agent=_agent(mesh.agent or AgentSection()),
         sink=_sink(mesh),
-        gateway=table.Gateway(max_body=mesh.gateway.max_body, allowed_hosts=mesh.gateway.allowed_hosts),
+        gateway=table.Gateway(
+            max_body=mesh.gateway.max_body,
+            allowed_hosts=mesh.gateway.allowed_hosts,
+            token_calls=mesh.gateway.jwt.calls if mesh.gateway.jwt is not None else (),
+        ),
         spark=_application(mesh),
         retention=table.Retention(
             tasks=mesh.storage.retention.tasks,

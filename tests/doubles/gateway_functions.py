@@ -56,7 +56,7 @@ def holding(event: Event, subject: str, issuer: str = ISSUER, **claims: object) 
     parts = (json.dumps({"alg": "RS256", "kid": "1"}), json.dumps(said), "signature")
     token = ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts)
     context = event["requestContext"] | {"authorizer": {"jwt": {"claims": _as_text(said), "scopes": None}}}
-    context |= {"domainName": JWT_HOST}
+    context |= {"apiId": JWT_HOST.partition(".")[0], "domainName": JWT_HOST}
     return event | {"requestContext": context, "headers": event["headers"] | {"authorization": f"Bearer {token}"}}
 
 

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import UNSET
@@ -82,10 +82,8 @@ class Agents:
 
     def card(self, request: Request) -> Response:
         """`GET /.well-known/agent-card.json`: for everybody. Each API has its own, which says how its calls identify themselves."""
-        signed = self.origins.gateway_url
-        if signed is None or _api_of(signed) == _api_of(request.base_url):
-            return Response(200, card(self.calls.mesh, signed or request.base_url), _CARD_HEADERS)
-        return Response(200, card(self.calls.mesh, request.base_url, takes_tokens=True), _CARD_HEADERS)
+        takes_tokens = self.origins.takes_tokens(request)
+        return Response(200, card(self.calls.mesh, request.base_url, takes_tokens=takes_tokens), _CARD_HEADERS)
 
     def answer(self, request: Request, now: datetime) -> Response:
         """`POST /a2a`: one JSON-RPC call; what it fails of is told within the answer, with status 200."""
@@ -261,11 +259,6 @@ class _Call:
 def _digest(message: Message, tool: str) -> str:
     """Of what is asked for: the message, which a client that has had no answer sends again as it is."""
     return hashlib.sha256(msgspec.json.encode((tool, message), order="deterministic")).hexdigest()
-
-
-def _api_of(url: str) -> str:
-    """The API's id, with which its host begins; what follows may be written in several ways."""
-    return (urlsplit(url).hostname or "").partition(".")[0]
 
 
 def _version(call: json_rpc.Call, request: Request) -> Version:

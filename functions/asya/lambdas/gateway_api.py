@@ -133,7 +133,8 @@ class Api:
         # Made of many types that no other call needs.
         from asya.lambdas.gateway_openapi import document
 
-        return Response(200, document(self.mesh, request.base_url))
+        takes_tokens = Origins(self.gateway_url, self.new_span).takes_tokens(request)
+        return Response(200, document(self.mesh, request.base_url, takes_tokens=takes_tokens))
 
 
 def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from asya.routing.access import Identity, TokenIdentity
 from asya.routing.refusal import RefusedError
 
 KEY_LIMIT = 255
+_USUAL_PORTS = {("https", "443"), ("http", "80")}
 _UNKNOWN = "the request must be signed (SigV4) by a principal of this account, or carry a token that names its subject"
 
 
@@ -26,6 +27,7 @@ class _Http(msgspec.Struct):
 
 class _Context(msgspec.Struct, rename="camel"):
     http: _Http
+    api_id: str = ""
     domain_name: str = ""
     stage: str = "$default"
     request_id: str = ""
@@ -52,7 +54,8 @@ class Request:
         parameters: the variable parts of the path, by name.
         headers: names in lower case.
         identity: who signed it, or whose token it came with; None if nobody's.
-        base_url: the address of the API that it came through, without a trailing slash.
+        api_id: of the API that it came through.
+        base_url: the address of that API, without a trailing slash.
     """
 
     method: str
@@ -62,6 +65,7 @@ class Request:
     headers: Mapping[str, str]
     body: bytes
     identity: Identity | TokenIdentity | None
+    api_id: str
     base_url: str
     request_id: str
 
@@ -203,9 +207,18 @@ def _request(event: _Event, path: str, parameters: Mapping[str, str]) -> Request
         headers=headers,
         body=_body(event),
         identity=identity_of(context.authorizer, headers),
-        base_url=f"{headers.get('x-forwarded-proto', 'https')}://{context.domain_name}{stage}",
+        api_id=context.api_id,
+        base_url=f"{_origin(context.domain_name, headers)}{stage}",
         request_id=context.request_id,
     )
+
+
+def _origin(domain_name: str, headers: Mapping[str, str]) -> str:
+    """Scheme, host, and the port if it is not the scheme's own: on AWS it always is."""
+    scheme = "http" if headers.get("x-forwarded-proto") == "http" else "https"
+    port = headers.get("x-forwarded-port", "")
+    is_usual = not port.isdecimal() or (scheme, port) in _USUAL_PORTS
+    return f"{scheme}://{domain_name}" + ("" if is_usual else f":{port}")
 
 
 def _body(event: _Event) -> bytes:

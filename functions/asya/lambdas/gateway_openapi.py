@@ -206,17 +206,30 @@ DESCRIBED: dict[str, Described] = {
 }  # fmt: skip
 
 
-def document(mesh: MeshTable, url: str) -> Schema:
-    """The document of a mesh's gateway.
+# How calls say who makes them, at each of the two APIs.
+_SIGNED: Schema = {
+    "type": "apiKey",
+    "name": "Authorization",
+    "in": "header",
+    "description": "AWS Signature Version 4 of the service execute-api",
+}
+_BEARER: Schema = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
+
+
+def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema:
+    """The document of one API of a mesh's gateway.
 
     Args:
-        url: where the gateway is.
+        url: where it is.
+        takes_tokens: whether it is the one for people with a token; calls of the other are signed.
     """
+    scheme = "jwt" if takes_tokens else "sigv4"
+    calls = [call for call in CALLS if call.is_public or call.takes_tokens(mesh.gateway.token_calls)]
     types = [Error, GatewayMessage, *_types()]
     _, schemas = msgspec.json.schema_components(types, schema_hook=_anything, ref_template=_REFERENCE)
     paths: dict[str, Schema] = {}
-    for call in CALLS:
-        paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, DESCRIBED[call.route])
+    for call in calls if takes_tokens else CALLS:
+        paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, DESCRIBED[call.route], scheme)
     return {
         "openapi": "3.1.0",
         "info": {"title": f"The gateway of the mesh {mesh.namespace}", "version": "1"},
@@ -224,20 +237,14 @@ def document(mesh: MeshTable, url: str) -> Schema:
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "securitySchemes": {
-                "sigv4": {
-                    "type": "apiKey",
-                    "name": "Authorization",
-                    "in": "header",
-                    "description": "AWS Signature Version 4 of the service execute-api",
-                }
-            },
+            "securitySchemes": {scheme: _BEARER if takes_tokens else _SIGNED},
         },
     }
 
 
-def _operation(call: Call, described: Described) -> Schema:
-    errors = {*described.refusals, 500, 503} | (set() if call.is_public else {403})
+def _operation(call: Call, described: Described, scheme: str) -> Schema:
+    unknown = {403} | ({401} if scheme == "jwt" else set())
+    errors = {*described.refusals, 500, 503} | (set() if call.is_public else unknown)
     parameters = [
         *(
             {"name": name, "in": "path", "required": True, "schema": _PARENT}
@@ -258,7 +265,7 @@ def _operation(call: Call, described: Described) -> Schema:
             **{str(status): _answer({"anyOf": [Error, GatewayMessage]}) for status in sorted(errors)},
             "429": _answer(GatewayMessage),
         },
-        "security": [] if call.is_public else [{"sigv4": []}],
+        "security": [] if call.is_public else [{scheme: []}],
     }
     if described.body is not None:
         content = {"application/json": {"schema": _schema(described.body)}}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from asya.lambdas.gateway_http import Request
 from asya.routing.submission import Origin
@@ -19,6 +20,13 @@ class Origins:
 
     gateway_url: str | None
     new_span: Callable[[], str]
+
+    def takes_tokens(self, request: Request) -> bool:
+        """Whether a request came through the API for people with a token; calls of the other are signed."""
+        if self.gateway_url is None:
+            return False
+        # `https://{id of the API}.execute-api…`: also where the API has a domain of its own in front of it.
+        return (urlsplit(self.gateway_url).hostname or "").partition(".")[0] != request.api_id
 
     def of(self, request: Request) -> Origin:
         """That of what a request starts."""

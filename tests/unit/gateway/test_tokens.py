@@ -7,6 +7,10 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.lambdas.gateway_identity import Authorizer, Iam, Jwt, identity_of
+from asya.lambdas.tool_calls import ToolCalls
+from asya.protocol.api import CALLS
+from asya.protocol.mesh_table import Gateway as GatewayTable
+from asya.protocol.mesh_table import Tool
 from asya.routing.access import Identity, TokenIdentity
 from tests.doubles.gateway_functions import (
     ALICE,
@@ -75,12 +79,48 @@ def test_operators_by_claim_see_every_task(gateway: Gateway, claims: dict[str, A
     assert gateway.api(holding(reading(task_id), "oscar", **claims))[0] == expected
 
 
-def test_what_comes_by_token_reports_to_the_signed_api_and_is_followed_at_its_own(gateway: Gateway) -> None:
+def test_what_comes_by_token_reports_to_the_signed_api_and_is_followed_at_its_own(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ToolCalls.wait, "__defaults__", (0.0,))
     gateway.environ["ASYA_GATEWAY_URL"] = f"https://{SIGNED_HOST}"
+    gateway.mesh = changed(gateway.mesh, tools={"publish": Tool(description="", route=("publish-report",))})
     started(gateway, holding(start_task(), "alice"))
     assert gateway.messages()[0]["headers"]["x-asya-gateway-url"] == f"https://{SIGNED_HOST}"
+    call = holding(calling("POST /tools/call", body={"name": "publish", "arguments": {}}), "alice")
+    assert gateway.api(call)[1]["status_url"].startswith(f"https://{JWT_HOST}/api/v1/mesh/")
+    assert gateway.messages("publish-report")[0]["headers"]["x-asya-gateway-url"] == f"https://{SIGNED_HOST}"
+
+
+@pytest.mark.parametrize(
+    ("headers", "base"),
+    [
+        ({}, f"https://{SIGNED_HOST}"),
+        ({"x-forwarded-proto": "http", "x-forwarded-port": "4566"}, f"http://{SIGNED_HOST}:4566"),
+        ({"x-forwarded-proto": "http", "x-forwarded-port": "80"}, f"http://{SIGNED_HOST}"),
+        ({"x-forwarded-proto": "evil://", "x-forwarded-port": "1/../x"}, f"https://{SIGNED_HOST}"),
+    ],
+)
+def test_links_lead_where_the_call_came_in(gateway: Gateway, headers: dict[str, str], base: str) -> None:
+    event = calling("GET /openapi.json")
+    event |= {"headers": event["headers"] | headers}
+    assert gateway.api(event)[1]["servers"] == [{"url": base}]
+
+
+def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
+    gateway.environ["ASYA_GATEWAY_URL"] = f"https://{SIGNED_HOST}"
+    gateway.mesh = changed(gateway.mesh, gateway=GatewayTable(token_calls=("tasks", "streams")))
+    signed = gateway.api(calling("GET /openapi.json"))[1]
+    assert set(signed["components"]["securitySchemes"]) == {"sigv4"}
+    assert "/api/v1/mesh/states" in signed["paths"]
     document = gateway.api(holding(calling("GET /openapi.json"), "alice"))[1]
     assert document["servers"] == [{"url": f"https://{JWT_HOST}"}]
+    assert document["components"]["securitySchemes"]["jwt"]["scheme"] == "bearer"
+    operation = document["paths"]["/api/v1/mesh"]["post"]
+    assert (operation["security"], "401" in operation["responses"]) == ([{"jwt": []}], True)
+    open_to_tokens = {call.path for call in CALLS if call.is_public or call.takes_tokens(("tasks", "streams"))}
+    assert set(document["paths"]) == open_to_tokens
+    assert not {"/tools/call", "/api/v1/mesh/states"} & open_to_tokens
 
 
 def test_a_token_reports_nothing(gateway: Gateway) -> None:
