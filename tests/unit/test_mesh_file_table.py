@@ -223,3 +223,18 @@ def test_bare_words_mean_what_yaml_1_2_says(load) -> None:  # type: ignore[no-un
         .spark
     )
     assert job.conf == {"a": "no", "b": "on", "c": "2024-01-01", "d": "1:30", "e": "010", "f": "true"}
+
+
+@pytest.mark.parametrize(
+    ("jwt", "calls"),
+    [
+        ("", ()),
+        ("jwt: {issuer: https://who, audience: us}", ("tasks", "tools", "mcp", "a2a", "streams")),
+        ("jwt: {issuer: https://who, audience: us, calls: [mcp]}", ("mcp",)),
+    ],
+)
+def test_which_calls_take_tokens(load, jwt: str, calls: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
+    assert (
+        load(f"namespace: shop\nactors: {{a: {{handler: shop.one}}}}\ngateway: {{{jwt}}}\n").gateway.token_calls
+        == calls
+    )
