@@ -264,12 +264,12 @@ def test_somebody_elses_task_is_not_there(alice: Caller, bob: Caller) -> None:
     assert ended(alice, task_id)["status"] == "succeeded"
 
 
-def test_unsigned_calls_are_refused_but_for_the_health_check(gateway: DeployedCloud, alice: Caller) -> None:
+def test_unsigned_calls_are_refused_but_for_what_is_for_everybody(gateway: DeployedCloud, alice: Caller) -> None:
     stranger = callers.nobody(gateway)
     document = alice.call("GET", "/openapi.json")[1]
     for path, operations in document["paths"].items():
         for method in operations:
-            expected = 200 if path == "/health" else 403
+            expected = 200 if path in ("/health", "/.well-known/agent-card.json") else 403
             body: object = {} if method == "post" else None
             assert stranger.call(method.upper(), path.replace("{id}", "some-id"), body)[0] == expected, path
 

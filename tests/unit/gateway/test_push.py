@@ -249,6 +249,15 @@ def test_each_change_is_told_with_the_task_as_it_stood(world: World) -> None:
     assert "progress_percent" not in tasks[0]["metadata"]
 
 
+def test_what_a_pause_asks_is_told(world: World) -> None:
+    fields = [{"name": "ok", "type": "boolean", "options": [True]}]
+    world.feed(world.change(world.watched(), "paused", prompt="Go on?", fields=fields))
+    assert world.deliver() == []
+    [(_, body)] = world.client.told
+    status = body["task"]["status"]
+    assert (status["state"], status["message"]["parts"][0]) == ("TASK_STATE_INPUT_REQUIRED", {"text": "Go on?"})
+
+
 def test_the_same_change_twice_is_told_twice_rather_than_never(world: World) -> None:
     """Whoever dies between sending and being done does all of it again."""
     change = world.change(world.watched(), "failed", reason="Timeout")
