@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
+import httpx2
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
@@ -87,3 +91,25 @@ def test_people_with_tokens_run_and_own_tasks(
     host = answer["status_url"].split("/api/")[0].split("//")[1].split(".")[0]
     assert f"/{host}/" in person.url
     assert answer["stream_url"] == f"{answer['status_url']}/events"
+
+
+def test_models_and_agents_come_with_tokens_too(gateway: DeployedCloud, issuer: Issuer) -> None:
+    """The official MCP client, with nothing but the token in its headers; the agent card says what a client has to bring."""
+    person = callers.bearer(gateway, issuer.token("alice"))
+
+    async def tools() -> list[str]:
+        async with (
+            httpx2.AsyncClient(headers={"authorization": f"Bearer {person.token}"}, timeout=60) as http,
+            Client(streamable_http_client(f"{person.url}/mcp", http_client=http)) as client,
+        ):
+            return [tool.name for tool in (await client.list_tools()).tools]
+
+    assert "say" in asyncio.run(tools())
+    card = callers.bearer(gateway, None).call("GET", "/.well-known/agent-card.json")[1]
+    assert card["security"] == [{"jwt": []}]
+    listed = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}}
+    answer = person.call("POST", "/a2a", listed)
+    assert (answer[0], "result" in answer[1]) == (200, True), answer
+    task = started(person)
+    status, token = person.call("POST", f"/api/v1/mesh/{task}/stream-token")
+    assert (status, token["url"].startswith(card["url"].removesuffix("/a2a"))) == (201, True), token
