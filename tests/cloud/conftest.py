@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.cloud.callers import Caller
+    from tests.cloud.journeys import End
     from tests.doubles.issuer import Issuer
 
 
@@ -56,6 +57,14 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
         assert cloud.dead_letters() == {}
     finally:
         down(state)
+
+
+@pytest.fixture(scope="session")
+def rejected(paths: DeployedCloud) -> End:
+    """What was turned away because the two before it had failed: the circuit is open, and stays so for a while."""
+    for number in range(2):
+        assert end_of(paths, send(paths, Journey(["flaky"], {}, envelope_id=f"down-{number}"))).why[1] == "RuntimeError"
+    return end_of(paths, send(paths, Journey(["flaky"], {}, envelope_id="rejected")))
 
 
 @pytest.fixture(scope="session")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from asya.protocol.keys import safe_segment
+from asya.protocol.times import format_time
 from tests.cloud.deployed_cloud import DeployedCloud, until
 
 if TYPE_CHECKING:
@@ -16,14 +18,11 @@ if TYPE_CHECKING:
 
     from asya.protocol.task_view import TaskView
 
-SLOW_ONES = {"crash": {"how": "exit"}, "deaf": {"how": "deaf"}}
+LOST = {"crash": {"how": "exit"}, "deaf": {"how": "deaf"}}
 """Who comes back only when the message has been invisible for as long as its function might have run: a minute."""
 
-
-def send_slow_ones(cloud: DeployedCloud) -> None:
-    """Send the two whose processes are lost, so that what they wait for goes by while others are tested."""
-    for envelope_id, payload in SLOW_ONES.items():
-        send(cloud, Journey(["deaf"], payload, envelope_id=envelope_id))
+OVERDUE = {"seconds": 90}
+"""The payload of who takes longer than its deadline lets it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,14 @@ def send(cloud: DeployedCloud, journey: Journey) -> str:
     """Put it onto the queue of its first actor; the envelope's id."""
     cloud.send_raw(journey.route[0], journey.body())
     return journey.envelope_id
+
+
+def send_slow_ones(cloud: DeployedCloud) -> None:
+    """Send what ends after most of a minute, so that it goes by while others are tested (`test_slow_paths.py`)."""
+    for envelope_id, payload in LOST.items():
+        send(cloud, Journey(["deaf"], payload, envelope_id=envelope_id))
+    deadline = format_time(datetime.now(UTC) + timedelta(seconds=40))
+    send(cloud, Journey(["once"], OVERDUE, status={"deadline_at": deadline}, envelope_id="overdue"))
 
 
 @dataclass(frozen=True)

@@ -11,42 +11,18 @@ from tests.cloud.deployed_cloud import DeployedCloud, until
 
 if TYPE_CHECKING:
     from asya.protocol.task_view import TaskView
+    from tests.cloud.journeys import End
 
 pytestmark = pytest.mark.cloud
-
-
-def send(cloud: DeployedCloud, actor: str, envelope_id: str, payload: Any, *ahead: str) -> None:
-    route = {"actors": [actor, *ahead], "current": 0}
-    cloud.send_raw(actor, json.dumps({"id": envelope_id, "route": route, "payload": payload}))
 
 
 def payload_of(cloud: DeployedCloud, task: TaskView) -> Any:
     return cloud.envelope(task)["payload"]
 
 
-def reason(cloud: DeployedCloud, envelope_id: str, payload: Any) -> str | None:
-    """How an envelope ended at the actor that may be left alone."""
-    send(cloud, "flaky", envelope_id, payload)
-    return cloud.ended(envelope_id).reason
-
-
-def test_8_a_circuit_opens_is_probed_and_closes(paths: DeployedCloud) -> None:
-    assert [reason(paths, f"down-{number}", {}) for number in range(2)] == ["RuntimeError"] * 2
-    assert reason(paths, "rejected", {}) == "CircuitOpen"
-    wrapped = payload_of(paths, paths.ended("rejected"))
-    assert (wrapped["details"]["type"], wrapped["original_payload"]) == ("CircuitOpen", {})
-    # Whoever comes first when it has been open long enough probes.
-    numbers = iter(range(1000))
-    ended = until(lambda: _succeeded(paths, f"up-{next(numbers)}"), "the circuit to close")
-    assert payload_of(paths, ended) == {"up": True}
-    assert reason(paths, "after", {"up": True}) is None
-
-
-def _succeeded(cloud: DeployedCloud, envelope_id: str) -> TaskView | None:
-    send(cloud, "flaky", envelope_id, {"up": True})
-    task = cloud.ended(envelope_id)
-    assert task.status == "succeeded" or task.reason == "CircuitOpen"
-    return task if task.status == "succeeded" else None
+def test_8_a_circuit_opens_and_what_it_rejects_is_wrapped_like_any_failure(rejected: End) -> None:
+    assert rejected.task.reason == "CircuitOpen"
+    assert (rejected.payload["details"]["type"], rejected.payload["original_payload"]) == ("CircuitOpen", {})
 
 
 def test_14_a_message_of_the_second_generation_fans_out_by_numbers(paths: DeployedCloud) -> None:

@@ -13,7 +13,7 @@ import pytest
 from asya.protocol import ids, names
 from asya.protocol.times import format_time, parse_time
 from tests.cloud.deployed_cloud import until
-from tests.cloud.journeys import SLOW_ONES, End, Journey, end_of, notes, pauses, send
+from tests.cloud.journeys import End, Journey, end_of, notes, pauses, send
 
 if TYPE_CHECKING:
     from tests.cloud.deployed_cloud import DeployedCloud
@@ -44,7 +44,6 @@ def journeys() -> dict[str, Journey]:
     """Everything that is sent before the first test looks."""
     return {
         # Those that take longest begin.
-        "deadline within the handler": Journey(["once"], {"seconds": 90}, status={"deadline_at": in_seconds(40)}),
         **{f"hangs as a {how}": Journey(["slow"], {"how": how}) for how in HANGING},
         "leaves": Journey(["slow"], {"how": "leave"}),
         **{how: fails(how) for how in BACKOFFS},
@@ -242,14 +241,6 @@ def test_past_its_deadline_it_is_not_begun(underway: Underway) -> None:
     assert done.payload == {}
 
 
-def test_the_deadline_ends_a_handler_that_would_have_had_more_time(underway: Underway) -> None:
-    done = underway.end("deadline within the handler")
-    assert done.why == ("failed", "Timeout")
-    # The record may have been read as overdue before x-sink told it why.
-    assert done.envelope["status"]["error"]["message"].startswith("Runtime did not respond within")
-    assert done.payload == {"seconds": 90}
-
-
 @pytest.mark.parametrize("how", HANGING)
 def test_the_time_limit_ends_whatever_hangs(underway: Underway, how: str) -> None:
     done = underway.end(f"hangs as a {how}")
@@ -314,15 +305,7 @@ def test_nothing_is_told_of_who_asks_for_silence(underway: Underway) -> None:
     assert underway.cloud.mesh.task(silent) is None
 
 
-# --- what takes longest, and what still lies on a queue when all others are through --------------------------------------
-
-
-@pytest.mark.parametrize("name", SLOW_ONES)
-def test_a_process_that_is_lost_gives_its_message_back(underway: Underway, name: str) -> None:
-    done = end_of(underway.cloud, name)
-    assert (done.task.status, done.payload) == ("succeeded", SLOW_ONES[name])
-    first, second = [note for note in notes(underway.cloud, name) if note.what == "call"]
-    assert second.at - first.at > 30
+# --- what still lies on a queue when all others are through ---------------------------------------------------------------
 
 
 def test_a_retry_in_an_hour_waits_on_the_queue(underway: Underway) -> None:

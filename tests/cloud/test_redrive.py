@@ -57,9 +57,29 @@ def wake_the_dlq_function(cloud: DeployedCloud, actor: str) -> None:
     assert "FunctionError" not in answer, answer["Payload"].read()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def begun(paths: DeployedCloud) -> None:
+    """An order that its courier cannot deliver: it is given up some seconds later, after a second receive."""
+    start(paths, "order-1", "courier", "x-checkpoint", "clerk")
+
+
+def test_what_succeeded_is_not_redriven_unless_forced(paths: DeployedCloud) -> None:
+    paths.mesh.upload("flags/clerk", b"mended")
+    start(paths, "order-3", "clerk")
+    assert paths.ended("order-3").status == "succeeded"
+    body = {"id": "order-3", "route": {"prev": [], "curr": "clerk", "next": []}, "payload": {"order": "again"}}
+    dlq = names.dlq_name("paths", "clerk")
+    sqs = paths.client("sqs")
+    sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=dlq)["QueueUrl"], MessageBody=json.dumps(body))
+    assert "order-3  refused: task 'order-3' succeeded" in asya(paths, "dlq", "redrive", "clerk", fails=True)
+    assert paths.messages(dlq) == 1
+    assert "sent again in generation 1" in asya(paths, "dlq", "redrive", "clerk", "--force")
+    task = succeeded(paths, "order-3", generation=1)
+    assert paths.envelope(task)["payload"] == {"order": "again", "booked": True}
+
+
 def test_a_dead_letter_is_reported_left_and_redriven_once_the_cause_is_mended(paths: DeployedCloud) -> None:
     dlq = names.dlq_name("paths", "courier")
-    start(paths, "order-1", "courier", "x-checkpoint", "clerk")
     paths.mesh.upload("flags/clerk", b"mended")
     until(lambda: paths.messages(dlq) or None, "the message to be given up")
 
@@ -109,18 +129,3 @@ def test_a_failed_envelope_is_replayed_and_the_old_task_stays_as_it_was(paths: D
     refused = asya(paths, "replay", "order-2", "--from", "0", fails=True)
     assert "where it failed or hop 2 or checkpoint 1" in refused
     assert paths.mesh.task("order-2") == old
-
-
-def test_what_succeeded_is_not_redriven_unless_forced(paths: DeployedCloud) -> None:
-    paths.mesh.upload("flags/clerk", b"mended")
-    start(paths, "order-3", "clerk")
-    assert paths.ended("order-3").status == "succeeded"
-    body = {"id": "order-3", "route": {"prev": [], "curr": "clerk", "next": []}, "payload": {"order": "again"}}
-    dlq = names.dlq_name("paths", "clerk")
-    sqs = paths.client("sqs")
-    sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=dlq)["QueueUrl"], MessageBody=json.dumps(body))
-    assert "order-3  refused: task 'order-3' succeeded" in asya(paths, "dlq", "redrive", "clerk", fails=True)
-    assert paths.messages(dlq) == 1
-    assert "sent again in generation 1" in asya(paths, "dlq", "redrive", "clerk", "--force")
-    task = succeeded(paths, "order-3", generation=1)
-    assert paths.envelope(task)["payload"] == {"order": "again", "booked": True}
