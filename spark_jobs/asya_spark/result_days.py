@@ -88,7 +88,7 @@ def read_recent(spark: SparkSession, folder: str) -> DataFrame:
 
 
 def each_end_once(rows: DataFrame) -> DataFrame:
-    """One row for each envelope and generation: messages may come twice, and what failed is told by x-sink and by x-sump."""
+    """One row for each envelope and generation: messages may come twice."""
     told = Window.partitionBy("id", "generation").orderBy("recorded_by", "ended_at", "result_uri")
     return rows.withColumn("nth", F.row_number().over(told)).where("nth = 1").select(*COLUMNS)
 

@@ -50,14 +50,11 @@ def failed(cloud: DeployedCloud) -> TaskView:
 
 def test_an_end_is_a_row_under_its_day(cloud: DeployedCloud, failed: TaskView) -> None:
     day = failed.updated_at[:10]
-
-    def told_by_the_sink() -> dict[str, Any] | None:
-        """The sump, where failures go from there, tells it too."""
-        return next((row for row in rows(cloud, day, "index-failed") if row["recorded_by"] == "x-sink"), None)
-
-    row = until(told_by_the_sink, "the row of x-sink")
+    (row,) = until(lambda: rows(cloud, day, "index-failed") or None, "the row of x-sump")
     assert (row["phase"], row["last_actor"], row["error_type"]) == ("failed", "inspect-dataset", "FileNotFoundError")
-    assert (row["namespace"], row["root_id"], row["result_uri"]) == ("flights", "index-failed", failed.result_uri)
+    assert (row["namespace"], row["root_id"], row["recorded_by"]) == ("flights", "index-failed", "x-sump")
+    envelope = json.loads(cloud.mesh.fetch(row["result_uri"]) or b"")
+    assert (envelope["id"], envelope["status"]["phase"]) == ("index-failed", "failed")
 
 
 def test_s3_alone_tells_whose_result_an_object_is(cloud: DeployedCloud, failed: TaskView) -> None:

@@ -101,9 +101,9 @@ class SinkActor:
         return tickets
 
     def _index(self, envelope: Envelope, uri: str | None) -> list[Ticket]:
-        """A row for what is written and ended; what is paused will end another time."""
+        """A row for what is written and ended. What is paused will end another time; x-sump tells what failed."""
         phase = envelope.status.phase if envelope.status else "succeeded"
-        if uri is None or phase not in ending.CLAIMED_PHASES:
+        if uri is None or phase not in ending.CLAIMED_PHASES - {"failed"}:
             return []
         return index_row(self.services, self.index, envelope, uri)
 

@@ -28,7 +28,7 @@ class ResultRow(msgspec.Struct, frozen=True, kw_only=True):
         seconds: from its creation to its end.
         payload_bytes: the payload's size as JSON.
         result_uri: the object that holds the whole envelope.
-        recorded_by: x-sink or x-sump. What failed may pass both.
+        recorded_by: x-sink, or x-sump for what failed.
     """
 
     namespace: str

@@ -262,8 +262,9 @@ def test_a_message_stays_until_its_row_is_written(world: MeshWorld) -> None:
     assert {row["id"] for row in rows(world)} == {"env-1", "env-2"}
 
 
-def test_what_is_not_written_or_has_not_ended_is_not_in_the_index(world: MeshWorld) -> None:
+def test_what_is_not_written_has_not_ended_or_goes_on_to_x_sump_has_no_row_here(world: MeshWorld) -> None:
     run(world, ended("paused"), options=Sink(index=True))
+    run(world, ended("failed", id="env-5"), options=Sink(index=True))
     run(world, ended(id="env-2"), options=Sink(index=True, persist=False))
     run(world, ended(id="env-3"))
     world.s3.fails = lambda _operation, key: key.endswith("/env-4.json")

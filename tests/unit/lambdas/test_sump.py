@@ -73,7 +73,7 @@ def test_a_hostile_id_stays_below_its_prefix(world: MeshWorld) -> None:
     assert world.s3.keys() == ["results/sump/%2E%2E%2F%2E%2E%2Fsucceeded%2Fenv-1.json"]
 
 
-def test_what_failed_without_passing_x_sink_is_in_the_index_of_results_too(world: MeshWorld) -> None:
+def test_what_failed_is_in_the_index_of_results_by_its_copy_here(world: MeshWorld) -> None:
     assert run(world, message(status=FAILED), index=True) == []
     (key,) = world.s3.keys("results/index/recent/")
     row = json.loads(world.s3.content(key))
