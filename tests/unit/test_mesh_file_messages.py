@@ -378,6 +378,19 @@ def test_names_of_tools(folder: Path, name: str, told: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("skills", "told"),
+    [
+        ("{id: order}", []),
+        ("{id: ordr}", ["5: agent.skills[0].id: there is no tool 'ordr'; did you mean 'order'?"]),
+        ("{name: Order}", ["5: agent.skills[0]: has no id; it is the name of a tool"]),
+    ],
+)
+def test_skills_of_the_agent_are_tools(folder: Path, skills: str, told: list[str]) -> None:
+    text = "namespace: shop\nactors:\n  a: {handler: shop.one}\ntools: {order: {route: [a]}}\n"
+    assert mistakes(f"{text}agent: {{skills: [{skills}]}}\n") == told
+
+
+@pytest.mark.parametrize(
     ("more", "told"),
     [
         ("sink: {hooks: [b]}", "4: sink.hooks[0]: there is no actor 'b'"),

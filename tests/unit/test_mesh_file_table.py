@@ -149,6 +149,13 @@ def test_a_tool_without_a_route_is_the_actor_of_its_name(load) -> None:  # type:
     assert tools["a"] == table.Tool(description="", route=("a",), timeout=60.0)
 
 
+def test_the_agent_section_is_known_to_the_functions(load) -> None:  # type: ignore[no-untyped-def]
+    mesh = "namespace: shop\nactors: {a: {handler: shop.one}}\ntools: {a: {}}\n"
+    assert load(mesh).agent == table.Agent()
+    found = load(mesh + "agent: {name: Shop, version: '2', skills: [{id: a, tags: [orders]}]}\n").agent
+    assert found == table.Agent(name="Shop", version="2", skills=({"id": "a", "tags": ["orders"]},))
+
+
 @pytest.mark.parametrize(
     ("sink", "prefixes"),
     [
