@@ -49,7 +49,8 @@ def test_6_buffered_frames_are_kept_before_any_of_them_is_sent(world: MeshWorld)
 
     world.sqs.send_message_batch = watch  # type: ignore[method-assign]
     assert run(world, counting([]), message(), frames="buffered") == []
-    assert kept_when_sent == [["frames/env-1/0/1.json"]]
+    assert kept_when_sent  # in one call, or, on a slow machine, in several
+    assert all(keys == ["frames/env-1/0/1.json"] for keys in kept_when_sent)
     assert [envelope.id for envelope in world.sent("post")] == [
         "env-1",
         *(ids.child_id("env-1", 0, 1, n) for n in (1, 2)),
