@@ -55,7 +55,7 @@ class PushNotifications(Construct):
                     destination=mesh.addresses.dlq_arn(names.PUSH)
                 )
             ),
-        ).node.add_dependency(feed)
+        )
         MeshFunction(
             self,
             mesh,
