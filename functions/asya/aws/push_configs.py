@@ -29,7 +29,7 @@ class PushConfigs:
     """Those of one mesh. All methods raise TaskStoreError if the table cannot be reached.
 
     Args:
-        retention: seconds that one is kept; its task may be kept longer, but hardly changes any more.
+        retention: seconds that a task is kept after its deadline, and so one of these.
     """
 
     def __init__(self, client: "DynamoDBClient", table: str, retention: float) -> None:
@@ -37,9 +37,13 @@ class PushConfigs:
         self._table = table
         self._retention = retention
 
-    def put(self, task_id: str, config_id: str, target: PushTarget, now: datetime) -> None:
-        """Keep one; another of the same id gives way."""
-        expires_at = int(now.timestamp() + self._retention)
+    def put(self, task_id: str, config_id: str, target: PushTarget, until: datetime) -> None:
+        """Keep one; another of the same id gives way.
+
+        Args:
+            until: the task's deadline, or now if that has passed, or there is none.
+        """
+        expires_at = int(until.timestamp() + self._retention)
         with table_errors(f"keep where notifications of task {task_id} go"):
             self._client.put_item(
                 TableName=self._table,

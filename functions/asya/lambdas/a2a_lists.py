@@ -16,6 +16,8 @@ from asya.routing.access import Caller
 from asya.routing.listing import LARGEST_LIMIT, ListQuery, read_list_query
 
 DEFAULT_PAGE = 50
+# Results have up to 64 KiB each, and Lambda answers with up to 6 MB.
+LARGEST_WITH_ARTIFACTS = 50
 _UNSPECIFIED = "TASK_STATE_UNSPECIFIED"
 
 
@@ -49,8 +51,9 @@ class AgentLists:
 
 def _query(params: ListParams, version: Version) -> ListQuery:
     size = DEFAULT_PAGE if params.page_size is None or params.page_size == 0 else params.page_size
-    if not 1 <= size <= LARGEST_LIMIT:
-        raise A2AError(INVALID_PARAMS, f"pageSize is a number from 1 to {LARGEST_LIMIT}", "pageSize")
+    largest = LARGEST_WITH_ARTIFACTS if params.include_artifacts else LARGEST_LIMIT
+    if not 1 <= size <= largest:
+        raise A2AError(INVALID_PARAMS, f"pageSize is a number from 1 to {largest}", "pageSize")
     query = {"limit": str(size)}
     if params.status and params.status != _UNSPECIFIED:
         status = version.status(params.status)

@@ -22,6 +22,9 @@ from asya.protocol.a2a_requests import (
 from asya.protocol.a2a_versions import Version
 from asya.protocol.json_rpc import INVALID_PARAMS, Call
 from asya.protocol.mesh_table import MeshTable
+from asya.protocol.task import TaskRecord
+from asya.protocol.task_view import TaskView
+from asya.protocol.times import parse_time
 from asya.routing.a2a_push import ID_LIMIT, PushTarget, target_of
 
 
@@ -65,6 +68,8 @@ class AgentPush:
         config_id = params.push_notification_config_id if version.tags_kinds else params.id
         if not task_id:
             raise A2AError(INVALID_PARAMS, "the task is not named", "id" if version.tags_kinds else "taskId")
+        if config_id and len(config_id.encode("utf-8", "surrogatepass")) > ID_LIMIT:
+            raise A2AError(INVALID_PARAMS, f"task {task_id!r} has no configuration of so long an id", "id")
         return Place(task_id, config_id or None)
 
     def target(self, config: PushConfig, version: Version) -> PushTarget:
@@ -79,19 +84,20 @@ class AgentPush:
             raise A2AError(INVALID_PARAMS, f"an id has up to {ID_LIMIT} bytes", "id")
         return target_of(config, version.name, self.mesh.gateway.allowed_hosts)
 
-    def keep(self, task_id: str, config_id: str | None, target: PushTarget, now: datetime) -> str:
+    def keep(self, task: TaskRecord | TaskView, config_id: str | None, target: PushTarget, now: datetime) -> str:
         """Keep one of a task that is told to be watched by whoever calls this; gives its id, by default the task's."""
-        config_id = config_id or task_id
-        self.configs.put(task_id, config_id, target, now)
+        config_id = config_id or task.id
+        until = max(now, parse_time(task.deadline_at)) if task.deadline_at else now
+        self.configs.put(task.id, config_id, target, until)
         return config_id
 
-    def set(self, config: PushConfig, version: Version, now: datetime) -> object:
+    def set(self, config: PushConfig, task: TaskView, version: Version, now: datetime) -> object:
         """Keep one, then have the task watched: from there on its changes are told, its present state first."""
-        task_id, target = config.task_id or "", self.target(config, version)
+        task_id, target = task.id, self.target(config, version)
         known = self.configs.all(task_id)
         if len(known) >= MOST and (config.id or task_id) not in known:
             raise A2AError(INVALID_PARAMS, f"task {task_id!r} has {MOST} configurations, as many as there may be", "id")
-        config_id = self.keep(task_id, config.id, target, now)
+        config_id = self.keep(task, config.id, target, now)
         if self.tasks.reopen(task_id, lambda record, _: replace(record, is_watched=True), now) is None:
             raise A2AError(TASK_NOT_FOUND, f"there is no task {task_id!r}", "taskId")
         return version.push_config(_config(task_id, config_id, target))

@@ -22,6 +22,8 @@ from asya.routing.a2a_tasks import is_at_rest, message_update, status_update, ta
 from asya.routing.task_feed import FeedItem
 
 EVENT_STREAM = "text/event-stream"
+# Characters that one answer holds, or a little more; Lambda answers with up to 6 MB.
+MOST = 2 * 1024 * 1024
 
 Item = Task | StatusUpdate | ArtifactUpdate
 
@@ -40,19 +42,20 @@ class AgentStreams:
             TaskStoreError: if the table cannot be read.
         """
         began = self.surroundings.monotonic()
-        items: list[Item] = []
+        events: list[str] = []
         shown = None
-        while True:
+        while sum(map(len, events)) < MOST:
             waited = self.surroundings.monotonic() - began
             found = self.following.next(task.id, shown, now + timedelta(seconds=waited), WAIT_SECONDS - waited)
             for item in found:
                 task = item.task or task
                 # The first of all says how it stands, whatever came before.
-                items += _told(item, task, version) if shown is not None else _standing(task, version)
+                told = _told(item, task, version) if shown is not None else _standing(task, version)
+                events += (_event(version.streamed(each), message_id) for each in told)
                 shown = item.shown
             if not found or is_at_rest(task):
                 break
-        return Text(EVENT_STREAM, "".join(_event(version.streamed(item), message_id) for item in items))
+        return Text(EVENT_STREAM, "".join(events))
 
 
 def _standing(task: TaskView, version: Version) -> list[Item]:

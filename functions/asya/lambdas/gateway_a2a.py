@@ -40,7 +40,7 @@ from asya.protocol.a2a_requests import (
     read_params,
 )
 from asya.protocol.a2a_versions import V10, VERSIONS, Operation, Version, version_named, version_of
-from asya.protocol.ids import ID_LIMIT
+from asya.protocol.ids import ID_LIMIT, is_usable
 from asya.protocol.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_view import TaskView
@@ -128,9 +128,9 @@ class Agents:
         Raises:
             A2AError: if there is none; somebody else's is as good as none.
         """
-        task = self.calls.tasks.read(task_id, now)
+        task = self.calls.tasks.read(task_id, now) if is_usable(task_id) else None
         if task is None or not caller.may_see(task.owner):
-            raise A2AError(TASK_NOT_FOUND, f"there is no task {task_id!r}", "id")
+            raise _unknown(task_id)
         return task
 
     def cancel(self, task_id: str, caller: Caller, now: datetime) -> TaskView:
@@ -139,6 +139,8 @@ class Agents:
         Raises:
             A2AError: if there is none, or it has ended otherwise.
         """
+        if not is_usable(task_id):
+            raise _unknown(task_id)
         try:
             record = self.cancels.cancel(task_id, caller, now)
         except RefusedError as refused:
@@ -190,12 +192,12 @@ class _Call:
 
     def _set_push(self) -> object:
         config = self.agents.push.read_config(self.call, self.version)
-        self.agents.visible(config.task_id or "", self.caller, self.now)
-        return self.agents.push.set(config, self.version, self.now)
+        task = self.agents.visible(config.task_id or "", self.caller, self.now)
+        return self.agents.push.set(config, task, self.version, self.now)
 
     def _sent(self, params: SendParams) -> Task:
         task_id = self._begun(params)
-        if params.configuration.waits:
+        if params.settings.waits:
             task = self.agents.calls.wait(task_id, self.now)
         else:
             task = self.agents.calls.tasks.read(task_id, self.now)
@@ -219,12 +221,12 @@ class _Call:
         agents, message = self.agents, params.message
         said = read_message(message, self.version.user, params.metadata)
         asked = tool_request(said, agents.calls.mesh)
-        push = params.configuration.push
+        push = params.settings.push
         target = agents.push.target(push, self.version) if push else None
 
         def prepare(record: TaskRecord) -> TaskRecord:
             if push is not None and target is not None:
-                agents.push.keep(record.id, push.id, target, self.now)
+                agents.push.keep(record, push.id, target, self.now)
             return msgspec.structs.replace(record, context=message.context_id or None, is_watched=target is not None)
 
         return agents.calls.start(
@@ -250,8 +252,8 @@ class _Call:
         given = answers(said, task.pause.fields)
         if sum(map(len, given.values())) > INPUT_LIMIT:
             raise A2AError(INVALID_PARAMS, f"the answers have more than {INPUT_LIMIT} bytes", "message.parts")
-        if params.configuration.push is not None:
-            agents.push.set(msgspec.structs.replace(params.configuration.push, task_id=task_id), self.version, self.now)
+        if params.settings.push is not None:
+            agents.push.set(params.settings.push, task, self.version, self.now)
         agents.resumes.resume(task_id, self.caller, given, self.now)
         return task_id
 
@@ -270,6 +272,10 @@ def _version(call: json_rpc.Call, request: Request) -> Version:
         known = ", ".join(each.name for each in VERSIONS)
         raise A2AError(VERSION_NOT_SUPPORTED, f"version {asked!r} is not spoken here; {known} are", "A2A-Version")
     return version
+
+
+def _unknown(task_id: str) -> A2AError:
+    return A2AError(TASK_NOT_FOUND, f"there is no task {task_id!r}", "id")
 
 
 def _no_extended_card() -> object:

@@ -19,6 +19,7 @@ from asya.aws.task_store import TaskStoreError
 from asya.lambdas.services import Services, services
 from asya.protocol import names
 from asya.protocol.hops import fold
+from asya.protocol.strict_json import escape
 from asya.protocol.task import TaskRecord
 from asya.protocol.task_view import view
 from asya.protocol.times import parse_time
@@ -64,8 +65,9 @@ class PushFeed:
             # As it stood when it was written. Its hops are not part of the record; whoever wants to know of them asks.
             task = view(record, fold((), record.generation), parse_time(record.updated_at))
             for config_id in self.configs.all(record.id):
-                body = msgspec.json.encode(Push(config_id=config_id, task=task)).decode()
-                self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body)
+                # SQS takes no characters that XML has not; escaped, there are none.
+                body = escape(msgspec.json.encode(Push(config_id=config_id, task=task)))
+                self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body.decode("ascii"))
 
     def _news(self, event: Mapping[str, Any]) -> Iterator[TaskRecord]:
         for change in event["Records"]:

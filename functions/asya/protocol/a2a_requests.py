@@ -8,7 +8,6 @@ from asya.protocol.a2a import Message, Metadata, PushConfig
 from asya.protocol.json_rpc import INVALID_PARAMS, Call
 
 # Beside those of JSON-RPC.
-
 TASK_NOT_FOUND = -32001
 TASK_NOT_CANCELABLE = -32002
 PUSH_NOT_SUPPORTED = -32003
@@ -43,15 +42,15 @@ class SendConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename="camel
     `blocking` and `pushNotificationConfig` are 0.3's; `returnImmediately` and `taskPushNotificationConfig` are 1.0's.
     """
 
-    blocking: bool = True
-    return_immediately: bool = False
+    blocking: bool | None = None
+    return_immediately: bool | None = None
     push_notification_config: PushConfig | None = None
     task_push_notification_config: PushConfig | None = None
 
     @property
     def waits(self) -> bool:
         """Whether the answer may wait for the task to end."""
-        return self.blocking and not self.return_immediately
+        return self.blocking is not False and not self.return_immediately
 
     @property
     def push(self) -> PushConfig | None:
@@ -63,8 +62,13 @@ class SendParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """A message, and how it is to be answered."""
 
     message: Message
-    configuration: SendConfiguration = SendConfiguration()
+    configuration: SendConfiguration | None = None
     metadata: Metadata | None = None
+
+    @property
+    def settings(self) -> SendConfiguration:
+        """How it is to be answered, said or not."""
+        return self.configuration or SendConfiguration()
 
 
 class TaskParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

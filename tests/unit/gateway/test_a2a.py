@@ -362,6 +362,7 @@ def test_cancelling_by_method_and_by_path(gateway: Gateway) -> None:
     status, task = gateway.api(calling(path, ALICE, {}, id=f"{other}%3Acancel"))
     assert (status, task["id"], task["status"]["state"]) == (200, other, "TASK_STATE_CANCELED")
     assert gateway.api(calling(path, ALICE, {}, id=other))[0] == 404
+    assert gateway.api(calling(path, ALICE, {}, id=":cancel"))[0] == 404
     done = started(gateway, number=3)
     report(gateway, done, "succeeded", 1)
     assert error(gateway, "CancelTask", {"id": done})["code"] == -32002
@@ -402,6 +403,7 @@ def test_lists_come_page_by_page(gateway: Gateway) -> None:
     ("params", "field"),
     [
         ({"pageSize": 101}, "pageSize"),
+        ({"pageSize": 51, "includeArtifacts": True}, "pageSize"),
         ({"status": "TASK_STATE_REJECTED"}, "status"),
         ({"statusTimestampAfter": "yesterday"}, "statusTimestampAfter"),
         ({"pageToken": "x"}, "cursor"),
@@ -451,6 +453,19 @@ def test_a_stream_of_what_has_ended_says_so(gateway: Gateway) -> None:
     assert (task["artifacts"][0]["artifactId"], end["final"]) == ("result", True)
 
 
+def test_a_stream_is_no_larger_than_an_answer_may_be(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    task_id = started(gateway)
+    monkeypatch.setattr(a2a_streams, "WAIT_SECONDS", 20.0)
+    monkeypatch.setattr(a2a_streams, "MOST", 2000)
+    told = iter(range(100))
+
+    def tell(_self: object, _seconds: float) -> None:
+        report(gateway, task_id, "received", 1, position=next(told))
+
+    monkeypatch.setattr("asya.lambdas.surroundings.RealSurroundings.pause", tell)
+    assert 3 <= len(result(gateway, "SubscribeToTask", {"id": task_id})) <= 8
+
+
 def test_what_a_handler_says_is_part_of_the_stream(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     task_id = started(gateway)
     report(gateway, task_id, "received", 1)
@@ -497,6 +512,7 @@ def test_configurations_are_kept_shown_and_forgotten(gateway: Gateway) -> None:
     ] == [task_id]
     assert error(gateway, "GetTaskPushNotificationConfig", {"taskId": task_id, "id": "c"})["code"] == -32602
     assert error(gateway, "DeleteTaskPushNotificationConfig", {"taskId": task_id})["code"] == -32602
+    assert error(gateway, "GetTaskPushNotificationConfig", {"taskId": task_id, "id": "c" * 2000})["code"] == -32602
 
 
 def item(task_id: str, key: str = "record") -> Json:
@@ -612,6 +628,8 @@ def test_somebody_elses_task_is_not_there(gateway: Gateway) -> None:
         ({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": None}, -32602),
         ({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": 3}}, -32602),
         ({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "x"}}, -32001),
+        ({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": ""}}, -32001),
+        ({"jsonrpc": "2.0", "id": 1, "method": "CancelTask", "params": {"id": "x" * 3000}}, -32001),
         ({"jsonrpc": "2.0", "id": 1, "method": "GetExtendedAgentCard"}, -32007),
         ({"jsonrpc": "2.0", "id": 1, "method": "agent/getAuthenticatedExtendedCard"}, -32007),
         ({"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/get", "params": {}}, -32602),

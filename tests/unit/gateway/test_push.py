@@ -1,15 +1,24 @@
 """Push notifications: from a change of the tasks table to the client's server (`protocol §13`, `/a2a`)."""
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from botocore.exceptions import ClientError
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 from msgspec.structs import replace as changed
 
 from asya.aws import clients
@@ -94,7 +103,7 @@ class Client:
 
 
 @contextmanager
-def client() -> Iterator[Client]:
+def client(tls: ssl.SSLContext | None = None) -> Iterator[Client]:
     found = Client()
 
     class Handler(BaseHTTPRequestHandler):
@@ -110,6 +119,8 @@ def client() -> Iterator[Client]:
             """Quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     found.url = f"http://127.0.0.1:{server.server_port}/notify?of=me"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -155,6 +166,40 @@ def test_a_name_that_stands_for_something_private_gets_no_request(url: str, addr
     sender = PushSender(["other.example"], lambda _host, _port: addresses)
     with pytest.raises(PushFailedError, match="not public"):
         sender.send(PushTarget(url=url, version="1.0"), b"{}")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Key and certificate of client.example, which vouches for itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "client.example")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("client.example")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "client.pem"
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(private + made.public_bytes(Encoding.PEM))
+    return path
+
+
+def test_the_server_has_to_be_whom_the_url_names(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection goes to the address that was looked up; the certificate is held against the name."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with client(context) as found:
+        port = urlsplit(found.url).port
+        sender = PushSender(["client.example", "other.example"], lambda _host, _port: ["127.0.0.1"])
+        sender.send(PushTarget(url=f"https://client.example:{port}/notify", version="1.0"), b"{}")
+        with pytest.raises(PushFailedError, match="no answer"):
+            sender.send(PushTarget(url=f"https://other.example:{port}/notify", version="1.0"), b"{}")
+    [(headers, _)] = found.told
+    assert headers["host"] == f"client.example:{port}"
 
 
 def test_nobody_there_is_a_failure_too() -> None:
@@ -238,13 +283,14 @@ def world(gateway: Gateway) -> Iterator[World]:
 def test_each_change_is_told_with_the_task_as_it_stood(world: World) -> None:
     task_id = world.watched(token="t")
     running = world.change(task_id, "received", actor="publish-report")
-    ended = world.change(task_id, "succeeded", result={"n": 1})
+    # Noncharacters are no XML, of which SQS insists.
+    ended = world.change(task_id, "succeeded", result={"n": "\uffff"})
     world.feed(running, ended)
     assert world.deliver() == []
     tasks = sorted((body["task"] for _, body in world.client.told), key=lambda task: task["status"]["state"])
     assert [task["status"]["state"] for task in tasks] == ["TASK_STATE_COMPLETED", "TASK_STATE_WORKING"]
     assert tasks[0]["id"] == task_id
-    assert tasks[0]["artifacts"][0]["parts"] == [{"data": {"n": 1}}]
+    assert tasks[0]["artifacts"][0]["parts"] == [{"data": {"n": "\uffff"}}]
     # How far it is is not known here, and not made up either.
     assert "progress_percent" not in tasks[0]["metadata"]
 
