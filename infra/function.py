@@ -29,6 +29,8 @@ class FunctionSettings:
         environment: on top of what every function is given.
         in_routes: whether envelopes may pass it again and again on purpose. Lambda ends chains of some 16 calls of one
             function unless told that they are meant (`RecursiveLoop`); our own bound is `max_hops`.
+        reserved: so many calls at once are kept for it, and it gets no more; None: it shares with all others.
+        layers: beside the mesh's own.
     """
 
     name: str
@@ -39,6 +41,8 @@ class FunctionSettings:
     memory: int = 512
     environment: dict[str, str] = field(default_factory=dict)
     in_routes: bool = False
+    reserved: int | None = None
+    layers: tuple[lambda_.ILayerVersion, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,11 +78,12 @@ class MeshFunction(Construct):
             architecture=lambda_.Architecture.ARM_64 if mesh.options.functions_on_arm else lambda_.Architecture.X86_64,
             handler=settings.handler,
             code=settings.code,
-            layers=[layer],
+            layers=[layer, *settings.layers],
             role=mesh_role(self, mesh, settings.name, "lambda.amazonaws.com", settings.grants),
             log_group=log_group,
             timeout=Duration.seconds(settings.timeout),
             memory_size=settings.memory,
+            reserved_concurrent_executions=settings.reserved,
             recursive_loop=lambda_.RecursiveLoop.ALLOW if settings.in_routes else lambda_.RecursiveLoop.TERMINATE,
             environment={
                 **settings.environment,

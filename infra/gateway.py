@@ -2,6 +2,7 @@
 the same functions for people with a token (JWT): a route takes one kind of authorizer (`protocol §13`)."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from aws_cdk import Stack
 from aws_cdk import aws_apigatewayv2 as apigateway
@@ -14,10 +15,13 @@ from asya.protocol.api import CALLS
 from infra.build.functions import build_gateway, build_table
 from infra.function import FunctionSettings, MeshFunction
 from infra.http_api import Entrance, http_api
+from infra.live_streams import LiveStreams
 from infra.mesh import Mesh
 from infra.mesh_file.mesh_model import JwtSection
 from infra.options import OptionError
 from infra.permissions import gateway
+from infra.permissions.grant import Grant
+from infra.stream_key import stream_key
 
 _TIMEOUT = 29  # the API waits 30 s at most
 
@@ -37,10 +41,13 @@ class Gateway(Construct):
         api_id: of the API whose calls are signed; for this stack, which cannot import what it exports itself.
         address: the same for the others.
         token_api: where people with a token call; None if the mesh takes none.
+        live: streams that go on; None if the mesh has none.
+        key: behind stream tokens.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
         super().__init__(scope, "Gateway")
+        self.key = stream_key(self, mesh)
         functions = self._functions(mesh, layer)
         api = http_api(
             self,
@@ -58,34 +65,35 @@ class Gateway(Construct):
         self.api_id = api.api_id
         # As an import from the start: permissions with wildcards in them are acknowledged by what they will read.
         self.address = GatewayAddress(Stack.of(self).export_value(api.api_id), api.api_endpoint)
+        self.live = self._live_streams(mesh, layer, functions[names.GATEWAY_STREAM])
         jwt = mesh.file.gateway.jwt
         self.token_api = None if jwt is None else self._token_api(mesh, jwt, functions)
 
     def _functions(self, mesh: Mesh, layer: lambda_.ILayerVersion) -> dict[str, lambda_.Function]:
-        options = mesh.options
-        code = {
-            names.GATEWAY_INGEST: build_table(options.build_folder, mesh.table_bytes),
-            names.GATEWAY_API: build_gateway(options.build_folder, options.packages_target, mesh.table_bytes),
-        }
-        grants = {
-            names.GATEWAY_INGEST: gateway.ingest(mesh.addresses),
-            names.GATEWAY_API: gateway.api(mesh.addresses, mesh.table),
-        }
-        return {
-            name: MeshFunction(
-                self,
-                mesh,
-                layer,
-                FunctionSettings(
-                    name=name,
-                    handler=f"asya.lambdas.{name.removeprefix('x-').replace('-', '_')}.handle",
-                    code=lambda_.Code.from_asset(str(code[name])),
-                    grants=grants[name],
-                    timeout=_TIMEOUT,
-                ),
-            ).function
-            for name in grants
-        }
+        options, addresses = mesh.options, mesh.addresses
+        table = build_table(options.build_folder, mesh.table_bytes)
+        api = build_gateway(options.build_folder, options.packages_target, mesh.table_bytes)
+        functions = (
+            _function(names.GATEWAY_INGEST, table, gateway.ingest(addresses)),
+            _function(names.GATEWAY_API, api, gateway.api(addresses, mesh.table)),
+            _function(
+                names.GATEWAY_STREAM,
+                table,
+                gateway.stream(addresses, names.GATEWAY_STREAM, self.key.key_arn),
+                environment={"ASYA_TOKEN_KEY": self.key.key_arn},
+                # Whoever looks on holds a function for as long as he waits. However many they are, the mesh goes on.
+                reserved=mesh.file.gateway.watchers or None,
+            ),
+        )
+        return {each.name: MeshFunction(self, mesh, layer, each).function for each in functions}
+
+    def _live_streams(self, mesh: Mesh, layer: lambda_.ILayerVersion, tokens: lambda_.Function) -> LiveStreams | None:
+        """What gives tokens is told where they lead. The local cloud has no such layer, and streams as it does by itself."""
+        if mesh.file.gateway.streaming != "adapter" or mesh.options.layer_target == "host":
+            return None
+        live = LiveStreams(self, mesh, layer, self.key)
+        tokens.add_environment("ASYA_STREAM_URL", live.url)
+        return live
 
     def _token_api(self, mesh: Mesh, jwt: JwtSection, functions: dict[str, lambda_.Function]) -> apigateway.HttpApi:
         if mesh.options.layer_target == "lambda" and not jwt.issuer.startswith("https://"):
@@ -105,3 +113,17 @@ class Gateway(Construct):
                 caller="authorizer.claims.sub",
             ),
         )
+
+
+def _function(
+    name: str, code: Path, grants: list[Grant], environment: dict[str, str] | None = None, reserved: int | None = None
+) -> FunctionSettings:
+    return FunctionSettings(
+        name=name,
+        handler=f"asya.lambdas.{name.removeprefix('x-').replace('-', '_')}.handle",
+        code=lambda_.Code.from_asset(str(code)),
+        grants=grants,
+        timeout=_TIMEOUT,
+        environment=environment or {},
+        reserved=reserved,
+    )

@@ -52,7 +52,12 @@ class Monitoring(Construct):
                 self._group("Dead letters", "ApproximateNumberOfMessagesVisible", "Maximum", self._dlqs(actors)),
             ],
         )
-        gateway = (names.GATEWAY_INGEST, names.GATEWAY_API, *([names.PUSH_FEED] if mesh.table.tools else []))
+        gateway = (
+            names.GATEWAY_INGEST,
+            names.GATEWAY_API,
+            names.GATEWAY_STREAM,
+            *([names.PUSH_FEED] if mesh.table.tools else []),
+        )
         functions = self._functions([*actors, *([names.RECONCILE] if heavy else []), names.DLQ, *gateway])
         facade.monitor_custom(
             human_readable_name="Functions",

@@ -26,6 +26,7 @@ class Options:
         mesh: the mesh file.
         stage: becomes part of the namespace; empty for the default stage.
         emr_application_id: an existing Spark application to use instead of the mesh file's.
+        web_adapter_layer: the ARN of a layer with AWS Lambda Web Adapter, instead of the one its makers publish.
         layer_target: `lambda` builds packages for AWS, `host` for the interpreter of the local cloud.
         host_python: that interpreter.
         build_folder: where folders that are deployed are made, and found again.
@@ -34,6 +35,7 @@ class Options:
     mesh: Path
     stage: str = ""
     emr_application_id: str | None = None
+    web_adapter_layer: str | None = None
     layer_target: Literal["lambda", "host"] = "lambda"
     host_python: Path = _REPOSITORY / ".venv-cloud" / "bin" / "python"
     build_folder: Path = _REPOSITORY / ".build"
@@ -73,6 +75,7 @@ def read_options(context: Callable[[str], Any], folder: Path) -> Options:
         mesh=folder / (context("mesh") or "mesh.yaml"),
         stage=context("stage") or "",
         emr_application_id=context("emr_application_id") or None,
+        web_adapter_layer=context("web_adapter_layer") or None,
         layer_target=target,
     )
     places = {key: folder / context(key) for key in ("host_python", "build_folder") if context(key)}

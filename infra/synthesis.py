@@ -6,7 +6,7 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from infra.mesh import Mesh
-from infra.mesh_file import check_available, load_mesh
+from infra.mesh_file import load_mesh
 from infra.options import read_options
 from infra.stacks.mesh_stacks import make_stacks
 
@@ -25,7 +25,6 @@ def fill(app: App, folder: Path) -> Mesh:
     """
     options = read_options(app.node.try_get_context, folder)
     loaded = load_mesh(options.mesh, options.stage)
-    check_available(loaded)
     mesh = Mesh(loaded, options)
     make_stacks(app, mesh)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

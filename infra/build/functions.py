@@ -11,6 +11,11 @@ _LIBRARY = _REPOSITORY / "functions" / "asya"
 _REQUIREMENTS = _REPOSITORY / "requirements"
 _TABLE_FILE = "mesh.json"
 
+START_SCRIPT = "run.sh"
+_START_SERVER = """#!/bin/sh
+PYTHONPATH="/opt/python:$LAMBDA_RUNTIME_DIR" exec python3 -m asya.lambdas.stream_server
+"""
+
 # Of botocore's descriptions of all services, what the dispatcher speaks to (and what every client needs).
 _SERVICES = {"dynamodb", "emr-serverless", "s3", "sqs", "sts"}
 
@@ -53,6 +58,17 @@ def build_gateway(root: Path, target: Target, table: bytes) -> Path:
         _write(folder / _TABLE_FILE, table)
 
     return built(root, "gateway", ["gateway", target.key(), requirements, table], make)
+
+
+def build_server(root: Path, table: bytes) -> Path:
+    """The code of a function that serves HTTP itself: what starts the server, and the actor table."""
+
+    def make(folder: Path) -> None:
+        _write(folder / _TABLE_FILE, table)
+        _write(folder / START_SCRIPT, _START_SERVER.encode())
+        (folder / START_SCRIPT).chmod(0o755)
+
+    return built(root, "server", ["server", table, _START_SERVER.encode()], make)
 
 
 def build_dispatcher(root: Path, target: Target, table: bytes) -> Path:

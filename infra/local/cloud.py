@@ -15,7 +15,7 @@ from infra.local.servers import running_servers
 from infra.local.signals import undisturbed
 from infra.local.steps import Steps
 from infra.local.tools import find_tools
-from infra.mesh_file import LoadedMesh, MeshFileError, check_available, load_mesh
+from infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,11 +67,9 @@ def down(state: Path) -> int:
 
 def _load(mesh: Path) -> LoadedMesh:
     try:
-        loaded = load_mesh(mesh)
-        check_available(loaded)
+        return load_mesh(mesh)
     except MeshFileError as error:
         raise LocalCloudError(str(error)) from error
-    return loaded
 
 
 def _check_same(folder: StateFolder, known: Connection, loaded: LoadedMesh, options: UpOptions) -> None:

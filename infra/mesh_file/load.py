@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from infra.mesh_file.availability import unavailable
 from infra.mesh_file.checks import run_checks
 from infra.mesh_file.checks.context import Context, Finding
 from infra.mesh_file.mesh_model import MeshFile
@@ -55,17 +54,6 @@ def load_mesh(path: Path, stage: str | None = None) -> LoadedMesh:
     if problems:
         raise MeshFileError(problems)
     return LoadedMesh(path, mesh, namespace, source)
-
-
-def check_available(loaded: LoadedMesh) -> None:
-    """Refuse what the mesh cannot do yet.
-
-    Raises:
-        MeshFileError: naming each such place.
-    """
-    problems = _problems(loaded.source, unavailable(loaded.mesh))
-    if problems:
-        raise MeshFileError(problems)
 
 
 def _problems(source: Source, findings: Iterable[Finding]) -> list[Problem]:

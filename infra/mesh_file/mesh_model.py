@@ -102,6 +102,9 @@ class GatewaySection(Section):
 
     jwt: JwtSection | None = None
     streaming: Literal["buffered", "adapter"] = "buffered"
+    """How tasks are followed: by answers that end with what is new, or, at an API of its own, by one that goes on."""
+    watchers: int = Field(default=50, ge=0, le=10_000)
+    """How many may follow tasks at once; 0: as many as the account has calls left."""
     max_body: Bytes = 256 * 1024
     allowed_hosts: tuple[str, ...] = ()
     """Hosts, beside the mesh's own, that status callbacks may go to, and push notifications although they are not public."""

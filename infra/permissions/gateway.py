@@ -29,6 +29,20 @@ def api(addresses: Addresses, table: MeshTable) -> list[Grant]:
     ]
 
 
+def stream(addresses: Addresses, function: str, key_arn: str) -> list[Grant]:
+    """Looks on, and gives tokens for that.
+
+    Args:
+        function: which of those that do.
+        key_arn: the key behind the tokens.
+    """
+    return [
+        common.logs(addresses, function),
+        Grant(("dynamodb:Query",), (addresses.table_arn("tasks"),)),
+        Grant(("kms:GenerateMac",), (key_arn,)),
+    ]
+
+
 def sweep(addresses: Addresses) -> list[Grant]:
     """Finds tasks past their deadline, and writes so."""
     return [

@@ -21,6 +21,8 @@ class GatewayStack(Stack):
         TaskSweep(self, mesh, layer)
         CfnOutput(self, "GatewayUrl", value=self.address.url)
         CfnOutput(self, "GatewayApiId", value=gateway.api_id)
+        if gateway.live is not None:
+            CfnOutput(self, "StreamUrl", value=gateway.live.url)
         if gateway.token_api is not None:
             CfnOutput(self, "JwtGatewayUrl", value=gateway.token_api.api_endpoint)
             CfnOutput(self, "JwtGatewayApiId", value=gateway.token_api.api_id)

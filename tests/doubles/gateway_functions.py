@@ -14,11 +14,13 @@ from moto import mock_aws
 from asya.aws import clients
 from asya.aws.settings import Settings, load_settings
 from asya.aws.telemetry import Telemetry
-from asya.lambdas import gateway_api, gateway_ingest
+from asya.lambdas import gateway_api, gateway_ingest, gateway_stream
 from asya.lambdas.gateway_http import answer
+from asya.lambdas.surroundings import REAL, Surroundings
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from tests.doubles.dynamo import create_tasks_table
+from tests.doubles.looking_on import Clock
 from tests.doubles.tasks import at
 
 EVENTS = Path(__file__).parents[2] / "events" / "api-gateway"
@@ -116,15 +118,25 @@ class Gateway:
     def ingest(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         return self._call(gateway_ingest, event, now or at(0))
 
+    def stream(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
+        """Waiting takes no time: the clock moves by itself."""
+        clock = Clock(((now or at(0)) - at(0)).total_seconds())
+        return self._call(gateway_stream, event, now or at(0), clock)
+
+    def answered_by(self, function: str, event: Event) -> tuple[int, Any]:
+        """The answer of one of the functions, by its name."""
+        ask = {names.GATEWAY_API: self.api, names.GATEWAY_INGEST: self.ingest, names.GATEWAY_STREAM: self.stream}
+        return ask[function](event)
+
     def messages(self, actor: str = "inspect-dataset") -> list[Any]:
         url = QUEUES + names.queue_name("flights", actor)
         received = clients.sqs().receive_message(QueueUrl=url, MaxNumberOfMessages=10)
         return [json.loads(message["Body"]) for message in received.get("Messages", [])]
 
-    def _call(self, function: Any, event: Event, now: datetime) -> tuple[int, Any]:
+    def _call(self, function: Any, event: Event, now: datetime, surroundings: Surroundings = REAL) -> tuple[int, Any]:
         settings = settings_with(self.environ, self.mesh)
         telemetry = Telemetry("flights", "test")
-        response = answer(event, function.build(settings, telemetry).routes(now), telemetry.log)
+        response = answer(event, function.build(settings, telemetry, surroundings).routes(now), telemetry.log)
         if "body" not in response:
             return response["statusCode"], None
         if response["headers"]["content-type"] == "text/event-stream":
@@ -157,16 +169,20 @@ def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway
         clients.s3().create_bucket(Bucket=environ["ASYA_BUCKET"])
         for actor in ("inspect-dataset", "publish-report"):
             clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
+        key = clients.kms().create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["KeyId"]
+        environ["ASYA_TOKEN_KEY"] = key
+        monkeypatch.setenv("ASYA_TOKEN_KEY", key)
         yield Gateway(MESH, environ)
     gateway_api._built.cache_clear()
     gateway_ingest._built.cache_clear()
+    gateway_stream._built.cache_clear()
 
 
 @pytest.fixture(autouse=True, scope="module")
 def clients_of_this_module() -> Iterator[None]:
     """Making clients is slow; these are made once, within the emulation, and left to nobody else."""
-    for made in (clients.sqs, clients.dynamodb, clients.s3):
+    for made in (clients.sqs, clients.dynamodb, clients.s3, clients.kms):
         made.cache_clear()
     yield
-    for made in (clients.sqs, clients.dynamodb, clients.s3):
+    for made in (clients.sqs, clients.dynamodb, clients.s3, clients.kms):
         made.cache_clear()

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from aws_cdk import App
 
-from infra.mesh_file import MeshFileError
 from infra.options import OptionError
 from infra.synthesis import fill
 
@@ -33,19 +32,6 @@ def test_a_mesh_file_that_cannot_be_used_is_told_line_by_line(tmp_path: Path) ->
         "mesh.yaml:7: tools.t.route[1]: there is no actor 'b'",
     ]
     assert not list(tmp_path.glob("out/*.template.json"))
-
-
-def test_what_the_mesh_cannot_do_yet_is_refused_rather_than_ignored(tmp_path: Path) -> None:
-    (tmp_path / "functions" / "handlers").mkdir(parents=True)
-    (tmp_path / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
-    (tmp_path / "mesh.yaml").write_text(
-        "namespace: shop\nactors:\n  d: {handler: shop.one}\ngateway: {streaming: adapter}\n"
-    )
-    with pytest.raises(MeshFileError) as error:
-        fill(App(context={"mesh": "mesh.yaml"}), tmp_path)
-    assert [str(problem).removeprefix(f"{tmp_path}/mesh.yaml:") for problem in error.value.problems] == [
-        "4: gateway.streaming: adapter is not available yet",
-    ]
 
 
 def test_aws_takes_no_issuer_without_tls(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ SYSTEM = (
         "x-push",
         "x-gateway-ingest",
         "x-gateway-api",
+        "x-gateway-stream",
+        "x-gateway-live",
     ),
 )
 
@@ -58,6 +60,7 @@ def test_every_actor_and_system_function_is_there(shop: Any) -> None:
         ("x-push", "push"),
         ("x-gateway-ingest", "gateway_ingest"),
         ("x-gateway-api", "gateway_api"),
+        ("x-gateway-stream", "gateway_stream"),
     ],
 )
 def test_entry_points(shop: Any, actor: str, handler: str) -> None:
@@ -68,7 +71,7 @@ def test_runtime_and_architecture_on_aws(shop: Any) -> None:
     for function in shop.resources("AWS::Lambda::Function"):
         assert function["Runtime"] == "python3.13"
         assert function["Architectures"] == ["arm64"]
-        assert len(function["Layers"]) == 1
+        assert len(function["Layers"]) == (2 if function["FunctionName"] == "asya-shop-x-gateway-live" else 1)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +128,6 @@ def test_environment(shop: Any) -> None:
         "POWERTOOLS_METRICS_NAMESPACE": "Asya",
         "LOG_LEVEL": "INFO",
     }
-    assert "ASYA_GATEWAY_URL" not in shop.function("x-gateway-ingest")["Environment"]["Variables"]
     # A heavy actor's variables are its job's; they travel in mesh.json.
     assert "MODE" not in shop.function("crunch")["Environment"]["Variables"]
 

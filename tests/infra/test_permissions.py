@@ -194,6 +194,8 @@ def test_existing_buckets_hold_data_and_results(plain: Any) -> None:
         ("x-reconcile", {"pending"}),
         ("x-gateway-ingest", {"tasks"}),
         ("x-gateway-api", {"tasks"}),
+        ("x-gateway-stream", set()),
+        ("x-gateway-live", set()),
     ],
 )
 def test_tables(shop: Any, actor: str, tables: set[str]) -> None:

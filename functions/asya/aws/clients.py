@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_emr_serverless import EMRServerlessClient
     from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_kms import KMSClient
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
@@ -51,6 +52,12 @@ def emr_serverless() -> "EMRServerlessClient":
 def events() -> "EventBridgeClient":
     """EventBridge."""
     return boto3.client("events", config=_config(read_timeout=5))
+
+
+@cache
+def kms() -> "KMSClient":
+    """KMS."""
+    return boto3.client("kms", config=_config(read_timeout=5))
 
 
 def _config(read_timeout: int, attempts: int = _ATTEMPTS) -> Config:

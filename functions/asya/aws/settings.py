@@ -40,6 +40,8 @@ class Settings:
         results_uri: where x-sink writes; ends with `/`.
         queue_url_prefix: a queue's URL is this and its name.
         gateway_url: base of the status endpoint without a trailing slash; None where the deployment gives none.
+        token_key: the key in KMS behind stream tokens; None but in functions that give or take such tokens.
+        stream_url: base of the streams that a token opens, without a trailing slash; None where that is the gateway's own.
         spark: None but in the functions that deal with job runs.
     """
 
@@ -51,6 +53,8 @@ class Settings:
     results_uri: str
     queue_url_prefix: str
     gateway_url: str | None = None
+    token_key: str | None = None
+    stream_url: str | None = None
     spark: SparkSettings | None = None
 
     @property
@@ -94,6 +98,8 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         results_uri=_folder(_required(environ, "ASYA_RESULTS_URI")),
         queue_url_prefix=_folder(_required(environ, "ASYA_QUEUE_URL_PREFIX")),
         gateway_url=environ.get("ASYA_GATEWAY_URL", "").rstrip("/") or None,
+        token_key=environ.get("ASYA_TOKEN_KEY") or None,
+        stream_url=environ.get("ASYA_STREAM_URL", "").rstrip("/") or None,
         spark=_load_spark(environ) if environ.get("ASYA_SPARK_APPLICATION_ID") else None,
     )
 

@@ -111,20 +111,24 @@ class Route:
 
 def answer(event: Mapping[str, Any], routes: Sequence[Route], log: Logger) -> dict[str, Any]:
     """Answer an event of API Gateway; whatever goes wrong becomes an answer too, and a log line if it is our fault."""
+    return rendered(respond(event, routes, log))
+
+
+def respond(event: Mapping[str, Any], routes: Sequence[Route], log: Logger) -> Response:
+    """The same before it is written down."""
     request_id = ""
     try:
         parsed = _parse(event)
         request_id = parsed.request_context.request_id
-        response = _dispatch(parsed, routes)
+        return _dispatch(parsed, routes)
     except RefusedError as refused:
-        response = _refusal(refused)
+        return _refusal(refused)
     except TaskStoreError:
         log.exception("the tasks table is in trouble", request_id=request_id)
-        response = _failure(503, "unavailable", "the tasks table cannot be reached just now; try again")
+        return _failure(503, "unavailable", "the tasks table cannot be reached just now; try again")
     except Exception:
         log.exception("a request failed in a way nobody expected", request_id=request_id)
-        response = _failure(500, "internal", f"something unexpected went wrong; the log names request {request_id}")
-    return _rendered(response)
+        return _failure(500, "internal", f"something unexpected went wrong; the log names request {request_id}")
 
 
 def required_identity(request: Request) -> Identity | TokenIdentity:
@@ -241,7 +245,8 @@ def _failure(
     return Response(status, {"error": error}, {"retry-after": str(retry_after)} if retry_after else {})
 
 
-def _rendered(response: Response) -> dict[str, Any]:
+def rendered(response: Response) -> dict[str, Any]:
+    """An answer as API Gateway takes it (payload format 2.0)."""
     if response.content is None:
         return {"statusCode": response.status, "headers": {"cache-control": "no-store", **response.headers}}
     text = response.content if isinstance(response.content, Text) else _json(response.content)

@@ -84,9 +84,10 @@ class Ingest:
     def _take(self, reports: Sequence[Report], caller: Caller, now: datetime) -> list[EventResult]:
         """Reports of status go into records and hops, messages to those who look on into their own items."""
         events = [report for report in reports if isinstance(report, TaskEvent)]
-        results = iter(self.tasks.report(events, now, may_create=caller.is_mesh_function) if events else [])
         said = [report for report in reports if isinstance(report, FlyEvent)]
+        # What was said is there before the hop's end is: to whoever follows the task it comes before.
         told = self._keep(said, caller, now) if said else {}
+        results = iter(self.tasks.report(events, now, may_create=caller.is_mesh_function) if events else [])
         return [told[each.id] if isinstance(each, FlyEvent) else next(results) for each in reports]
 
     def _keep(self, said: Sequence[FlyEvent], caller: Caller, now: datetime) -> dict[str, EventResult]:

@@ -11,7 +11,9 @@ from msgspec import UNSET, Meta, UnsetType
 from asya.lambdas.gateway_http import KEY_LIMIT
 from asya.lambdas.gateway_lists import HOPS_LIMIT
 from asya.lambdas.gateway_resume import Resumed
+from asya.lambdas.gateway_stream import StreamToken
 from asya.lambdas.gateway_tools import ToolAnswer
+from asya.protocol import sse
 from asya.protocol.api import CALLS, Call
 from asya.protocol.event_batch import BATCH_LIMIT
 from asya.protocol.events import EventResults, FlyEvent, StateQuery, TaskEvent, TaskStates
@@ -109,7 +111,7 @@ class Described:
 
     Attributes:
         body: what it reads.
-        answers: what it answers with, by status; None for nothing.
+        answers: what it answers with, by status; None for nothing, a media type for text of that type.
         refusals: the statuses of errors beside 403, 429 and 5xx.
         query, headers: parameters by name.
         streamed: of the answers, those that may come as Server-Sent Events as well.
@@ -132,6 +134,10 @@ _PARENT: Schema = {"type": "string", "minLength": 1, "maxLength": ID_LIMIT}
 _KEY: Schema = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[ -~]+$"}
 _EVENTS = {"type": "array", "maxItems": BATCH_LIMIT, "items": {"anyOf": [TaskEvent, FlyEvent]}}
 _STATES = {"type": "array", "maxItems": BATCH_LIMIT, "items": StateQuery}
+
+_EVENT_STREAM: Mapping[int, Any] = {200: sse.MEDIA_TYPE, 204: None}
+_FROM: Schema = {"type": "string", "description": "id of the last event that was seen"}
+_FROM_HEADER, _FROM_QUERY = {"Last-Event-ID": _FROM}, {"last_event_id": _FROM}
 
 DESCRIBED: dict[str, Described] = {
     "POST /api/v1/mesh": Described(
@@ -174,6 +180,17 @@ DESCRIBED: dict[str, Described] = {
     ),
     "GET /mcp": Described("Of older clients, which are told that no stream is held open", {}, refusals=(405,)),
     "DELETE /mcp": Described("Of older clients, which are told that no session is kept", {}, refusals=(405,)),
+    "GET /api/v1/mesh/{id}/events": Described(
+        "Follow a task: Server-Sent Events `status`, `partial`, `final`", _EVENT_STREAM, refusals=(404,),
+        query=_FROM_QUERY, headers=_FROM_HEADER,
+    ),
+    "GET /api/v1/mesh/{id}/stream": Described(
+        "The same without a signature, for who has a token", _EVENT_STREAM, refusals=(403, 404),
+        query={"token": {"type": "string", "required": True}} | _FROM_QUERY, headers=_FROM_HEADER,
+    ),
+    "POST /api/v1/mesh/{id}/stream-token": Described(
+        "A token that opens one task's stream for an hour", {201: StreamToken}, refusals=(404,)
+    ),
     "POST /a2a": Described(
         "Agent2Agent, JSON-RPC of the versions 1.0 and 0.3: messages to the tools, and their tasks",
         {200: {"anyOf": [Success, Failure]}}, Message, True, (400, 413), streamed=(200,),
@@ -194,6 +211,10 @@ DESCRIBED: dict[str, Described] = {
         "The mesh's functions: how tasks and their roots stand", {200: TaskStates}, _STATES, True, (400, 413)
     ),
     "GET /envelopes/{id}": Described("A task in the first generation's words", {200: OlderEnvelope}, refusals=(404,)),
+    "GET /envelopes/{id}/stream": Described(
+        "Follow a task in the first generation's words", _EVENT_STREAM, refusals=(404,), query=_FROM_QUERY,
+        headers=_FROM_HEADER,
+    ),
     "POST /envelopes/{id}/progress": Described(
         "Progress in the first generation's words", {204: None}, OlderProgress, True, (400, 404, 413)
     ),
@@ -201,6 +222,10 @@ DESCRIBED: dict[str, Described] = {
         "An end in the first generation's words", {204: None}, OlderFinal, True, (400, 404, 413)
     ),
     "GET /jobs/{id}": Described("A task in the second generation's words", {200: OlderJob}, refusals=(404,)),
+    "GET /jobs/{id}/stream": Described(
+        "Follow a task in the second generation's words", _EVENT_STREAM, refusals=(404,), query=_FROM_QUERY,
+        headers=_FROM_HEADER,
+    ),
     "GET /openapi.json": Described("This document", {200: {"type": "object"}}),
     "GET /health": Described("Whether the gateway answers", {200: Health}),
 }  # fmt: skip
@@ -281,6 +306,8 @@ def _parameter(name: str, where: str, schema: Schema) -> Schema:
 def _answer(answer: Any, *, is_streamed: bool = False) -> Schema:
     if answer is None:
         return {"description": "done"}
+    if isinstance(answer, str):
+        return {"description": "as described", "content": {answer: {"schema": {"type": "string"}}}}
     content: Schema = {"application/json": {"schema": _schema(answer)}}
     if is_streamed:
         content["text/event-stream"] = {"schema": {"type": "string"}}

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from asya.protocol import names
 
-_API, _INGEST = names.GATEWAY_API, names.GATEWAY_INGEST
+_API, _INGEST, _STREAM = names.GATEWAY_API, names.GATEWAY_INGEST, names.GATEWAY_STREAM
 
 Group = Literal["tasks", "tools", "mcp", "a2a", "streams"]
 """What people's calls are about; a mesh may open some of these to tokens (JWT) only."""
@@ -55,13 +55,19 @@ CALLS = (
     Call("POST", "/a2a", _API, group="a2a"),
     Call("POST", "/a2a/tasks/{id}", _API, group="a2a"),
     Call("GET", "/.well-known/agent-card.json", _API, is_public=True),
+    Call("GET", "/api/v1/mesh/{id}/events", _STREAM, group="streams"),
+    # Open: the function looks for a token itself.
+    Call("GET", "/api/v1/mesh/{id}/stream", _STREAM, is_public=True, group="streams"),
+    Call("POST", "/api/v1/mesh/{id}/stream-token", _STREAM, group="streams"),
     Call("POST", "/api/v1/mesh/events", _INGEST),
     Call("POST", "/api/v1/mesh/{id}/events", _INGEST),
     Call("POST", "/api/v1/mesh/states", _INGEST),
     Call("GET", "/envelopes/{id}", _API),
     Call("POST", "/envelopes/{id}/progress", _INGEST),
     Call("POST", "/envelopes/{id}/final", _INGEST),
+    Call("GET", "/envelopes/{id}/stream", _STREAM, group="streams"),
     Call("GET", "/jobs/{id}", _API),
+    Call("GET", "/jobs/{id}/stream", _STREAM, group="streams"),
     Call("GET", "/openapi.json", _API),
     Call("GET", "/health", _API, is_public=True),
 )

@@ -35,6 +35,8 @@ PUSH_FEED = "x-push-feed"
 PUSH = "x-push"
 GATEWAY_INGEST = "x-gateway-ingest"
 GATEWAY_API = "x-gateway-api"
+GATEWAY_STREAM = "x-gateway-stream"
+GATEWAY_LIVE = "x-gateway-live"
 
 END_ACTORS = frozenset({SINK, SUMP})
 ROUTABLE_CREW = frozenset({PAUSE, RESUME, CHECKPOINT, FAN_IN})

@@ -7,7 +7,7 @@ import pytest
 from jsonschema_rs import meta, validator_for
 
 from asya.aws.telemetry import Telemetry
-from asya.lambdas import gateway_api, gateway_ingest
+from asya.lambdas import gateway_api, gateway_ingest, gateway_stream
 from asya.lambdas.gateway_openapi import DESCRIBED, document
 from asya.protocol import names
 from asya.protocol.api import CALLS
@@ -19,7 +19,9 @@ DOCUMENT = document(MESH, "https://gateway.example")
 
 def test_every_call_is_answered_by_its_function_and_described(gateway: Gateway) -> None:
     settings = settings_with(gateway.environ, gateway.mesh)
-    for name, module in ((names.GATEWAY_API, gateway_api), (names.GATEWAY_INGEST, gateway_ingest)):
+    for name, module in (
+        (names.GATEWAY_API, gateway_api), (names.GATEWAY_INGEST, gateway_ingest), (names.GATEWAY_STREAM, gateway_stream),
+    ):  # fmt: skip
         routes = module.build(settings, Telemetry("flights", "test")).routes(at(0))
         assert {f"{route.method} {route.template}" for route in routes} == {
             call.route for call in CALLS if call.function == name
@@ -60,12 +62,13 @@ def test_recorded_events_are_answered_as_documented(gateway: Gateway, name: str)
     event = RECORDED[name]
     gateway.ingest(recorded("report-events"))
     call = next(call for call in CALLS if call.route == route_of(event))
-    ask = gateway.ingest if call.function == names.GATEWAY_INGEST else gateway.api
-    status, content = ask(event)
+    status, content = gateway.answered_by(call.function, event)
     responses = DOCUMENT["paths"][call.path][call.method.lower()]["responses"]
     assert str(status) in responses
     assert status < 500
-    if content is not None:
+    if isinstance(content, str):
+        assert "text/event-stream" in responses[str(status)]["content"]
+    elif content is not None:
         schema = responses[str(status)]["content"]["application/json"]["schema"]
         found = validator_for(schema | {"components": DOCUMENT["components"]}).iter_errors(content)
         assert [error.message for error in found] == []

@@ -1,0 +1,97 @@
+"""Following tasks, in the templates: the function that looks on, the key behind tokens, streams that go on (`protocol §13`)."""
+
+from typing import Any
+
+import pytest
+
+from asya.protocol import names
+from asya.protocol.api import CALLS
+from infra.build.functions import build_server
+from tests.infra.test_permissions import resources
+
+STREAMS = ("x-gateway-stream", "x-gateway-live")
+
+
+def test_watchers_cannot_starve_the_mesh(shop: Any, example: Any) -> None:
+    for function in STREAMS:
+        assert shop.function(function)["ReservedConcurrentExecutions"] == 20
+    assert "ReservedConcurrentExecutions" not in shop.function("x-gateway-api")
+    assert example.function("x-gateway-stream", "flights")["ReservedConcurrentExecutions"] == 50
+
+
+def test_the_key_makes_macs_and_is_nobody_elses(shop: Any) -> None:
+    key = shop.one("AWS::KMS::Key", Description="Stream tokens of the mesh shop")
+    assert (key["KeySpec"], key["KeyUsage"]) == ("HMAC_256", "GENERATE_VERIFY_MAC")
+    functions = [each["FunctionName"].removeprefix("asya-shop-") for each in shop.resources("AWS::Lambda::Function")]
+    assert {name for name in functions if resources(shop, name, "kms:GenerateMac")} == set(STREAMS)
+    for function in STREAMS:
+        [arn] = resources(shop, function, "kms:GenerateMac")
+        assert arn == shop.function(function)["Environment"]["Variables"]["ASYA_TOKEN_KEY"]
+
+
+@pytest.mark.parametrize("function", STREAMS)
+def test_who_looks_on_writes_nothing(shop: Any, function: str) -> None:
+    assert resources(shop, function, "dynamodb:Query") == {
+        "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
+    }
+    for action in ("dynamodb:PutItem", "dynamodb:UpdateItem", "sqs:SendMessage", "s3:GetObject", "s3:PutObject"):
+        assert resources(shop, function, action) == set()
+
+
+def test_only_what_a_token_opens_is_open(shop: Any) -> None:
+    routes = {route["RouteKey"]: route["AuthorizationType"] for route in shop.resources("AWS::ApiGatewayV2::Route")}
+    assert routes["GET /api/v1/mesh/{id}/events"] == routes["POST /api/v1/mesh/{id}/stream-token"] == "AWS_IAM"
+    assert routes["GET /api/v1/mesh/{id}/stream"] == "NONE"
+
+
+# --- streams that go on
+
+
+def test_there_are_none_unless_asked_for(plain: Any, example: Any) -> None:
+    for mesh in (plain, example):
+        assert mesh.resources("AWS::ApiGateway::RestApi") == []
+        assert "StreamUrl" not in mesh.templates["gateway"]["Outputs"]
+        assert not [each for each in mesh.resources("AWS::Lambda::Function") if "live" in each["FunctionName"]]
+
+
+def test_a_rest_api_streams_what_the_function_says(shop: Any) -> None:
+    [api] = shop.resources("AWS::ApiGateway::RestApi")
+    assert api["EndpointConfiguration"]["Types"] == ["REGIONAL"]  # others end a silence sooner than a keep-alive comes
+    methods = shop.resources("AWS::ApiGateway::Method")
+    kinds = [method["AuthorizationType"] for method in methods]
+    streams = [call for call in CALLS if call.function == names.GATEWAY_STREAM and call.method == "GET"]
+    assert sorted(kinds) == sorted("NONE" if call.is_public else "AWS_IAM" for call in streams)
+    for method in methods:
+        integration = method["Integration"]
+        assert integration["ResponseTransferMode"] == "STREAM"
+        assert integration["Uri"].endswith("/response-streaming-invocations")
+        assert integration["Type"] == "AWS_PROXY"
+        assert integration["TimeoutInMillis"] > 300_000
+    stage = shop.one("AWS::ApiGateway::Stage")
+    assert stage["StageName"] == "live"
+    assert stage["MethodSettings"][0]["ThrottlingRateLimit"] == 100
+
+
+def test_the_adapter_starts_the_server(shop: Any) -> None:
+    function = shop.function("x-gateway-live")
+    assert function["Handler"] == "run.sh"
+    assert "arn:<Partition>:lambda:<Region>:753240598075:layer:LambdaAdapterLayerArm64:26" in function["Layers"]
+    environment = function["Environment"]["Variables"]
+    assert environment["AWS_LAMBDA_EXEC_WRAPPER"] == "/opt/bootstrap"
+    assert environment["AWS_LWA_INVOKE_MODE"] == "response_stream"
+    assert environment["AWS_LWA_READINESS_CHECK_PATH"] == "/health"
+    assert 300 < function["Timeout"] <= 900
+
+
+def test_tokens_lead_where_streams_go_on(shop: Any) -> None:
+    url = shop.function("x-gateway-stream")["Environment"]["Variables"]["ASYA_STREAM_URL"]
+    assert url.startswith("https://")
+    assert url.endswith("/live")
+    assert "StreamUrl" in shop.templates["gateway"]["Outputs"]
+
+
+def test_the_start_script_can_be_executed(tmp_path: Any) -> None:
+    folder = build_server(tmp_path, b"{}")
+    assert (folder / "run.sh").stat().st_mode & 0o111 == 0o111
+    assert "asya.lambdas.stream_server" in (folder / "run.sh").read_text()
+    assert (folder / "mesh.json").read_bytes() == b"{}"
