@@ -42,4 +42,5 @@ def answers(pause: TaskPause, console: Console) -> bytes:
             console.print(f"{question}: [dim]nobody here to ask[/]")
         elif answer := console.input(f"{question}: ").strip():
             given[field.name] = answer
+    console.print()
     return msgspec.json.encode(given)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from asya.protocol.task_view import TaskView
 
-Stage = Literal["waiting", "received", "processing", "done", "failed"]
+Stage = Literal["waiting", "received", "processing", "paused", "done", "failed"]
 
 _STAGE_OF: dict[str, Stage] = {"received": "received", "processing": "processing", "completed": "done"}
 
@@ -96,6 +96,8 @@ def _current_stage(task: TaskView) -> Stage:
         return "done"
     if task.status in ("failed", "canceled"):
         return "failed"
+    if task.status == "paused":
+        return "paused"
     assert task.route is not None
     # The record says how far the task is, not at which stage its actor is: that is in the percentage.
     for status in ("completed", "processing", "received"):
@@ -104,7 +106,7 @@ def _current_stage(task: TaskView) -> Stage:
     return "waiting"
 
 
-_ORDER = {"waiting": 0, "received": 1, "processing": 2, "done": 3, "failed": 3}
+_ORDER = {"waiting": 0, "received": 1, "processing": 2, "paused": 3, "done": 4, "failed": 4}
 
 
 def _moved(line: ActorLine, stage: Stage, at: float) -> ActorLine:

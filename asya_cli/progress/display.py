@@ -28,8 +28,15 @@ BAR_WIDTH = 40
 UNKNOWN_SECONDS = 60.0
 """How long an envelope that was just sent may take until a sidecar has it."""
 
-MARKS = {"waiting": "[dim]·[/]", "done": "[green]✔[/]", "failed": "[red]✘[/]"}
-STYLES = {"waiting": "dim", "received": "yellow", "processing": "cyan", "done": "green", "failed": "red"}
+MARKS = {"waiting": "[dim]·[/]", "paused": "[yellow]‖[/]", "done": "[green]✔[/]", "failed": "[red]✘[/]"}
+STYLES = {
+    "waiting": "dim",
+    "received": "yellow",
+    "processing": "cyan",
+    "paused": "yellow",
+    "done": "green",
+    "failed": "red",
+}
 
 
 class Display:
@@ -47,9 +54,7 @@ class Display:
         self._remarks = remarks or {}
         self._spinner = Spinner("dots", style="cyan")
         self._began = time.monotonic()
-        self._live = (
-            Live(self, console=console, refresh_per_second=10, transient=False) if console.is_terminal else None
-        )
+        self._live = self._drawing() if console.is_terminal else None
 
     @property
     def progress(self) -> Progress:
@@ -67,12 +72,18 @@ class Display:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Leave the screen to somebody else for a while."""
+        """Leave the screen to somebody else for a while. What was drawn makes room, and is drawn anew below what is said then."""
         if self._live:
+            self._live.transient = True
             self._live.stop()
         yield
         if self._live:
+            self._live = self._drawing()
             self._live.start()
+
+    def _drawing(self) -> Live:
+        """A picture from here on: one that was stopped would be drawn over what has been said since."""
+        return Live(self, console=self._console, refresh_per_second=10, transient=False)
 
     def show(self, progress: Progress) -> None:
         """Show a new state."""

@@ -97,10 +97,35 @@ def test_on_a_terminal_all_actors_and_the_whole_are_drawn() -> None:
     assert all(word in drawn for word in ("a", "done", "b", "Spark", "processing", "c", "waiting", "48 %"))
 
 
+def test_a_pause_lasts_until_the_task_goes_on() -> None:
+    progress = Progress.of(ACTORS).after(look(0, "received", 1)).after(look(0, "completed", 2, "paused"))
+    assert stages(progress) == ["paused", "waiting", "waiting"]
+    progress = progress.after(look(1, "received", 31))
+    assert (stages(progress), progress.lines[0].seconds) == (["done", "received", "waiting"], 30.0)
+
+
+def test_what_somebody_says_meanwhile_is_not_drawn_over() -> None:
+    output = StringIO()
+    console = Console(file=output, width=100, force_terminal=True, color_system=None)
+    with Display(console, Progress.of(ACTORS)) as display:
+        display.show(display.progress.after(look(0, "completed", 2, "paused")))
+        with display.aside():
+            before = output.getvalue()
+            console.print("Shall it go on?")
+        display.show(display.progress.after(look(1, "processing", 3)))
+    said, _, later = output.getvalue().partition("Shall it go on?")
+    up = "\x1b[1A"
+    assert before.endswith("\x1b[2K")  # the picture made room
+    assert said.count(up) >= len(ACTORS)
+    first_drawn = later[: later.index("processing")]
+    assert up not in first_drawn
+
+
 @pytest.mark.parametrize(
     ("line", "shown"),
     [
         (ActorLine("a"), ""),
+        (ActorLine("a", "paused", 100.0), "7 s"),
         (ActorLine("a", "processing", 100.0), "7 s"),
         (ActorLine("a", "done", 100.0, 3.25), "3.2 s"),
         (ActorLine("a", "done"), "< 1 s"),
