@@ -63,7 +63,8 @@ class Clock(RealSurroundings):
         return self.seconds
 
     def pause(self, seconds: float) -> None:
-        self.seconds += seconds
+        # What is too short to add up would never end.
+        self.seconds += max(seconds, 0.001)
         if self.steps:
             self.steps.pop(0)()
 

@@ -38,7 +38,7 @@ async def connected(mcp: McpGateway, mode: str, **more: Any) -> AsyncIterator[Cl
         )
 
     async with (
-        httpx2.AsyncClient(transport=httpx2.MockTransport(handle)) as http,
+        httpx2.AsyncClient(transport=httpx2.MockTransport(handle), headers={"prefer": "wait=3"}) as http,
         Client(
             streamable_http_client("https://gateway.example/mcp", http_client=http), mode=mode, cache=None, **more
         ) as client,
