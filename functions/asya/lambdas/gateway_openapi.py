@@ -135,6 +135,8 @@ _KEY: Schema = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "patte
 _EVENTS = {"type": "array", "maxItems": BATCH_LIMIT, "items": {"anyOf": [TaskEvent, FlyEvent]}}
 _STATES = {"type": "array", "maxItems": BATCH_LIMIT, "items": StateQuery}
 
+# Some read this as the schema of the whole text, others as that of each event.
+_EVENTS_OF_A_STREAM: Schema = {"description": "Server-Sent Events"}
 _EVENT_STREAM: Mapping[int, Any] = {200: sse.MEDIA_TYPE, 204: None}
 _FROM: Schema = {"type": "string", "description": "id of the last event that was seen"}
 _FROM_HEADER, _FROM_QUERY = {"Last-Event-ID": _FROM}, {"last_event_id": _FROM}
@@ -307,10 +309,10 @@ def _answer(answer: Any, *, is_streamed: bool = False) -> Schema:
     if answer is None:
         return {"description": "done"}
     if isinstance(answer, str):
-        return {"description": "as described", "content": {answer: {"schema": {"type": "string"}}}}
+        return {"description": "as described", "content": {answer: {"schema": _EVENTS_OF_A_STREAM}}}
     content: Schema = {"application/json": {"schema": _schema(answer)}}
     if is_streamed:
-        content["text/event-stream"] = {"schema": {"type": "string"}}
+        content[sse.MEDIA_TYPE] = {"schema": _EVENTS_OF_A_STREAM}
     return {"description": "as described", "content": content}
 
 
