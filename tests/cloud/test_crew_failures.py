@@ -7,21 +7,27 @@ what was kept comes again some seconds later, meanwhile there is the next outage
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 
 from asya.protocol import names
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.journeys import Journey, end_of, notes, send
+from tests.cloud.slice_sets import put_together, send_all, whole_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytestmark = pytest.mark.cloud
+
+OUTAGE_SECONDS = 60.0 if os.environ.get("ASYA_FULL_SIZE") else 0.0
+"""How long the gateway is down at least; in full size by `make test-scale`."""
 
 
 @contextmanager
@@ -56,18 +62,21 @@ def waiting(cloud: DeployedCloud, actor: str) -> int:
     return cloud.messages(names.queue_name(cloud.mesh.connection.namespace, actor))
 
 
-def taken(cloud: DeployedCloud, actor: str) -> int:
-    """Messages that an actor has taken from its queue."""
-    sqs, attribute = cloud.client("sqs"), "ApproximateNumberOfMessagesNotVisible"
-    url = sqs.get_queue_url(QueueName=names.queue_name(cloud.mesh.connection.namespace, actor))["QueueUrl"]
-    return int(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[attribute])["Attributes"][attribute])
-
-
 def kept_for_want_of(cloud: DeployedCloud, actor: str, what: str, since: float) -> bool:
     """Whether an actor has logged since then that it keeps a message, because it may not do this."""
+    return logged(cloud, actor, "message kept", what, since=since)
+
+
+def logged(cloud: DeployedCloud, actor: str, *words: str, since: float) -> bool:
+    """Whether an actor has logged a line with these words since then (seconds since the epoch)."""
     group = f"/aws/lambda/{names.function_name(cloud.mesh.connection.namespace, actor)}"
-    found = cloud.client("logs").filter_log_events(logGroupName=group, startTime=int(since * 1000))
-    return any("message kept" in each["message"] and what in each["message"] for each in found["events"])
+    pages = cloud.client("logs").get_paginator("filter_log_events")
+    lines = (
+        each["message"]
+        for page in pages.paginate(logGroupName=group, startTime=int(since * 1000))
+        for each in page["events"]
+    )
+    return any(all(word in line for word in words) for line in lines)
 
 
 def written(cloud: DeployedCloud, envelope_id: str) -> bool:
@@ -88,10 +97,15 @@ def known(envelope: Journey) -> Journey:
 
 
 def s3_refuses_writes(cloud: DeployedCloud) -> Iterator[None]:
-    """To x-sink and x-sump, both at once."""
-    with denied(cloud, names.SINK, "s3:PutObject"), denied(cloud, names.SUMP, "s3:PutObject"):
+    """To x-sink, x-sump, x-checkpoint and a pause, all at once."""
+    began = time.time()
+    with ExitStack() as outage:
+        for actor in (names.SINK, names.SUMP, names.CHECKPOINT, "approve"):
+            outage.enter_context(denied(cloud, actor, "s3:PutObject"))
         task_id = send(cloud, Journey(["helper"], {"n": 1}))
         failing = send(cloud, Journey(["helper", "nobody"], {}))
+        passing = send(cloud, Journey(["x-checkpoint", "once"], {"n": 4}))
+        waits = send(cloud, Journey(["approve"], {}))
         task = cloud.ended(task_id)
         assert (task.status, task.result_uri) == ("succeeded", None)
         assert json.loads(bytes(task.result)) == {"n": 1, "steps": 1}  # type: ignore[arg-type]
@@ -99,25 +113,41 @@ def s3_refuses_writes(cloud: DeployedCloud) -> Iterator[None]:
         assert (failed.status, failed.reason) == ("failed", "RouteMismatch")
         assert waiting(cloud, names.SINK) >= 1
         assert waiting(cloud, names.SUMP) >= 1
+        for actor in (names.CHECKPOINT, "approve"):
+            until(lambda actor=actor: kept_for_want_of(cloud, actor, "PutObject", began) or None, f"{actor} to keep it")  # type: ignore[misc]
+        assert notes(cloud, passing) == []
+        assert cloud.mesh.task(waits).pause is None  # type: ignore[union-attr]
     yield
     end = end_of(cloud, task_id)
     assert end.payload == {"n": 1, "steps": 1}
     assert (end.task.status, end.task.updated_at) == ("succeeded", task.updated_at)
     stored = until(lambda: cloud.mesh.stored(failing), "the copy")
     assert f"/sump/{failing}.json" in stored.uri
+    assert logged(cloud, names.SUMP, "envelope failed", failing, since=began)
+    assert end_of(cloud, passing).payload == {"n": 4}
+    place = cloud.mesh.connection.results
+    checkpoint = json.loads(cloud.mesh.fetch(f"{place.uri}checkpoint/{passing}/0.json") or b"")
+    assert (checkpoint["id"], checkpoint["payload"]) == (passing, {"n": 4})
+    paused = until(lambda: task if (task := cloud.task(waits)) and task.pause else None, "the task to pause")
+    assert paused.status == "paused"
+    cloud.mesh.cancel(waits)
 
 
 def a_table_refuses_claims(cloud: DeployedCloud) -> Iterator[None]:
-    """Of x-sink's."""
+    """Of x-sink's, and a fan-in actor its slices."""
     began = time.time()
-    with denied(cloud, names.SINK, "dynamodb:UpdateItem"):
-        task_id = send(cloud, Journey(["once"], {"n": 2}))
+    with denied(cloud, names.SINK, "dynamodb:UpdateItem"), denied(cloud, "gather", "dynamodb:UpdateItem"):
+        task_id, origin = send(cloud, Journey(["once"], {"n": 2})), str(uuid4())
+        send_all(cloud, "gather", whole_set(origin, 3, at="gather"))
         until(lambda: notes(cloud, task_id) or None, "the handler to be called")
         until(lambda: kept_for_want_of(cloud, names.SINK, "UpdateItem", began) or None, "x-sink to keep the message")
+        until(lambda: kept_for_want_of(cloud, "gather", "UpdateItem", began) or None, "the slices to be kept")
         assert not written(cloud, task_id)
+        assert notes(cloud, origin) == []
     yield
     assert end_of(cloud, task_id).payload == {"n": 2}
-    assert len(notes(cloud, task_id)) == 1
+    assert end_of(cloud, origin).payload == put_together(3)
+    assert [len(notes(cloud, once)) for once in (task_id, origin)] == [1, 1]
 
 
 def a_table_takes_no_records(cloud: DeployedCloud) -> Iterator[None]:
@@ -136,17 +166,18 @@ def a_table_takes_no_records(cloud: DeployedCloud) -> Iterator[None]:
 
 def the_gateway_is_down(cloud: DeployedCloud) -> Iterator[None]:
     """For whoever reports."""
+    began = time.time()
     with down(cloud, names.GATEWAY_INGEST):
-        # Alone in its batch: it has nobody else wait with it.
-        unknown = send(cloud, Journey(["once"], {"n": "unknown"}))
-        until(lambda: taken(cloud, "once") or None, "the first to be taken")
+        # At another actor: whoever were in its batch would wait with it.
+        unknown = send(cloud, Journey(["stubborn"], {"until": 1}))
         tracked = [send(cloud, known(Journey(["once"], {"n": number}))) for number in range(3)]
         failing = send(cloud, known(Journey(["helper", "nobody"], {})))
         for task_id in tracked:
             until_written(cloud, task_id)
         assert [cloud.mesh.task(task_id) for task_id in (*tracked, unknown, failing)] == [None] * 5
+        until(lambda: time.time() > began + OUTAGE_SECONDS or None, "the outage to last long enough")
         # What nobody has been told of waits before its first handler.
-        assert (notes(cloud, unknown), waiting(cloud, "once") >= 1) == ([], True)
+        assert (notes(cloud, unknown), waiting(cloud, "stubborn") >= 1) == ([], True)
     yield
     for task_id in (*tracked, unknown):
         assert cloud.ended(task_id).status == "succeeded"

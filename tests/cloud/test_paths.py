@@ -69,6 +69,8 @@ def journeys() -> dict[str, Journey]:
         "whole": Journey(["whole", "step"], 1),
         "silent": Journey(["planner"], {"plan": ["helper"]}, {"x-asya-mesh-status": "off"}),
         "once": Journey(["once"], {"n": 1}),
+        "seen": Journey(["step"], {"witness": True}),
+        "seen failing": Journey(["stubborn"], {"fails": "unforeseen", "witness": True}),
     }
 
 
@@ -290,6 +292,13 @@ def test_a_hop_that_was_completed_is_not_run_again(underway: Underway) -> None:
     until(lambda: underway.cloud.messages(queue) == 0 or None, "the second one to be taken")
     assert len(notes(underway.cloud, done.task.id)) == 1
     assert underway.end("once").payload == {"n": 1}
+
+
+@pytest.mark.parametrize(("name", "what"), [("seen", "success"), ("seen failing", "RuntimeError")])
+def test_a_hook_sees_what_has_ended_once_and_nobody_is_told_of_that(underway: Underway, name: str, what: str) -> None:
+    copy = ids.hook_id(underway.id(name), 0, "witness")
+    assert [note.what for note in until(lambda: notes(underway.cloud, copy), "the hook to run")] == [what]
+    assert underway.cloud.mesh.task(copy) is None
 
 
 def test_nothing_is_told_of_who_asks_for_silence(underway: Underway) -> None:
