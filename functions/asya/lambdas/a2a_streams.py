@@ -13,6 +13,7 @@ from asya.lambdas.following import Following
 from asya.lambdas.gateway_http import Text
 from asya.lambdas.surroundings import Surroundings
 from asya.lambdas.tool_calls import WAIT_SECONDS
+from asya.protocol import sse
 from asya.protocol.a2a import ArtifactUpdate, StatusUpdate, Task
 from asya.protocol.a2a_versions import Version
 from asya.protocol.feed import PartialNews
@@ -21,7 +22,6 @@ from asya.protocol.task_view import TaskView
 from asya.routing.a2a_tasks import is_at_rest, message_update, status_update, task_of, updates
 from asya.routing.task_feed import FeedItem
 
-EVENT_STREAM = "text/event-stream"
 # Characters that one answer holds, or a little more; Lambda answers with up to 6 MB.
 MOST = 2 * 1024 * 1024
 
@@ -55,7 +55,7 @@ class AgentStreams:
                 shown = item.shown
             if not found or is_at_rest(task):
                 break
-        return Text(EVENT_STREAM, "".join(events))
+        return Text(sse.MEDIA_TYPE, "".join(events))
 
 
 def _standing(task: TaskView, version: Version) -> list[Item]:
@@ -71,4 +71,4 @@ def _told(item: FeedItem, task: TaskView, version: Version) -> list[Item]:
 
 
 def _event(result: object, message_id: MessageId) -> str:
-    return f"data: {msgspec.json.encode(Success(id=message_id, result=result)).decode()}\n\n"
+    return sse.message(msgspec.json.encode(Success(id=message_id, result=result)))

@@ -17,7 +17,14 @@ def retry(milliseconds: int) -> str:
 
 def event(name: str, event_id: str, data: bytes) -> str:
     """One event; data may have line breaks, as JSON that was taken over as it came."""
-    lines = "".join(
-        f"data: {line}\n" for line in data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    )
-    return f"event: {name}\nid: {event_id}\n{lines}\n"
+    return f"event: {name}\nid: {event_id}\n{_lines(data)}\n"
+
+
+def message(data: bytes) -> str:
+    """One event without a name."""
+    return f"{_lines(data)}\n"
+
+
+def _lines(data: bytes) -> str:
+    text = data.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(f"data: {line}\n" for line in text.split("\n"))

@@ -453,6 +453,19 @@ def test_a_stream_of_what_has_ended_says_so(gateway: Gateway) -> None:
     assert (task["artifacts"][0]["artifactId"], end["final"]) == ("result", True)
 
 
+def test_a_result_of_several_lines_is_one_event(gateway: Gateway) -> None:
+    task_id = started(gateway)
+    told = f'[{{"id": "{task_id}", "status": "succeeded", "at": "2026-11-20T09:00:01Z", "data": {{"result": {{\n\r\n"n": 1}}}}}}]'
+    assert gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, told))[0] == 200
+    body = {"jsonrpc": "2.0", "id": 7, "method": "SubscribeToTask", "params": {"id": task_id}}
+    text = gateway.api(calling("POST /a2a", ALICE, body))[1]
+    events = [
+        "".join(line.removeprefix("data: ") for line in event.split("\n")) for event in text.strip().split("\n\n")
+    ]
+    assert json.loads(events[0])["result"]["task"]["artifacts"][0]["parts"] == [{"data": {"n": 1}}]
+    assert len(events) == 2
+
+
 def test_a_stream_is_no_larger_than_an_answer_may_be(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     task_id = started(gateway)
     monkeypatch.setattr(a2a_streams, "WAIT_SECONDS", 20.0)
