@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -150,32 +151,39 @@ def settings_with(environ: dict[str, str], mesh: MeshTable) -> Settings:
     return load_settings(environ)
 
 
-@pytest.fixture
-def gateway(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
+@contextmanager
+def emulated(folder: Path) -> Iterator[Gateway]:
+    """A gateway over an emulated table and queues of its own; `folder` holds its mesh."""
     environ = {
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
-        "LAMBDA_TASK_ROOT": str(tmp_path),
+        "LAMBDA_TASK_ROOT": str(folder),
         "ASYA_ACTOR": "x-gateway-api",
         "ASYA_BUCKET": "asya-flights-123456789012-us-east-1",
         "ASYA_DATA_URI": "s3://asya-flights-123456789012-us-east-1/data/",
         "ASYA_RESULTS_URI": "s3://asya-flights-123456789012-us-east-1/results/",
         "ASYA_QUEUE_URL_PREFIX": QUEUES,
     }
-    for name, value in environ.items():
-        monkeypatch.setenv(name, value)
-    with mock_aws():
+    with pytest.MonkeyPatch.context() as patch, mock_aws():
+        for name, value in environ.items():
+            patch.setenv(name, value)
         create_tasks_table(clients.dynamodb(), "asya-flights-tasks")
         clients.s3().create_bucket(Bucket=environ["ASYA_BUCKET"])
         for actor in ("inspect-dataset", "publish-report"):
             clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
         key = clients.kms().create_key(KeySpec="HMAC_256", KeyUsage="GENERATE_VERIFY_MAC")["KeyMetadata"]["KeyId"]
         environ["ASYA_TOKEN_KEY"] = key
-        monkeypatch.setenv("ASYA_TOKEN_KEY", key)
+        patch.setenv("ASYA_TOKEN_KEY", key)
         yield Gateway(MESH, environ)
     gateway_api._built.cache_clear()
     gateway_ingest._built.cache_clear()
     gateway_stream._built.cache_clear()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[Gateway]:
+    with emulated(tmp_path) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -3,10 +3,12 @@
 While a call waits for its task, nobody sleeps: the next step of what the mesh does is taken instead.
 """
 
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 from msgspec.structs import replace as changed
 
@@ -24,7 +26,7 @@ from asya.protocol.pause import Pause, PauseField
 from asya.protocol.times import format_time
 from asya.routing import pause
 from tests.doubles.envelopes import hop
-from tests.doubles.gateway_functions import ALICE, MESH, Gateway, by, calling, recorded, settings_with
+from tests.doubles.gateway_functions import ALICE, MESH, QUEUES, Gateway, by, calling, recorded, settings_with
 from tests.doubles.tasks import at
 
 ROUTE = "POST /mcp"
@@ -75,18 +77,28 @@ class McpGateway:
 
     Attributes:
         started: ids of the tasks whose first message has been met.
+        session: as an older client was given it at its handshake.
     """
 
     gateway: Gateway
     clock: Clock = field(default_factory=Clock)
     started: list[str] = field(default_factory=list)
+    session: str = field(default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
         actors = MESH.actors | {"approve": APPROVE, "x-resume": Actor(kind="crew")}
         operators = ("arn:aws:iam::123456789012:role/Admin",)
         self.gateway.mesh = changed(MESH, tools=TOOLS, actors=actors, operators=operators)
-        for actor in ("x-resume", "x-sink"):
-            clients.sqs().create_queue(QueueName=names.queue_name("flights", actor))
+        for actor in ("inspect-dataset", "publish-report", "x-resume", "x-sink"):
+            queue = names.queue_name("flights", actor)
+            with contextlib.suppress(clients.sqs().exceptions.QueueDoesNotExist):
+                clients.sqs().delete_queue(QueueUrl=QUEUES + queue)
+            clients.sqs().create_queue(QueueName=queue)
+
+    @property
+    def in_session(self) -> dict[str, str]:
+        """The header of an older client's session."""
+        return {"mcp-session-id": self.session}
 
     def call(self, event: dict[str, Any]) -> dict[str, Any]:
         """What the function answers to an event of API Gateway."""

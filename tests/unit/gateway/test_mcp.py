@@ -1,6 +1,7 @@
 """Model Context Protocol over streamable HTTP (`protocol §13`, `POST /mcp`): every method, revision, error."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from asya.aws.tasks import Tasks
 from asya.protocol.mcp import REVISIONS
 from asya.protocol.mesh_table import Actor, Tool
 from asya.protocol.pause import Pause, PauseField
-from tests.doubles.gateway_functions import ALICE, BOB, Gateway, by, calling
+from tests.doubles.gateway_functions import ALICE, BOB, Gateway, by, calling, emulated
 from tests.doubles.mcp_gateway import APPROVE, ROUTE, McpGateway
 
 GOOD = {"flights": "raw/flights.csv.gz"}
@@ -24,9 +25,16 @@ BASE = "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"
 ASKS: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}}
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """One table and its queues for all tests: each has tasks and a session of its own."""
+    with emulated(tmp_path_factory.mktemp("mcp")) as found:
+        yield found
+
+
 @pytest.fixture
-def mcp(gateway: Gateway) -> McpGateway:
-    return McpGateway(gateway)
+def mcp(shared: Gateway) -> McpGateway:
+    return McpGateway(shared)
 
 
 # --- handshake and discovery
@@ -438,20 +446,20 @@ def test_progress_is_told_to_those_who_ask_and_can_take_it(mcp: McpGateway) -> N
 
 
 def test_a_request_is_canceled_by_its_id(mcp: McpGateway) -> None:
-    session = {"mcp-session-id": "s1"}
+    session = mcp.in_session
     mcp.use("analyse", GOOD, revision=LEGACY, headers=session | AT_ONCE, id="r1")
-    for of, named in (("s2", "r1"), ("s1", "r2"), ("s1", 1), ("", "r1")):
+    for of, named in (("another", "r1"), (mcp.session, "r2"), (mcp.session, 1), ("", "r1")):
         assert cancel(mcp, named, of) == (202, None)
-    assert cancel(mcp, "r1", "s1", BOB) == (202, None)
+    assert cancel(mcp, "r1", mcp.session, BOB) == (202, None)
     assert mcp.shown()["status"] == "pending"
-    assert cancel(mcp, "r1", "s1") == (202, None)
+    assert cancel(mcp, "r1", mcp.session) == (202, None)
     assert mcp.shown()["status"] == "canceled"
-    assert cancel(mcp, "r1", "s1") == (202, None)
+    assert cancel(mcp, "r1", mcp.session) == (202, None)
 
 
 def test_a_call_in_flight_ends_when_it_is_canceled(mcp: McpGateway) -> None:
-    mcp.then(lambda: mcp.report("received"), lambda: _taken(cancel(mcp, 7, "s1")))
-    result = mcp.use("analyse", GOOD, revision=LEGACY, headers={"mcp-session-id": "s1"})
+    mcp.then(lambda: mcp.report("received"), lambda: _taken(cancel(mcp, 7, mcp.session)))
+    result = mcp.use("analyse", GOOD, revision=LEGACY, headers=mcp.in_session)
     assert (result["isError"], result["structuredContent"]["status"]) == (True, "canceled")
     assert mcp.clock.seconds < 5
 
@@ -459,14 +467,14 @@ def test_a_call_in_flight_ends_when_it_is_canceled(mcp: McpGateway) -> None:
 def test_a_cancellation_waits_for_a_request_that_is_on_its_way(mcp: McpGateway) -> None:
     mcp.then(
         lambda: None,
-        lambda: _taken(mcp.use("analyse", GOOD, revision=LEGACY, headers={"mcp-session-id": "s1"} | AT_ONCE)),
+        lambda: _taken(mcp.use("analyse", GOOD, revision=LEGACY, headers=mcp.in_session | AT_ONCE)),
     )
-    assert cancel(mcp, 7, "s1") == (202, None)
+    assert cancel(mcp, 7, mcp.session) == (202, None)
     assert mcp.shown()["status"] == "canceled"
 
 
 def test_a_request_that_is_repeated_starts_nothing(mcp: McpGateway) -> None:
-    more: Any = {"revision": LEGACY, "headers": {"mcp-session-id": "s1"} | AT_ONCE}
+    more: Any = {"revision": LEGACY, "headers": mcp.in_session | AT_ONCE}
     first = mcp.use("analyse", GOOD, **more)["structuredContent"]["id"]
     assert mcp.use("analyse", GOOD, **more)["structuredContent"]["id"] == first
     status, content = mcp.ask("tools/call", {"name": "analyse", "arguments": {"flights": "raw/y"}}, **more)
@@ -475,7 +483,7 @@ def test_a_request_that_is_repeated_starts_nothing(mcp: McpGateway) -> None:
 
 
 def test_what_cannot_be_canceled_is_said(mcp: McpGateway) -> None:
-    session = {"mcp-protocol-version": LEGACY, "mcp-session-id": "s1"}
+    session = {"mcp-protocol-version": LEGACY, "mcp-session-id": mcp.session}
     wrong = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}}
     assert mcp.post(wrong, session)[1]["error"]["code"] == -32602
 
@@ -486,9 +494,9 @@ def test_at_the_newest_revision_ids_name_nothing(mcp: McpGateway, monkeypatch: p
 
     monkeypatch.setattr(SubmissionKeys, "claim", nobody_asks)
     monkeypatch.setattr(SubmissionKeys, "task_of", nobody_asks)
-    mcp.use("analyse", GOOD, headers={"mcp-session-id": "s1"} | AT_ONCE)
+    mcp.use("analyse", GOOD, headers=mcp.in_session | AT_ONCE)
     notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
-    assert mcp.post(notice, {"mcp-protocol-version": REVISIONS[0], "mcp-session-id": "s1"}) == (202, None)
+    assert mcp.post(notice, {"mcp-protocol-version": REVISIONS[0], "mcp-session-id": mcp.session}) == (202, None)
     assert mcp.shown()["status"] == "pending"
 
 
