@@ -8,6 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mcp import RESUME_TOOL, TASK_KEY, WAIT_TOOL, ResourceLink, Text, ToolResult
 from asya.protocol.pause import PauseField, TaskPause
+from asya.protocol.task import ShownStatus
 from asya.protocol.task_view import TaskView
 
 
@@ -15,7 +16,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task stands that gave no result: what went wrong, what it waits for, where it can be followed."""
 
     id: str
-    status: str
+    status: ShownStatus
     progress_percent: int
     result_uri: str | None = None
     error: ErrorInfo | None = None
