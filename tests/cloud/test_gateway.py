@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import threading
 import time
@@ -29,6 +30,7 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
+from tests.cloud.looking_on import Client
 
 if TYPE_CHECKING:
     from tests.cloud.callers import Caller
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cloud
 
+FULL = bool(os.environ.get("ASYA_FULL_SIZE"))
 ENDED = {"succeeded", "failed", "canceled"}
 
 
@@ -197,13 +200,18 @@ def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, op
 
 
 def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: DeployedCloud, operator: Caller) -> None:
-    """200 reports for each of 20 tasks, shuffled, some twice, over connections at once; progress is watched meanwhile."""
+    """200 reports for each of 20 tasks (50 in full size), shuffled, some twice, over connections at once. Meanwhile progress is
+    watched, and two tasks, whose ends come last, are followed by clients whose connections break off."""
     chance = random.Random(7)
-    tasks = [known(gateway) for _ in range(20)]
+    tasks = [known(gateway) for _ in range(50 if FULL else 20)]
+    clients = [Client(operator, task_id) for task_id in (tasks[-1], tasks[-1], tasks[-2])]
     actors = [f"actor-{number}" for number in range(65)]
     now = datetime.now(UTC)
     reports = [report for task_id in tasks for report in life_of(task_id, actors, now)]
     chance.shuffle(reports)
+    ends = [each for each in reports if each["id"] in tasks[-2:] and each["status"] == "succeeded"]
+    count = len(reports)
+    reports = [each for each in reports if each not in ends]
     batches = [reports[first : first + 250] for first in range(0, len(reports), 250)]
     seen: dict[str, list[int]] = {task_id: [] for task_id in tasks[:4]}
     done = threading.Event()
@@ -212,6 +220,11 @@ def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: Depl
         while not done.is_set():
             seen[task_id].append(task(operator, task_id)["progress_percent"])
 
+    def follow(client: Client) -> None:
+        cuts = random.Random(client.task_id)
+        while client.connect(most=cuts.randint(1, 80)):
+            pass
+
     def send(batch: list[Any]) -> None:
         waiting = batch
         while waiting:
@@ -219,19 +232,35 @@ def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: Depl
             assert status == 200, content
             waiting = [each for each, told in zip(waiting, content["items"], strict=True) if told["status"] != 204]
 
-    with ThreadPoolExecutor(12) as pool:
+    with ThreadPoolExecutor(15) as pool:
         watching = [pool.submit(watch, task_id) for task_id in seen]
+        watching += [pool.submit(follow, client) for client in clients]
         list(pool.map(send, batches))
+        send(ends)
         done.set()
         for each in watching:
             each.result()
-    assert len(reports) == 200 * len(tasks)
+    assert count == 200 * len(tasks)
     for task_id in tasks:
         found = task(operator, task_id)
         assert (found["status"], found["progress_percent"], found["result"]) == ("succeeded", 100, {"of": task_id})
     assert all(percents == sorted(percents) for percents in seen.values())
     # On a busy machine a look may take as long as all the reports, but not every one.
     assert min(min(percents) for percents in seen.values()) < 100
+    for client in clients:
+        check_followed(client, len(actors))
+
+
+def check_followed(client: Client, hops: int) -> None:
+    """Every status was seen, each once, and progress never went back."""
+    told = [(each["data"]["position"], each["data"]["step"]) for each in client.seen if "step" in each["data"]]
+    steps = ("completed", "processing", "received")
+    assert sorted(told) == [(position, step) for position in range(hops) for step in steps]
+    percents = [each["data"]["progress_percent"] for each in client.seen]
+    assert percents == sorted(percents)
+    assert [each["event"] for each in client.seen].count("final") == 1
+    assert (client.seen[-1]["event"], percents[-1]) == ("final", 100)
+    assert client.connections > 2
 
 
 def life_of(task_id: str, actors: list[str], now: datetime) -> list[Any]:
@@ -255,7 +284,8 @@ def test_somebody_elses_task_is_not_there(alice: Caller, bob: Caller) -> None:
     task_id = start(alice, "echo")
     path = f"/api/v1/mesh/{task_id}"
     for method, more in (
-        ("GET", ""), ("GET", "/timeline"), ("GET", "/children"), ("DELETE", ""), ("POST", "/resume"), ("POST", "/replay"),
+        ("GET", ""), ("GET", "/timeline"), ("GET", "/children"), ("GET", "/events"), ("DELETE", ""), ("POST", "/resume"),
+        ("POST", "/replay"), ("POST", "/stream-token"),
     ):  # fmt: skip
         assert bob.call(method, path + more, {} if method == "POST" else None)[0] == 404, method + more
     assert bob.call("GET", f"/envelopes/{task_id}")[0] == bob.call("GET", f"/jobs/{task_id}")[0] == 404
@@ -331,6 +361,7 @@ def test_a_forged_callback_gets_no_request_and_no_credential(gateway: DeployedCl
 
 # --- the document
 
+FOLLOWED = ("/events", "/stream")
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
@@ -340,7 +371,8 @@ def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Call
     assert status == 200
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=operator.url)
-    ours = known(gateway)
+    ours, over = known(gateway), known(gateway)
+    assert operator.call("DELETE", f"/api/v1/mesh/{over}")[0] == 204
     count = 0
     for result in schema.get_all_operations():
         operation = result.ok()  # type: ignore[union-attr]
@@ -357,7 +389,8 @@ def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Call
             nonlocal count
             count += 1
             if case.path_parameters and count % 2:
-                case.path_parameters["id"] = ours
+                # Who follows a task that goes on waits for what is new.
+                case.path_parameters["id"] = over if case.path.endswith(FOLLOWED) else ours
             case.call_and_validate(auth=Signed(operator), checks=CHECKS, timeout=60)
 
         given(case=schema[operation.path][operation.method.upper()].as_strategy())(make_calls)()

@@ -24,6 +24,7 @@ def talk(payload: Payload) -> Iterator[Any]:
     """Says how far it is, then takes its time."""
     for number in range(payload.get("messages", 20)):
         yield "FLY", {"number": number, "said_at": time.time()}
+        time.sleep(payload.get("every", 0))
     time.sleep(payload.get("seconds", 3))
     yield payload
 
