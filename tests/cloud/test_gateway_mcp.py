@@ -170,12 +170,6 @@ def test_a_person_is_asked_and_the_call_goes_on(example: dict[str, Any], alice: 
         async with connected(example, alice, elicitation_callback=answer) as client:
             done = await client.call_tool("ask", {"text": "may I?"})
             assert (await ended(client, done)).structured_content == {"text": "may I?"}
-        async with connected(example, alice, "legacy") as client:
-            paused = await ended(client, await client.call_tool("ask", {"text": "may I?"}))
-            assert paused.structured_content["status"] == "paused"
-            answers = {"id": paused.structured_content["id"], "input": {"allowed": True}}
-            done = await ended(client, await client.call_tool("resume_task", answers))
-            assert done.structured_content == {"text": "may I?", "allowed": True}
 
     asyncio.run(run())
     assert asked == ["Task paused"]
