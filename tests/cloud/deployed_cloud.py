@@ -88,8 +88,18 @@ class DeployedCloud:
         counts = {queue: self.messages(queue) for queue in queues if queue.endswith("-dlq")}
         return {queue.removeprefix(prefix).removesuffix("-dlq"): count for queue, count in counts.items() if count}
 
+    def stored(self, envelope_id: str) -> tuple[TaskView, Any]:
+        """A task that ended, and the whole envelope that x-sink wrote; where that lies may be told after the end itself."""
+
+        def look() -> TaskView | None:
+            task = self.ended(envelope_id)
+            return task if task.result_uri is not None else None
+
+        task = until(look, f"what is stored of {envelope_id} to be told")
+        return task, self.envelope(task)
+
     def envelope(self, task: TaskView) -> Any:
-        """What x-sink wrote of a task that ended: the whole envelope."""
+        """What x-sink wrote of a task that is known to be stored."""
         assert task.result_uri is not None, task
         body = self.mesh.fetch(task.result_uri)
         assert body is not None, task.result_uri
