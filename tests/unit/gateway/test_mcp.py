@@ -15,7 +15,7 @@ from asya.aws.tasks import Tasks
 from asya.protocol.mcp import REVISIONS
 from asya.protocol.mesh_table import Actor, Tool
 from asya.protocol.pause import Pause, PauseField
-from tests.doubles.gateway_functions import ALICE, BOB, Gateway, by, calling, emulated
+from tests.doubles.gateway_functions import ALICE, BOB, JWT_HOST, Gateway, by, calling, emulated, holding
 from tests.doubles.mcp_gateway import APPROVE, ROUTE, McpGateway
 
 GOOD = {"flights": "raw/flights.csv.gz"}
@@ -398,6 +398,16 @@ def test_a_task_is_canceled_by_the_tool(mcp: McpGateway) -> None:
         assert "isError" not in result
         assert result["structuredContent"]["status"] == "canceled"
     assert mcp.shown()["status"] == "canceled"
+
+
+def test_people_with_tokens_own_what_they_call_and_are_sent_to_their_own_api(mcp: McpGateway) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "analyse", "arguments": GOOD}}
+    event = calling(ROUTE, ALICE, body)
+    event["headers"] |= AT_ONCE | {"mcp-protocol-version": LEGACY}
+    state = json.loads(mcp.call(holding(event, "00u7"))["body"])["result"]["structuredContent"]
+    assert state["status_url"] == f"https://{JWT_HOST}/api/v1/mesh/{state['id']}"
+    reading = calling("GET /api/v1/mesh/{id}", ALICE, id=state["id"])
+    assert [mcp.call(each)["statusCode"] for each in (holding(reading, "00u7"), reading)] == [200, 404]
 
 
 # --- progress
