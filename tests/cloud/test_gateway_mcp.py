@@ -100,7 +100,7 @@ def test_calls_succeed_and_fail(example: dict[str, Any], alice: Caller, mode: st
 
             done = await client.call_tool("say", {"text": "hello"}, progress_callback=note)
             assert told == sorted(set(told))
-            assert told != []
+            assert told != [] or "status_url" in done.structured_content
             assert (await ended(client, done)).structured_content == {"text": "hello"}
             wrong = await client.call_tool("say", {"text": "", "times": 0})
             assert wrong.is_error
@@ -124,7 +124,7 @@ def test_a_call_is_canceled_by_its_client(example: dict[str, Any], alice: Caller
         async with connected(example, alice, "legacy") as client:
             with contextlib.suppress(asyncio.TimeoutError):
                 async with asyncio.timeout(1):
-                    await client.call_tool("rest", {"seconds": 4})
+                    await client.call_tool("rest", {"seconds": 8})
             return await asyncio.to_thread(
                 until,
                 lambda: found if (found := newest())["id"] != before and found["status"] == "canceled" else None,
@@ -152,7 +152,7 @@ def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
                 if "status_url" not in found.structured_content:
                     break
             assert found.structured_content == {"seconds": 2}
-            second = await hers.call_tool("rest", {"seconds": 2})
+            second = await hers.call_tool("rest", {"seconds": 5})
             gone = await hers.call_tool("cancel_task", {"id": second.structured_content["id"]})
             assert gone.structured_content["status"] == "canceled"
 

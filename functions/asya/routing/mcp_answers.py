@@ -42,17 +42,20 @@ def answer_of(task: TaskView, places: Places, *, is_modern: bool) -> ToolResult:
     """
     match task.status:
         case "succeeded" if task.result is not UNSET:
-            return _tagged(_result(task.result, is_modern=is_modern), task)
+            said = _result(task.result, is_modern=is_modern)
         case "succeeded" if task.result_uri is not None:
-            return _tagged(_large(task, task.result_uri, places), task)
+            said = _large(task, task.result_uri, places)
         case "succeeded":
-            return _tagged(_state(task, places, f"Task {task.id} has succeeded, without a result."), task)
+            said = _state(task, places, f"Task {task.id} has succeeded, without a result.")
         case "failed" | "canceled":
-            return _tagged(_state(task, places, _why(task), is_error=True), task)
+            said = _state(task, places, _why(task), is_error=True)
         case "paused" if task.pause is not None:
-            return _tagged(_state(task, places, _asks(task, task.pause)), task)
+            said = _state(task, places, _asks(task, task.pause))
+        case "unknown":
+            said = _state(task, places, f"Task {task.id} cannot be read just now.", is_error=True)
         case _:
-            return _tagged(_state(task, places, _goes_on(task)), task)
+            said = _state(task, places, _goes_on(task))
+    return _tagged(said, task)
 
 
 def not_done(problem: str) -> ToolResult:
