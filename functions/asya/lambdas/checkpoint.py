@@ -8,10 +8,9 @@ from typing import Any
 from asya.aws import clients
 from asya.aws.results import Results
 from asya.aws.ticket import Ticket
-from asya.lambdas.batch import Answer, Record, records
-from asya.lambdas.crew_hops import passed_on, report_hop
-from asya.lambdas.intake import Intake, take_in
-from asya.lambdas.metrics import note_arrivals, note_diversion
+from asya.lambdas.batch import Answer, Record
+from asya.lambdas.crew_hops import diverted, passed_on, report_hop, work_through
+from asya.lambdas.intake import Intake
 from asya.lambdas.services import Services, services
 from asya.protocol.frame import Frame
 from asya.protocol.keys import checkpoint_key
@@ -42,26 +41,14 @@ class CheckpointActor:
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
-        items = records(event)
-        telemetry = self.services.telemetry
-        note_arrivals(self.services, items)
-        try:
-            intake = take_in(self.services, items)
-            return self.services.worker.work(items, lambda record: self._handle(intake, record))
-        finally:
-            self.services.progress.flush()
-            telemetry.flush()
+        return work_through(self.services, event, self._handle)
 
     def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
         """Raises ClientError or BotoCoreError if the checkpoint cannot be written: nothing passes without one."""
         telemetry = self.services.telemetry
         started = intake.start(record)
         if isinstance(started, Diversion):
-            note_diversion(self.services, started.why)
-            telemetry.log.warning(
-                "no checkpoint made", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
-            )
-            return [self.services.outbox.send(delivery) for delivery in started.deliveries]
+            return diverted(self.services, started, record, "no checkpoint made")
         began = self.services.surroundings.monotonic()
         namespace = self.services.settings.namespace
         self.results.write_envelope(checkpoint_key(started.envelope), started.envelope, namespace)

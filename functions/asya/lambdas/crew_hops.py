@@ -1,11 +1,54 @@
-"""What crew actors that pass an envelope on have in common: one frame, and the reports of a hop that takes no time."""
+"""What x-checkpoint, pause actors and x-resume have in common: a batch, its diversions, one frame, the reports of a quick hop."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from asya.aws.ticket import Ticket
+from asya.lambdas.batch import Answer, Record, records
+from asya.lambdas.intake import Intake, take_in
+from asya.lambdas.metrics import note_arrivals, note_diversion
 from asya.lambdas.services import Services
 from asya.protocol.frame import Frame
 from asya.routing import outcome, reports
-from asya.routing.delivery import Delivery
+from asya.routing.delivery import Delivery, Diversion
 from asya.routing.hop import Hop
 from asya.routing.targets import UnknownTargetError
+
+
+def work_through(
+    services: Services,
+    event: Mapping[str, Any],
+    handle: Callable[[Intake, Record], list[Ticket]],
+    *,
+    asks_states: bool = True,
+) -> Answer:
+    """Work through one batch, as a sidecar does.
+
+    Args:
+        handle: what is done with a record; what it raises brings the message again.
+        asks_states: whether canceled tasks are to be found out first.
+    """
+    items = records(event)
+    note_arrivals(services, items)
+    try:
+        intake = take_in(services, items, asks_states=asks_states)
+        return services.worker.work(items, lambda record: handle(intake, record))
+    finally:
+        services.progress.flush()
+        services.telemetry.flush()
+
+
+def diverted(services: Services, diversion: Diversion, record: Record, what: str) -> list[Ticket]:
+    """Send what does not go the ordinary way to where it ends, and say so.
+
+    Args:
+        what: what was not done, for the log.
+    """
+    note_diversion(services, diversion.why)
+    services.telemetry.log.warning(
+        what, why=diversion.why, envelope_id=diversion.envelope_id, message_id=record.message_id
+    )
+    return [services.outbox.send(delivery) for delivery in diversion.deliveries]
 
 
 def passed_on(services: Services, hop: Hop, frame: Frame) -> Delivery:

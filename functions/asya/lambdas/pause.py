@@ -17,9 +17,9 @@ from asya.aws import clients
 from asya.aws.pause_notices import NotNotifiedError, PauseNotice, PauseNotices
 from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
 from asya.aws.ticket import Ticket
-from asya.lambdas.batch import Answer, Record, records
-from asya.lambdas.intake import Intake, take_in
-from asya.lambdas.metrics import note_arrivals, note_diversion
+from asya.lambdas.batch import Answer, Record
+from asya.lambdas.crew_hops import diverted, work_through
+from asya.lambdas.intake import Intake
 from asya.lambdas.services import Services, services
 from asya.protocol.envelope import Envelope
 from asya.protocol.pause import KeptPause
@@ -58,15 +58,7 @@ class PauseActor:
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
-        items = records(event)
-        telemetry = self.services.telemetry
-        note_arrivals(self.services, items)
-        try:
-            intake = take_in(self.services, items)
-            return self.services.worker.work(items, lambda record: self._handle(intake, record))
-        finally:
-            self.services.progress.flush()
-            telemetry.flush()
+        return work_through(self.services, event, self._handle)
 
     def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
         """Raises whatever keeps the pause from being kept, reported or told: then the message comes again."""
@@ -78,11 +70,7 @@ class PauseActor:
                 self._pause(started, url)
                 return []
             started = refusal or Diversion(started.envelope.id, (), "CannotPause")
-        note_diversion(self.services, started.why)
-        self.services.telemetry.log.warning(
-            "not paused", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
-        )
-        return [self.services.outbox.send(delivery) for delivery in started.deliveries]
+        return diverted(self.services, started, record, "not paused")
 
     def _pause(self, hop: Hop, url: str) -> None:
         kept = pause.kept(hop, now=self.services.now())

@@ -8,10 +8,9 @@ from typing import Any
 from asya.aws import clients
 from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
 from asya.aws.ticket import Ticket
-from asya.lambdas.batch import Answer, Record, records
-from asya.lambdas.crew_hops import passed_on, report_hop
-from asya.lambdas.intake import Intake, take_in
-from asya.lambdas.metrics import note_arrivals, note_diversion
+from asya.lambdas.batch import Answer, Record
+from asya.lambdas.crew_hops import diverted, passed_on, report_hop, work_through
+from asya.lambdas.intake import Intake
 from asya.lambdas.services import Services, services
 from asya.protocol.codec import ParseError
 from asya.protocol.times import format_time
@@ -45,15 +44,7 @@ class ResumeActor:
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
-        items = records(event)
-        telemetry = self.services.telemetry
-        note_arrivals(self.services, items)
-        try:
-            intake = take_in(self.services, items, asks_states=False)
-            return self.services.worker.work(items, lambda record: self._handle(intake, record))
-        finally:
-            self.services.progress.flush()
-            telemetry.flush()
+        return work_through(self.services, event, self._handle, asks_states=False)
 
     def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
         """Raises if the envelope cannot be sent on, or its tombstone not be put: then the message comes again."""
@@ -63,11 +54,7 @@ class ResumeActor:
                 return self._resume(started)
             except ParseError as error:
                 started = arrival.parse_failure(record.arrival, error, now=self.services.now())
-        note_diversion(self.services, started.why)
-        self.services.telemetry.log.warning(
-            "not resumed", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
-        )
-        return [self.services.outbox.send(delivery) for delivery in started.deliveries]
+        return diverted(self.services, started, record, "not resumed")
 
     def _resume(self, hop: Hop) -> list[Ticket]:
         about = pause_of(hop.envelope)
