@@ -1,5 +1,6 @@
 """Following tasks, in the templates: the function that looks on, the key behind tokens, streams that go on (`protocol §13`)."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from asya.protocol import names
 from asya.protocol.api import CALLS
 from infra.build.functions import build_server
+from infra.options import read_options
 from tests.infra.test_permissions import resources
 
 STREAMS = ("x-gateway-stream", "x-gateway-live")
@@ -83,6 +85,13 @@ def test_the_adapter_starts_the_server(shop: Any) -> None:
     assert 300 < function["Timeout"] <= 900
 
 
+def test_a_layer_of_ones_own_may_be_named(tmp_path: Path) -> None:
+    layer = "arn:aws-cn:lambda:cn-north-1:041581134020:layer:LambdaAdapterLayerX86:26"
+    options = read_options(lambda key: layer if key == "web_adapter_layer" else None, tmp_path)
+    assert options.web_adapter_layer == layer
+    assert read_options(lambda _: None, tmp_path).web_adapter_layer is None
+
+
 def test_tokens_lead_where_streams_go_on(shop: Any) -> None:
     url = shop.function("x-gateway-stream")["Environment"]["Variables"]["ASYA_STREAM_URL"]
     assert url.startswith("https://")
@@ -90,7 +99,7 @@ def test_tokens_lead_where_streams_go_on(shop: Any) -> None:
     assert "StreamUrl" in shop.templates["gateway"]["Outputs"]
 
 
-def test_the_start_script_can_be_executed(tmp_path: Any) -> None:
+def test_the_start_script_can_be_executed(tmp_path: Path) -> None:
     folder = build_server(tmp_path, b"{}")
     assert (folder / "run.sh").stat().st_mode & 0o111 == 0o111
     assert "asya.lambdas.stream_server" in (folder / "run.sh").read_text()

@@ -165,6 +165,18 @@ def test_who_may_look_on_is_told_by_api_gateway_or_by_a_token() -> None:
         assert opened(port, "/api/v1/mesh/t", user=None).status == 404
 
 
+def test_whoever_brings_a_second_context_along_is_nobody() -> None:
+    world = World()
+    with served(world.live()) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.putrequest("GET", "/api/v1/mesh/t/events")
+        for user in ("AIDABOB", OWNER):
+            identity = {"userArn": "arn:aws:iam::123456789012:user/x", "caller": user}
+            connection.putheader("x-amzn-request-context", json.dumps({"identity": identity}))
+        connection.endheaders()
+        assert connection.getresponse().status == 403
+
+
 def test_it_says_that_it_is_there() -> None:
     with served(World().live()) as port:
         response = opened(port, "/health", user=None)

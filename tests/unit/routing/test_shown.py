@@ -4,7 +4,7 @@ import random
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asya.routing.shown import LONGEST_ID, FlyMark, Settled, Shown, decode, waiting
@@ -41,6 +41,7 @@ def test_an_irregular_loop_of_25_hops_stays_small() -> None:
     assert len(Shown(state="r", steps=steps).encode()) < 300
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 2**31))
 def test_no_id_is_too_long(seed: int) -> None:
     """The most irregular life there could be: of its beginning only a digest is told, and that holds."""
