@@ -110,6 +110,8 @@ _ORDER = {"waiting": 0, "received": 1, "processing": 2, "paused": 3, "done": 4, 
 
 
 def _moved(line: ActorLine, stage: Stage, at: float) -> ActorLine:
+    if stage == "paused" and line.stage == "done":  # the actor was done with it before the task was known to wait
+        return replace(line, stage=stage, began_at=at, seconds=None)
     if _ORDER[stage] <= _ORDER[line.stage]:
         return line
     ended = stage in ("done", "failed")

@@ -97,8 +97,9 @@ def test_on_a_terminal_all_actors_and_the_whole_are_drawn() -> None:
     assert all(word in drawn for word in ("a", "done", "b", "Spark", "processing", "c", "waiting", "48 %"))
 
 
-def test_a_pause_lasts_until_the_task_goes_on() -> None:
-    progress = Progress.of(ACTORS).after(look(0, "received", 1)).after(look(0, "completed", 2, "paused"))
+@pytest.mark.parametrize("before", ["received", "completed"])
+def test_a_pause_lasts_until_the_task_goes_on(before: str) -> None:
+    progress = Progress.of(ACTORS).after(look(0, before, 1)).after(look(0, "completed", 1, "paused"))
     assert stages(progress) == ["paused", "waiting", "waiting"]
     progress = progress.after(look(1, "received", 31))
     assert (stages(progress), progress.lines[0].seconds) == (["done", "received", "waiting"], 30.0)
