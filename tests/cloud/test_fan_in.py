@@ -114,11 +114,12 @@ def is_merged(cloud: DeployedCloud, origin: str, items: int) -> None:
 def is_out_of_time(cloud: DeployedCloud, origin: str, items: int) -> None:
     reason, message = failed(cloud, origin)
     assert reason == "FanInTimeout"
-    # Of a large set others may have been too slow as well: those that come later change nothing.
+    # On a busy machine others may have been too slow as well: those that come later change nothing.
     said = re.fullmatch(r"(\d+) of (\d+) slices did not arrive in time: ([\d, …]+)", message)
     assert said is not None, message
     assert int(said[2]) == items + 1
-    assert items >= 100 or (said[1], said[3]) == ("1", str(items))
+    assert int(said[1]) >= 1
+    assert "…" in said[3] or str(items) in said[3].split(", ")
 
 
 def is_failed(cloud: DeployedCloud, origin: str, items: int) -> None:

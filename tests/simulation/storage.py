@@ -25,6 +25,9 @@ class ObjectWatch(Protocol):
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         """An object was written, perhaps over another."""
 
+    def removed(self, key: str, by: Process) -> None:
+        """An object is there no more."""
+
 
 @dataclass
 class Bucket:
@@ -77,6 +80,16 @@ class S3Client:
             return {"ContentLength": len(self.bucket.objects[Key])}
 
         return self._call(f"HeadObject {Key}", do)
+
+    def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
+        """Remove; no object is fine too."""
+
+        def do() -> dict[str, Any]:
+            if self.bucket.objects.pop(Key, None) is not None:
+                self.bucket.watch.removed(Key, self.process)
+            return {}
+
+        return self._call(f"DeleteObject {Key}", do)
 
     def get_paginator(self, operation: str) -> "ObjectPages":
         """Pages of a listing."""

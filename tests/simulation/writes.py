@@ -75,6 +75,14 @@ class WriteChecks:
         if phase != ("failed" if prefix == "sump" else prefix):
             self.ledger.violated(f"{key} holds an envelope in phase {phase}")
 
+    def object_removed(self, key: str, by: Process) -> None:
+        """Of all objects only the end of an older generation goes, once that of a later one is there (`protocol §11`)."""
+        envelope_id = key.rpartition("/")[2].removesuffix(".json")
+        claim = self.ledger.tables["sink"].get((envelope_id, "claim"))
+        newer = f"results/{claim['phase']['S']}/{envelope_id}.json" if claim else key
+        if newer == key or newer not in self.ledger.objects:
+            self.ledger.violated(f"{by.name} removed {key}, and no later end of {envelope_id} is there")
+
 
 def _status(record: Mapping[str, Any]) -> tuple[str, int]:
     return record["status"]["S"], int(record["generation"]["N"])
