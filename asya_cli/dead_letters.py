@@ -13,10 +13,11 @@ from asya.protocol import names
 from asya.protocol.codec import encode
 from asya.protocol.envelope import GENERATION_LIMIT
 from asya.protocol.fan_in import slice_header
+from asya.protocol.headers import PAYLOAD_REF
 from asya.routing import dead_letters, redrive
 from asya.routing.redrive import Reopening, SliceOf
 from asya_cli.errors import CommandError
-from asya_cli.mesh_client import RefusedError
+from asya_cli.mesh_client import NotSendableError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -195,11 +196,11 @@ class DeadLetterOffice:
         """
         try:
             generation = self._generation(letter, force=force, now=now)
-        except RefusedError as error:
+        except (NotSendableError, RefusedError) as error:
             return Redriven(letter, problem=error.problem)
         body = letter.seen.arrival.body
         if letter.envelope is not None and generation is not None:
-            body = encode(redrive.redriven(letter.envelope, generation, now=now))
+            body = self._message(letter, redrive.redriven(letter.envelope, generation, now=now))
         self._sent.add(_name(letter, letter.generation if generation is None else generation))
         with _told(f"the dead letter {letter.seen.message_id} could not be sent again"):
             self._send(letter, body)
@@ -214,6 +215,8 @@ class DeadLetterOffice:
         if redrive.is_past_deadline(envelope, now):
             raise RefusedError("its deadline has passed; replay it: that gives it a new one")
         following = min(envelope.generation + 1, GENERATION_LIMIT)
+        # Whether it can be sent at all shows now: once its task is reopened, that waits for it.
+        self._message(letter, redrive.redriven(envelope, following, now=now))
         if envelope.is_stealth:
             return following
         asked = Reopening(
@@ -225,8 +228,18 @@ class DeadLetterOffice:
         reopened = self._mesh.reopen(envelope.id, asked)
         return following if reopened is None else reopened
 
+    def _message(self, letter: Letter, envelope: Envelope) -> bytes:
+        """It may have grown beyond what a message may be. A payload that was put aside stays where it is."""
+        if PAYLOAD_REF in envelope.headers:
+            return encode(envelope)
+        with _told(f"the payload of the dead letter {letter.seen.message_id} could not be put aside"):
+            return self._mesh.sendable(envelope, self._url(letter))
+
+    def _url(self, letter: Letter) -> str:
+        return self._sqs.get_queue_url(QueueName=names.queue_name(self._namespace, letter.actor))["QueueUrl"]
+
     def _send(self, letter: Letter, body: bytes) -> None:
-        url = self._sqs.get_queue_url(QueueName=names.queue_name(self._namespace, letter.actor))["QueueUrl"]
+        url = self._url(letter)
         text = body.decode("utf-8", "surrogatepass")
         if letter.seen.group:
             self._sqs.send_message(QueueUrl=url, MessageBody=text, MessageGroupId=letter.seen.group)

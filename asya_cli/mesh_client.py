@@ -12,7 +12,7 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.aws.claim_check import SENDERS_PREFIX, ClaimCheck
+from asya.aws.claim_check import SENDERS_PREFIX, ClaimCheck, TooLargeError
 from asya.aws.gateway_client import address_of
 from asya.protocol import names
 from asya.protocol.codec import encode
@@ -49,6 +49,10 @@ class NotThereError(Exception):
 
 class RefusedError(CommandError):
     """The status endpoint understood, and would not: it says why."""
+
+
+class NotSendableError(CommandError):
+    """An envelope that is too large for a message even without its payload."""
 
 
 class InvalidAnswersError(CommandError):
@@ -95,10 +99,8 @@ class MeshClient:
         sqs = self.connection.sqs()
         try:
             url = sqs.get_queue_url(QueueName=names.queue_name(self.connection.namespace, actor))["QueueUrl"]
-            delivery = self._claim_check(url).offload(Delivery(actor, encode(envelope), "next"))
-            if delivery.actor != actor:
-                raise CommandError(f"the envelope is too large for a message even without its payload ({envelope.id})")
-            return sqs.send_message(QueueUrl=url, MessageBody=delivery.body.decode())["MessageId"]
+            body = self.sendable(envelope, url)
+            return sqs.send_message(QueueUrl=url, MessageBody=body.decode())["MessageId"]
         except ClientError as error:
             if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
                 raise CommandError(
@@ -107,6 +109,25 @@ class MeshClient:
             raise CommandError(f"the message for {actor} was not sent: {error}") from error
         except BotoCoreError as error:
             raise CommandError(f"the message for {actor} was not sent: {error}") from error
+
+    def sendable(self, envelope: Envelope, queue_url: str) -> bytes:
+        """The message of an envelope. A payload that is too large for it is put into the mesh's bucket (`protocol §4`).
+
+        Raises
+        ------
+        NotSendableError
+            It is too large even without its payload.
+        ClientError, BotoCoreError
+            S3 does not take the payload.
+        """
+        problem = f"the envelope is too large for a message even without its payload ({envelope.id})"
+        try:
+            delivery = self._claim_check(queue_url).offload(Delivery(envelope.route.curr, encode(envelope), "next"))
+        except TooLargeError:
+            raise NotSendableError(problem) from None
+        if delivery.actor != envelope.route.curr:
+            raise NotSendableError(problem)
+        return delivery.body
 
     def _claim_check(self, queue_url: str) -> ClaimCheck:
         """Where payloads go that are too large for a message: the mesh's own bucket, which is named after its account."""

@@ -5,9 +5,12 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
+from asya.aws import clients
+from asya.aws.claim_check import SENDERS_PREFIX, ClaimCheck
 from asya_cli.dead_letters import DeadLetterOffice, Wanted
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient
+from tests.simulation.functions import BUCKET, OFFLOAD_FROM
 from tests.simulation.network import URL, event
 from tests.simulation.process import Process, ProcessDied, running
 from tests.simulation.queues import Queues, SqsClient
@@ -28,9 +31,16 @@ class SimulatedMeshClient(MeshClient):
             return 500, b""
         return answer["statusCode"], answer["body"].encode()
 
+    def _claim_check(self, queue_url: str) -> ClaimCheck:
+        return ClaimCheck(clients.s3(), BUCKET, limit=OFFLOAD_FROM, prefix=SENDERS_PREFIX)
 
-def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, arn: str) -> None:
-    """One round over all dead-letter queues that hold something."""
+
+def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, arn: str) -> bool:
+    """One round over all dead-letter queues that hold something; whether nothing went wrong.
+
+    A letter that could not be sent stays where it is, and its task, by then reopened, waits for it.
+    """
+    went_well = True
     sqs = SqsClient(process, queues, "AIDAOPERATOR")
     start = f"asya-{namespace}-"
     with running(process):
@@ -45,5 +55,7 @@ def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, a
                         process.note(f"redrives {letter.id} of {actor}: {done.problem or done.generation}")
             except CommandError as error:
                 process.note(f"gives up on the dead letters of {actor}: {error}")
+                went_well = False
             except ProcessDied:
-                return
+                return False
+    return went_well

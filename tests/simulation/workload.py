@@ -19,6 +19,7 @@ from tests.simulation.redriving import redrive_all
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
 STORM_PATIENCE = 40
 PADDING = 12_000
+REDRIVES_AT_MOST = 20
 
 
 @dataclass
@@ -84,15 +85,19 @@ class Workload:
         self._request(self.cloud.ingest.handle, "POST", "/api/v1/mesh/events", body, {})
 
     def redrive(self) -> None:
-        """What lies in dead-letter queues is sent again, as far as it may be."""
+        """What lies in dead-letter queues is sent again, as far as it may be; whoever is told that it failed tries again."""
         cloud = self.cloud
-        redrive_all(
-            cloud.new_process(f"operator/{self._number()}"),
-            cloud.queues,
-            namespace=cloud.mesh.table.namespace,
-            api=cloud.api.handle,
-            arn=OPERATOR,
-        )
+        for _ in range(REDRIVES_AT_MOST):
+            went_well = redrive_all(
+                cloud.new_process(f"operator/{self._number()}"),
+                cloud.queues,
+                namespace=cloud.mesh.table.namespace,
+                api=cloud.api.handle,
+                arn=OPERATOR,
+            )
+            if went_well:
+                return
+            cloud.nature.scheduler.wait(10.0)
 
     def look_again(self, task_id: str) -> None:
         """One look more."""

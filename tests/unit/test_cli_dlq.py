@@ -8,12 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import boto3
+import msgspec
 import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 from typer.testing import CliRunner
 
 from asya.aws import dead_letter_queue
+from asya.protocol.codec import encode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.fan_in import SetDue, encode_message
 from asya.protocol.task_view import TaskView
@@ -21,12 +23,13 @@ from asya_cli import dlq
 from asya_cli.dead_letters import DeadLetterOffice, Wanted
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.mesh_client import RefusedError
+from asya_cli.mesh_client import NotSendableError, RefusedError
 from tests.doubles.envelopes import message, status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from asya.protocol.envelope import Envelope
     from asya.routing.redrive import Reopening
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -41,6 +44,8 @@ class Mesh:
     generations: dict[str, int | RefusedError] = field(default_factory=dict)
     asked: list[Reopening] = field(default_factory=list)
     namespace: str = "shop"
+    limit: int = 1_000_000
+    put_aside: list[str] = field(default_factory=list)
 
     @property
     def connection(self) -> Mesh:
@@ -58,6 +63,14 @@ class Mesh:
         if isinstance(answer, RefusedError):
             raise answer
         return answer
+
+    def sendable(self, envelope: Envelope, queue_url: str) -> bytes:
+        if len(encode(envelope)) < self.limit:
+            return encode(envelope)
+        if len(bytes(envelope.payload)) < self.limit // 2:
+            raise NotSendableError("too large even without its payload")
+        self.put_aside.append(queue_url.rpartition("/")[2])
+        return encode(msgspec.structs.replace(envelope, payload=msgspec.Raw(b"null")))
 
     def put(self, actor: str, body: bytes) -> None:
         url = self.client.get_queue_url(QueueName=f"asya-shop-{actor}-dlq")["QueueUrl"]
@@ -102,6 +115,26 @@ def test_a_dead_letter_is_sent_in_the_generation_that_its_task_was_reopened_in(m
     assert (sent["status"]["phase"], sent["status"]["attempt"]) == ("pending", 1)
     assert mesh.lying("infer-dlq") == []
     assert [(each.generation, each.position, each.slice, each.force) for each in mesh.asked] == [(0, 1, None, False)]
+
+
+def test_what_has_grown_beyond_a_message_leaves_its_payload_behind(mesh: Mesh) -> None:
+    mesh.generations["env-1"] = 1
+    mesh.put("infer", message(payload={"text": "x" * 2000}))
+    mesh.limit = 1500
+    assert "sent again in generation 1" in run("redrive", "infer")
+    assert [each["payload"] for each in mesh.lying("infer")] == [None]
+    assert set(mesh.put_aside) == {"asya-shop-infer"}
+
+
+def test_what_no_message_can_hold_stays_before_its_task_is_reopened_and_the_next_goes(mesh: Mesh) -> None:
+    mesh.generations["env-2"] = 1
+    mesh.put("infer", message(headers={"long": "x" * 2000}))
+    mesh.put("infer", message(id="env-2"))
+    mesh.limit = 1500
+    said = run("redrive", "infer", code=1)
+    assert "too large even without its payload" in said
+    assert "infer  env-2  sent again in generation 1" in said
+    assert len(mesh.asked) == 1
 
 
 def test_what_is_refused_stays_and_says_why(mesh: Mesh) -> None:
