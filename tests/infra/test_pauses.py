@@ -57,11 +57,14 @@ def test_a_pause_actor_publishes_events_of_this_mesh_only(shop: Any) -> None:
     assert publishing["Condition"] == {"StringEqualsIfExists": {"events:source": "asya.shop"}}
 
 
+KEY = "Notifications of paused tasks of the mesh shop"
+
+
 def test_people_are_told_by_a_topic_with_a_key_of_its_own(shop: Any) -> None:
     topic = shop.one("AWS::SNS::Topic")
     assert topic["TopicName"] == "asya-shop-pauses"
     assert topic["KmsMasterKeyId"].startswith("<PauseNotificationsKey")
-    assert shop.one("AWS::KMS::Key")["EnableKeyRotation"] is True
+    assert shop.one("AWS::KMS::Key", Description=KEY)["EnableKeyRotation"] is True
 
 
 def test_the_topic_takes_only_what_the_rule_sends_and_nothing_without_tls(shop: Any) -> None:
@@ -72,7 +75,8 @@ def test_the_topic_takes_only_what_the_rule_sends_and_nothing_without_tls(shop: 
     assert [each["Principal"] for each in allowed] == [{"Service": "events.amazonaws.com"}]
     assert [each["Condition"] for each in allowed] == [{"ArnEquals": {"aws:SourceArn": rule}}]
     assert [each["Condition"] for each in denied] == [{"Bool": {"aws:SecureTransport": "false"}}]
-    with_key = [each for each in shop.one("AWS::KMS::Key")["KeyPolicy"]["Statement"] if "Service" in each["Principal"]]
+    statements = shop.one("AWS::KMS::Key", Description=KEY)["KeyPolicy"]["Statement"]
+    with_key = [each for each in statements if "Service" in each["Principal"]]
     assert [(each["Principal"]["Service"], each["Condition"]) for each in with_key] == [
         ("events.amazonaws.com", {"ArnEquals": {"aws:SourceArn": rule}})
     ]
@@ -97,7 +101,8 @@ def test_each_address_hears_of_the_actors_that_name_it(shop: Any) -> None:
 
 
 def test_a_mesh_that_tells_nobody_pays_for_no_key(plain: Any) -> None:
-    assert plain.resources("AWS::SNS::Topic") == plain.resources("AWS::KMS::Key") == []
+    assert plain.resources("AWS::SNS::Topic") == []
+    assert [key["Description"] for key in plain.resources("AWS::KMS::Key")] == ["Stream tokens of the mesh plain-test"]
 
 
 def loaded(folder: Path, pause: str) -> Any:

@@ -301,8 +301,10 @@ def test_10_a_heartbeat_tells_stages_and_rows(spark, tmp_path, monkeypatch):
     done = Run(spark, tmp_path, [{"do": "none"}, {"do": "slow-spark"}])
 
     beats = [json.loads(path.read_text()) for path in Path(done.attempt).glob("heartbeat-*.json")]
-    # A last one may have been written after the work was done.
-    last = max((beat for beat in beats if beat["at_work"] is not None), key=lambda beat: beat["beat"])
+    # The first may be written before Spark is at work, and the last after it.
+    last = max(
+        (beat for beat in beats if beat["at_work"] is not None and beat["stages"]), key=lambda beat: beat["beat"]
+    )
     assert (last["at_work"], last["done"]) == (1, 1)
     (stage,) = last["stages"]
     assert stage["tasks"] == 4
