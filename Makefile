@@ -6,7 +6,8 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 CLOUD  := .venv-cloud
-UV     := $(BIN)/uv pip install --quiet
+# Compiled here once: not every environment lets Python keep what it compiles, and each command and function would do it again.
+UV     := $(BIN)/uv pip install --quiet --compile-bytecode
 CDK    := node_modules/.bin/cdk
 # Node comes with the Python packages: the machine's own may be missing, or too old for the CDK.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
@@ -70,7 +71,11 @@ types: setup  ## mypy, strict
 	@$(BIN)/mypy --no-error-summary
 
 .PHONY: test
-test: lint types  ## lint, types, and all tests: unit, templates, Spark, the local cloud with the demo's pipeline
+test: lint  ## lint, types, and all tests: unit, templates, Spark, the local cloud with the demo's pipeline
+	@$(MAKE) --no-print-directory --jobs 2 types tests
+
+.PHONY: tests
+tests: setup
 	@echo "· tests"
 	@$(BIN)/pytest --numprocesses 3
 

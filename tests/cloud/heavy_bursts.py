@@ -13,7 +13,7 @@ TOGETHER = [f"together-{number:04d}" for number in range(1000 if FULL else 100)]
 ALONE = [f"alone-{number:04d}" for number in range(60 if FULL else 8)]
 """For a run each, `square`."""
 
-DEADLY = {"each": 200 if FULL else 40, "together": 200 if FULL else 4}
+DEADLY = {"each": 200 if FULL else 20, "together": 200 if FULL else 4}
 """How many envelopes come to an actor whose job one of them kills."""
 
 
