@@ -75,7 +75,7 @@ test: lint  ## lint, types, and all tests: unit, templates, Spark, the local clo
 	@$(MAKE) --no-print-directory --jobs 2 types tests
 
 .PHONY: tests
-tests: setup
+tests: setup  ## the tests alone
 	@echo "· tests"
 	@$(BIN)/pytest --numprocesses 3
 

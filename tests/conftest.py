@@ -37,6 +37,11 @@ def share_of(nodeid: str) -> str:
     return f"the {mesh} mesh" if mesh in MESHES else "the example mesh"
 
 
+def only_computes(share: str) -> bool:
+    """Whether no cloud is needed for these tests."""
+    return not share.startswith(("the ", "tests/cloud/"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """The worker without a cloud uses the time that clouds spend waiting, and no other."""
     if worker_of(config) == WITHOUT_A_CLOUD:
@@ -53,7 +58,7 @@ def worker_of(config: pytest.Config) -> str | None:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
     """Share out whole clouds, suites and files, in the order of the folders: what takes longest comes first.
 
-    Two clouds at once are enough for two cores, and mostly wait. One worker begins at the other end, with what only computes.
+    Two clouds at once are enough for two cores, and mostly wait. One worker begins with what only computes.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -63,7 +68,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
 
         def _assign_work_unit(self, node: WorkerController) -> None:
             if node.gateway.id == WITHOUT_A_CLOUD:
-                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+                first = next(filter(only_computes, self.workqueue), next(iter(self.workqueue)))
+                self.workqueue.move_to_end(first, last=False)
             super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False
