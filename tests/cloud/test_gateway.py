@@ -378,7 +378,7 @@ def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Call
         operation = result.ok()  # type: ignore[union-attr]
 
         @settings(
-            max_examples=6,
+            max_examples=4,
             deadline=None,
             database=None,
             derandomize=True,
