@@ -16,7 +16,7 @@ from infra.local.emr.settings import WorkerSettings
 from infra.local.tools import PROJECT
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import DeployedCloud
-from tests.cloud.heavy_bursts import everything
+from tests.cloud.heavy_bursts import FULL, TOGETHER, everything
 from tests.cloud.heavy_cloud import HeavyCloud
 from tests.cloud.journeys import Journey, end_of, send, send_slow_ones
 from tests.doubles.issuer import running_issuer
@@ -101,6 +101,9 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
         mesh = HeavyCloud(DeployedCloud(MeshClient(read_local(state)), state))
         for route, payloads in everything().items():
             mesh.send_all(payloads, *route)
+            # A thousand share few runs if they arrive together: nothing else is to delay some of them.
+            if FULL and route == ("square-all",):
+                mesh.all_ended(TOGETHER, "together-0")
         yield mesh
         assert mesh.dead_letters() == {}
     finally:

@@ -29,9 +29,9 @@ def culprit(actor: str) -> str:
 
 
 def everything() -> dict[tuple[str, ...], dict[str, Any]]:
-    """All bursts, by their routes."""
+    """All bursts, by their routes, the one with the most to come first."""
     return {
-        ("square",): {name: {"n": n} for n, name in enumerate(ALONE)},
         ("square-all",): {name: {"n": n} for n, name in enumerate(TOGETHER)},
+        ("square",): {name: {"n": n} for n, name in enumerate(ALONE)},
         **{(actor,): deadly(actor) for actor in DEADLY},
     }

@@ -87,7 +87,8 @@ def test_killed_processes_are_made_up_for(heavy: HeavyCloud) -> None:
     ids = [f"killed-{number:04d}" for number in range(40)]
     heavy.soon_visible_again("double", "x-dispatch", "x-completion")
     before = len(heavy.runs("double"))
-    heavy.send(ids, "enter", "double", "leave")
+    # Long enough for a run to be met at work.
+    heavy.send_all({name: {"n": n, "seconds": 0.2} for n, name in enumerate(ids)}, "enter", "double", "leave")
     heavy.kill_at_work("double")
     heavy.kill_at_work("x-dispatch")
     (run, *_) = until(lambda: heavy.runs("double")[before:] or None, "a run", SECONDS)

@@ -1,5 +1,7 @@
 """Jobs on numbers, in both shapes; each notes that an envelope has passed."""
 
+import time
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody writes Spark so
 
@@ -14,6 +16,7 @@ def square(spark, payload):
 
 
 def double(spark, payload):
+    time.sleep(payload.get("seconds", 0))
     return {**payload, "n": payload["n"] * 2, "trail": [*payload["trail"], "double"]}
 
 
