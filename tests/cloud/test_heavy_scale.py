@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cloud.deployed_cloud import until
-from tests.cloud.heavy_bursts import ALONE, FULL, TOGETHER
+from tests.cloud.heavy_bursts import ALONE, DEADLY, FULL, TOGETHER, deadly
 from tests.cloud.heavy_cloud import SECONDS
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ def bursts(heavy: HeavyCloud) -> HeavyCloud:
     """All that was sent at once has ended; the stand-in started one run a second, five at first."""
     heavy.all_ended(TOGETHER, "together-0")
     heavy.all_ended(ALONE, "alone-")
+    for actor in DEADLY:
+        heavy.all_ended(list(deadly(actor)), f"{actor}-deadly-")
     return heavy
 
 
@@ -46,6 +48,8 @@ def test_a_run_each_waits_for_the_quota_and_no_message_pays_for_it(bursts: Heavy
     # Each message came once, and none was put back: those of the actors, and whatever asked for and told of their runs.
     assert bursts.received("square") == len(ALONE)
     assert bursts.received("square-all") == len(TOGETHER)
+    # What it counts it tells a moment after it has written.
+    until(lambda: bursts.received("x-sink") >= len(bursts.ends("")) or None, "x-sink to have counted all")
     assert bursts.received("x-sink") == len(bursts.ends(""))
     assert bursts.kept() == 0
     assert bursts.dead_letters() == {}
