@@ -84,7 +84,7 @@ tests: setup  ## the tests alone
 test-scale: setup  ## full size on the local cloud: 1,000 heavy envelopes, 60 job runs, 300 under fire, sets of 200 slices, outages (10 minutes)
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_deaths.py tests/cloud/test_fan_in.py \
 	  tests/cloud/test_gateway.py::test_reports_in_any_order_any_number_of_times_come_to_the_same \
-	  tests/cloud/test_crew_failures.py tests/cloud/test_local_cloud.py
+	  tests/cloud/test_crew_failures.py
 
 bench: setup  ## what the mesh itself costs per hop, beside the standard library's JSON
 	@$(BIN)/python -m bench

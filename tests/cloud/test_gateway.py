@@ -169,14 +169,15 @@ def gateway_children(caller: Caller, root: str) -> list[Any]:
     return list(content["items"])
 
 
-def known(gateway: DeployedCloud, *, deadline: timedelta | None = None) -> str:
+def known(gateway: DeployedCloud, *, age: timedelta = timedelta(0), deadline: timedelta | None = None) -> str:
     """A task that no actor works on."""
     now = datetime.now(UTC)
+    created_at = format_time(now - age)
     record = TaskRecord(
         id=str(uuid4()),
         status="running",
-        created_at=format_time(now),
-        updated_at=format_time(now),
+        created_at=created_at,
+        updated_at=created_at,
         deadline_at=format_time(now + deadline) if deadline is not None else None,
     )
     store = DynamoTaskStore(gateway.client("dynamodb"), names.table_name("gateway", "tasks"), 86400.0)
@@ -185,7 +186,7 @@ def known(gateway: DeployedCloud, *, deadline: timedelta | None = None) -> str:
 
 
 def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, operator: Caller) -> None:
-    task_id = known(gateway, deadline=timedelta(minutes=-1))
+    task_id = known(gateway, age=timedelta(minutes=2), deadline=timedelta(minutes=-1))
     assert (task(operator, task_id)["status"], task(operator, task_id)["reason"]) == ("failed", "Timeout")
     function = names.function_name("gateway", names.TASK_SWEEP)
     answer = gateway.client("lambda").invoke(FunctionName=function, Payload=b"{}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import runpy
 from typing import TYPE_CHECKING, Any
@@ -112,8 +113,11 @@ def test_calls_succeed_and_fail(example: dict[str, Any], alice: Caller, mode: st
     asyncio.run(run())
 
 
-def test_a_call_is_canceled_by_its_client(example: dict[str, Any], alice: Caller) -> None:
+def test_a_call_is_canceled_by_its_client(
+    example: dict[str, Any], alice: Caller, caplog: pytest.LogCaptureFixture
+) -> None:
     """A client that gives up within a session says so, and the gateway knows which task that was."""
+    caplog.set_level(logging.DEBUG, "mcp")
 
     def newest() -> Any:
         return alice.call("GET", "/api/v1/mesh", limit="1")[1]["items"][0]
@@ -125,11 +129,14 @@ def test_a_call_is_canceled_by_its_client(example: dict[str, Any], alice: Caller
             with contextlib.suppress(asyncio.TimeoutError):
                 async with asyncio.timeout(1):
                     await client.call_tool("rest", {"seconds": 8})
-            return await asyncio.to_thread(
+            canceled = await asyncio.to_thread(
                 until,
                 lambda: found if (found := newest())["id"] != before and found["status"] == "canceled" else None,
                 "the task to be canceled",
             )
+            # The call is answered all the same. A client that is closed under an answer breaks over it.
+            await asyncio.to_thread(until, lambda: "late request id" in caplog.text or None, "the call's answer")
+            return canceled
 
     assert asyncio.run(run())["reason"] == "Canceled"
 

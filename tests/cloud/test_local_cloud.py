@@ -86,6 +86,15 @@ def asya(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asya]:
     command.run("down")
 
 
+@pytest.fixture
+def running(asya: Asya) -> Asya:
+    """The same, up: the tests above leave it so, each of those below can be run alone."""
+    if asya.run("status")[0] != 0:
+        code, said = asya.up()
+        assert code == 0, said
+    return asya
+
+
 def wait_for_servers(asya: Asya, process: subprocess.Popen[str]) -> None:
     """Wait until the `up` that was begun has started its servers."""
 
@@ -136,9 +145,6 @@ def test_a_mistake_in_the_mesh_file_is_said_and_nothing_is_started(asya: Asya, t
     assert not members(asya.folder)
 
 
-@pytest.mark.skipif(
-    not os.environ.get("ASYA_FULL_SIZE"), reason="half a minute (make test-scale); killed servers are swept below"
-)
 def test_up_after_an_up_that_was_killed(asya: Asya) -> None:
     process = asya.begin("up", "--mesh", str(asya.mesh))
     wait_for_servers(asya, process)
@@ -154,45 +160,47 @@ def test_up_after_an_up_that_was_killed(asya: Asya) -> None:
     assert asya.run("status")[0] == 0
 
 
-def test_it_takes_messages_and_iam_holds(asya: Asya) -> None:
-    sqs, url = asya.client("sqs"), say_something(asya)
+def test_it_takes_messages_and_iam_holds(running: Asya) -> None:
+    sqs, url = running.client("sqs"), say_something(running)
     with pytest.raises(ClientError, match="not authorized to perform: sqs:ReceiveMessage"):
         sqs.receive_message(QueueUrl=url)
     with pytest.raises(ClientError, match="not authorized"):
-        asya.client("iam").list_users()
-    assert asya.folder.connection.stat().st_mode & 0o077 == 0
+        running.client("iam").list_users()
+    assert running.folder.connection.stat().st_mode & 0o077 == 0
 
 
-def test_up_again_deploys_anew(asya: Asya) -> None:
-    before = read_records(asya.folder)
-    (asya.mesh.parent / "handlers" / "echo.py").write_text("def echo(payload):\n    return {**payload, 'new': True}\n")
+def test_up_again_deploys_anew(running: Asya) -> None:
+    before = read_records(running.folder)
+    (running.mesh.parent / "handlers" / "echo.py").write_text(
+        "def echo(payload):\n    return {**payload, 'new': True}\n"
+    )
 
-    code, said = asya.up()
+    code, said = running.up()
 
     assert code == 0, said
-    assert read_records(asya.folder) == before
-    code, said = asya.run("up", "--mesh", str(asya.mesh))
+    assert read_records(running.folder) == before
+    code, said = running.run("up", "--mesh", str(running.mesh))
     assert code == 1
     assert "with --auth" in said
 
 
-def test_a_killed_ministack_is_swept_with_its_workers(asya: Asya) -> None:
-    record = next(one for one in read_records(asya.folder) if one.name == "ministack")
-    say_something(asya)
-    assert len(members(asya.folder)) > 2  # a worker beside the two servers
+def test_a_killed_ministack_is_swept_with_its_workers(running: Asya) -> None:
+    record = next(one for one in read_records(running.folder) if one.name == "ministack")
+    say_something(running)
+    assert len(members(running.folder)) > 2  # a worker beside the two servers
     process = record.process()
     assert process is not None
     process.kill()
     until(lambda: record.process() is None, 10, "MiniStack's end")
-    assert asya.run("status")[0] == 1
+    assert running.run("status")[0] == 1
 
-    code, said = asya.run("down")
+    code, said = running.run("down")
 
     assert code == 0, said
     deadline = time.monotonic() + 5
-    while members(asya.folder):
+    while members(running.folder):
         assert time.monotonic() < deadline
-    assert not asya.folder.connection.exists()
-    assert not asya.folder.temporary.exists()
-    assert (asya.folder.logs / "ministack.log").exists()
-    assert asya.run("down")[0] == 0
+    assert not running.folder.connection.exists()
+    assert not running.folder.temporary.exists()
+    assert (running.folder.logs / "ministack.log").exists()
+    assert running.run("down")[0] == 0
