@@ -16,11 +16,13 @@ class Planted:
     Attributes:
         plant: within its context the mesh makes it.
         kind: of weather in which it shows best.
+        seed: tried before all others, because it showed it the last time.
     """
 
     name: str
     plant: Planting
     kind: str | None = None
+    seed: int = 0
 
 
 def instead(owner: Any, name: str, other: Any) -> Planting:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from random import Random
 
 from tests.simulation.cloud import Cloud, deploy
@@ -102,7 +103,8 @@ def _come_to_rest(cloud: Cloud) -> None:
     scheduler.run()
 
 
-def seed_that_finds(mistake: Planted, *, is_heavy: bool, seeds: Iterable[int] = range(SEEDS_PER_MISTAKE)) -> int | None:
-    """The first seed whose schedule shows a planted mistake; None if none of these does."""
+def seed_that_finds(mistake: Planted, *, is_heavy: bool, seeds: Iterable[int] | None = None) -> int | None:
+    """The first of some seeds whose schedule shows a planted mistake, by default of a hundred and its own; None if none does."""
+    tried = chain([mistake.seed], range(SEEDS_PER_MISTAKE)) if seeds is None else seeds
     with mistake.plant():
-        return next((seed for seed in seeds if run(seed, mistake.kind, is_heavy=is_heavy).violations), None)
+        return next((seed for seed in tried if run(seed, mistake.kind, is_heavy=is_heavy).violations), None)

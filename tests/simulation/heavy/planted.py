@@ -99,20 +99,20 @@ PLANTED = (
     Planted(
         "forgets the pending before the manifest is written", around(Dispatcher, "_fit", _removed_before_the_manifest)
     ),
-    Planted("starts runs without their token", _with_a_number(_started_anew, JobRuns, "start")),
+    Planted("starts runs without their token", _with_a_number(_started_anew, JobRuns, "start"), seed=14),
     Planted("admits each delivery", _with_a_number(_claim_of_its_own, pending, "_claim_key")),
     Planted("forms the next run before the latest is started", around(RunRecords, "get", _as_if_started)),
     Planted("fails when EMR Serverless is busy", around(JobRuns, "start", _failing_when_busy), "calm"),
-    Planted("does not reconcile", instead(Reconciler, "sweep", lambda _: None)),
+    Planted("does not reconcile", instead(Reconciler, "sweep", lambda _: None), seed=17),
     Planted(
         "takes a run that began for one that is over",
         around(completion_messages, "decode_event", _over_when_it_runs),
         "calm",
     ),
     Planted("loses envelopes without a result", instead(RunCompletion, "_deal_with_lost", lambda *_: None), "poison"),
-    Planted("notes what has left before it has", around(RunCompletion, "_checkpoint", _noted_before_it_left)),
+    Planted("notes what has left before it has", around(RunCompletion, "_checkpoint", _noted_before_it_left), seed=42),
     Planted("charges everybody when a run dies", instead(run_deaths, "judge", lambda *_: CHARGED), "poison"),
-    Planted("charges the next in line", around(run_deaths, "judge", _the_next_in_line), "poison"),
+    Planted("charges the next in line", around(run_deaths, "judge", _the_next_in_line), "poison", seed=21),
     Planted("gives back under the old name", around(run_deaths, "_returned", _back_under_its_old_name), "poison"),
     Planted("gives nothing back", instead(Pending, "give_back", lambda *_, **__: None), "poison"),
 )
