@@ -6,12 +6,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 CLOUD  := .venv-cloud
-# Compiled here once: not every environment lets Python keep what it compiles, and each command and function would do it again.
-UV     := $(BIN)/uv pip install --quiet --compile-bytecode
+UV     := $(BIN)/uv pip install --quiet
 CDK    := node_modules/.bin/cdk
 # Node comes with the Python packages: the machine's own may be missing, or too old for the CDK.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH
+# Python keeps what it compiles, whatever the environment says: each command and function would do it again.
+unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 
 # A mesh file and a stage of one's own: make deploy MESH=../shop/mesh.yaml STAGE=staging
 MESH    ?=

@@ -21,7 +21,7 @@ from infra.local.tools import find_java
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-ROWS = 40_000_000
+ROWS = 400_000_000
 TURNS = 5
 PLAIN, ACTOR = "plain PySpark script", "asya_spark"
 GOAL = 1.10

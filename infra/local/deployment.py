@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
     from infra.local.servers import Servers
 
-# Nothing of the developer's own AWS set-up may reach the commands, or be reached by them.
-_NOT_PASSED_ON = re.compile(r"AWS_|CDK_|JSII_", re.IGNORECASE)
+# Nothing of the developer's own AWS set-up may reach the commands, or be reached by them. And the CDK is large: what Python
+# compiles of it is kept.
+_NOT_PASSED_ON = re.compile(r"AWS_|CDK_|JSII_|PYTHONDONTWRITEBYTECODE", re.IGNORECASE)
 _TAIL_LINES = 30
 
 
@@ -99,7 +100,6 @@ class Cdk:
             "CDK_DISABLE_VERSION_CHECK": "1",
             "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
             "JSII_SILENCE_WARNING_UNTESTED_NODE_VERSION": "1",
-            "PYTHONDONTWRITEBYTECODE": "1",
             "TMPDIR": str(self.folder.temporary),
             # No profile of the developer's is looked at, no endpoint but the local one can be meant.
             "AWS_CONFIG_FILE": os.devnull,

@@ -147,7 +147,6 @@ def _clean_environment(folder: StateFolder, tools: Tools) -> dict[str, str]:
         "PATH": tools.path,
         "HOME": str(folder.temporary),
         "TMPDIR": str(folder.temporary),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
         "AWS_DEFAULT_REGION": REGION,
         "AWS_REGION": REGION,

@@ -7,7 +7,6 @@ Runs in the local cloud's own virtual environment, within MiniStack's process; i
 """
 
 import hashlib
-import os
 import tempfile
 import threading
 import zipfile
@@ -38,8 +37,7 @@ class UnpackedOnce(zipfile.ZipFile):
 
 
 def install(lambda_runtime: ModuleType) -> None:
-    """Have MiniStack's runtime for Lambda unpack so, and its processes keep what they compile."""
+    """Have MiniStack's runtime for Lambda unpack so."""
     # It knows LargeZipFile by a name that the module does not have.
     names = SimpleNamespace(ZipFile=UnpackedOnce, BadZipFile=zipfile.BadZipFile, LargeFileError=zipfile.LargeZipFile)
     lambda_runtime.zipfile = names  # type: ignore[attr-defined]
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

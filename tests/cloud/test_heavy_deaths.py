@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
 from asya.protocol import names
+from asya.protocol.times import parse_time
 from asya_cli.run import show
+from tests.cloud.callers import operator
 from tests.cloud.deployed_cloud import until
 from tests.cloud.heavy_bursts import DEADLY, FULL, culprit, deadly
+from tests.cloud.looking_on import Client
 
 if TYPE_CHECKING:
     from asya.protocol.task_view import TaskView
@@ -77,6 +81,25 @@ def test_10_a_run_can_be_looked_at_afterwards(heavy: HeavyCloud, capsys: pytest.
     assert "runs/each/0000000001/logs/applications/" in told
 
 
+def delays_of_progress(heavy: HeavyCloud, task_id: str, beats: int) -> list[float]:
+    """How long ago, in seconds, that may have happened at most which a new word on the run is the first to tell."""
+    client, delays, said_before = Client(operator(heavy.cloud), task_id), [], None
+    while len(delays) < beats:
+        seen = len(client.seen)
+        client.connect()
+        for event in client.seen[seen:]:
+            said = (event["data"].get("run") or {}).get("at")
+            if said is None or said == said_before:
+                continue
+            record = until(lambda: heavy.cloud.task(task_id), "the record", MINUTES)
+            if said_before is not None:
+                delays.append((datetime.now(UTC) - parse_time(said_before)).total_seconds())
+            said_before = said
+            assert record.run is not None
+            assert record.run.at >= said
+    return delays
+
+
 def test_10_a_run_that_works_tells_how_far_it_is_and_is_stopped_when_nobody_wants_it(heavy: HeavyCloud) -> None:
     heavy.send(["endless-0", "endless-1"], "endless")
 
@@ -88,6 +111,9 @@ def test_10_a_run_that_works_tells_how_far_it_is_and_is_stopped_when_nobody_want
     assert task.run is not None
     assert task.run.run_id.startswith("asya.heavy.endless.")
     assert task.run.stages[0].tasks > 1
+
+    delays = delays_of_progress(heavy, task.id, 5 if FULL else 2)
+    print(f"what a run was at stood in the record and the stream at most {max(delays):.1f} s later (`pytest -rP`)")
 
     until(lambda: said_by(heavy, task.id) or None, "what its job says at once", MINUTES)
 

@@ -189,7 +189,6 @@ def _environment(settings: Settings, memory: str, jvm_options: str) -> Mapping[s
         "HOME": settings.temporary,
         "TMPDIR": settings.temporary,
         "LANG": os.environ.get("LANG", "C.UTF-8"),
-        "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "1",
         "PYSPARK_PYTHON": settings.python,
         "PYSPARK_DRIVER_PYTHON": settings.python,

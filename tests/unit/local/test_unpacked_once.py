@@ -1,6 +1,5 @@
 """What the local cloud's functions run is unpacked once."""
 
-import os
 import tempfile
 import zipfile
 from pathlib import Path
@@ -48,10 +47,8 @@ def test_a_part_cannot_be_shared(code: Path, tmp_path: Path) -> None:
         file.extractall(str(tmp_path / "part"), members=["orders/score.py"])
 
 
-def test_the_runtime_unpacks_so_and_its_processes_keep_what_they_compile(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+def test_the_runtime_unpacks_so() -> None:
     runtime = ModuleType("lambda_runtime")
     install(runtime)
     assert runtime.zipfile.ZipFile is UnpackedOnce
     assert runtime.zipfile.LargeFileError is zipfile.LargeZipFile
-    assert "PYTHONDONTWRITEBYTECODE" not in os.environ
