@@ -45,10 +45,10 @@ from asya.lambdas.mcp_calls import McpCalls
 from asya.lambdas.mcp_cancel import McpCancels
 from asya.lambdas.surroundings import REAL, Surroundings
 from asya.lambdas.tool_calls import ToolCalls
+from asya.lambdas.visible_tasks import visible_task
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya.routing.access import AccessRules
-from asya.routing.refusal import RefusedError
 from asya.routing.submission import first_message, is_stealth, read_submission
 
 
@@ -121,11 +121,7 @@ class Api:
     def task(self, request: Request, now: datetime) -> Response:
         """`GET /api/v1/mesh/{id}`: the record; somebody else's task is as good as none."""
         caller = self.access.caller(required_identity(request))
-        task_id = request.parameters["id"]
-        found = self.tasks.read(task_id, now)
-        if found is None or not caller.may_see(found.owner):
-            raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
-        return Response(200, found)
+        return Response(200, visible_task(self.tasks, request.parameters["id"], caller, now))
 
     def openapi(self, request: Request) -> Response:
         """`GET /openapi.json`: what all the calls read and answer."""

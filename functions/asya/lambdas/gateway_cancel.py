@@ -17,6 +17,7 @@ from asya.aws.tasks import Tasks
 from asya.lambdas.gateway_http import Request, Response, Route, required_identity
 from asya.lambdas.handovers import Handovers
 from asya.lambdas.surroundings import Surroundings
+from asya.lambdas.visible_tasks import unknown_task
 from asya.protocol.hops import HopFold
 from asya.protocol.task import TaskRecord
 from asya.routing.access import AccessRules, Caller
@@ -65,12 +66,12 @@ class Cancels:
 
         def decide(record: TaskRecord, hops: HopFold) -> TaskRecord:
             if not caller.may_see(record.owner):
-                raise _unknown(task_id)
+                raise unknown_task(task_id)
             return canceled(record, hops, now=now)
 
         record = self.tasks.reopen(task_id, decide, now)
         if record is None:
-            raise _unknown(task_id)
+            raise unknown_task(task_id)
         if record.status == "canceled":
             self.handovers.finish(record, now)
             self._cancel_descendants(task_id, now)
@@ -116,7 +117,3 @@ class Cancels:
         except (ClientError, BotoCoreError) as error:
             problem = f"task {task_id!r} is canceled, but its job runs could not be asked to stop; ask again"
             raise RefusedError(503, "unavailable", problem) from error
-
-
-def _unknown(task_id: str) -> RefusedError:
-    return RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")

@@ -6,12 +6,12 @@ from datetime import datetime
 from asya.aws.task_lists import TaskLists
 from asya.aws.tasks import Tasks
 from asya.lambdas.gateway_http import Request, Response, Route, required_identity
+from asya.lambdas.visible_tasks import visible_task
 from asya.protocol.hops import HopPlace
 from asya.protocol.lists import TaskList, Timeline
 from asya.protocol.task_view import TaskView
 from asya.routing.access import AccessRules, Caller
 from asya.routing.listing import ListQuery, read_list_query
-from asya.routing.refusal import RefusedError
 
 HOPS_LIMIT = 500
 
@@ -60,8 +60,4 @@ class Lists:
 
     def _visible(self, request: Request, now: datetime) -> tuple[TaskView, Caller]:
         caller = self.access.caller(required_identity(request))
-        task_id = request.parameters["id"]
-        task = self.tasks.read(task_id, now)
-        if task is None or not caller.may_see(task.owner):
-            raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
-        return task, caller
+        return visible_task(self.tasks, request.parameters["id"], caller, now), caller

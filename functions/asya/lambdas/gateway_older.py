@@ -6,6 +6,7 @@ from datetime import datetime
 
 from asya.aws.tasks import Tasks
 from asya.lambdas.gateway_http import Request, Response, Route, check_size, required_identity
+from asya.lambdas.visible_tasks import unknown_task, visible_task
 from asya.protocol.event_batch import EVENT_LIMIT, BatchError
 from asya.protocol.events import TaskEvent
 from asya.protocol.older_tasks import (
@@ -38,11 +39,7 @@ class OlderReads:
 
     def _task(self, request: Request, now: datetime) -> TaskView:
         caller = self.access.caller(required_identity(request))
-        task_id = request.parameters["id"]
-        found = self.tasks.read(task_id, now)
-        if found is None or not caller.may_see(found.owner):
-            raise _unknown(task_id)
-        return found
+        return visible_task(self.tasks, request.parameters["id"], caller, now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ class OlderReports:
             told = read_progress(request.body)
             task = self._known(request, now)
             if task is None:
-                raise _unknown(request.parameters["id"])
+                raise unknown_task(request.parameters["id"])
             event = progress_event(task, told, format_time(now))
         except BatchError as error:
             raise _malformed(error) from None
@@ -93,10 +90,6 @@ class OlderReports:
 
     def _known(self, request: Request, now: datetime) -> TaskView | None:
         return self.tasks.read(request.parameters["id"], now)
-
-
-def _unknown(task_id: str) -> RefusedError:
-    return RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
 
 
 def _malformed(error: BatchError) -> RefusedError:

@@ -13,6 +13,7 @@ from asya.aws.table_errors import table_errors
 from asya.aws.task_starter import TaskStarter
 from asya.aws.tasks import Tasks
 from asya.lambdas.gateway_http import Request, Response, Route, check_size, required_identity
+from asya.lambdas.visible_tasks import unknown_task
 from asya.protocol import codec
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
@@ -65,7 +66,7 @@ class Reruns:
         task_id = request.parameters["id"]
         record = self.tasks.reopen(task_id, lambda record, hops: redrive.reopen(record, hops, asked, now=now), now)
         if record is None:
-            raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
+            raise unknown_task(task_id)
         return Response(200, Reopened(id=task_id, generation=record.generation))
 
     def _check_set(self, asked: SliceOf) -> None:
@@ -101,7 +102,7 @@ class Reruns:
         """The task, or None if there is none and the caller is an operator: objects outlive records."""
         task = self.tasks.read(task_id, now)
         if not caller.may_see(task.owner if task is not None else None):
-            raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
+            raise unknown_task(task_id)
         return task
 
     def _read(self, source: str) -> Envelope:

@@ -10,6 +10,7 @@ from asya.aws.paused_envelopes import PausePlace
 from asya.aws.tasks import Tasks
 from asya.lambdas.gateway_http import Request, Response, Route, required_identity
 from asya.lambdas.handovers import Handovers
+from asya.lambdas.visible_tasks import unknown_task
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
@@ -74,14 +75,14 @@ class Resumes:
 
         def decide(record: TaskRecord, _hops: object) -> TaskRecord:
             if not caller.may_see(record.owner):
-                raise _unknown(task_id)
+                raise unknown_task(task_id)
             if since is not None and record.pause is not None and record.pause.since != since:
                 raise RefusedError(409, "not_paused", f"task {task_id!r} is in another pause than the one of {since}")
             return resumed(record, self._kept(record, check_paused(record)), answers, now=now)
 
         record = self.tasks.reopen(task_id, decide, now)
         if record is None:
-            raise _unknown(task_id)
+            raise unknown_task(task_id)
         self.handovers.finish(record, now)
         return Resumed(id=task_id)
 
@@ -99,7 +100,3 @@ class Resumes:
             problem = f"nothing is kept any more of task {record.id!r}: it cannot go on from where it paused"
             raise RefusedError(409, "not_resumable", problem)
         return found
-
-
-def _unknown(task_id: str) -> RefusedError:
-    return RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")

@@ -25,6 +25,7 @@ from asya.lambdas.following import Following
 from asya.lambdas.gateway_http import Request, Response, Route, Text, answer, required_identity
 from asya.lambdas.stream_words import ENVELOPES, JOBS, TODAYS, Words
 from asya.lambdas.surroundings import REAL, Surroundings
+from asya.lambdas.visible_tasks import unknown_task, visible_task
 from asya.protocol import sse
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.task_view import TaskView
@@ -123,16 +124,12 @@ class Streams:
         stream_tokens.check(self._key(ends_at), token, task_id, ends_at)
         task = self.tasks.read(task_id, now)
         if task is None:
-            raise _unknown(task_id)
+            raise unknown_task(task_id)
         return _watch(request, task, TODAYS, _FOR_ANY_PAGE)
 
     def _visible(self, request: Request, now: datetime) -> TaskView:
         caller = self.access.caller(required_identity(request))
-        task_id = request.parameters["id"]
-        task = self.tasks.read(task_id, now)
-        if task is None or not caller.may_see(task.owner):
-            raise _unknown(task_id)
-        return task
+        return visible_task(self.tasks, request.parameters["id"], caller, now)
 
     def _key(self, ends_at: datetime) -> bytes:
         try:
@@ -171,10 +168,6 @@ def _bounded(events: Iterable[str]) -> list[str]:
             break
         some.append(event)
     return some
-
-
-def _unknown(task_id: str) -> RefusedError:
-    return RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
 
 
 def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:

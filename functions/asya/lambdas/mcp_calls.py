@@ -14,7 +14,8 @@ from asya.aws.tasks import Tasks
 from asya.lambdas.gateway_cancel import Cancels
 from asya.lambdas.gateway_resume import Resumes
 from asya.lambdas.tool_calls import ToolCalls, status_url, stream_url
-from asya.protocol.ids import ID_LIMIT, is_usable
+from asya.lambdas.visible_tasks import unknown_task, visible_task
+from asya.protocol.ids import ID_LIMIT
 from asya.protocol.mcp import CANCEL_TOOL, RESUME_TOOL, WAIT_TOOL, CallParams, InputRequired, Meta, ToolResult
 from asya.protocol.task_view import TaskView
 from asya.routing.access import Caller
@@ -88,12 +89,12 @@ class McpCalls:
                 return self._wait(task_id, call, now)
             case name if name == WAIT_TOOL:
                 given = _arguments(call, _TaskArguments)
-                self._visible(given.id, call.caller, now)
+                visible_task(self.tasks, given.id, call.caller, now)
                 return self._wait(given.id, call, now)
             case name if name == CANCEL_TOOL:
                 given = _arguments(call, _TaskArguments)
                 self.cancels.cancel(given.id, call.caller, now)
-                return canceled_answer(self._visible(given.id, call.caller, now), _places(given.id, call))
+                return canceled_answer(visible_task(self.tasks, given.id, call.caller, now), _places(given.id, call))
             case name if name == RESUME_TOOL:
                 answered = _arguments(call, _ResumeArguments)
                 self.resumes.resume(answered.id, call.caller, answered.input, now)
@@ -105,7 +106,7 @@ class McpCalls:
     def _go_on(self, call: ToolCall, state: str, now: datetime) -> Answer:
         """The call once more, with a person's answer to its task's pause: or with a repetition of it, which changes nothing."""
         task_id, since = task_and_pause(state)
-        task = self._visible(task_id, call.caller, now)
+        task = visible_task(self.tasks, task_id, call.caller, now)
         if task.status != "paused" or task.pause is None or task.pause.since != since:
             return self._wait(task_id, call, now)
         given = answers(call.params.input_responses)
@@ -123,7 +124,7 @@ class McpCalls:
     def _wait(self, task_id: str, call: ToolCall, now: datetime) -> Answer:
         task = self.calls.wait(task_id, now, call.seconds, look=call.look)
         if task is None:
-            raise _unknown(task_id)
+            raise unknown_task(task_id)
         if (
             task.status == "paused"
             and task.pause is not None
@@ -132,12 +133,6 @@ class McpCalls:
         ):
             return question(task_id, task.pause)
         return answer_of(task, _places(task_id, call), is_modern=call.is_modern)
-
-    def _visible(self, task_id: str, caller: Caller, now: datetime) -> TaskView:
-        task = self.tasks.read(task_id, now) if is_usable(task_id) else None
-        if task is None or not caller.may_see(task.owner):
-            raise _unknown(task_id)
-        return task
 
 
 def _object(arguments: Raw) -> Raw:
@@ -155,7 +150,3 @@ def _arguments(call: ToolCall, kind: type[_Arguments]) -> _Arguments:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         problem = f"arguments of {call.params.name!r}: {error}"
         raise RefusedError(400, "invalid_arguments", problem, "arguments") from None
-
-
-def _unknown(task_id: str) -> RefusedError:
-    return RefusedError(404, "not_found", f"there is no task {task_id[:ID_LIMIT]!r}", "id")
