@@ -20,6 +20,7 @@ from asya.lambdas.gateway_http import answer
 from asya.lambdas.surroundings import REAL, Surroundings
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
+from asya.protocol.times import format_time
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.looking_on import Clock
 from tests.doubles.tasks import at
@@ -28,6 +29,7 @@ EVENTS = Path(__file__).parents[2] / "events" / "api-gateway"
 QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 ALICE = {"userArn": "arn:aws:iam::123456789012:user/alice", "userId": "AIDAALICE"}
 ISSUER, JWT_HOST = "https://login.example.com/", "f6g7h8i9j0.execute-api.us-east-1.amazonaws.com"
+ADMIN = {"userArn": "arn:aws:sts::123456789012:assumed-role/Admin/x", "userId": "AROAADMIN:x"}
 BOB = {"userArn": "arn:aws:iam::123456789012:user/bob", "userId": "AIDABOB"}
 MESH = MeshTable(
     namespace="flights",
@@ -51,6 +53,10 @@ def by(event: Event, iam: dict[str, str] | None) -> Event:
     """The same request, signed by somebody else or by nobody."""
     context = {name: value for name, value in event["requestContext"].items() if name != "authorizer"}
     return event | {"requestContext": context | ({"authorizer": {"iam": iam}} if iam else {})}
+
+
+FUNCTION = recorded("report-events")["requestContext"]["authorizer"]["iam"]
+"""A function of the mesh."""
 
 
 def holding(event: Event, subject: str, issuer: str = ISSUER, **claims: object) -> Event:
@@ -194,3 +200,11 @@ def clients_of_this_module() -> Iterator[None]:
     yield
     for made in (clients.sqs, clients.dynamodb, clients.s3, clients.kms):
         made.cache_clear()
+
+
+def report(gateway: Gateway, task_id: str, status: str, seconds: float = 0.0, **more: Any) -> None:
+    """Have a function of the mesh report on a task."""
+    data = {"route": {"prev": [], "curr": "inspect-dataset", "next": []}} | more.pop("data", {})
+    event = {"id": task_id, "status": status, "at": format_time(at(seconds)), "data": data} | more
+    answer = gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps([event])}, at(seconds))
+    assert answer[1]["items"][0]["status"] == 204

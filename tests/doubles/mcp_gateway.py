@@ -5,11 +5,12 @@ While a call waits for its task, nobody sleeps: the next step of what the mesh d
 
 import contextlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from msgspec.structs import replace as changed
 
 from asya.aws import clients
@@ -26,11 +27,25 @@ from asya.protocol.pause import Pause, PauseField
 from asya.protocol.times import format_time
 from asya.routing import pause
 from tests.doubles.envelopes import hop
-from tests.doubles.gateway_functions import ALICE, MESH, QUEUES, Gateway, by, calling, recorded, settings_with
+from tests.doubles.gateway_functions import (
+    ALICE,
+    FUNCTION,
+    MESH,
+    QUEUES,
+    Gateway,
+    by,
+    calling,
+    emulated,
+    recorded,
+    settings_with,
+)
 from tests.doubles.tasks import at
 
 ROUTE = "POST /mcp"
-FUNCTION = recorded("report-events")["requestContext"]["authorizer"]["iam"]
+GOOD = {"flights": "raw/flights.csv.gz"}
+AT_ONCE = {"prefer": "wait=0"}
+LEGACY = "2025-11-25"
+BASE = "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"
 APPROVE = Actor(
     kind="pause",
     pause=Pause(prompt="Send it?", fields=(PauseField(name="approved", type="boolean", prompt="Go on?"),)),
@@ -199,3 +214,23 @@ def _shown(asked: PauseField) -> dict[str, Any]:
 
     found: dict[str, Any] = msgspec.to_builtins(asked)
     return found
+
+
+def events(text: str) -> list[Any]:
+    parts = text.split("\n\n")
+    assert parts.pop() == ""
+    assert all(part.startswith("event: message\ndata: ") and part.count("\n") == 1 for part in parts)
+    return [json.loads(part.partition("\ndata: ")[2]) for part in parts]
+
+
+@pytest.fixture(scope="module")
+def shared_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """One table and its queues for all tests of a module: each has tasks and a session of its own."""
+    with emulated(tmp_path_factory.mktemp("mcp")) as found:
+        yield found
+
+
+@pytest.fixture
+def mcp(shared_gateway: Gateway) -> McpGateway:
+    """The gateway as a client meets it."""
+    return McpGateway(shared_gateway)

@@ -12,9 +12,21 @@ from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace
 from asya.protocol import names
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Actor
-from tests.doubles.gateway_functions import ALICE, BOB, MESH, QUEUES, Gateway, asking, by, calling, reading, recorded
+from tests.doubles.gateway_functions import (
+    ADMIN,
+    ALICE,
+    BOB,
+    MESH,
+    QUEUES,
+    Gateway,
+    asking,
+    by,
+    calling,
+    reading,
+    recorded,
+    report,
+)
 from tests.doubles.tasks import at
-from tests.unit.gateway.test_lists import ADMIN, report
 
 ROUTE = "DELETE /api/v1/mesh/{id}"
 

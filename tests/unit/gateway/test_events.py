@@ -8,11 +8,10 @@ from msgspec.structs import replace as changed
 
 from asya.aws import clients
 from asya.aws.flies import KEPT_SECONDS, Flies
-from tests.doubles.gateway_functions import ALICE, BOB, MESH, Gateway, by, calling, reading, recorded
+from tests.doubles.gateway_functions import ALICE, BOB, FUNCTION, MESH, Gateway, by, calling, reading, recorded
 from tests.doubles.tasks import at
 
 ROUTE = "POST /api/v1/mesh/{id}/events"
-FUNCTION = recorded("report-events")["requestContext"]["authorizer"]["iam"]
 HERE = {"prev": ["inspect-dataset"], "curr": "publish-report", "next": []}
 
 

@@ -9,24 +9,15 @@ from msgspec.structs import replace as changed
 
 from asya.aws import clients, task_lists
 from asya.protocol.times import format_time
-from tests.doubles.gateway_functions import ALICE, BOB, MESH, Gateway, asking, by, calling, recorded
+from tests.doubles.gateway_functions import ADMIN, ALICE, BOB, MESH, Gateway, asking, by, calling, recorded, report
 from tests.doubles.tasks import at, hop, route_at
 
 LIST = "GET /api/v1/mesh"
-ADMIN = {"userArn": "arn:aws:sts::123456789012:assumed-role/Admin/x", "userId": "AROAADMIN:x"}
-FUNCTION = recorded("report-events")["requestContext"]["authorizer"]["iam"]
 
 
 @pytest.fixture(autouse=True)
 def with_operators(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
-
-
-def report(gateway: Gateway, task_id: str, status: str, seconds: float = 0.0, **more: Any) -> None:
-    data = {"route": {"prev": [], "curr": "inspect-dataset", "next": []}} | more.pop("data", {})
-    event = {"id": task_id, "status": status, "at": format_time(at(seconds)), "data": data} | more
-    answer = gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps([event])}, at(seconds))
-    assert answer[1]["items"][0]["status"] == 204
 
 
 def page(gateway: Gateway, iam: dict[str, str] = ADMIN, seconds: float = 0.0, route: str = LIST, **query: str) -> Any:

@@ -1,7 +1,7 @@
 """The official client of Model Context Protocol, unmodified, against the gateway's function (`protocol §13`, `POST /mcp`)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,23 +13,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent
 
-from tests.doubles.gateway_functions import ALICE, Gateway, calling, emulated
-from tests.doubles.mcp_gateway import McpGateway
+from tests.doubles.gateway_functions import ALICE, calling
+from tests.doubles.mcp_gateway import GOOD, McpGateway
 
-GOOD = {"flights": "raw/flights.csv.gz"}
 MODES = ("auto", "legacy", "2026-07-28")
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """One table and its queues for all tests: each has tasks and a session of its own."""
-    with emulated(tmp_path_factory.mktemp("mcp")) as found:
-        yield found
-
-
-@pytest.fixture
-def mcp(shared: Gateway) -> McpGateway:
-    return McpGateway(shared)
 
 
 @asynccontextmanager

@@ -5,11 +5,19 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from tests.doubles.gateway_functions import ALICE, BOB, MESH, Gateway, calling, reading, recorded
+from tests.doubles.gateway_functions import (
+    ADMIN,
+    ALICE,
+    BOB,
+    FUNCTION,
+    MESH,
+    Gateway,
+    calling,
+    reading,
+    report,
+)
 from tests.doubles.tasks import at
-from tests.unit.gateway.test_lists import ADMIN, report
 
-FUNCTION = recorded("report-events")["requestContext"]["authorizer"]["iam"]
 ROUTE = {"prev": [], "curr": "a", "next": ["b", "c"]}
 
 

@@ -33,8 +33,7 @@ from asya.protocol.mesh_table import Tool
 from asya.protocol.pause import TaskPause
 from asya.protocol.task import TaskRecord
 from asya.routing.a2a_push import PushTarget, is_news, is_public
-from tests.doubles.gateway_functions import ALICE, MESH, Gateway, calling, settings_with
-from tests.unit.gateway.test_lists import report
+from tests.doubles.gateway_functions import ALICE, MESH, Gateway, calling, report, settings_with
 
 Json = dict[str, Any]
 RECORD = TaskRecord(id="t", status="running", created_at="2026-11-20T09:00:00Z", updated_at="2026-11-20T09:00:00Z")

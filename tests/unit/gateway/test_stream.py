@@ -20,6 +20,7 @@ from asya.routing.refusal import RefusedError
 from tests.doubles.gateway_functions import (
     ALICE,
     BOB,
+    FUNCTION,
     MESH,
     Event,
     Gateway,
@@ -27,11 +28,11 @@ from tests.doubles.gateway_functions import (
     by,
     calling,
     recorded,
+    report,
     settings_with,
 )
 from tests.doubles.looking_on import Clock
 from tests.doubles.tasks import at
-from tests.unit.gateway.test_lists import FUNCTION, report
 
 SIGNED = "GET /api/v1/mesh/{id}/events"
 OPEN = "GET /api/v1/mesh/{id}/stream"

@@ -10,10 +10,9 @@ from asya.aws import clients
 from asya.lambdas import task_sweep
 from asya.lambdas.services import Services
 from asya.lambdas.surroundings import RealSurroundings
-from tests.doubles.gateway_functions import MESH, Gateway, settings_with
+from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
 from tests.doubles.tasks import at
 from tests.unit.gateway.test_cancel import shown, start
-from tests.unit.gateway.test_lists import report
 
 
 class Clock(RealSurroundings):

@@ -9,8 +9,7 @@ from msgspec.structs import replace as changed
 from asya.lambdas import tool_calls
 from asya.lambdas.tool_schemas import validate
 from asya.protocol.mesh_table import Tool
-from tests.doubles.gateway_functions import ALICE, MESH, Gateway, by, calling, reading
-from tests.unit.gateway.test_lists import report
+from tests.doubles.gateway_functions import ALICE, MESH, Gateway, by, calling, reading, report
 
 ROUTE = "POST /tools/call"
 SCHEMA: dict[str, Any] = {

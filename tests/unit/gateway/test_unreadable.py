@@ -7,9 +7,8 @@ from msgspec.structs import replace as changed
 
 from asya.aws import clients
 from asya.protocol.task import ShownStatus, TaskStatus
-from tests.doubles.gateway_functions import ALICE, BOB, MESH, Gateway, by, calling, reading
+from tests.doubles.gateway_functions import ADMIN, ALICE, BOB, FUNCTION, MESH, Gateway, by, calling, reading
 from tests.unit.gateway.test_cancel import start
-from tests.unit.gateway.test_lists import ADMIN, FUNCTION
 
 TABLE = "asya-flights-tasks"
 

@@ -1,0 +1,104 @@
+"""The gateway as an agent meets it (`protocol §13`, `/a2a`): calls, messages, and a mesh with two tools."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace as changed
+
+from asya.aws import clients
+from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace
+from asya.lambdas import a2a_streams, tool_calls
+from asya.protocol import names
+from asya.protocol.mesh_table import Actor, Tool
+from asya.protocol.mesh_table import Gateway as GatewayLimits
+from asya.protocol.pause import Pause, PauseField
+from asya.routing import pause
+from tests.doubles.envelopes import hop, message
+from tests.doubles.gateway_functions import ALICE, FUNCTION, MESH, Gateway, calling
+from tests.doubles.tasks import at
+
+Json = dict[str, Any]
+SCHEMA: Json = {
+    "type": "object",
+    "required": ["flights"],
+    "properties": {"flights": {"type": "string", "pattern": "^raw/"}, "airline": {"type": "string"}},
+}
+ANALYSE = Tool(description="Analyses", route=("inspect-dataset", "publish-report"), input_schema=SCHEMA)
+PLAIN = Tool(description="", route=("publish-report",))
+GOOD = {"flights": "raw/f.csv"}
+TALKS = [("message/send", "user", "submitted"), ("SendMessage", "ROLE_USER", "TASK_STATE_SUBMITTED")]
+
+
+@pytest.fixture
+def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mesh with two tools; nothing happens while a test waits, as far as it does not make it happen itself."""
+    gateway.mesh = changed(
+        MESH,
+        tools={"analyse": ANALYSE, "plain": PLAIN},
+        gateway=GatewayLimits(allowed_hosts=("127.0.0.1:9",)),
+        operators=("arn:aws:iam::123456789012:role/Admin",),
+    )
+    monkeypatch.setattr(tool_calls.ToolCalls.wait, "__defaults__", (0.0,))
+    monkeypatch.setattr(a2a_streams, "WAIT_SECONDS", 0.0)
+
+
+def rpc(gateway: Gateway, method: str, params: object, iam: Json = ALICE, **headers: str) -> Json:
+    """The whole answer to a call."""
+    body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+    event = calling("POST /a2a", iam, body)
+    event["headers"] = event["headers"] | {name.replace("_", "-"): value for name, value in headers.items()}
+    status, content = gateway.api(event)
+    assert status == 200
+    if isinstance(content, str):
+        return {"result": [json.loads(line[6:])["result"] for line in content.splitlines() if line]}
+    assert (content["jsonrpc"], content["id"]) == ("2.0", 7)
+    answer: Json = content
+    return answer
+
+
+def result(gateway: Gateway, method: str, params: object, iam: Json = ALICE) -> Any:
+    """The result of a call that succeeds."""
+    answer = rpc(gateway, method, params, iam)
+    assert "error" not in answer, answer["error"]
+    return answer["result"]
+
+
+def error(gateway: Gateway, method: str, params: object, iam: Json = ALICE, **headers: str) -> Json:
+    """The error of a call that fails."""
+    found: Json = rpc(gateway, method, params, iam, **headers)["error"]
+    return found
+
+
+def calling_tool(tool: str = "analyse", arguments: object = GOOD, *, number: int = 1, **message: object) -> Json:
+    """A message in version 1.0 that calls a tool."""
+    part = {"data": {"skill": tool, "arguments": arguments}}
+    return {"message": {"messageId": f"m{number}", "role": "ROLE_USER", "parts": [part], **message}}
+
+
+def saying(*parts: object, role: str = "ROLE_USER", **message: object) -> Json:
+    """A message in version 1.0."""
+    return {"message": {"messageId": "m1", "role": role, "parts": list(parts), **message}}
+
+
+def started(gateway: Gateway, **message: object) -> str:
+    """The id of a task that a message has started."""
+    return str(result(gateway, "SendMessage", calling_tool(**message))["task"]["id"])  # type: ignore[arg-type]
+
+
+def paused(gateway: Gateway, *fields: PauseField) -> str:
+    """A task that asks for something, with the envelope that is kept of it."""
+    task_id = started(gateway)
+    asks = Actor(kind="pause", pause=Pause(prompt="Go on?", fields=fields))
+    route = {"prev": ["inspect-dataset"], "curr": "approve", "next": ["publish-report"]}
+    held = hop(message(id=task_id, route=route, payload=GOOD), actor="approve", spec=asks)
+    kept = pause.kept(held, now=at(1))
+    about = pause.pause_of(kept)
+    assert about is not None
+    bucket = gateway.environ["ASYA_BUCKET"]
+    PausedEnvelopes(clients.s3(), bucket).keep(PausePlace(task_id, 0, 1), kept)
+    told = json.loads(msgspec.json.encode([pause.paused(held, about)]))
+    assert gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, told))[1]["items"][0]["status"] == 204
+    clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-resume"))
+    return task_id

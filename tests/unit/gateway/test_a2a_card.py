@@ -1,0 +1,44 @@
+"""The agent card (`protocol §13`, `/.well-known/agent-card.json`): made of the mesh file, for everybody."""
+
+import pytest
+from msgspec.structs import replace as changed
+
+from tests.doubles.gateway_functions import MESH, Gateway, by, calling, holding
+
+pytestmark = pytest.mark.usefixtures("with_tools")
+
+
+def test_the_card_is_for_everybody_and_speaks_of_the_tools(gateway: Gateway) -> None:
+    status, card = gateway.api(by(calling("GET /.well-known/agent-card.json"), None))
+    url = "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com/a2a"
+    assert (status, card["name"], card["url"], card["protocolVersion"]) == (200, "flights", url, "0.3.0")
+    assert [(each["url"], each["protocolVersion"]) for each in card["supportedInterfaces"]] == [
+        (url, "1.0"),
+        (url, "0.3"),
+    ]
+    assert card["capabilities"] == {"streaming": True, "pushNotifications": True}
+    assert [(skill["id"], skill["inputModes"]) for skill in card["skills"]] == [
+        ("analyse", ["application/json", "text/plain"]),
+        ("plain", ["application/json"]),
+    ]
+    assert '"pattern":"^raw/"' in card["skills"][0]["description"]
+    assert list(card["securitySchemes"]) == ["sigv4"]
+
+
+def test_the_card_says_what_the_mesh_file_says(gateway: Gateway) -> None:
+    skill = {"id": "plain", "name": "Plain", "description": "d", "tags": ["flights"]}
+    agent = changed(MESH.agent, name="Flights", description="All about flights", version="2.1", skills=(skill,))
+    gateway.mesh = changed(gateway.mesh, agent=agent)
+    card = gateway.api(calling("GET /.well-known/agent-card.json"))[1]
+    assert [card[name] for name in ("name", "description", "version")] == ["Flights", "All about flights", "2.1"]
+    [shown] = card["skills"]
+    assert shown == skill | {"inputModes": ["application/json"], "outputModes": ["application/json"]}
+
+
+def test_who_comes_with_a_token_is_told_so_by_the_card(gateway: Gateway) -> None:
+    gateway.environ = gateway.environ | {"ASYA_GATEWAY_URL": "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"}
+    event = calling("GET /.well-known/agent-card.json")
+    assert gateway.api(event)[1]["security"] == [{"sigv4": []}]
+    card = gateway.api(holding(event, "alice"))[1]
+    assert card["security"] == [{"jwt": []}]
+    assert not card["url"].startswith("https://a1b2c3d4e5.")

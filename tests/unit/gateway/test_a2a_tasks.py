@@ -1,0 +1,163 @@
+"""Agent2Agent's tasks (`protocol §13`, `/a2a`): how they stand, whose they are, and what is no call."""
+
+import base64
+import json
+
+import pytest
+
+from tests.doubles.agents import Json, calling_tool, error, result, saying, started
+from tests.doubles.gateway_functions import ALICE, BOB, Gateway, by, calling, report
+
+pytestmark = pytest.mark.usefixtures("with_tools")
+
+
+@pytest.mark.parametrize(
+    ("told", "data", "word"),
+    [
+        ("received", None, "working"),
+        ("succeeded", {"result": {"n": 1}}, "completed"),
+        ("failed", {"reason": "Timeout", "error": {"type": "E", "message": "too late"}}, "failed"),
+        ("canceled", {"reason": "Canceled"}, "canceled"),
+        ("paused", {"prompt": "Go on?", "fields": [{"name": "ok", "type": "boolean"}]}, "input-required"),
+    ],
+)
+def test_every_state_has_its_word(gateway: Gateway, told: str, data: Json | None, word: str) -> None:
+    task_id = started(gateway)
+    report(gateway, task_id, told, 1, data=data or {})
+    old, new = result(gateway, "tasks/get", {"id": task_id}), result(gateway, "GetTask", {"id": task_id})
+    assert old["status"]["state"] == word
+    assert new["status"]["state"] == "TASK_STATE_" + word.upper().replace("-", "_")
+    assert new["status"]["timestamp"] == old["status"]["timestamp"]
+    assert (new["metadata"]["progress_percent"] == 100) == (told == "succeeded")
+
+
+def test_a_failure_says_why_and_a_pause_what_is_asked(gateway: Gateway) -> None:
+    task_id = started(gateway)
+    report(gateway, task_id, "paused", 1, data={"prompt": "Go on?", "fields": [{"name": "ok", "type": "boolean"}]})
+    message = result(gateway, "GetTask", {"id": task_id})["status"]["message"]
+    assert (message["role"], message["parts"][0]) == ("ROLE_AGENT", {"text": "Go on?"})
+    assert message["parts"][1]["data"]["fields"][0]["name"] == "ok"
+    failed = started(gateway, number=2)
+    report(gateway, failed, "failed", 2, data={"reason": "RuntimeError", "error": {"type": "E", "message": "no disk"}})
+    message = result(gateway, "tasks/get", {"id": failed})["status"]["message"]
+    assert message["parts"] == [
+        {"kind": "text", "text": "no disk"},
+        {"kind": "data", "data": {"reason": "RuntimeError", "error": "E"}},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "new", "old"),
+    [
+        ({"result": {"n": 1}}, {"data": {"n": 1}}, {"kind": "data", "data": {"n": 1}}),
+        ({"result": "done"}, {"text": "done"}, {"kind": "text", "text": "done"}),
+        ({"result": [1]}, {"data": [1]}, {"kind": "data", "data": {"value": [1]}, "metadata": {"data_part_compat": True}}),
+        (
+            {"result_uri": "s3://b/k"},
+            {"url": "s3://b/k", "mediaType": "application/json"},
+            {"kind": "file", "file": {"uri": "s3://b/k", "mimeType": "application/json"}},
+        ),
+    ],
+)  # fmt: skip
+def test_a_result_is_an_artifact(gateway: Gateway, data: Json, new: Json, old: Json) -> None:
+    task_id = started(gateway)
+    report(gateway, task_id, "succeeded", 1, data=data)
+    [artifact] = result(gateway, "GetTask", {"id": task_id})["artifacts"]
+    assert artifact == {"artifactId": "result", "name": "result", "parts": [new]}
+    assert result(gateway, "tasks/get", {"id": task_id})["artifacts"][0]["parts"] == [old]
+
+
+def test_lists_hold_ones_own_tasks_and_filter_them(gateway: Gateway) -> None:
+    first, second = started(gateway, contextId="trip"), started(gateway, number=2, contextId="trip")
+    third = started(gateway, number=3)
+    report(gateway, second, "succeeded", 1, data={"result": {"n": 1}})
+    result(gateway, "SendMessage", calling_tool(), BOB)
+
+    def ids(**params: object) -> list[str]:
+        return [task["id"] for task in result(gateway, "ListTasks", params)["tasks"]]
+
+    assert set(ids()) == {first, second, third}
+    assert set(ids(contextId="trip")) == {first, second}
+    assert ids(status="TASK_STATE_COMPLETED") == [second]
+    assert set(ids(statusTimestampAfter="2026-11-20T09:00:00.5Z")) == {second}
+    page = result(gateway, "tasks/list", {"status": "completed", "includeArtifacts": True})
+    assert (page["totalSize"], page["tasks"][0]["artifacts"][0]["parts"][0]["data"]) == (1, {"n": 1})
+    assert "artifacts" not in result(gateway, "tasks/list", {"status": "completed"})["tasks"][0]
+
+
+def test_lists_come_page_by_page(gateway: Gateway) -> None:
+    made = {started(gateway, number=number) for number in range(3)}
+    page = result(gateway, "ListTasks", {"pageSize": 2})
+    assert (len(page["tasks"]), page["pageSize"], page["totalSize"]) == (2, 2, -1)
+    rest = result(gateway, "ListTasks", {"pageSize": 2, "pageToken": page["nextPageToken"]})
+    assert {task["id"] for task in page["tasks"] + rest["tasks"]} == made
+    assert rest["nextPageToken"] == ""
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"pageSize": 101}, "pageSize"),
+        ({"pageSize": 51, "includeArtifacts": True}, "pageSize"),
+        ({"status": "TASK_STATE_REJECTED"}, "status"),
+        ({"statusTimestampAfter": "yesterday"}, "statusTimestampAfter"),
+        ({"pageToken": "x"}, "cursor"),
+    ],
+)
+def test_lists_say_what_they_do_not_understand(gateway: Gateway, params: Json, field: str) -> None:
+    told = error(gateway, "ListTasks", params)
+    assert (told["code"], told["data"][0]["metadata"]["field"]) == (-32602, field)
+
+
+def test_somebody_elses_task_is_not_there(gateway: Gateway) -> None:
+    task_id = started(gateway)
+    config = {"url": "https://x.example/"}
+    for method, params in (
+        ("GetTask", {"id": task_id}),
+        ("tasks/get", {"id": task_id}),
+        ("CancelTask", {"id": task_id}),
+        ("SubscribeToTask", {"id": task_id}),
+        ("SendMessage", saying({"data": {}}, taskId=task_id)),
+        ("SendStreamingMessage", saying({"data": {}}, taskId=task_id)),
+        ("CreateTaskPushNotificationConfig", {"taskId": task_id, **config}),
+        ("tasks/pushNotificationConfig/set", {"taskId": task_id, "pushNotificationConfig": config}),
+        ("GetTaskPushNotificationConfig", {"taskId": task_id, "id": task_id}),
+        ("ListTaskPushNotificationConfigs", {"taskId": task_id}),
+        ("DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": task_id}),
+    ):
+        assert error(gateway, method, params, BOB)["code"] == -32001, method
+    assert gateway.api(by(calling("POST /a2a", ALICE, {}), None))[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("{", -32700),
+        ("[]", -32600),
+        ({"jsonrpc": "1.0", "id": 1, "method": "GetTask"}, -32600),
+        ({"jsonrpc": "2.0", "method": "GetTask", "params": {"id": "x"}}, -32600),
+        ({"jsonrpc": "2.0", "id": 1, "method": "Nothing"}, -32601),
+        ({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {}}, -32602),
+        ({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": None}, -32602),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"id": 3}}, -32602),
+        ({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "x"}}, -32001),
+        ({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": ""}}, -32001),
+        ({"jsonrpc": "2.0", "id": 1, "method": "CancelTask", "params": {"id": "x" * 3000}}, -32001),
+        ({"jsonrpc": "2.0", "id": 1, "method": "GetExtendedAgentCard"}, -32007),
+        ({"jsonrpc": "2.0", "id": 1, "method": "agent/getAuthenticatedExtendedCard"}, -32007),
+        ({"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/get", "params": {}}, -32602),
+        ({"jsonrpc": "2.0", "id": 1, "method": "CreateTaskPushNotificationConfig", "params": {"url": "x"}}, -32602),
+    ],
+)
+def test_what_is_no_call_is_answered_by_an_error(gateway: Gateway, body: object, code: int) -> None:
+    status, content = gateway.api(calling("POST /a2a", ALICE, body))
+    assert (status, content["error"]["code"]) == (200, code)
+    encoded = base64.b64encode(json.dumps(body).encode() if not isinstance(body, str) else body.encode()).decode()
+    event = calling("POST /a2a", ALICE, "") | {"body": encoded, "isBase64Encoded": True}
+    assert gateway.api(event)[1]["error"]["code"] == code
+
+
+def test_versions_that_nobody_speaks_are_refused(gateway: Gateway) -> None:
+    assert error(gateway, "GetTask", {"id": "x"}, A2A_Version="2.0")["code"] == -32009
+    assert error(gateway, "GetTask", {"id": "x"}, A2A_Version="1.0.1")["code"] == -32001
+    assert gateway.api(calling("POST /a2a", ALICE, {"a": "x" * 300_000}))[0] == 413
