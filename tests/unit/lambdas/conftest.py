@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.doubles.fan_in_sets import dynamodb as dynamodb  # noqa: PLC0414
+from tests.doubles.fan_in_sets import start as start  # noqa: PLC0414
 from tests.doubles.mesh_world import MeshWorld, mesh_world
 
 

@@ -13,9 +13,9 @@ from asya.protocol import ids
 from asya.protocol.mesh_table import Policy, Resiliency
 from asya.runtime.load import LoadError
 from tests.doubles.envelopes import message, status
+from tests.doubles.light_actor import echo, never, run
 from tests.doubles.mesh_world import MeshWorld, empty_table, emulated_table
 from tests.doubles.sqs import Refusal
-from tests.unit.lambdas.test_sidecar import echo, never, run
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

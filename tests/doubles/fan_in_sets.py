@@ -1,0 +1,60 @@
+"""A mesh whose actors fan out and in, for tests of protocol §9, and the sets they speak of."""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from asya.protocol import ids
+from asya.protocol.mesh_table import FanIn
+from tests.doubles.dynamo import create_fan_in_table, create_tasks_table
+from tests.doubles.fan_mesh import FanMesh, fan_table
+from tests.doubles.mesh_world import MeshWorld, empty_table
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+PARTIAL = FanIn(on_failure="partial")
+SET = ids.set_id("env-1", 0, 0)
+
+
+@pytest.fixture(scope="module")
+def dynamodb() -> "Iterator[DynamoDBClient]":
+    """The tables, with the conditions that DynamoDB has."""
+    with mock_aws():
+        client = boto3.Session("testing", "testing", region_name="eu-west-1").client("dynamodb")
+        create_fan_in_table(client, "asya-shop-fan-in")
+        create_tasks_table(client, "asya-shop-sink")
+        yield client
+
+
+Start = Callable[..., FanMesh]
+
+
+@pytest.fixture
+def start(world: MeshWorld, dynamodb: "DynamoDBClient") -> Start:
+    """Makes the mesh of a test."""
+
+    def made(rule: FanIn | None = None, **more: Any) -> FanMesh:
+        for kind in ("fan-in", "sink"):
+            empty_table(dynamodb, kind)
+        return FanMesh(world, dynamodb, fan_table(rule), **more)
+
+    return made
+
+
+def numbers(count: int) -> dict[str, Any]:
+    """A payload of items to be scored."""
+    return {"items": [{"n": n} for n in range(1, count + 1)], "kept": "as it was"}
+
+
+def scored(count: int) -> list[Any]:
+    """What comes of so many items."""
+    return [{"scored": n * 10} for n in range(1, count + 1)]
+
+
+def child(index: int, position: int = 0) -> str:
+    """The id of a slice of the origin."""
+    return ids.child_id("env-1", 0, position, index)

@@ -1,0 +1,177 @@
+"""protocol §9: processes that die, services that refuse, and messages in any order: each set comes to one end."""
+
+import json
+import random
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from asya import fan_out
+from asya.protocol.mesh_table import FanIn
+from tests.doubles.fan_in_sets import PARTIAL, Start, child, numbers, scored
+from tests.doubles.fan_mesh import HANDLERS, Deaths, FanMesh, Waiting, fan_table
+from tests.doubles.mesh_world import empty_table, mesh_world
+from tests.doubles.sqs import Refusal
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+def test_a_report_that_is_not_taken_keeps_the_slice(start: Start) -> None:
+    mesh = start()
+    mesh.start(numbers(2))
+    first = child(1)
+    mesh.world.gateway.item_status[first, "succeeded"] = 503
+    mesh.run(until=timedelta(seconds=1))
+    assert any(first in message.body for message in mesh.waiting)
+    assert len(mesh.merged()) == 1  # the set does not wait for the report
+    del mesh.world.gateway.item_status[first, "succeeded"]
+    mesh.run(until=timedelta(minutes=2))
+    assert mesh.world.gateway.reported(first)[-1] == "succeeded"
+    assert len(mesh.world.messages("post")) == 1
+
+
+def test_a_merged_envelope_that_could_not_be_sent_is_sent_again_the_same(start: Start) -> None:
+    mesh = start()
+    mesh.start(numbers(2))
+    mesh.world.sqs.refuse["asya-shop-post"] = [Refusal(code="X", sender_fault=True)] * 2
+    mesh.run(until=timedelta(minutes=2))
+    assert mesh.result()["payload"]["results"] == scored(2)
+    assert len(mesh.world.messages("post")) == 1
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("call", range(1, 9))
+def test_whenever_the_process_dies_over_the_last_slice_one_envelope_leaves(start: Start, call: int, when: str) -> None:
+    mesh = start()
+    held: list[Waiting] = []
+
+    def hold(message: Waiting) -> bool:
+        if message.actor == "x-fan-in" and child(2) in message.body and not held:
+            held.append(message)
+            return True
+        return False
+
+    mesh.lost = hold
+    mesh.start(numbers(2))
+    mesh.run()
+    mesh.waiting += held
+    mesh.deaths.calls, mesh.deaths.at = 0, {call: when}
+    mesh.run(until=timedelta(minutes=10))
+    assert mesh.deaths.calls > call
+    assert len(mesh.merged()) == 1
+    assert mesh.result()["payload"]["results"] == scored(2)
+    assert mesh.world.gateway.reported(child(2))[-1] == "succeeded"
+    assert mesh.open_sets() == 0
+    # What comes once more finds everything done.
+    sent = len(mesh.world.messages("post"))
+    assert mesh.process("x-fan-in", held[0].body, held[0].body) == []
+    assert len(mesh.world.messages("post")) == sent
+
+
+def test_while_another_finishes_a_set_a_look_is_left_behind(start: Start) -> None:
+    mesh = start()
+    mesh.start(numbers(1))
+    sent = mesh.world.sqs.send_message_batch
+    others: list[list[str]] = []
+
+    def send(**request: Any) -> Any:
+        if request["QueueUrl"].endswith("-post") and not others:
+            others.append([])
+            slices = [message.body for message in mesh.world.messages("x-fan-in") if "set-due" not in message.body]
+            others[0] = mesh.process("x-fan-in", slices[-1])
+        return sent(**request)
+
+    mesh.world.monkeypatch.setattr(mesh.world.sqs, "send_message_batch", send)
+    mesh.run()
+    assert others == [[]]
+    assert len(mesh.world.messages("post")) == 1
+    looks = [message for message in mesh.world.messages("x-fan-in") if "set-due" in message.body]
+    assert 61 in [look.delay for look in looks]
+    mesh.run(until=timedelta(hours=2))
+    assert len(mesh.world.messages("post")) == 1
+
+
+def test_a_handler_that_never_fans_out_the_same_twice_has_done_so_once(start: Start) -> None:
+    mesh = start()
+    runs: list[int] = []
+
+    def never_the_same(_payload: Any) -> Any:
+        runs.append(1)
+        return fan_out([{"n": len(runs)}] * (2 + len(runs)), to=["score"])
+
+    mesh.world.monkeypatch.setattr(f"{HANDLERS}.split", never_the_same)
+    mesh.world.sqs.refuse["asya-shop-score"] = [Refusal(code="X", sender_fault=True)] * 2
+    mesh.start({})
+    body = mesh.waiting[0].body
+    mesh.run(until=timedelta(minutes=2))
+    assert len(runs) == 1  # the redelivery found what had been kept
+    mesh.send("split", body)  # sent twice by whoever sent it: a first receive
+    mesh.run(until=timedelta(minutes=2))
+    assert len(runs) == 2
+    assert mesh.result()["payload"]["results"] == [{"scored": 10}] * 3
+    assert len(mesh.merged()) == 1
+    assert {json.loads(message.body)["payload"]["n"] for message in mesh.world.messages("score")} == {1}
+
+
+fates = st.sampled_from(["n", "n", "n", "fail", "nothing", "nest"])
+
+
+@st.composite
+def payloads(draw: st.DrawFn) -> dict[str, Any]:
+    return {"items": [_item(draw, n, depth=0) for n in range(draw(st.integers(0, 3)))]}
+
+
+def _item(draw: st.DrawFn, n: int, depth: int) -> Any:
+    match draw(fates):
+        case "fail":
+            return {"fail": f"item {n}"}
+        case "nothing":
+            return {"nothing": True}
+        case "nest" if depth == 0:
+            return {"items": [_item(draw, inner, depth=1) for inner in range(draw(st.integers(0, 2)))]}
+    return {"n": n}
+
+
+def expected(item: Any, rule: FanIn) -> Any:
+    """What becomes of an item; None if it is lost."""
+    if "n" in item:
+        return {"scored": item["n"] * 10}
+    if "items" not in item:
+        return None
+    results = [expected(inner, rule) for inner in item["items"]]
+    if rule.on_failure == "fail" and None in results:
+        return None
+    return item | {"results": results}
+
+
+@given(
+    payload=payloads(),
+    rule=st.sampled_from([FanIn(), PARTIAL]),
+    seed=st.integers(0, 2**32),
+    deaths=st.dictionaries(st.integers(1, 120), st.sampled_from(["before", "after"]), max_size=4),
+)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_in_any_order_with_duplicates_and_deaths_each_set_comes_to_one_end(
+    dynamodb: "DynamoDBClient", payload: dict[str, Any], rule: FanIn, seed: int, deaths: dict[int, str]
+) -> None:
+    with pytest.MonkeyPatch.context() as monkeypatch, mesh_world(monkeypatch) as world:
+        for kind in ("fan-in", "sink"):
+            empty_table(dynamodb, kind)
+        mesh = FanMesh(
+            world, dynamodb, fan_table(rule), chance=random.Random(seed), duplicates=0.2, deaths=Deaths(dict(deaths))
+        )
+        mesh.start(payload)
+        mesh.run(until=timedelta(hours=2))
+        whole = expected(payload, rule)
+        if whole is None:
+            assert mesh.result(phase="failed")["status"]["reason"] == "SliceFailed"
+            assert mesh.merged() == set()
+        else:
+            assert mesh.result()["payload"] == whole
+            assert len(mesh.merged()) == 1
+        assert len([end for end in mesh.ends if end.endswith("/env-1.json")]) == 1
+        assert mesh.open_sets() == 0

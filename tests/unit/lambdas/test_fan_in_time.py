@@ -1,0 +1,143 @@
+"""protocol §9: sets that run out of time, or that nobody wants any more."""
+
+import json
+from datetime import timedelta
+
+import pytest
+
+from asya.protocol.events import TaskState
+from asya.protocol.mesh_table import FanIn
+from tests.doubles.fan_in_sets import PARTIAL, Start, child, numbers
+from tests.doubles.fan_mesh import Waiting
+
+
+def test_a_set_out_of_time_fails_and_a_late_slice_changes_nothing(start: Start) -> None:
+    mesh = start(FanIn(timeout=3000.0))
+    held: list[Waiting] = []
+
+    def hold(message: Waiting) -> bool:
+        if message.actor == "x-fan-in" and child(2) in message.body and not held:
+            held.append(message)
+            return True
+        return False
+
+    mesh.lost = hold
+    mesh.start(numbers(2))
+    mesh.run(until=timedelta(seconds=2990))
+    assert mesh.ends == []
+    looks = [message.delay for message in mesh.world.messages("x-fan-in") if "set-due" in message.body]
+    assert looks[:3] == [900, 900, 900]
+    assert len(looks) == 4
+    mesh.run(until=timedelta(seconds=20))
+    status = mesh.result(phase="failed")["status"]
+    assert (status["reason"], status["error"]["message"]) == (
+        "FanInTimeout",
+        "1 of 3 slices did not arrive in time: 2",
+    )
+    mesh.waiting += held
+    mesh.run(until=timedelta(hours=1))
+    assert mesh.ends == ["failed/env-1.json"]
+    assert mesh.world.gateway.reported(child(2))[-1] == "succeeded"
+
+
+def test_a_partial_set_is_merged_when_its_time_is_up(start: Start) -> None:
+    mesh = start(FanIn(timeout=60.0, on_failure="partial", quorum=1))
+    mesh.lost = lambda message: message.actor == "score" and child(2) in message.body
+    mesh.start(numbers(3))
+    mesh.run(until=timedelta(seconds=59))
+    assert mesh.ends == []
+    mesh.run(until=timedelta(seconds=5))
+    assert mesh.result()["payload"]["results"] == [{"scored": 10}, None, {"scored": 30}]
+
+
+def test_a_late_origin_ends_with_its_sets_failure(start: Start) -> None:
+    mesh = start(FanIn(timeout=60.0))
+    held: list[Waiting] = []
+
+    def hold(message: Waiting) -> bool:
+        if message.actor == "x-fan-in" and '"slice_index":0' in message.body and not held:
+            held.append(message)
+            return True
+        return False
+
+    mesh.lost = hold
+    mesh.start({"items": [{"n": 1}, {"fail": "early"}]})
+    mesh.run(until=timedelta(seconds=120))
+    assert mesh.ends == [f"failed/{child(2)}.json"]
+    assert mesh.open_sets() == 0
+    mesh.waiting += held
+    mesh.run()
+    assert mesh.result(phase="failed")["status"]["error"]["message"] == "early"
+
+
+def test_the_sweep_finds_a_set_whose_look_was_lost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    mesh = start(FanIn(timeout=60.0))
+    mesh.lost = lambda message: (message.actor == "score" and child(2) in message.body) or "set-due" in message.body
+    mesh.start(numbers(2))
+    mesh.run(until=timedelta(minutes=10))
+    mesh.sweep()
+    metric = next(line for line in capsys.readouterr().out.splitlines() if "FanInOpen" in line and "x-fan-in" in line)
+    assert json.loads(metric)["FanInOpen"] == [1]
+    mesh.clock.moment += timedelta(minutes=10)
+    mesh.lost = lambda message: False
+    mesh.sweep()
+    mesh.run()
+    assert mesh.result(phase="failed")["status"]["reason"] == "FanInTimeout"
+    mesh.sweep()
+    assert '"FanInOpen":[0' in capsys.readouterr().out.replace(" ", "").replace(".0", "")
+
+
+def test_the_sweep_leaves_sets_alone_that_still_have_time(start: Start) -> None:
+    mesh = start()
+    mesh.lost = lambda message: message.actor == "score"
+    mesh.start(numbers(2))
+    mesh.run()
+    before = len(mesh.world.messages("x-fan-in"))
+    mesh.sweep()
+    assert len(mesh.world.messages("x-fan-in")) == before
+
+
+def test_a_canceled_slice_closes_nothing(start: Start) -> None:
+    mesh = start(PARTIAL)
+    mesh.world.gateway.states[child(1)] = TaskState(id=child(1), status="canceled")
+    mesh.start(numbers(2))
+    mesh.run()
+    assert mesh.open_sets() == 1
+    assert mesh.ends == [f"canceled/{child(1)}.json"]
+
+
+def test_a_canceled_origin_leaves_its_set_at_once(start: Start) -> None:
+    mesh = start()
+    mesh.lost = lambda message: message.actor == "score"
+    mesh.start(numbers(2))
+    mesh.run()
+    for name in ("env-1", child(1), child(2)):
+        mesh.world.gateway.states[name] = TaskState(id=name, status="running" if name != "env-1" else "canceled",
+                                                    root_status="canceled")  # fmt: skip
+    for message in mesh.world.messages("score"):
+        mesh.send("score", message.body)
+    mesh.run()
+    assert mesh.result(phase="canceled")["status"]["reason"] == "Canceled"
+    assert mesh.open_sets() == 0
+    assert [end for end in mesh.ends if end.startswith("failed")] == []
+
+
+def test_an_origin_that_ended_elsewhere_closes_its_set(start: Start) -> None:
+    mesh = start()
+    mesh.lost = lambda message: message.actor == "score"
+    mesh.start(numbers(2))
+    # The origin meets its cancellation at the fan-in actor's door.
+    original, mesh.lost = mesh.lost, lambda message: message.actor in ("score", "x-fan-in")
+    mesh.run()
+    mesh.world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled")
+    mesh.lost = original
+    for message in mesh.world.messages("x-fan-in"):
+        mesh.send("x-fan-in", message.body)
+    mesh.run()
+    assert mesh.ends == ["canceled/env-1.json"]
+    assert mesh.open_sets() == 0
+    for message in mesh.world.messages("score"):
+        mesh.send("score", message.body)
+    mesh.run(until=timedelta(hours=2))
+    assert mesh.ends == ["canceled/env-1.json"]
+    assert mesh.world.gateway.reported(child(1))[-1] == "succeeded"
