@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from asya.aws import clients
 from asya.aws.job_runs import JobRuns
@@ -23,6 +22,7 @@ from asya.lambdas.spark_services import SparkServices
 from asya.protocol.events import EventResult, Report, TaskEvent, TaskState
 from asya.protocol.job_runs import Manifest, attempts_prefix
 from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, SparkApplication, SparkJob
+from tests.doubles.emulated_aws import emulated_aws
 
 BUCKET = "asya-flights-bucket"
 APPLICATION = "00app"
@@ -300,13 +300,7 @@ def failed(index: int, *payloads: Any, kind: str = "ValueError", message: str = 
 @contextmanager
 def heavy_world(monkeypatch: pytest.MonkeyPatch, table: MeshTable = TABLE) -> Iterator[World]:
     """A fresh world."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    made = (clients.sqs, clients.s3, clients.dynamodb)
-    with mock_aws():
-        for client in made:
-            client.cache_clear()
+    with emulated_aws(monkeypatch, REGION):
         for queue in QUEUES:
             clients.sqs().create_queue(QueueName=f"asya-flights-{queue}")
         clients.s3().create_bucket(Bucket=BUCKET)
@@ -320,5 +314,3 @@ def heavy_world(monkeypatch: pytest.MonkeyPatch, table: MeshTable = TABLE) -> It
             BillingMode="PAY_PER_REQUEST",
         )
         yield World(table)
-        for client in made:
-            client.cache_clear()

@@ -3,75 +3,33 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
-from moto import mock_aws
 from msgspec.structs import replace
 
 from asya.aws import clients
-from asya.aws.dynamo_tasks import DynamoTaskStore
 from asya.aws.fan_in_sets import FanInSets, Times
-from asya.aws.settings import Settings
-from asya.aws.tasks import Tasks
-from asya.aws.telemetry import Telemetry
-from asya.lambdas import gateway_api
-from asya.lambdas.gateway_http import answer
 from asya.protocol.fan_in import SliceHeader
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.times import format_time
 from asya.routing.fan_in import Decision
-from tests.doubles.dynamo import create_fan_in_table, create_tasks_table
+from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, ApiFunction, emulated_shop
 from tests.doubles.envelopes import mesh, message, raw, status
 from tests.doubles.tasks import event
 
-EVENT = json.loads((Path(__file__).parents[2] / "events" / "api-gateway" / "read-task.json").read_text())
-QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012/"
-BUCKET = "asya-shop-123456789012-us-east-1"
-ALICE = {"userArn": "arn:aws:iam::123456789012:user/alice", "userId": "AIDAALICE"}
 OPERATOR = {"userArn": "arn:aws:iam::123456789012:user/oscar", "userId": "AIDAOSCAR"}
 MESH = mesh({"x-fan-in": Actor(kind="fan_in")}, operators=(OPERATOR["userArn"],))
-RESULTS = "results/"
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 
 @dataclass
-class Gateway:
+class Gateway(ApiFunction):
     """The API's function, and what the mesh has done before."""
 
     table: MeshTable = MESH
 
     def post(self, task_id: str, call: str, body: object = None, iam: dict[str, str] = OPERATOR) -> tuple[int, Any]:
-        path = f"/api/v1/mesh/{task_id}/{call}"
-        http = EVENT["requestContext"]["http"] | {"method": "POST", "path": path}
-        context = EVENT["requestContext"] | {"http": http, "authorizer": {"iam": iam}}
-        asked = EVENT | {
-            "rawPath": path,
-            "pathParameters": {"id": task_id},
-            "requestContext": context,
-            "body": body if isinstance(body, str) else json.dumps(body or {}),
-        }
-        api = gateway_api.build(self.settings, Telemetry("shop", "test"))
-        response = answer(asked, api.routes(NOW), Telemetry("shop", "test").log)
-        return response["statusCode"], json.loads(response["body"])
-
-    @property
-    def settings(self) -> Settings:
-        return Settings(
-            table=self.table,
-            actor="x-gateway-api",
-            region="us-east-1",
-            bucket=BUCKET,
-            data_uri=f"s3://{BUCKET}/data/",
-            results_uri=f"s3://{BUCKET}/{RESULTS}",
-            queue_url_prefix=QUEUES,
-        )
-
-    @property
-    def tasks(self) -> Tasks:
-        return Tasks(DynamoTaskStore(clients.dynamodb(), "asya-shop-tasks", 3600.0), print, threaded=False)
+        return self.call(task_id, call, {} if body is None else body, iam)
 
     @property
     def sets(self) -> FanInSets:
@@ -88,27 +46,11 @@ class Gateway:
     def put(self, key: str, body: bytes) -> None:
         clients.s3().put_object(Bucket=BUCKET, Key=key, Body=body)
 
-    def messages(self, actor: str) -> list[Any]:
-        found = clients.sqs().receive_message(QueueUrl=f"{QUEUES}asya-shop-{actor}", MaxNumberOfMessages=10)
-        return [json.loads(each["Body"]) for each in found.get("Messages", [])]
-
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    for made in (clients.sqs, clients.s3, clients.dynamodb):
-        made.cache_clear()
-    with mock_aws():
-        create_tasks_table(clients.dynamodb(), "asya-shop-tasks")
-        create_fan_in_table(clients.dynamodb(), "asya-shop-fan-in")
-        clients.s3().create_bucket(Bucket=BUCKET)
-        for actor in ("infer", "post"):
-            clients.sqs().create_queue(QueueName=f"asya-shop-{actor}")
+    with emulated_shop(monkeypatch, "infer", "post"):
         yield Gateway()
-    for made in (clients.sqs, clients.s3, clients.dynamodb):
-        made.cache_clear()
 
 
 def test_a_failed_task_is_reopened_once_however_often_it_is_asked(gateway: Gateway) -> None:

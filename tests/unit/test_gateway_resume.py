@@ -2,40 +2,29 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from asya.aws import clients
-from asya.aws.dynamo_tasks import DynamoTaskStore
 from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace
-from asya.aws.settings import Settings
-from asya.aws.tasks import Tasks
-from asya.aws.telemetry import Telemetry
-from asya.lambdas import gateway_api, handovers, pause_sweep
-from asya.lambdas.gateway_http import answer
+from asya.lambdas import handovers, pause_sweep
 from asya.lambdas.services import Services
-from asya.lambdas.surroundings import RealSurroundings
+from asya.lambdas.surroundings import RealSurroundings, Surroundings
 from asya.protocol.envelope import Envelope
-from asya.protocol.mesh_table import Actor, Gateway
+from asya.protocol.mesh_table import Actor, Gateway, MeshTable
 from asya.protocol.pause import Pause, PauseField
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
 from asya.routing import pause
-from tests.doubles.dynamo import create_tasks_table
+from tests.doubles.api_function import ALICE, BUCKET, ApiFunction, emulated_shop
 from tests.doubles.envelopes import NOW as PAUSED_AT
 from tests.doubles.envelopes import hop, mesh, message, status
 from tests.doubles.tasks import event
 
-EVENT = json.loads((Path(__file__).parents[2] / "events" / "api-gateway" / "read-task.json").read_text())
-QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012/"
-BUCKET = "asya-shop-123456789012-us-east-1"
-ALICE = {"userArn": "arn:aws:iam::123456789012:user/alice", "userId": "AIDAALICE"}
 BOB = {"userArn": "arn:aws:iam::123456789012:user/bob", "userId": "AIDABOB"}
 FIELDS = (PauseField(name="approved", type="boolean", prompt="Go on?"),)
 APPROVE = Actor(kind="pause", pause=Pause(prompt="Send it?", fields=FIELDS))
@@ -61,28 +50,12 @@ class Clock(RealSurroundings):
 
 
 @dataclass
-class World:
+class World(ApiFunction):
     """The API's function, and a task that is paused."""
 
-    @property
-    def settings(self) -> Settings:
-        return Settings(
-            table=MESH,
-            actor="x-gateway-api",
-            region="us-east-1",
-            bucket=BUCKET,
-            data_uri=f"s3://{BUCKET}/data/",
-            results_uri=f"s3://{BUCKET}/results/",
-            queue_url_prefix=QUEUES,
-        )
-
-    @property
-    def store(self) -> DynamoTaskStore:
-        return DynamoTaskStore(clients.dynamodb(), "asya-shop-tasks", 3600.0)
-
-    @property
-    def tasks(self) -> Tasks:
-        return Tasks(self.store, print, threaded=False)
+    table: MeshTable = MESH
+    surroundings: Surroundings = field(default_factory=lambda: Clock(NOW))
+    now: datetime = NOW
 
     @property
     def paused(self) -> PausedEnvelopes:
@@ -99,25 +72,10 @@ class World:
         self.tasks.report(events, NOW, may_create=True)
 
     def post(self, task_id: str = "env-1", body: object = YES, iam: dict[str, str] = ALICE) -> tuple[int, Any]:
-        path = f"/api/v1/mesh/{task_id}/resume"
-        http = EVENT["requestContext"]["http"] | {"method": "POST", "path": path}
-        context = EVENT["requestContext"] | {"http": http, "authorizer": {"iam": iam}}
-        asked = EVENT | {
-            "rawPath": path,
-            "pathParameters": {"id": task_id},
-            "requestContext": context,
-            "body": body if isinstance(body, str) else json.dumps(body),
-        }
-        api = gateway_api.build(self.settings, Telemetry("shop", "test"), Clock(NOW))
-        response = answer(asked, api.routes(NOW), Telemetry("shop", "test").log)
-        return response["statusCode"], json.loads(response["body"])
+        return self.call(task_id, "resume", body, iam)
 
     def record(self, task_id: str = "env-1") -> TaskRecord:
         return self.store.records([task_id], NOW, consistent=True)[task_id].record
-
-    def messages(self, actor: str = "x-resume") -> list[Any]:
-        found = clients.sqs().receive_message(QueueUrl=f"{QUEUES}asya-shop-{actor}", MaxNumberOfMessages=10)
-        return [json.loads(each["Body"]) for each in found.get("Messages", [])]
 
     def sweep(self, moment: datetime) -> None:
         pause_sweep.build(Services(self.settings, Clock(moment))).sweep()
@@ -131,26 +89,15 @@ def _paused_hop(task_id: str, members: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    for made in (clients.sqs, clients.s3, clients.dynamodb):
-        made.cache_clear()
-    with mock_aws():
-        create_tasks_table(clients.dynamodb(), "asya-shop-tasks")
-        clients.s3().create_bucket(Bucket=BUCKET)
-        for actor in ("x-resume", "x-sink"):
-            clients.sqs().create_queue(QueueName=f"asya-shop-{actor}")
+    with emulated_shop(monkeypatch, "x-resume", "x-sink"):
         found = World()
         found.pause()
         yield found
-    for made in (clients.sqs, clients.s3, clients.dynamodb):
-        made.cache_clear()
 
 
 def test_resumed_it_runs_and_x_resume_gets_the_envelope(world: World) -> None:
     assert world.post() == (202, {"id": "env-1", "status": "running"})
-    (sent,) = world.messages()
+    (sent,) = world.messages("x-resume")
     assert (sent["id"], sent["route"]["curr"], sent["payload"]) == ("env-1", "x-resume", {"text": "hello"})
     assert sent["headers"]["x-asya-resume-input"] == {"approved": True}
     assert "deadline_at" not in sent["status"]
@@ -163,14 +110,14 @@ def test_a_second_resume_is_409(world: World) -> None:
     world.post()
     code, content = world.post()
     assert (code, content["error"]["code"]) == (409, "not_paused")
-    assert len(world.messages()) == 1
+    assert len(world.messages("x-resume")) == 1
 
 
 def test_input_that_does_not_fit_is_told_field_by_field_and_the_task_stays_paused(world: World) -> None:
     code, content = world.post(body={"input": {"approved": "yes", "colour": "red"}})
     assert (code, content["error"]["code"]) == (422, "invalid_input")
     assert [each["name"] for each in content["error"]["fields"]] == ["colour", "approved"]
-    assert (world.record().status, world.messages()) == ("paused", [])
+    assert (world.record().status, world.messages("x-resume")) == ("paused", [])
     assert world.post()[0] == 202
 
 
@@ -206,16 +153,16 @@ def test_what_could_not_be_sent_is_sent_by_the_sweep(world: World, monkeypatch: 
     with monkeypatch.context() as broken:
         failing(broken, clients.sqs(), "send_message")
         assert world.post()[0] == 202
-    assert world.messages() == []
+    assert world.messages("x-resume") == []
     assert world.record().handover is not None
     assert world.post()[0] == 409
     world.sweep(NOW + timedelta(seconds=10))  # it may be about to be sent
-    assert world.messages() == []
+    assert world.messages("x-resume") == []
     world.sweep(NOW + timedelta(seconds=61))
-    assert [sent["headers"]["x-asya-resume-input"] for sent in world.messages()] == [{"approved": True}]
+    assert [sent["headers"]["x-asya-resume-input"] for sent in world.messages("x-resume")] == [{"approved": True}]
     assert (world.record().status, world.record().handover) == ("running", None)
     world.sweep(NOW + timedelta(seconds=122))
-    assert world.messages() == []
+    assert world.messages("x-resume") == []
 
 
 def test_sent_but_not_written_down_it_is_sent_again_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +170,7 @@ def test_sent_but_not_written_down_it_is_sent_again_the_same(world: World, monke
         broken.setattr(handovers.Handovers, "_clear", lambda *_: None)
         world.post()
     world.sweep(NOW + timedelta(seconds=61))
-    first, second = world.messages()
+    first, second = world.messages("x-resume")
     assert first == second
     assert world.record().handover is None
 
@@ -232,10 +179,10 @@ def test_what_x_resume_has_done_is_not_sent_again(world: World, monkeypatch: pyt
     with monkeypatch.context() as broken:
         broken.setattr(handovers.Handovers, "_clear", lambda *_: None)
         world.post()
-    assert len(world.messages()) == 1
+    assert len(world.messages("x-resume")) == 1
     world.paused.bury(PausePlace("env-1", 0, 1), at=format_time(NOW))
     world.sweep(NOW + timedelta(seconds=61))
-    assert (world.messages(), world.record().handover) == ([], None)
+    assert (world.messages("x-resume"), world.record().handover) == ([], None)
 
 
 def test_canceled_while_paused_x_sink_gets_the_envelope_as_canceled(world: World) -> None:

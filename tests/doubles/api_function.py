@@ -1,0 +1,95 @@
+"""The API's function of a mesh `shop` over an emulated account, for tests of what it does to one task."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asya.aws import clients
+from asya.aws.dynamo_tasks import DynamoTaskStore
+from asya.aws.settings import Settings
+from asya.aws.tasks import Tasks
+from asya.aws.telemetry import Telemetry
+from asya.lambdas import gateway_api
+from asya.lambdas.gateway_http import answer
+from asya.lambdas.surroundings import REAL, Surroundings
+from asya.protocol.mesh_table import MeshTable
+from tests.doubles.dynamo import create_fan_in_table, create_tasks_table
+from tests.doubles.emulated_aws import emulated_aws
+
+EVENT = json.loads((Path(__file__).parents[2] / "events" / "api-gateway" / "read-task.json").read_text())
+QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012/"
+BUCKET = "asya-shop-123456789012-us-east-1"
+RESULTS = "results/"
+ALICE = {"userArn": "arn:aws:iam::123456789012:user/alice", "userId": "AIDAALICE"}
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+
+
+@contextmanager
+def emulated_shop(monkeypatch: pytest.MonkeyPatch, *actors: str) -> Iterator[None]:
+    """The mesh's tables and bucket, and the queues of some actors."""
+    with emulated_aws(monkeypatch):
+        create_tasks_table(clients.dynamodb(), "asya-shop-tasks")
+        create_fan_in_table(clients.dynamodb(), "asya-shop-fan-in")
+        clients.s3().create_bucket(Bucket=BUCKET)
+        for actor in actors:
+            clients.sqs().create_queue(QueueName=f"asya-shop-{actor}")
+        yield
+
+
+@dataclass
+class ApiFunction:
+    """The function, and what lies around it."""
+
+    table: MeshTable
+    surroundings: Surroundings = REAL
+    now: datetime = NOW
+
+    @property
+    def settings(self) -> Settings:
+        """The function's environment."""
+        return Settings(
+            table=self.table,
+            actor="x-gateway-api",
+            region="us-east-1",
+            bucket=BUCKET,
+            data_uri=f"s3://{BUCKET}/data/",
+            results_uri=f"s3://{BUCKET}/{RESULTS}",
+            queue_url_prefix=QUEUES,
+        )
+
+    @property
+    def store(self) -> DynamoTaskStore:
+        """The table of tasks."""
+        return DynamoTaskStore(clients.dynamodb(), "asya-shop-tasks", 3600.0)
+
+    @property
+    def tasks(self) -> Tasks:
+        """The mesh's tasks."""
+        return Tasks(self.store, print, threaded=False)
+
+    def call(self, task_id: str, call: str, body: object, iam: dict[str, str]) -> tuple[int, Any]:
+        """POST to `/api/v1/mesh/{id}/{call}`; the status and the JSON of the answer."""
+        path = f"/api/v1/mesh/{task_id}/{call}"
+        http = EVENT["requestContext"]["http"] | {"method": "POST", "path": path}
+        context = EVENT["requestContext"] | {"http": http, "authorizer": {"iam": iam}}
+        asked = EVENT | {
+            "rawPath": path,
+            "pathParameters": {"id": task_id},
+            "requestContext": context,
+            "body": body if isinstance(body, str) else json.dumps(body),
+        }
+        telemetry = Telemetry("shop", "test")
+        api = gateway_api.build(self.settings, telemetry, self.surroundings)
+        response = answer(asked, api.routes(self.now), telemetry.log)
+        return response["statusCode"], json.loads(response["body"])
+
+    def messages(self, actor: str) -> list[Any]:
+        """What lies on an actor's queue."""
+        found = clients.sqs().receive_message(QueueUrl=f"{QUEUES}asya-shop-{actor}", MaxNumberOfMessages=10)
+        return [json.loads(each["Body"]) for each in found.get("Messages", [])]
