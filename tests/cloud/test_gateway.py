@@ -201,10 +201,10 @@ def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, op
 
 
 def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: DeployedCloud, operator: Caller) -> None:
-    """200 reports for each of 20 tasks (50 in full size), shuffled, some twice, over connections at once. Meanwhile progress is
+    """200 reports for each of 12 tasks (50 in full size), shuffled, some twice, over connections at once. Meanwhile progress is
     watched, and two tasks, whose ends come last, are followed by clients whose connections break off."""
     chance = random.Random(7)
-    tasks = [known(gateway) for _ in range(50 if FULL else 20)]
+    tasks = [known(gateway) for _ in range(50 if FULL else 12)]
     clients = [Client(operator, task_id) for task_id in (tasks[-1], tasks[-1], tasks[-2])]
     actors = [f"actor-{number}" for number in range(65)]
     now = datetime.now(UTC)
