@@ -10,7 +10,7 @@ from moto import mock_aws
 from asya.protocol import ids
 from asya.protocol.mesh_table import FanIn
 from tests.doubles.dynamo import create_fan_in_table, create_tasks_table
-from tests.doubles.fan_mesh import FanMesh, fan_table
+from tests.doubles.fan_mesh import FanMesh, Waiting, fan_table
 from tests.doubles.mesh_world import MeshWorld, empty_table
 
 if TYPE_CHECKING:
@@ -58,3 +58,23 @@ def scored(count: int) -> list[Any]:
 def child(index: int, position: int = 0) -> str:
     """The id of a slice of the origin."""
     return ids.child_id("env-1", 0, position, index)
+
+
+def hold_back(mesh: FanMesh, slice_id: str) -> list[Waiting]:
+    """Keep a slice from its set once; it lies in the list, and goes on when the test puts it back among what waits."""
+    held: list[Waiting] = []
+
+    def hold(message: Waiting) -> bool:
+        if message.actor == "x-fan-in" and slice_id in message.body and not held:
+            held.append(message)
+            return True
+        return False
+
+    mesh.lost = hold
+    return held
+
+
+def failure(mesh: FanMesh) -> tuple[str, str, str]:
+    """Why the origin failed: reason, the error's type and message."""
+    status = mesh.result(phase="failed")["status"]
+    return status["reason"], status["error"]["type"], status["error"]["message"]

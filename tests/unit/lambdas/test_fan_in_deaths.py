@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from asya import fan_out
 from asya.protocol.mesh_table import FanIn
-from tests.doubles.fan_in_sets import PARTIAL, Start, child, numbers, scored
-from tests.doubles.fan_mesh import HANDLERS, Deaths, FanMesh, Waiting, fan_table
+from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers, scored
+from tests.doubles.fan_mesh import HANDLERS, Deaths, FanMesh, fan_table
 from tests.doubles.mesh_world import empty_table, mesh_world
 from tests.doubles.sqs import Refusal
 
@@ -47,15 +47,7 @@ def test_a_merged_envelope_that_could_not_be_sent_is_sent_again_the_same(start: 
 @pytest.mark.parametrize("call", range(1, 9))
 def test_whenever_the_process_dies_over_the_last_slice_one_envelope_leaves(start: Start, call: int, when: str) -> None:
     mesh = start()
-    held: list[Waiting] = []
-
-    def hold(message: Waiting) -> bool:
-        if message.actor == "x-fan-in" and child(2) in message.body and not held:
-            held.append(message)
-            return True
-        return False
-
-    mesh.lost = hold
+    held = hold_back(mesh, child(2))
     mesh.start(numbers(2))
     mesh.run()
     mesh.waiting += held

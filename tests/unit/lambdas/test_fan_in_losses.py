@@ -3,7 +3,7 @@
 import json
 
 from asya.protocol.mesh_table import Actor, FanIn, Policy, Resiliency
-from tests.doubles.fan_in_sets import PARTIAL, Start, child
+from tests.doubles.fan_in_sets import PARTIAL, Start, child, failure
 from tests.doubles.fan_mesh import HANDLERS, Waiting, fan_table
 from tests.doubles.mesh_world import MeshWorld
 
@@ -12,8 +12,7 @@ def test_a_failing_slice_fails_the_origin_with_its_error(start: Start) -> None:
     mesh = start()
     mesh.start({"items": [{"n": 1}, {"fail": "no such airport"}, {"n": 3}]})
     mesh.run()
-    status = mesh.result(phase="failed")["status"]
-    assert (status["reason"], status["error"]["type"], status["error"]["message"]) == (
+    assert failure(mesh) == (
         "SliceFailed",
         "ValueError",
         "no such airport",
@@ -42,8 +41,7 @@ def test_a_slice_that_became_unreadable_fails_the_origin_at_once(start: Start) -
     mesh.lost = spoil
     mesh.start({"items": [{"n": 1}, {"n": 2}, {"n": 3}]})
     mesh.run()
-    status = mesh.result(phase="failed")["status"]
-    assert (status["reason"], status["error"]["type"], status["error"]["message"]) == (
+    assert failure(mesh) == (
         "SliceFailed",
         "ParseError",
         "Failed to parse message: payload is missing",

@@ -7,21 +7,13 @@ import pytest
 
 from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import FanIn
-from tests.doubles.fan_in_sets import PARTIAL, Start, child, numbers
+from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers
 from tests.doubles.fan_mesh import Waiting
 
 
 def test_a_set_out_of_time_fails_and_a_late_slice_changes_nothing(start: Start) -> None:
     mesh = start(FanIn(timeout=3000.0))
-    held: list[Waiting] = []
-
-    def hold(message: Waiting) -> bool:
-        if message.actor == "x-fan-in" and child(2) in message.body and not held:
-            held.append(message)
-            return True
-        return False
-
-    mesh.lost = hold
+    held = hold_back(mesh, child(2))
     mesh.start(numbers(2))
     mesh.run(until=timedelta(seconds=2990))
     assert mesh.ends == []

@@ -1,0 +1,35 @@
+"""What leaves after a hop, in short, for tests of outcomes."""
+
+from datetime import timedelta
+from typing import Any
+
+from asya.protocol.codec import decode
+from asya.protocol.envelope import Envelope
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.frame import Frame
+from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
+from asya.routing import outcome
+from asya.routing.delivery import Delivery
+from asya.routing.hop import Hop
+from tests.doubles.envelopes import NOW, raw
+
+LATER = NOW + timedelta(seconds=2)
+ERROR = ErrorInfo(type="ValueError", message="bad", mro=("Exception",), traceback="Traceback …")
+OUTPUT = Frame(payload=raw({"answer": 42}))
+LAST = {"prev": ["prep"], "curr": "infer", "next": []}
+
+
+def carried(delivery: Delivery) -> Envelope:
+    """The envelope that a delivery carries."""
+    return decode(delivery.body)
+
+
+def resilient(*, rules: tuple[Rule, ...] = (), **policies: Policy) -> Actor:
+    """An actor with these policies."""
+    return Actor(kind="handler", resiliency=Resiliency(policies=policies, rules=rules))
+
+
+def failed(at: Hop, **more: Any) -> Delivery:
+    """What leaves after a handler has failed."""
+    known: dict[str, Any] = {"now": LATER, "jitter": 0.0}
+    return outcome.failed(at, more.pop("error", ERROR), **(known | more))
