@@ -3,16 +3,16 @@
 import sys
 from pathlib import Path
 
-from infra.node import use_packaged_node
+from asya_infra.node import use_packaged_node
 
 use_packaged_node()  # before the CDK is imported
 
 from aws_cdk import App  # noqa: E402
 
-from infra.build.packages import PackagesError  # noqa: E402
-from infra.mesh_file import MeshFileError  # noqa: E402
-from infra.options import OptionError  # noqa: E402
-from infra.synthesis import fill  # noqa: E402
+from asya_infra.build.packages import PackagesError  # noqa: E402
+from asya_infra.mesh_file import MeshFileError  # noqa: E402
+from asya_infra.options import OptionError  # noqa: E402
+from asya_infra.synthesis import fill  # noqa: E402
 
 
 def main() -> None:

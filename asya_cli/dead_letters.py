@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.aws.dead_letter_queue import DeadLetterQueue, Seen
+from asya.dead_letters import letters as dead_letters
+from asya.dead_letters import redrive
+from asya.dead_letters.aws.queue import DeadLetterQueue, Seen
+from asya.dead_letters.redrive import Reopening, SliceOf
 from asya.protocol import names
 from asya.protocol.codec import encode
 from asya.protocol.envelope import GENERATION_LIMIT
-from asya.protocol.fan_in import slice_header
 from asya.protocol.headers import PAYLOAD_REF
-from asya.routing import dead_letters, redrive
-from asya.routing.redrive import Reopening, SliceOf
+from asya.protocol.slices import slice_header
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import NotSendableError, RefusedError
 
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from asya.dead_letters.letters import DeadLetter
     from asya.protocol.envelope import Envelope
-    from asya.protocol.task_view import TaskView
-    from asya.routing.dead_letters import DeadLetter
+    from asya.tasks.view import TaskView
     from asya_cli.mesh_client import MeshClient
 
 HIDE_SECONDS = 300

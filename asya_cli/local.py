@@ -13,7 +13,7 @@ from asya_cli.options import DEFAULT_STATE
 if TYPE_CHECKING:
     from types import FrameType
 
-    from infra.local.steps import Step
+    from asya_local.steps import Step
 
 app = typer.Typer(no_args_is_help=True, help="The local cloud: the mesh's own CDK stacks, deployed on this machine.")
 
@@ -29,9 +29,9 @@ def up(
     """Bring a local cloud up with a mesh, or deploy the mesh anew; returns when messages are being taken."""
     from rich.console import Console
 
-    from infra.local.cloud import UpOptions
-    from infra.local.cloud import up as bring_up
-    from infra.local.steps import Steps
+    from asya_local.cloud import UpOptions
+    from asya_local.cloud import up as bring_up
+    from asya_local.steps import Steps
 
     console = Console(highlight=False)
 
@@ -47,7 +47,7 @@ def up(
 @app.command()
 def down(state: State = DEFAULT_STATE) -> None:
     """Take a local cloud down, also one that crashed. Its logs stay in the state folder."""
-    from infra.local.cloud import down as take_down
+    from asya_local.cloud import down as take_down
 
     count = take_down(state)
     typer.echo(f"{count} processes ended." if count else f"Nothing of {state} was running.")
@@ -59,7 +59,7 @@ def status(state: State = DEFAULT_STATE) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from infra.local.condition import condition
+    from asya_local.health import condition
 
     parts = condition(state)
     table = Table("", "", "process", "", box=None)

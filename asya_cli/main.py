@@ -18,7 +18,7 @@ from asya_cli.run import app as run
 from asya_cli.send import send
 from asya_cli.status import status
 from asya_cli.tasks import cancel, list_tasks
-from infra.local.errors import LocalCloudError
+from asya_local.errors import LocalCloudError
 
 
 class Asya(typer.Typer):

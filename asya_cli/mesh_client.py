@@ -12,24 +12,23 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.aws.claim_check import SENDERS_PREFIX, ClaimCheck, TooLargeError
-from asya.aws.gateway_client import address_of
+from asya.dead_letters.redrive import Reopened, Reopening
+from asya.dead_letters.replay import Replayed, ReplayRequest
+from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck, TooLargeError
+from asya.messaging.delivery import Delivery
 from asya.protocol import names
 from asya.protocol.codec import encode
 from asya.protocol.keys import CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX, safe_segment
-from asya.protocol.lists import TaskList, Timeline
-from asya.protocol.task_view import TaskView
-from asya.routing.delivery import Delivery
-from asya.routing.listing import LARGEST_LIMIT
-from asya.routing.redrive import Reopened, Reopening
-from asya.routing.replay import Replayed, ReplayRequest
+from asya.reporting.aws.gateway_client import address_of
+from asya.tasks.listing import LARGEST_LIMIT, TaskList, Timeline
+from asya.tasks.view import TaskView
 from asya_cli.errors import CommandError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asya.protocol.envelope import Envelope
-    from asya.protocol.timeline import TimelineEntry
+    from asya.tasks.timeline import TimelineEntry
     from asya_cli.connection import Connection
 
 SECONDS = 30.0

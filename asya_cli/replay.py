@@ -31,7 +31,7 @@ def replay(
     if hop is not None and checkpoint is not None:
         raise CommandError("--from and --from-checkpoint exclude each other")
 
-    from asya.routing.replay import ReplayRequest
+    from asya.dead_letters.replay import ReplayRequest
 
     started = client(state, namespace, region).replay(envelope_id, ReplayRequest(hop=hop, checkpoint=checkpoint))
     typer.echo(f"started from {started.source}", err=True)

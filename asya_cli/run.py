@@ -13,7 +13,7 @@ from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya.aws.run_items import RunRecord
+    from asya.spark.aws.run_items import RunRecord
     from asya_cli.connection import Connection
 
 app = typer.Typer(no_args_is_help=True, help="Look at the job runs of heavy actors.")
@@ -52,9 +52,9 @@ def read_record(connection: Connection, run_id: str) -> RunRecord:
     CommandError
         There is no such run.
     """
-    from asya.aws.run_records import RunRecords
     from asya.protocol import names
     from asya.protocol.job_runs import parse_run_id
+    from asya.spark.aws.run_records import RunRecords
 
     place = parse_run_id(run_id, connection.namespace)
     if place is None:
@@ -92,7 +92,7 @@ def lines(record: RunRecord, run_id: str) -> Iterator[tuple[str, str]]:
 def _dashboard(connection: Connection, record: RunRecord) -> str:
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from asya.aws.job_runs import JobRuns
+    from asya.spark.aws.emr_serverless import JobRuns
 
     try:
         job_runs = JobRuns(connection.emr_serverless(), application_id=record.application_id)

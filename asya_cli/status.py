@@ -33,7 +33,7 @@ def status(
     import msgspec
     from rich.console import Console
 
-    from asya_cli.story import show_story, show_timeline
+    from asya_cli.task_report import show_story, show_timeline
 
     mesh = client(state, namespace, region)
     if follow:

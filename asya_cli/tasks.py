@@ -28,7 +28,7 @@ def list_tasks(
     from rich.table import Table
     from rich.text import Text
 
-    from asya_cli.story import COLOURS
+    from asya_cli.task_report import COLOURS
 
     found = client(state, namespace, region).tasks(status=status, parent=parent, limit=limit)
     if as_json:

@@ -12,12 +12,12 @@ from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from uuid import UUID
 
+from asya.messaging.hop import Arrival, Hop
 from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.strict_json import decode_value, encode_value
 from asya.protocol.times import format_time
-from asya.routing import arrival, outcome
-from asya.routing.hop import Arrival, Hop
+from asya.sidecar import arrival, outcome
 from bench.side_by_side import Measured, measure
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)

@@ -26,12 +26,12 @@ from asya.protocol import names
 from asya.protocol.status import created
 from asya.protocol.times import format_time
 from asya_cli.connection import read_local
+from asya_local.accounts import aws_client
+from asya_local.cloud import down, up
+from asya_local.keys import ACCOUNT_ID, read_keys
+from asya_local.state_folder import StateFolder
+from asya_local.steps import Steps
 from bench.core import NOW
-from infra.local.accounts import aws_client
-from infra.local.cloud import down, up
-from infra.local.folder import StateFolder
-from infra.local.keys import ACCOUNT_ID, read_keys
-from infra.local.steps import Steps
 
 HERE = Path(__file__).parent / "light"
 ACTORS = ("one", "two", "three")

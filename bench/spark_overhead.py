@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody writes Spark so
 
 from asya.protocol.job_runs import Manifest, Member, manifest_key
+from asya_local.tools import find_java
 from asya_spark.main import run
 from bench.side_by_side import Measured
-from infra.local.tools import find_java
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,7 +18,7 @@ WITHOUT_A_CLOUD = "gw2"
 TOGETHER = ("infra", "spark")
 """Suites whose fixtures last for the session: one worker runs all of such a suite."""
 
-ON_THE_PATHS_MESH = ("crew_failures", "fan_in", "older_forms", "paths", "pause", "redrive", "slow_paths")
+ON_THE_PATHS_MESH = ("crew_failures", "fan_in", "legacy_forms", "paths", "pause", "redrive", "slow_paths")
 WITH_A_CLOUD_OF_THEIR_OWN = ("emr_drivers", "emr_stand_in", "local_cloud")
 MESHES = ("gateway", "heavy")
 """Of the cloud's suite; all others share the example mesh."""

@@ -37,9 +37,9 @@ class DemoCloud:
         LocalCloudError
             It does not come up.
         """
-        from infra.local.cloud import UpOptions, up
-        from infra.local.emr.settings import WorkerSettings
-        from infra.local.steps import Steps
+        from asya_local.cloud import UpOptions, up
+        from asya_local.emr.settings import WorkerSettings
+        from asya_local.steps import Steps
 
         # As on EMR, a process of its own for each run; one is started in reserve while Lambda is at work.
         workers = WorkerSettings(slots=1, spares=1, reuse=False)
@@ -57,7 +57,7 @@ class DemoCloud:
 
     def down(self) -> None:
         """End every process of it; what else lies in the folder stays."""
-        from infra.local.cloud import down
+        from asya_local.cloud import down
 
         down(self.state)
 
@@ -89,7 +89,7 @@ def _leave(number: int, _frame: FrameType | None) -> NoReturn:
 
 def actor_kinds(mesh_file: Path) -> dict[str, str]:
     """What each actor of a mesh runs on: Lambda or Spark."""
-    from infra.mesh_file import load_mesh
+    from asya_infra.mesh_file import load_mesh
 
     actors = load_mesh(mesh_file).mesh.actors
     kinds = {name: "Spark" if actor.spark else "Lambda" for name, actor in actors.items()}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from asya.protocol.envelope import Envelope
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
     from asya_cli.demo.stopwatch import Stopwatch
     from asya_cli.mesh_client import MeshClient
 

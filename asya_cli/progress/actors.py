@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from asya.protocol.progress import progress_percent
+from asya.protocol.route import progress_percent
 from asya.protocol.times import parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
 
 Stage = Literal["waiting", "received", "processing", "paused", "done", "failed"]
 

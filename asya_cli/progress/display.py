@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
     from asya_cli.mesh_client import MeshClient
 
 BAR_WIDTH = 40

@@ -11,7 +11,7 @@ from asya_cli.progress.actors import ActorLine, Progress, Stage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
     from asya_cli.mesh_client import MeshClient
 
 MOST = 50

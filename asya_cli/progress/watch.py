@@ -10,7 +10,7 @@ from asya_cli.errors import CommandError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
     from asya_cli.mesh_client import MeshClient
 
 PAUSE = 0.25

@@ -6,9 +6,9 @@ from pyspark.sql import SparkSession
 
 from asya_spark.clock import RunClock
 from asya_spark.files import Files
-from asya_spark.fly import Flies
 from asya_spark.journal import Journal
 from asya_spark.manifest import Manifest
+from asya_spark.partials import Flies
 from asya_spark.results import ResultWriter
 
 

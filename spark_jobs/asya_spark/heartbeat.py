@@ -7,10 +7,10 @@ from typing import Any
 
 from pyspark import SparkContext
 
+from asya_spark.clock import now_text
 from asya_spark.files import Files
-from asya_spark.fly import Flies
 from asya_spark.journal import SLOTS
-from asya_spark.now import now_text
+from asya_spark.partials import Flies
 
 TICK_SECONDS = 1.0
 TICKS_PER_BEAT = 3

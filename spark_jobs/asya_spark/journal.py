@@ -4,9 +4,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from asya_spark.clock import now_text
 from asya_spark.errors import JobError
 from asya_spark.files import Files
-from asya_spark.now import now_text
 
 SLOTS = 2
 

@@ -15,14 +15,14 @@ from asya.runtime.load import load
 from asya_spark import data
 from asya_spark.attempt import Attempt
 from asya_spark.clock import RunClock
-from asya_spark.dataframe_shape import run_dataframe
+from asya_spark.dataframe_job import run_dataframe
 from asya_spark.errors import JobError, describe
 from asya_spark.files import HadoopFiles
-from asya_spark.fly import Flies
 from asya_spark.heartbeat import Heartbeat, spark_progress
 from asya_spark.journal import Journal
 from asya_spark.manifest import read_manifest
-from asya_spark.payload_shape import run_payloads
+from asya_spark.partials import Flies
+from asya_spark.payload_job import run_payloads
 from asya_spark.results import ResultWriter
 
 

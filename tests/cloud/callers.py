@@ -12,9 +12,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from asya.aws.gateway_client import address_of
-from infra.local.connection import Connection
-from infra.local.folder import StateFolder
+from asya.reporting.aws.gateway_client import address_of
+from asya_local.connection import Connection
+from asya_local.state_folder import StateFolder
 
 if TYPE_CHECKING:
     from tests.cloud.deployed_cloud import DeployedCloud

@@ -11,15 +11,15 @@ import pytest
 
 from asya_cli.connection import read_local
 from asya_cli.mesh_client import MeshClient
-from infra.local.cloud import UpOptions, down, up
-from infra.local.emr.settings import WorkerSettings
-from infra.local.tools import PROJECT
+from asya_local.cloud import UpOptions, down, up
+from asya_local.emr.settings import WorkerSettings
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import DeployedCloud
 from tests.cloud.heavy_bursts import FULL, TOGETHER, everything
 from tests.cloud.heavy_cloud import HeavyCloud
 from tests.cloud.journeys import Journey, end_of, send, send_slow_ones
 from tests.doubles.issuer import running_issuer
+from tests.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

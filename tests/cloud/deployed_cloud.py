@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from asya.protocol import names
 from asya_cli.errors import CommandError
 from asya_cli.progress.watch import TERMINAL
-from infra.local.accounts import aws_client
-from infra.local.folder import StateFolder
-from infra.local.keys import read_keys
+from asya_local.accounts import aws_client
+from asya_local.keys import read_keys
+from asya_local.state_folder import StateFolder
 from tests.flights_sample import write_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
     from asya_cli.mesh_client import MeshClient
 
 T = TypeVar("T")

@@ -16,11 +16,11 @@ import psutil
 from botocore.config import Config
 
 from asya.protocol import names
-from infra.local.accounts import aws_client
-from infra.local.connection import Connection
-from infra.local.folder import StateFolder
-from infra.local.keys import read_keys
-from infra.local.processes import members
+from asya_local.accounts import aws_client
+from asya_local.connection import Connection
+from asya_local.keys import read_keys
+from asya_local.processes import members
+from asya_local.state_folder import StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tests.cloud.deployed_cloud import DeployedCloud, until
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
 
 LOST = {"crash": {"how": "exit"}, "deaf": {"how": "deaf"}}
 """Who comes back only when the message has been invisible for as long as its function might have run: a minute."""

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from asya.aws.gateway_client import address_of
+from asya.reporting.aws.gateway_client import address_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import boto3
 
-from infra.local.emr.settings import ApplicationSettings
-from infra.local.folder import StateFolder
-from infra.local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key
-from infra.local.processes import end_all
-from infra.local.servers import ServerOptions, Servers, start_servers
-from infra.local.tools import find_tools
+from asya_local.emr.settings import ApplicationSettings
+from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key
+from asya_local.processes import end_all
+from asya_local.servers import ServerOptions, Servers, start_servers
+from asya_local.state_folder import StateFolder
+from asya_local.tools import find_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -14,7 +14,7 @@ from asya.protocol.keys import safe_segment
 from tests.cloud.deployed_cloud import DeployedCloud, until
 
 if TYPE_CHECKING:
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
 
 pytestmark = pytest.mark.cloud
 

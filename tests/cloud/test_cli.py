@@ -13,7 +13,7 @@ import pytest
 from asya_cli.connection import find_on_aws
 from asya_cli.errors import CommandError
 from asya_cli.send import wrapped
-from infra.local.keys import read_keys
+from asya_local.keys import read_keys
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -20,9 +20,9 @@ from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
 from asya_cli.errors import CommandError
 from asya_cli.send import as_envelope
-from infra.local.cloud import down
-from infra.local.folder import StateFolder
-from infra.local.processes import members, read_records
+from asya_local.cloud import down
+from asya_local.processes import members, read_records
+from asya_local.state_folder import StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.flights_pandas import assert_agrees
 from tests.interrupts import heed_ctrl_c

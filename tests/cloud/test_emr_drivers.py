@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from infra.local.emr.settings import WorkerSettings
-from infra.local.processes import end_all, members, read_records
-from infra.local.servers import EMR, ServerOptions
+from asya_local.emr.settings import WorkerSettings
+from asya_local.processes import end_all, members, read_records
+from asya_local.servers import EMR, ServerOptions
 from tests.cloud.stand_in_cloud import BUCKET, stand_in, until
 
 if TYPE_CHECKING:

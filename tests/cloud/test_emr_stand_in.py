@@ -11,10 +11,10 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from asya.routing.room import was_for_want_of_room
-from infra.local.emr.settings import ApplicationSettings, WorkerSettings
-from infra.local.keys import AccessKey
-from infra.local.servers import ServerOptions
+from asya.spark.capacity import was_for_want_of_room
+from asya_local.emr.settings import ApplicationSettings, WorkerSettings
+from asya_local.keys import AccessKey
+from asya_local.servers import ServerOptions
 from tests.cloud.stand_in_cloud import APPLICATION, BUCKET, QUEUE, ROLE, StandIn, stand_in, until
 
 if TYPE_CHECKING:

@@ -23,11 +23,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from asya.aws.dynamo_tasks import DynamoTaskStore
-from asya.aws.flies import Flies
 from asya.protocol import names
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.tasks.aws.partials import Flies
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
 from tests.cloud.looking_on import Client

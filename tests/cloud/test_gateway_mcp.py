@@ -16,8 +16,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent
 
-from infra.local.tools import PROJECT
 from tests.cloud.deployed_cloud import until
+from tests.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

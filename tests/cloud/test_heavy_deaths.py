@@ -16,7 +16,7 @@ from tests.cloud.heavy_bursts import DEADLY, FULL, culprit, deadly
 from tests.cloud.looking_on import Client
 
 if TYPE_CHECKING:
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
     from tests.cloud.heavy_cloud import HeavyCloud
 
 pytestmark = [pytest.mark.cloud, pytest.mark.slow]

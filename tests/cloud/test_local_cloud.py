@@ -14,10 +14,10 @@ import psutil
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.local.accounts import aws_client
-from infra.local.folder import StateFolder
-from infra.local.keys import AccessKey
-from infra.local.processes import members, read_records
+from asya_local.accounts import aws_client
+from asya_local.keys import AccessKey
+from asya_local.processes import members, read_records
+from asya_local.state_folder import StateFolder
 from tests.cloud.stand_in_cloud import until
 from tests.interrupts import heed_ctrl_c
 

@@ -21,7 +21,7 @@ from tests.cloud.journeys import Journey, end_of, notes, send
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
 
 pytestmark = pytest.mark.cloud
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from infra.local.keys import read_keys
-from infra.local.tools import PROJECT
+from asya_local.keys import read_keys
 from tests.cloud.readme import commands, write_files
+from tests.paths import PROJECT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

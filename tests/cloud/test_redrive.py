@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,13 +12,14 @@ from asya.protocol import names
 from asya.protocol.codec import decode
 from asya_cli.main import app
 from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.paths import PROJECT
 
 if TYPE_CHECKING:
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
 
 pytestmark = pytest.mark.cloud
 
-ALARM = json.loads((Path(__file__).parents[2] / "events" / "lambda" / "dead-letters-alarm.json").read_text())
+ALARM = json.loads((PROJECT / "events" / "lambda" / "dead-letters-alarm.json").read_text())
 
 
 def asya(cloud: DeployedCloud, *arguments: str, fails: bool = False) -> str:

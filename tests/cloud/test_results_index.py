@@ -10,7 +10,7 @@ import pytest
 from tests.cloud.deployed_cloud import until
 
 if TYPE_CHECKING:
-    from asya.protocol.task_view import TaskView
+    from asya.tasks.view import TaskView
     from tests.cloud.deployed_cloud import DeployedCloud
 
 pytestmark = pytest.mark.cloud

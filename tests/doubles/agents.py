@@ -7,14 +7,15 @@ import msgspec
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.aws import clients
-from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace
-from asya.lambdas import a2a_streams, tool_calls
+from asya.gateway.a2a.routes import streams
+from asya.gateway.routes import tool_calls
+from asya.messaging.aws import clients
+from asya.pause import pausing
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, Tool
 from asya.protocol.mesh_table import Gateway as GatewayLimits
 from asya.protocol.pause import Pause, PauseField
-from asya.routing import pause
 from tests.doubles.envelopes import hop, message
 from tests.doubles.gateway_functions import ALICE, FUNCTION, MESH, Gateway, calling
 from tests.doubles.tasks import at
@@ -41,7 +42,7 @@ def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
         operators=("arn:aws:iam::123456789012:role/Admin",),
     )
     monkeypatch.setattr(tool_calls.ToolCalls.wait, "__defaults__", (0.0,))
-    monkeypatch.setattr(a2a_streams, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(streams, "WAIT_SECONDS", 0.0)
 
 
 def rpc(gateway: Gateway, method: str, params: object, iam: Json = ALICE, **headers: str) -> Json:
@@ -93,12 +94,12 @@ def paused(gateway: Gateway, *fields: PauseField) -> str:
     asks = Actor(kind="pause", pause=Pause(prompt="Go on?", fields=fields))
     route = {"prev": ["inspect-dataset"], "curr": "approve", "next": ["publish-report"]}
     held = hop(message(id=task_id, route=route, payload=GOOD), actor="approve", spec=asks)
-    kept = pause.kept(held, now=at(1))
-    about = pause.pause_of(kept)
+    kept = pausing.kept(held, now=at(1))
+    about = pausing.pause_of(kept)
     assert about is not None
     bucket = gateway.environ["ASYA_BUCKET"]
     PausedEnvelopes(clients.s3(), bucket).keep(PausePlace(task_id, 0, 1), kept)
-    told = json.loads(msgspec.json.encode([pause.paused(held, about)]))
+    told = json.loads(msgspec.json.encode([pausing.paused(held, about)]))
     assert gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, told))[1]["items"][0]["status"] == 204
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-resume"))
     return task_id

@@ -5,24 +5,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from asya.aws import clients
-from asya.aws.dynamo_tasks import DynamoTaskStore
-from asya.aws.settings import Settings
-from asya.aws.tasks import Tasks
-from asya.aws.telemetry import Telemetry
-from asya.lambdas import gateway_api
-from asya.lambdas.gateway_http import answer
-from asya.lambdas.surroundings import REAL, Surroundings
+from asya.gateway.http.router import answer
+from asya.gateway.lambdas import api as gateway_api
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.environment import REAL, Surroundings
 from asya.protocol.mesh_table import MeshTable
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.tasks.aws.tasks import Tasks
 from tests.doubles.dynamo import create_fan_in_table, create_tasks_table
 from tests.doubles.emulated_aws import emulated_aws
+from tests.paths import PROJECT
 
-EVENT = json.loads((Path(__file__).parents[2] / "events" / "api-gateway" / "read-task.json").read_text())
+EVENT = json.loads((PROJECT / "events" / "api-gateway" / "read-task.json").read_text())
 QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 BUCKET = "asya-shop-123456789012-us-east-1"
 RESULTS = "results/"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 from moto import mock_aws
 
-from asya.aws import clients
+from asya.messaging.aws import clients
 
 _CLIENTS = (clients.sqs, clients.s3, clients.dynamodb)
 

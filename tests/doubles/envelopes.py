@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
+from asya.messaging.delivery import Diversion
+from asya.messaging.hop import Arrival, Hop
 from asya.protocol.mesh_table import Actor, MeshTable
-from asya.routing import arrival as arrivals
-from asya.routing.delivery import Diversion
-from asya.routing.hop import Arrival, Hop
+from asya.sidecar import arrival as arrivals
 
 NOW = datetime(2026, 11, 20, 12, 0, 0, 250_000, tzinfo=UTC)
 SENT_AT = datetime(2026, 11, 20, 11, 59, 59, tzinfo=UTC)

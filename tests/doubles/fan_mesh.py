@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from asya.aws import clients
-from asya.lambdas import fan_in, fan_in_sweep, sidecar, sink, sump
-from asya.lambdas.services import Services
-from asya.lambdas.surroundings import RealSurroundings
+from asya.crew.lambdas import sink, sump
+from asya.fan_in.lambdas import fan_in
+from asya.fan_in.lambdas import sweep as fan_in_sweep
+from asya.messaging.aws import clients
+from asya.messaging.lambdas.environment import RealSurroundings
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable
+from asya.sidecar.lambdas import sidecar
+from asya.sidecar.lambdas.services import Services
 from tests.doubles.mesh_world import MeshWorld, sqs_event
 
 if TYPE_CHECKING:

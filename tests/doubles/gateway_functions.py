@@ -12,20 +12,23 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from asya.aws import clients
-from asya.aws.settings import Settings, load_settings
-from asya.aws.telemetry import Telemetry
-from asya.lambdas import gateway_api, gateway_ingest, gateway_stream
-from asya.lambdas.gateway_http import answer
-from asya.lambdas.surroundings import REAL, Surroundings
+from asya.gateway.http.router import answer
+from asya.gateway.lambdas import api as gateway_api
+from asya.gateway.lambdas import ingest as gateway_ingest
+from asya.gateway.streams import routes as gateway_stream
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.environment import REAL, Surroundings
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya.protocol.times import format_time
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.looking_on import Clock
 from tests.doubles.tasks import at
+from tests.paths import PROJECT
 
-EVENTS = Path(__file__).parents[2] / "events" / "api-gateway"
+EVENTS = PROJECT / "events" / "api-gateway"
 QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 ALICE = {"userArn": "arn:aws:iam::123456789012:user/alice", "userId": "AIDAALICE"}
 ISSUER, JWT_HOST = "https://login.example.com/", "f6g7h8i9j0.execute-api.us-east-1.amazonaws.com"

@@ -10,18 +10,18 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.aws import clients
-from asya.aws.job_runs import JobRuns
-from asya.aws.settings import Settings, SparkSettings
-from asya.lambdas.services import Services
-from asya.lambdas.spark_admit import Admission
-from asya.lambdas.spark_complete import Completion
-from asya.lambdas.spark_dispatch import Dispatcher
-from asya.lambdas.spark_reconcile import Reconciler
-from asya.lambdas.spark_services import SparkServices
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings, SparkSettings
 from asya.protocol.events import EventResult, Report, TaskEvent, TaskState
 from asya.protocol.job_runs import Manifest, attempts_prefix
 from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, SparkApplication, SparkJob
+from asya.sidecar.lambdas.services import Services
+from asya.spark.aws.emr_serverless import JobRuns
+from asya.spark.lambdas.complete import Completion
+from asya.spark.lambdas.dispatch import Dispatcher
+from asya.spark.lambdas.enqueue import Admission
+from asya.spark.lambdas.reconcile import Reconciler
+from asya.spark.lambdas.services import SparkServices
 from tests.doubles.emulated_aws import emulated_aws
 
 BUCKET = "asya-flights-bucket"

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from asya.lambdas import sidecar
+from asya.sidecar.lambdas import sidecar
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
 
 LAST = {"prev": ["prep"], "curr": "infer", "next": []}

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from asya.lambdas.surroundings import RealSurroundings
+from asya.messaging.lambdas.environment import RealSurroundings
 from asya.protocol.events import FlyEvent
-from asya.protocol.flies import FlyPart, FlyPlace, parts_of
+from asya.tasks.partials import FlyPart, FlyPlace, parts_of
 from tests.doubles.tasks import at
 
 

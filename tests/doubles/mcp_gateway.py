@@ -13,19 +13,19 @@ from uuid import uuid4
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.aws import clients
-from asya.aws.paused_envelopes import PausedEnvelopes, PausePlace
-from asya.aws.telemetry import Telemetry
-from asya.lambdas import gateway_api
-from asya.lambdas.gateway_http import answer
-from asya.lambdas.surroundings import RealSurroundings
+from asya.gateway.http.router import answer
+from asya.gateway.lambdas import api as gateway_api
+from asya.gateway.mcp.types import MODERN
+from asya.messaging.aws import clients
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.environment import RealSurroundings
+from asya.pause import pausing
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
-from asya.protocol.mcp import MODERN
 from asya.protocol.mesh_table import Actor, Tool
 from asya.protocol.pause import Pause, PauseField
 from asya.protocol.times import format_time
-from asya.routing import pause
 from tests.doubles.envelopes import hop
 from tests.doubles.gateway_functions import (
     ALICE,
@@ -189,7 +189,7 @@ class McpGateway:
             "status": {"phase": "pending", "actor": "approve", "attempt": 1, "created_at": format_time(at(0))},
         }
         paused = hop(json.dumps(body).encode(), actor="approve", spec=spec)
-        kept: Envelope = pause.kept(paused, now=at(seconds))
+        kept: Envelope = pausing.kept(paused, now=at(seconds))
         PausedEnvelopes(clients.s3(), self.gateway.environ["ASYA_BUCKET"]).keep(
             PausePlace(self.task(), 0, position), kept
         )

@@ -4,29 +4,29 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from moto import mock_aws
 
-from asya.aws import clients
-from asya.aws.settings import Settings
-from asya.lambdas.services import Services
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
+from asya.sidecar.lambdas.services import Services
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.envelopes import mesh
 from tests.doubles.gateway import FakeGateway, running_gateway
 from tests.doubles.s3 import FakeS3
 from tests.doubles.sqs import FakeSqs, Sent
 from tests.doubles.tables import MemoryDynamo, Table
+from tests.paths import PROJECT
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-EVENTS = Path(__file__).parents[2] / "events" / "lambda"
+EVENTS = PROJECT / "events" / "lambda"
 KINDS = ("tasks", "sink", "hops", "pending")
 BUCKET = "asya-shop-123456789012-eu-west-1"
 
@@ -118,7 +118,7 @@ def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
     # One try for each report: nothing here gets better by waiting.
-    monkeypatch.setattr("asya.lambdas.services.REPORTING_SECONDS", 0.0)
+    monkeypatch.setattr("asya.sidecar.lambdas.services.REPORTING_SECONDS", 0.0)
     with running_gateway() as gateway:
         world = MeshWorld(FakeSqs(), FakeS3(), gateway, monkeypatch)
         monkeypatch.setattr(clients, "sqs", lambda: world.sqs)

@@ -3,14 +3,14 @@
 from datetime import timedelta
 from typing import Any
 
+from asya.messaging.delivery import Delivery
+from asya.messaging.hop import Hop
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
-from asya.routing import outcome
-from asya.routing.delivery import Delivery
-from asya.routing.hop import Hop
+from asya.sidecar import outcome
 from tests.doubles.envelopes import NOW, raw
 
 LATER = NOW + timedelta(seconds=2)

@@ -5,13 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from asya.lambdas import sidecar, sink, sump
+from asya.crew.lambdas import sink, sump
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import fold, hops_of
 from asya.protocol.mesh_table import Actor, MeshTable, Sink
 from asya.protocol.task import TaskRecord, merge
-from asya.protocol.task_view import TaskView, view
 from asya.protocol.times import parse_time
+from asya.sidecar.lambdas import sidecar
+from asya.tasks.view import TaskView, view
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
 from tests.doubles.tables import MemoryDynamo, Table
@@ -41,7 +42,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         tables = MemoryDynamo({"asya-shop-sink": Table()})
-        self.world.monkeypatch.setattr("asya.aws.clients.dynamodb", lambda: tables)
+        self.world.monkeypatch.setattr("asya.messaging.aws.clients.dynamodb", lambda: tables)
 
     def send(self, actor: str, envelope: bytes | str | Mapping[str, Any]) -> "Pipeline":
         """Put a message on an actor's queue and run until nothing moves."""

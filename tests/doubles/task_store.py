@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 
-from asya.aws.task_store import Conflict, Stored, TaskStoreError
 from asya.protocol.hops import Hop, HopPlace
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
+from asya.tasks.aws.task_store import Conflict, Stored, TaskStoreError
 
 HopKey = tuple[str, int, int, int, str]
 

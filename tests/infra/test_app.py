@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from aws_cdk import App
 
-from infra.options import OptionError
-from infra.synthesis import fill
-
-REPOSITORY = Path(__file__).parents[2]
+from asya_infra.options import OptionError
+from asya_infra.synthesis import fill
+from tests.paths import PROJECT
 
 
 def test_a_mesh_file_that_cannot_be_used_is_told_line_by_line(tmp_path: Path) -> None:
@@ -23,7 +22,7 @@ def test_a_mesh_file_that_cannot_be_used_is_told_line_by_line(tmp_path: Path) ->
     environment = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
     environment |= {"CDK_CONTEXT_JSON": json.dumps({"mesh": str(tmp_path / "mesh.yaml")})}
     environment |= {"CDK_OUTDIR": str(tmp_path / "out")}
-    command = [sys.executable, str(REPOSITORY / "app.py")]
+    command = [sys.executable, str(PROJECT / "app.py")]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
     assert result.returncode == 1
     assert result.stderr.replace(f"{tmp_path}/", "").splitlines() == [

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
-from infra.build.folder import built, digest
-from infra.build.functions import build_dispatcher, build_handlers, build_layer, build_table
-from infra.build.jobs import build_jobs
-from infra.build.packages import LAMBDA, PackagesError, Target, install
+from asya_infra.build.folder import built, digest
+from asya_infra.build.functions import build_dispatcher, build_handlers, build_layer, build_table
+from asya_infra.build.jobs import build_jobs
+from asya_infra.build.packages import LAMBDA, PackagesError, Target, install
+from tests.paths import PROJECT
 
 HERE = Path(__file__).parent
-REPOSITORY = HERE.parents[1]
-CLOUD_PYTHON = REPOSITORY / ".venv-cloud" / "bin" / "python"
+CLOUD_PYTHON = PROJECT / ".venv-cloud" / "bin" / "python"
 TABLE = encode_table(MeshTable(namespace="shop", actors={"score": Actor(kind="handler", handler="orders.score")}))
 AARCH64 = 183
 SPARK = Target(python_version="3.12", python_platform="aarch64-manylinux_2_28")
@@ -56,8 +56,9 @@ def test_compiled_code_in_the_layer_is_for_lambdas_processor_and_python(layer: P
 
 
 def entry_points() -> list[str]:
-    folder = REPOSITORY / "functions" / "asya" / "lambdas"
-    return sorted(path.stem for path in folder.glob("*.py") if "\ndef handle(" in path.read_text(encoding="utf-8"))
+    library = PROJECT / "functions"
+    found = (path for path in library.rglob("asya/**/*.py") if "\ndef handle(" in path.read_text(encoding="utf-8"))
+    return sorted(".".join(path.relative_to(library).with_suffix("").parts) for path in found)
 
 
 @pytest.mark.parametrize("module", entry_points())
@@ -65,7 +66,7 @@ def test_entry_points_import_with_the_layer_and_boto3_alone(host_layer: Path, mo
     """The cloud's interpreter has boto3 and none of the layer's packages: what the layer lacks fails here."""
     code = (
         f"import sys; sys.path.insert(0, {str(host_layer / 'python')!r}); "
-        f"import asya.lambdas.{module} as entry; assert callable(entry.handle); "
+        f"import {module} as entry; assert callable(entry.handle); "
         f"import asya; assert asya.__file__.startswith({str(host_layer)!r})"
     )
     result = subprocess.run([str(CLOUD_PYTHON), "-I", "-c", code], capture_output=True, text=True, check=False)
@@ -155,7 +156,7 @@ def test_job_code(tmp_path: Path) -> None:
 
 
 def test_our_own_job_library_is_no_part_of_the_users_jobs(tmp_path: Path) -> None:
-    files = build_jobs(tmp_path, SPARK, REPOSITORY / "spark_jobs")
+    files = build_jobs(tmp_path, SPARK, PROJECT / "spark_jobs")
     assert not (files.jobs / "asya_spark").exists()
     assert (files.jobs / "flights").is_dir()
 
@@ -178,7 +179,7 @@ def test_the_job_side_needs_nothing_that_a_job_does_not_have() -> None:
     """Job runs have Spark and the standard library; the layer's packages are not among them."""
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('msgspec', 'aws_lambda_powertools', 'boto3', 'pydantic')));"
-        f"sys.path[:0] = [{str(REPOSITORY / 'functions')!r}, {str(REPOSITORY / 'spark_jobs')!r}]; import asya_spark.main"
+        f"sys.path[:0] = [{str(PROJECT / 'functions')!r}, {str(PROJECT / 'spark_jobs')!r}]; import asya_spark.main"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr

@@ -2,13 +2,14 @@
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.paths import PROJECT
+
 # An event of CloudWatch's own shape.
-RECORDED = json.loads((Path(__file__).parents[2] / "events" / "lambda" / "dead-letters-alarm.json").read_text())
+RECORDED = json.loads((PROJECT / "events" / "lambda" / "dead-letters-alarm.json").read_text())
 
 
 def matches(pattern: Any, event: Any) -> bool:

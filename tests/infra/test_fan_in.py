@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from asya.protocol.mesh_table import FanIn, MeshTable
-from infra.mesh_file import load_mesh, to_table
+from asya_infra.mesh_file import load_mesh, to_table
 from tests.infra.conftest import text
 from tests.infra.test_permissions import resources
 

@@ -40,31 +40,31 @@ def test_every_actor_and_system_function_is_there(shop: Any) -> None:
 @pytest.mark.parametrize(
     ("actor", "handler"),
     [
-        ("intake", "sidecar"),
-        ("crunch", "spark_admit"),
-        ("x-sink", "sink"),
-        ("x-sump", "sump"),
-        ("x-checkpoint", "checkpoint"),
-        ("x-fan-in", "fan_in"),
-        ("x-fan-in-sweep", "fan_in_sweep"),
-        ("gather", "fan_in"),
-        ("x-pause", "pause"),
-        ("approve", "pause"),
-        ("x-resume", "resume"),
-        ("x-pause-sweep", "pause_sweep"),
-        ("x-task-sweep", "task_sweep"),
-        ("x-dlq", "dlq"),
-        ("x-dispatch", "spark_dispatch"),
-        ("x-completion", "spark_complete"),
-        ("x-push-feed", "push_feed"),
-        ("x-push", "push"),
-        ("x-gateway-ingest", "gateway_ingest"),
-        ("x-gateway-api", "gateway_api"),
-        ("x-gateway-stream", "gateway_stream"),
+        ("intake", "sidecar.lambdas.sidecar"),
+        ("crunch", "spark.lambdas.enqueue"),
+        ("x-sink", "crew.lambdas.sink"),
+        ("x-sump", "crew.lambdas.sump"),
+        ("x-checkpoint", "crew.lambdas.checkpoint"),
+        ("x-fan-in", "fan_in.lambdas.fan_in"),
+        ("x-fan-in-sweep", "fan_in.lambdas.sweep"),
+        ("gather", "fan_in.lambdas.fan_in"),
+        ("x-pause", "pause.lambdas.pause"),
+        ("approve", "pause.lambdas.pause"),
+        ("x-resume", "pause.lambdas.resume"),
+        ("x-pause-sweep", "pause.lambdas.sweep"),
+        ("x-task-sweep", "gateway.lambdas.deadline_sweep"),
+        ("x-dlq", "dead_letters.lambdas.dlq"),
+        ("x-dispatch", "spark.lambdas.dispatch"),
+        ("x-completion", "spark.lambdas.complete"),
+        ("x-push-feed", "gateway.a2a.lambdas.push_feed"),
+        ("x-push", "gateway.a2a.lambdas.push"),
+        ("x-gateway-ingest", "gateway.lambdas.ingest"),
+        ("x-gateway-api", "gateway.lambdas.api"),
+        ("x-gateway-stream", "gateway.streams.routes"),
     ],
 )
 def test_entry_points(shop: Any, actor: str, handler: str) -> None:
-    assert shop.function(actor)["Handler"] == f"asya.lambdas.{handler}.handle"
+    assert shop.function(actor)["Handler"] == f"asya.{handler}.handle"
 
 
 def test_runtime_and_architecture_on_aws(shop: Any) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-from infra.build.jobs import build_jobs
-from infra.build.packages import Target
+from asya_infra.build.jobs import build_jobs
+from asya_infra.build.packages import Target
+from tests.paths import PROJECT
 
-PAGE = (Path(__file__).parents[2] / "docs" / "heavy-dependencies.md").read_text()
+PAGE = (PROJECT / "docs" / "heavy-dependencies.md").read_text()
 
 
 def test_a_pure_package_is_imported_from_the_zip_of_the_jobs(tmp_path: Path) -> None:

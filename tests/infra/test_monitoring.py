@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable
-from infra.envelope_graphs import MOST_ACTORS, envelope_graphs
+from asya_infra.constructs.observability.envelope_graphs import MOST_ACTORS, envelope_graphs
 
 LINE = re.compile(r'\["Asya","(\w+)",((?:"[^"]*",)*)\{')
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable
-from infra.addresses import Addresses
-from infra.permissions import actors, common, dead_letters
-from infra.permissions.grant import document
+from asya_infra.addresses import Addresses
+from asya_infra.permissions import actors, common, dead_letters
+from asya_infra.permissions.grant import document
 
 BUCKET = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
 

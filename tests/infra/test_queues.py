@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from infra.placement import SHARDS, shard_of
+from asya_infra.placement import SHARDS, shard_of
 
 WITH_QUEUE = {
     *("intake", "score", "crunch", "free", "gather", "approve", "audit"),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from asya.protocol.mesh_table import MeshTable
-from infra.mesh_file import load_mesh, to_table
+from asya_infra.mesh_file import load_mesh, to_table
 from tests.infra.test_permissions import resources
 
 QUEUE = "arn:<Partition>:sqs:<Region>:<AccountId>:asya-shop-x-index"

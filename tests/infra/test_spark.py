@@ -9,8 +9,8 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
-from infra.mesh_file.spark_model import ApplicationSection
-from infra.spark.application import application_id
+from asya_infra.constructs.spark.application import application_id
+from asya_infra.mesh_file.spark_model import ApplicationSection
 
 # An event of the service's own shape, every field it has.
 RECORDED = json.loads((Path(__file__).parent / "emr-job-run-state-change.json").read_text())

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from asya.protocol.api import CALLS
+from asya.gateway.calls import CALLS
 from tests.doubles.dynamo import TASK_INDEXES
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from asya.gateway.calls import CALLS
 from asya.protocol import names
-from asya.protocol.api import CALLS
-from infra.build.functions import build_server
-from infra.options import read_options
+from asya_infra.build.functions import build_server
+from asya_infra.options import read_options
 from tests.infra.test_permissions import resources
 
 STREAMS = ("x-gateway-stream", "x-gateway-live")
@@ -102,5 +102,5 @@ def test_tokens_lead_where_streams_go_on(shop: Any) -> None:
 def test_the_start_script_can_be_executed(tmp_path: Path) -> None:
     folder = build_server(tmp_path, b"{}")
     assert (folder / "run.sh").stat().st_mode & 0o111 == 0o111
-    assert "asya.lambdas.stream_server" in (folder / "run.sh").read_text()
+    assert "asya.gateway.streams.server" in (folder / "run.sh").read_text()
     assert (folder / "mesh.json").read_bytes() == b"{}"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from asya.gateway.calls import CALLS
 from asya.protocol import names
-from asya.protocol.api import CALLS
 
 SIGNED, TOKENS = "asya-plain-test", "asya-plain-test-jwt"
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from random import Random
 from unittest import mock
 
-from asya.aws import clients
-from asya.aws.settings import Settings
-from asya.lambdas import fan_in_sweep
+from asya.fan_in.lambdas import sweep as fan_in_sweep
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings
 from asya.protocol import names
 from tests.doubles.expressions import Item
 from tests.doubles.tables import Index, MemoryDynamo, Table

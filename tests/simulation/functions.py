@@ -7,17 +7,19 @@ from typing import Any, Protocol
 
 from botocore.credentials import Credentials
 
-from asya.aws import clients
-from asya.aws.claim_check import ClaimCheck
-from asya.aws.gateway_client import GatewayClient
-from asya.aws.settings import Settings
-from asya.lambdas import checkpoint, fan_in, sidecar, sink, sump
-from asya.lambdas.services import Services
-from asya.lambdas.spark_admit import Admission
-from asya.lambdas.spark_complete import Completion
-from asya.lambdas.spark_dispatch import Dispatcher
-from asya.lambdas.spark_services import SparkServices
+from asya.crew.lambdas import checkpoint, sink, sump
+from asya.fan_in.lambdas import fan_in
+from asya.messaging.aws import clients
+from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.aws.settings import Settings
 from asya.protocol import names
+from asya.reporting.aws.gateway_client import GatewayClient
+from asya.sidecar.lambdas import sidecar
+from asya.sidecar.lambdas.services import Services
+from asya.spark.lambdas.complete import Completion
+from asya.spark.lambdas.dispatch import Dispatcher
+from asya.spark.lambdas.enqueue import Admission
+from asya.spark.lambdas.services import SparkServices
 from tests.simulation.network import Pool
 from tests.simulation.process import Process, current_process, running
 

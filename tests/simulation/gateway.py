@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from asya.aws.settings import Settings
-from asya.lambdas import gateway_api, gateway_ingest
-from asya.lambdas.gateway_http import Route, answer
+from asya.gateway.http.router import Route, answer
+from asya.gateway.lambdas import api as gateway_api
+from asya.gateway.lambdas import ingest as gateway_ingest
+from asya.messaging.aws.settings import Settings
 from tests.simulation.functions import QuietTelemetry
 from tests.simulation.process import Process, ProcessDied, running
 

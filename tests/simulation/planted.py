@@ -10,31 +10,36 @@ from unittest import mock
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.aws import fan_in_items
-from asya.aws.claim_check import ClaimCheck
-from asya.aws.done_hops import DoneHops
-from asya.aws.dynamo_tasks import DynamoTaskStore
-from asya.aws.fan_in_sets import FanInSets
-from asya.aws.gateway_client import GatewayError
-from asya.aws.kept_frames import KeptFrames
-from asya.aws.outbox import Outbox
-from asya.aws.results import Results
-from asya.aws.sink_claims import Claim, ClaimResult, SinkClaims
-from asya.aws.sure_reports import SureReports
-from asya.aws.task_store import Stored
-from asya.aws.ticket import Ticket
-from asya.lambdas import batch, fan_in, preflight, set_keeper, sink, sump
-from asya.lambdas.batch import BatchWorker
-from asya.lambdas.dlq import DeadLetterWatch
-from asya.lambdas.fan_in_sweep import FanInSweep
-from asya.lambdas.set_keeper import SetKeeper
+from asya.crew import ending
+from asya.crew.aws.end_claims import Claim, ClaimResult, SinkClaims
+from asya.crew.aws.results import Results
+from asya.crew.lambdas import sink, sump
+from asya.dead_letters.lambdas.dlq import DeadLetterWatch
+from asya.fan_in import sets as fan_in_routing
+from asya.fan_in.aws import items as fan_in_items
+from asya.fan_in.aws.sets import FanInSets
+from asya.fan_in.lambdas import fan_in
+from asya.fan_in.lambdas import set_coordinator as set_keeper
+from asya.fan_in.lambdas.set_coordinator import SetKeeper
+from asya.fan_in.lambdas.sweep import FanInSweep
+from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.aws.outbox import Outbox
+from asya.messaging.aws.receipt import Ticket
+from asya.messaging.hop import Hop
+from asya.messaging.lambdas import batch
+from asya.messaging.lambdas.batch import BatchWorker
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.route import Route
-from asya.routing import arrival, ending, outcome
-from asya.routing import fan_in as fan_in_routing
-from asya.routing.hop import Hop
+from asya.reporting.aws.gateway_client import GatewayError
+from asya.reporting.aws.required_reports import SureReports
+from asya.sidecar import arrival, outcome
+from asya.sidecar.aws.deduplication import DoneHops
+from asya.sidecar.aws.frame_buffer import KeptFrames
+from asya.sidecar.lambdas import preflight
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.tasks.aws.task_store import Stored
 from tests.simulation.planting import Planted, around, instead
 
 # --- delivery ----------------------------------------------------------------------------------------------------------
@@ -128,7 +133,7 @@ def _taken(_: Any, envelope: Envelope) -> ClaimResult:
 
 
 def _record_put_blindly(self: Any, record: Any, replaces: Any, now: Any) -> Stored:
-    from asya.aws import task_items
+    from asya.tasks.aws import items as task_items
 
     revision = (replaces.revision if replaces else 0) + 1
     item = task_items.record_item(record, revision, int(now.timestamp()) + 10_000)

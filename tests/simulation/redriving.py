@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from asya.aws import clients
-from asya.aws.claim_check import SENDERS_PREFIX, ClaimCheck
+from asya.messaging.aws import clients
+from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
 from asya_cli.dead_letters import DeadLetterOffice, Wanted
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from asya.aws.settings import Settings
-from asya.lambdas import dlq, fan_in_sweep
-from asya.lambdas.services import Services
-from asya.lambdas.spark_reconcile import Reconciler
-from asya.lambdas.spark_services import SparkServices
+from asya.dead_letters import letters
+from asya.dead_letters.lambdas import dlq
+from asya.fan_in.lambdas import sweep as fan_in_sweep
+from asya.messaging.aws.settings import Settings
 from asya.protocol import names
-from asya.routing import dead_letters
+from asya.sidecar.lambdas.services import Services
+from asya.spark.lambdas.reconcile import Reconciler
+from asya.spark.lambdas.services import SparkServices
 from tests.simulation.functions import SimulatedServices
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Pool
@@ -60,7 +61,7 @@ def _sweep(services: Services) -> None:
 
 
 def _watch(services: Services) -> None:
-    dlq.build(services).look(dead_letters.watched(services.settings.table))
+    dlq.build(services).look(letters.watched(services.settings.table))
 
 
 def _reconcile(services: Services) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from infra.local.tools import find_java
+from asya_local.tools import find_java
 
 
 @pytest.fixture(scope="session")

@@ -128,7 +128,7 @@ def test_frames_before_an_error_count_only_if_streamed(spark, tmp_path, streamed
 
 @pytest.mark.parametrize("what", ["sleep", "spin", "long-spark"])
 def test_a_time_limit_ends_one_envelope_and_the_next_one_is_well(spark, tmp_path, monkeypatch, what):
-    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     # A cancelled task holds its slot until Spark has ended its Python worker, which takes two seconds.
     seconds = 5.0 if what == "long-spark" else 2.0
     spark.range(3).count()  # a session's first query is slow
@@ -142,7 +142,7 @@ def test_a_time_limit_ends_one_envelope_and_the_next_one_is_well(spark, tmp_path
 
 
 def test_a_deadline_shortens_the_limit_and_a_passed_one_starts_nothing(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     now = datetime.now(UTC)
     soon, past = ((now + timedelta(seconds=s)).isoformat().replace("+00:00", "Z") for s in (2, -5))
     payload = {"do": "sleep", "n": 60}
@@ -244,7 +244,7 @@ def test_10_one_bad_envelope_of_a_dataframe_fails_alone_with_its_own_error(spark
 
 
 def test_10_a_dataframe_job_that_always_fails_comes_to_an_end(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("asya_spark.dataframe_shape.FAILED_CALLS", 5)
+    monkeypatch.setattr("asya_spark.dataframe_job.FAILED_CALLS", 5)
     calls = tmp_path / "calls"
 
     done = Run(spark, tmp_path, [{"calls": str(calls)}] * 40, job="always_fails", shape="dataframe", timeout=600.0)
@@ -255,7 +255,7 @@ def test_10_a_dataframe_job_that_always_fails_comes_to_an_end(spark, tmp_path, m
 
 
 def test_10_what_there_is_no_time_for_is_left_to_another_run(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     spark.range(3).count()
 
     done = Run(spark, tmp_path, [{"do": "none"}, {"do": "sleep", "n": 60}, {"do": "none"}], time_limit=0.05)
@@ -265,7 +265,7 @@ def test_10_what_there_is_no_time_for_is_left_to_another_run(spark, tmp_path, mo
 
 
 def test_10_the_first_one_has_all_the_time_of_its_run(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
 
     done = Run(spark, tmp_path, [{"do": "sleep", "n": 60}, {"do": "none"}], time_limit=0.05)
 
@@ -273,7 +273,7 @@ def test_10_the_first_one_has_all_the_time_of_its_run(spark, tmp_path, monkeypat
 
 
 def test_10_a_dataframe_that_takes_too_long_times_out_for_all_its_envelopes(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("asya_spark.timed.GRACE_SECONDS", 0.5)
+    monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     due = (datetime.now(UTC) + timedelta(minutes=5)).isoformat().replace("+00:00", "Z")
 
     done = Run(spark, tmp_path, [member(0, {"n": 1}), member(1, {"n": 2}, deadline_at=due)], job="sleeps",

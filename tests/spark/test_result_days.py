@@ -7,16 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from asya.crew.result_index import ResultRow, recent_object, result_row
 from asya.protocol.codec import decode
-from asya.protocol.result_index import ResultRow, recent_object, result_row
 from asya_spark import result_days
 from tests.doubles.envelopes import message, status
+from tests.paths import PROJECT
 
 pytestmark = pytest.mark.spark
 
 TODAY = datetime.now(UTC).date()
 DAY = (TODAY - timedelta(days=1)).isoformat()
-DOCUMENT = Path(__file__).parents[2] / "docs" / "results-index.md"
+DOCUMENT = PROJECT / "docs" / "results-index.md"
 
 
 @pytest.fixture

@@ -27,6 +27,6 @@ def one_session_to_sign_with() -> Iterator[None]:
     """A function makes one in its life; the tests make hundreds of functions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            "asya.lambdas.services.boto3", SimpleNamespace(DEFAULT_SESSION=None, Session=cache(boto3.Session))
+            "asya.sidecar.lambdas.services.boto3", SimpleNamespace(DEFAULT_SESSION=None, Session=cache(boto3.Session))
         )
         yield

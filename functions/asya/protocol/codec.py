@@ -11,9 +11,9 @@ import msgspec
 from msgspec import Raw
 from msgspec.json import Decoder
 
+from asya.legacy.routes import is_older, newer_route
 from asya.protocol import ids
 from asya.protocol.envelope import NOTHING_CARRIED, Carried, Envelope
-from asya.protocol.older_shapes import is_older, newer_route
 from asya.protocol.route import Route
 from asya.protocol.status import Status
 from asya.protocol.strict_json import escape

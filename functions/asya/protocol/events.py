@@ -10,7 +10,7 @@ import msgspec
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.pause import PauseField
 from asya.protocol.route import Route
-from asya.protocol.run_notes import RunNote
+from asya.protocol.run_progress import RunNote
 
 Progress = Literal["received", "processing", "completed"]
 Terminal = Literal["succeeded", "failed", "canceled"]

@@ -12,9 +12,8 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from asya.protocol.events import PROGRESS_STATUSES, TaskEvent
-from asya.protocol.progress import progress_percent
-from asya.protocol.route import Route
-from asya.protocol.run_notes import RunNote
+from asya.protocol.route import Route, progress_percent
+from asya.protocol.run_progress import RunNote
 
 Stage = Literal["received", "start", "done"]
 

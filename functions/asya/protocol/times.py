@@ -31,3 +31,15 @@ def parse_time(text: str) -> datetime:
 def from_epoch_milliseconds(milliseconds: int) -> datetime:
     """SQS and Lambda speak in milliseconds since 1970."""
     return datetime.fromtimestamp(milliseconds / 1000, tz=UTC)
+
+
+def format_duration(seconds: float) -> str:
+    """A duration in the style of the timeout message (`protocol §5.11`); whole milliseconds below a second."""
+    if seconds < 1:
+        return f"{round(seconds * 1000)}ms"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    text = f"{round(rest, 3):g}s"
+    if hours:
+        return f"{hours}h{minutes}m{text}"
+    return f"{minutes}m{text}" if minutes else text

@@ -8,7 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from asya.protocol import headers as header_names
+from asya.protocol.envelope import Envelope
+from asya.protocol.strict_json import decode_value
 from asya.runtime.paths import Key, Path, Segment, Slice, parse_path
 
 READABLE = ("id", "parent_id", "route", "headers", "status")
@@ -32,6 +36,20 @@ class EnvelopeView:
     status: dict[str, Any]
     fly: Callable[[Mapping[str, Any]], None] | None = None
     next_touched: bool = field(default=False)
+
+
+def envelope_view(envelope: Envelope) -> EnvelopeView:
+    """The envelope in plain values, a copy of its own each time (`protocol §7`)."""
+    status: dict[str, Any] = msgspec.to_builtins(envelope.status) if envelope.status is not None else {}
+    return EnvelopeView(
+        id=envelope.id,
+        parent_id=envelope.parent_id or "",
+        prev=envelope.route.prev,
+        curr=envelope.route.curr,
+        next=list(envelope.route.next),
+        headers={name: decode_value(raw) for name, raw in envelope.headers.items()},
+        status=status | {name: decode_value(raw) for name, raw in envelope.status_extra.items()},
+    )
 
 
 def execute(view: EnvelopeView, command: tuple[Any, ...]) -> Any:

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from unittest import mock
 
 from asya.runtime.time_limit import TimeLimitReached
-from asya_spark import dataframe_shape, main, payload_shape
+from asya_spark import dataframe_job, main, payload_job
 from asya_spark.manifest import load_envelope
-from asya_spark.timed import Ending
+from asya_spark.time_limit import Ending
 from tests.simulation.heavy.job_rows import INDEX, RowsJob
 from tests.simulation.heavy.job_service import JobRun
 from tests.simulation.heavy.run_files import ROOT, RunFiles
@@ -118,7 +118,7 @@ def _load(name: str) -> Callable[[Any, Any], Any]:
 
 
 class Rows:
-    """The rows that a job gave, as far as `asya_spark.dataframe_shape` wants to know of them."""
+    """The rows that a job gave, as far as `asya_spark.dataframe_job` wants to know of them."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self._rows = rows
@@ -151,7 +151,7 @@ def _ordered(_spark: Any, results: list[dict[str, Any]], _members: Any) -> Rows:
 
 
 def run_within(seconds: float, work: Callable[[], T], _context: object, _group: str) -> Ending[T]:
-    """`asya_spark.timed.run_within` without a thread: user code says where it spends its time."""
+    """`asya_spark.time_limit.run_within` without a thread: user code says where it spends its time."""
     try:
         return Ending(current_process().run_within(seconds, work))
     except TimeLimitReached:
@@ -191,10 +191,10 @@ def drivers_on_stage() -> Iterator[None]:
                     put(module, "datetime", _Clock)
                 if hasattr(module, "time"):
                     put(module, "time", _TIME)
-        for shape in (payload_shape, dataframe_shape):
+        for shape in (payload_job, dataframe_job):
             put(shape, "run_within", run_within)
-        put(dataframe_shape, "_envelopes", _envelopes)
-        put(dataframe_shape, "_ordered", _ordered)
+        put(dataframe_job, "_envelopes", _envelopes)
+        put(dataframe_job, "_ordered", _ordered)
         put(main, "HadoopFiles", lambda session: RunFiles(session.process, session.bucket))
         put(main, "Heartbeat", lambda *_: nullcontext())
         put(main, "load", _load)

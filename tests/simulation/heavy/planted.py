@@ -10,17 +10,17 @@ from unittest import mock
 
 from msgspec.structs import replace as changed
 
-from asya.aws import completion_messages, pending
-from asya.aws.dispatch_requests import DispatchRequests
-from asya.aws.job_runs import BusyError, JobRuns
-from asya.aws.pending import Pending
-from asya.aws.run_records import RunRecords
-from asya.lambdas.run_completion import RunCompletion
-from asya.lambdas.spark_admit import Admission
-from asya.lambdas.spark_dispatch import Dispatcher
-from asya.lambdas.spark_reconcile import Reconciler
-from asya.routing import run_deaths
-from asya.routing.run_deaths import CHARGED
+from asya.spark import run_failures as run_deaths
+from asya.spark.aws import completion_messages, pending
+from asya.spark.aws.dispatch_requests import DispatchRequests
+from asya.spark.aws.emr_serverless import BusyError, JobRuns
+from asya.spark.aws.pending import Pending
+from asya.spark.aws.run_records import RunRecords
+from asya.spark.lambdas.completion import RunCompletion
+from asya.spark.lambdas.dispatch import Dispatcher
+from asya.spark.lambdas.enqueue import Admission
+from asya.spark.lambdas.reconcile import Reconciler
+from asya.spark.run_failures import CHARGED
 from tests.simulation.planting import Planted, around, instead
 
 

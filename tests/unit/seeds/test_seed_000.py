@@ -10,8 +10,7 @@ import pytest
 
 from asya.protocol import names
 from asya.protocol.codec import decode
-from asya.protocol.progress import progress_percent
-from asya.protocol.route import Route
+from asya.protocol.route import Route, progress_percent
 from tests.doubles.envelopes import message
 from tests.unit.seeds.conftest import MakePipeline
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from asya.messaging.delivery import Diversion
 from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.route import Route
-from asya.routing import arrival, outcome
-from asya.routing.delivery import Diversion
+from asya.sidecar import arrival, outcome
 from tests.doubles.envelopes import NOW, arrived, hop, mesh, message
 from tests.unit.seeds.conftest import MakePipeline
 

@@ -12,10 +12,9 @@ from asya.protocol import headers, names
 from asya.protocol.codec import decode, encode
 from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import Policy, Resiliency, Sink
-from asya.protocol.progress import progress_percent
-from asya.protocol.route import Route
+from asya.protocol.route import Route, progress_percent
 from asya.protocol.task import TaskRecord, merge
-from asya.routing.callback import callback_url
+from asya.reporting.callback import callback_url
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.tasks import event
 from tests.unit.seeds.conftest import MakePipeline

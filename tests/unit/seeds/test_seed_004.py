@@ -11,14 +11,15 @@ from typing import Any
 
 import pytest
 
-from asya.lambdas import sidecar, sump
+from asya.crew.lambdas import sump
 from asya.protocol.codec import decode
 from asya.protocol.keys import result_key
 from asya.protocol.mesh_table import Actor, Sink
 from asya.protocol.route import Route
 from asya.runtime.load import LoadError, load
-from infra.mesh_file import MeshFileError, load_mesh, to_table
-from infra.mesh_file.older.variables import handler_variables
+from asya.sidecar.lambdas import sidecar
+from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
+from asya_infra.mesh_file.legacy.variables import handler_variables
 from tests.doubles.envelopes import message
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
 from tests.doubles.pipeline import KeptError

@@ -10,7 +10,7 @@ import urllib3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
-from asya.aws.gateway_client import address_of
+from asya.reporting.aws.gateway_client import address_of
 
 Payload = dict[str, Any]
 

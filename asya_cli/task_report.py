@@ -1,0 +1,157 @@
+"""What is known of an envelope, as a person reads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from asya.protocol.envelope import Envelope
+    from asya.protocol.errors import ErrorInfo
+    from asya.protocol.pause import PauseField, TaskPause
+    from asya.protocol.route import Route
+    from asya.protocol.task import EarlierGeneration
+    from asya.tasks.timeline import TimelineEntry
+    from asya.tasks.view import TaskView
+    from asya_cli.mesh_client import StoredObject
+
+KINDS = {
+    "string": "a text",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
+COLOURS = {"succeeded": "green", "failed": "red", "canceled": "yellow", "paused": "yellow"}
+
+
+def show_story(console: Console, task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> None:
+    """Print the record, and beside it what the stored envelope says."""
+    console.print(headline(task, envelope), soft_wrap=True)
+    for name, value in facts_of(task, stored, envelope):
+        console.print(Text.assemble((f"  {name:<12}", "dim"), value), soft_wrap=True)
+    error = error_of(task, envelope)
+    if error is not None and error.traceback:
+        console.print(Text(error.traceback.rstrip(), style="dim"), soft_wrap=True)
+
+
+def show_timeline(console: Console, hops: Sequence[TimelineEntry]) -> None:
+    """Print every hop with its times; those of a generation below each other."""
+    for hop in hops:
+        generation = f"{hop.generation}." if hop.generation else ""
+        again = f" (attempt {hop.attempt})" if hop.attempt > 1 else ""
+        began = hop.received_at or hop.processing_at or hop.completed_at or ""
+        took = f"{hop.duration_ms:,.0f} ms" if hop.duration_ms is not None else ""
+        end = took if hop.completed_at else "not completed"
+        line = Text.assemble(
+            (f"  {generation}{hop.position:<4}", "dim"), f"{began[:23]:<25}{hop.actor}{again}  ", (end, "dim")
+        )
+        console.print(line, soft_wrap=True)
+
+
+def headline(task: TaskView | None, envelope: Envelope | None) -> Text:
+    """The id, and the one word that matters most."""
+    status = envelope.status if envelope else None
+    word = task.status if task else (status.phase if status and status.phase else "no record")
+    reason = (task.reason if task else None) or (status.reason if status else None)
+    name = task.id if task else (envelope.id if envelope else "")
+    text = Text.assemble((name, "bold"), "  ", (word, COLOURS.get(word, "cyan")))
+    if reason and reason != "Completed":
+        text.append(f" ({reason})")
+    if task and word not in COLOURS:
+        text.append(f"  {task.progress_percent} %")
+    return text
+
+
+def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> list[tuple[str, Text]]:
+    """The lines below the headline: name and value, those that there are."""
+    status = envelope.status if envelope else None
+    route = envelope.route if envelope else (task.route if task else None)
+    ended_well = (task.status if task else (status.phase if status else None)) == "succeeded"
+    error = error_of(task, envelope)
+    lines: list[tuple[str, Text | str | int | None]] = [
+        ("route", route_line(route, ended_well=ended_well) if route else None),
+        *(pause_lines(task.pause) if task and task.pause else ()),
+        ("attempt", attempts(task, envelope)),
+        ("error", f"{error.type}: {error.message}" if error else None),
+        ("created", (task.created_at if task else None) or (status.created_at if status else None)),
+        ("updated", (task.updated_at if task else None) or (status.updated_at if status else None)),
+        ("deadline", (task.deadline_at if task else None) or (status.deadline_at if status else None)),
+        ("parent", (task.parent_id if task else None) or (envelope.parent_id if envelope else None)),
+        ("generation", (task.generation if task else 0) or None),
+        *(("before", earlier_line(each)) for each in (task.earlier if task else ())),
+        ("owner", task.owner if task else None),
+        ("stored as", stored.uri if stored else None),
+    ]
+    if task is None:
+        lines.append(("record", "none: reporting was off for this envelope, or the record has expired"))
+    return [
+        (name, value if isinstance(value, Text) else Text(str(value))) for name, value in lines if value is not None
+    ]
+
+
+def pause_lines(pause: TaskPause) -> list[tuple[str, str]]:
+    """What a paused task waits for: the prompt, then a line for each answer."""
+    return [
+        ("waiting for", pause.prompt),
+        ("since", pause.since),
+        *((field.name, asked_line(field)) for field in pause.fields),
+    ]
+
+
+def asked_line(field: PauseField) -> str:
+    """`one of "web", "mail": Where to? ("web" if nothing is said)`."""
+    if field.options is not None:
+        kind = "one of " + ", ".join(map(_json, field.options))
+        kind = f"a list of {kind}" if field.type == "array" else kind
+    else:
+        kind = KINDS[field.type]
+    prompt = f": {field.prompt}" if field.prompt else ""
+    if field.default is not None:
+        return f"{kind}{prompt} ({_json(field.default)} if nothing is said)"
+    return f"{kind}{prompt}" if field.required else f"{kind}{prompt} (may be left out)"
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def earlier_line(earlier: EarlierGeneration) -> str:
+    """`generation 0: failed (DeliveryExhausted) at score, 2026-…`."""
+    reason = f" ({earlier.reason})" if earlier.reason and earlier.reason != "Completed" else ""
+    actor = f" at {earlier.actor}" if earlier.actor else ""
+    ended = f", {earlier.ended_at}" if earlier.ended_at else ""
+    return f"generation {earlier.generation}: {earlier.status}{reason}{actor}{ended}"
+
+
+def attempts(task: TaskView | None, envelope: Envelope | None) -> str | None:
+    """`2 of 3`, as far as it is known."""
+    status = envelope.status if envelope else None
+    if status and status.attempt and status.max_attempts:
+        return f"{status.attempt} of {status.max_attempts}"
+    return str(task.attempt) if task and task.attempt else None
+
+
+def error_of(task: TaskView | None, envelope: Envelope | None) -> ErrorInfo | None:
+    """The error it ended with; the stored one has the traceback."""
+    stored = envelope.status.error if envelope and envelope.status else None
+    return stored or (task.error if task else None)
+
+
+def route_line(route: Route, *, ended_well: bool) -> Text:
+    """Done, here, still to come: `inspect ✓ → clean ● → report`."""
+    line = Text()
+    done = [*route.prev, route.curr] if ended_well and route.curr else [*route.prev]
+    for actor in done:
+        line.append(" → " if line else "").append(f"{actor} ✓", "green")
+    if not ended_well and route.curr:
+        line.append(" → " if line else "").append(f"{route.curr} ●", "bold yellow")
+    for actor in route.next:
+        line.append(" → " if line else "").append(actor, "dim")
+    return line

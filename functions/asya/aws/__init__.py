@@ -1,1 +1,0 @@
-"""The edges: queues, objects, tables, reports, job runs, telemetry and settings."""

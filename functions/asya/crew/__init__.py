@@ -1,0 +1,1 @@
+"""The crew: x-sink, x-sump, x-checkpoint, and end actors."""

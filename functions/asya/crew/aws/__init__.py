@@ -1,0 +1,1 @@
+"""Results in S3 and the claims on ends in DynamoDB."""

@@ -1,0 +1,69 @@
+"""The results bucket: what ended, as readable JSON (`protocol §11`)."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.crew.result_metadata import result_metadata
+from asya.protocol.codec import encode
+from asya.protocol.envelope import Envelope
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+UPLOAD_TRIES = 3
+
+
+class Results:
+    """Writes below the results URI, e.g. `s3://bucket/results/`."""
+
+    def __init__(self, s3: "S3Client", results_uri: str) -> None:
+        parts = urlsplit(results_uri)
+        self._s3 = s3
+        self._bucket = parts.netloc
+        self._prefix = parts.path.lstrip("/")
+
+    def uri(self, key: str) -> str:
+        """The address of a result."""
+        return f"s3://{self._bucket}/{self._prefix}{key}"
+
+    def write_envelope(self, key: str, envelope: Envelope, namespace: str) -> str:
+        """Write the complete envelope, indented by two, and what it is about into the object's metadata; returns its address.
+
+        Raises:
+            ClientError, BotoCoreError: if S3 did not take it in three tries.
+        """
+        body = msgspec.json.format(encode(envelope), indent=2)
+        return self.write(key, body, metadata=result_metadata(envelope, namespace))
+
+    def write(
+        self,
+        key: str,
+        body: bytes,
+        content_type: str = "application/json",
+        metadata: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
+        """Write one object; returns its address. Errors as in `write_envelope`."""
+        for tries_left in reversed(range(UPLOAD_TRIES)):
+            try:
+                self._s3.put_object(
+                    Bucket=self._bucket,
+                    Key=self._prefix + key,
+                    Body=body,
+                    ContentType=content_type,
+                    Metadata=dict(metadata),
+                )
+            except (ClientError, BotoCoreError):
+                if not tries_left:
+                    raise
+            else:
+                break
+        return self.uri(key)
+
+    def remove(self, key: str) -> None:
+        """Remove an object; no object is fine too."""
+        self._s3.delete_object(Bucket=self._bucket, Key=self._prefix + key)

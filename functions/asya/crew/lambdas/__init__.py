@@ -1,0 +1,1 @@
+"""The functions of x-sink, x-sump, x-checkpoint and end actors."""

@@ -1,0 +1,59 @@
+"""x-checkpoint: keeps the envelope as it stands, and passes it on (`protocol §11`)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from asya.crew.aws.results import Results
+from asya.messaging.aws import clients
+from asya.messaging.aws.receipt import Ticket
+from asya.messaging.delivery import Diversion
+from asya.messaging.lambdas.batch import Answer, Record
+from asya.protocol.frame import Frame
+from asya.protocol.keys import checkpoint_key
+from asya.sidecar.lambdas.crew_hops import diverted, passed_on, report_hop, work_through
+from asya.sidecar.lambdas.intake import Intake
+from asya.sidecar.lambdas.services import Services, services
+
+
+def handle(event: Mapping[str, Any], _context: object) -> Answer:
+    """Lambda's entry point: one batch of x-checkpoint's queue."""
+    return _checkpoint().process(event)
+
+
+@cache
+def _checkpoint() -> "CheckpointActor":
+    return build(services())
+
+
+def build(found: Services) -> "CheckpointActor":
+    """x-checkpoint of this mesh."""
+    return CheckpointActor(found, Results(clients.s3(), found.settings.results_uri))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointActor:
+    """An actor like any other, but that writing to S3 is all it does. Its one frame is what it received."""
+
+    services: Services
+    results: Results
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Work through one batch."""
+        return work_through(self.services, event, self._handle)
+
+    def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
+        """Raises ClientError or BotoCoreError if the checkpoint cannot be written: nothing passes without one."""
+        telemetry = self.services.telemetry
+        started = intake.start(record)
+        if isinstance(started, Diversion):
+            return diverted(self.services, started, record, "no checkpoint made")
+        began = self.services.surroundings.monotonic()
+        namespace = self.services.settings.namespace
+        self.results.write_envelope(checkpoint_key(started.envelope), started.envelope, namespace)
+        delivery = passed_on(self.services, started, Frame(None))
+        duration_ms = (self.services.surroundings.monotonic() - began) * 1000
+        report_hop(self.services, started, duration_ms=duration_ms)
+        telemetry.count("Processed", by=("outcome", "failed" if delivery.kind == "sump" else "succeeded"))
+        return [self.services.outbox.send(delivery)]

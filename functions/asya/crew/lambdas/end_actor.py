@@ -1,0 +1,85 @@
+"""A user's own end actor: it gets whole envelopes, in any state, and nothing is routed after it (`protocol §5`, end actors)."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from asya.crew import ending
+from asya.messaging.aws.receipt import Ticket
+from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.protocol.codec import ParseError, decode
+from asya.protocol.envelope import Envelope
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.status import Reason
+from asya.protocol.strict_json import decode_value
+from asya.protocol.times import format_duration
+from asya.runtime.abi import envelope_view
+from asya.runtime.call import Call, HandlerCrashed, HandlerFailed, HandlerTimedOut
+from asya.sidecar import arrival
+from asya.sidecar.lambdas.metrics import note_arrivals
+from asya.sidecar.lambdas.services import Services
+from asya.sidecar.slices import early_ends
+
+
+@dataclass(frozen=True, slots=True)
+class EndActor:
+    """What becomes of each message: the handler is called with it. If that fails, x-sump gets the envelope.
+
+    Nobody else hears of it, but for the set that waits for a slice.
+    """
+
+    services: Services
+    call: Call
+    timeout: float
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Work through one batch."""
+        items = records(event)
+        telemetry = self.services.telemetry
+        note_arrivals(self.services, items)
+        try:
+            return self.services.worker.work(items, self._handle)
+        finally:
+            telemetry.flush()
+
+    def _handle(self, record: Record) -> list[Ticket]:
+        try:
+            envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
+            payload = self._payload(envelope)
+        except ParseError as error:
+            diverted = arrival.parse_failure(record.arrival, error, now=self.services.now())
+            return [self.services.outbox.send(delivery) for delivery in diverted.deliveries]
+        try:
+            with closing(self.call.frames(payload, lambda: envelope_view(envelope), self.timeout)) as given:
+                for _ in given:
+                    pass  # what it gives is not looked at; a generator is run to its end
+        except HandlerTimedOut:
+            message = f"Runtime did not respond within {format_duration(self.timeout)}"
+            return self._failed(envelope, record, "Timeout", ErrorInfo(type="Timeout", message=message))
+        except HandlerCrashed as crash:
+            return self._failed(envelope, record, "RuntimeCrash", crash.error)
+        except HandlerFailed as failure:
+            return self._failed(envelope, record, "RuntimeError", failure.error)
+        self.services.telemetry.count("Processed", by=("outcome", "succeeded"))
+        return self._set_told(envelope, record)
+
+    def _payload(self, envelope: Envelope) -> object:
+        try:
+            return decode_value(envelope.payload)
+        except ValueError as error:
+            raise ParseError(f"payload: {error}", envelope.id) from None
+
+    def _set_told(self, envelope: Envelope, record: Record) -> list[Ticket]:
+        """A slice that ends here never comes back to its set, which is told (`protocol §9`)."""
+        ended = ending.completed_status(envelope, sent_at=record.arrival.sent_at, now=self.services.now())
+        told = early_ends(ended, self.services.settings.table)
+        return [self.services.outbox.send(delivery) for delivery in told]
+
+    def _failed(self, envelope: Envelope, record: Record, reason: Reason, error: ErrorInfo) -> list[Ticket]:
+        self.services.telemetry.count("Processed", by=("outcome", "failed"))
+        actor = self.services.settings.actor
+        delivery = ending.failed_at_end(
+            envelope, reason, error, actor=actor, sent_at=record.arrival.sent_at, now=self.services.now()
+        )
+        return [self.services.outbox.send(delivery)]

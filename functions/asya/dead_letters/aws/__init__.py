@@ -1,0 +1,1 @@
+"""Dead-letter queues, copies of dead letters, and what replays start from."""

@@ -1,0 +1,1 @@
+"""Fan-in: collects the slices of a set and merges them."""

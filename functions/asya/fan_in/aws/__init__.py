@@ -1,0 +1,1 @@
+"""The fan-in table in DynamoDB."""

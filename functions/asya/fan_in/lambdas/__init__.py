@@ -1,0 +1,1 @@
+"""The fan-in function and its sweep."""

@@ -1,0 +1,57 @@
+"""Every few minutes: sets whose look at the clock was lost are looked at, and the open ones counted (`protocol §9`, `§15`)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from asya.fan_in.aws.sets import FanInSets
+from asya.messaging.aws import clients
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.delivery import Delivery
+from asya.protocol.slices import SetDue, encode_message
+from asya.sidecar.lambdas.services import Services, services
+
+# A set so long past its time has not been looked at: nobody will, unless told.
+OVERDUE = timedelta(minutes=2)
+
+
+def handle(_event: Mapping[str, Any], _context: object) -> None:
+    """Lambda's entry point: a schedule's tick."""
+    build(services()).sweep()
+
+
+def build(found: Services) -> "FanInSweep":
+    """The sweep of this mesh."""
+    settings = found.settings
+    sets = FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)
+    return FanInSweep(found, sets)
+
+
+@dataclass(frozen=True, slots=True)
+class FanInSweep:
+    """Looks after the open sets of all fan-in actors of the mesh."""
+
+    services: Services
+    sets: FanInSets
+
+    def sweep(self) -> None:
+        """One sweep. What could not be told is found again by the next."""
+        table = self.services.settings.table
+        open_now = Counter({name: 0 for name, actor in table.actors.items() if actor.kind == "fan_in"})
+        before = self.services.now() - OVERDUE
+        tickets = []
+        for found in self.sets.open_sets():
+            open_now[found.actor] += 1
+            if found.due_at < before and found.actor in table.actors:
+                look = encode_message(SetDue(set_id=found.set_id))
+                tickets.append(self.services.outbox.send(Delivery(found.actor, look, "later")))
+        self.services.outbox.flush()
+        problem = next((ticket.problem for ticket in tickets if ticket.problem is not None), None)
+        if tickets:
+            self.services.telemetry.log.warning("sets overdue", count=len(tickets), problem=str(problem or ""))
+        for actor, count in open_now.items():
+            telemetry = Telemetry(self.services.settings.namespace, actor)
+            telemetry.measure("FanInOpen", count, "Count")
+            telemetry.flush()

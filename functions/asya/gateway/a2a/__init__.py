@@ -1,0 +1,1 @@
+"""Tools for other agents: Agent2Agent."""

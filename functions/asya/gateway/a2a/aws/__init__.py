@@ -1,0 +1,1 @@
+"""Push notification targets and their delivery."""

@@ -1,0 +1,67 @@
+"""Delivers push notifications to the clients that asked for them (`protocol §13`, `/a2a`).
+
+Fed by a queue of its own: what is not taken comes again, later each time, and in the end lies in the dead-letter queue. A
+notification may come twice, and an older one after a newer one: each says how the task stood, and since when.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from asya.gateway.a2a.aws.push_configs import PushConfigs
+from asya.gateway.a2a.aws.push_sender import PushSender
+from asya.gateway.a2a.push import Push
+from asya.gateway.a2a.tasks import task_of
+from asya.gateway.a2a.versions import V10, version_named
+from asya.messaging.aws import clients
+from asya.messaging.aws.receipt import Ticket
+from asya.messaging.lambdas.batch import Answer, BatchWorker, Record, records
+from asya.sidecar.lambdas.services import Services, services
+
+_decoder = msgspec.json.Decoder(Push)
+
+
+def handle(event: Mapping[str, Any], _context: object) -> Answer:
+    """Lambda's entry point: a batch of notifications."""
+    return _pushes().process(event)
+
+
+@cache
+def _pushes() -> "Pushes":
+    return build(services())
+
+
+def build(found: Services) -> "Pushes":
+    """Those of this mesh."""
+    settings = found.settings
+    worker = BatchWorker(clients.sqs(), settings.queue_url(settings.actor), (), found.telemetry)
+    configs = PushConfigs(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
+    return Pushes(found, worker, configs, PushSender(settings.table.gateway.allowed_hosts))
+
+
+@dataclass(frozen=True, slots=True)
+class Pushes:
+    """Sends notifications to where they are wanted."""
+
+    services: Services
+    worker: BatchWorker
+    configs: PushConfigs
+    sender: PushSender
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Send each; those that nobody took are kept."""
+        return self.worker.work(records(event), self._deliver)
+
+    def _deliver(self, record: Record) -> list[Ticket]:
+        push = _decoder.decode(record.arrival.body)
+        target = self.configs.read(push.task.id, push.config_id)
+        if target is None:
+            self.services.telemetry.log.info("no longer wanted", task=push.task.id, config=push.config_id)
+            return []
+        version = version_named(target.version) or V10
+        task = task_of(push.task, version, with_progress=False)
+        self.sender.send(target, msgspec.json.encode(version.sent(task)))
+        return []

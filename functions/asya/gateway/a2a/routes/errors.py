@@ -1,0 +1,63 @@
+"""What goes wrong, in the words of Agent2Agent (`protocol §13`, `/a2a`)."""
+
+from asya.gateway.a2a.requests import TASK_NOT_FOUND, UNSUPPORTED_OPERATION, A2AError
+from asya.gateway.a2a.versions import Version
+from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Failure, Fault, MessageId
+from asya.gateway.tools import InvalidArgumentsError
+from asya.pause.resume_input import InvalidInputError
+from asya.protocol.api_errors import RefusedError
+
+_CODES = {
+    "not_found": TASK_NOT_FOUND,
+    "not_paused": UNSUPPORTED_OPERATION,
+    "not_resumable": UNSUPPORTED_OPERATION,
+    "idempotency_in_progress": INTERNAL_ERROR,
+}
+_REASONS = {
+    INVALID_PARAMS: "INVALID_PARAMS",
+    INTERNAL_ERROR: "INTERNAL_ERROR",
+    -32601: "METHOD_NOT_FOUND",
+    -32001: "TASK_NOT_FOUND",
+    -32002: "TASK_NOT_CANCELABLE",
+    -32003: "PUSH_NOTIFICATION_NOT_SUPPORTED",
+    -32004: "UNSUPPORTED_OPERATION",
+    -32005: "CONTENT_TYPE_NOT_SUPPORTED",
+    -32007: "EXTENDED_AGENT_CARD_NOT_CONFIGURED",
+    -32009: "VERSION_NOT_SUPPORTED",
+}
+_GOOGLE = "type.googleapis.com/google.rpc."
+
+
+def as_a2a_error(refused: RefusedError) -> A2AError:
+    """The same refusal as a JSON-RPC error. Who may not call at all is refused by HTTP: that is raised again.
+
+    Raises:
+        RefusedError: of the status 403.
+    """
+    if refused.status == 403:
+        raise refused
+    code = _CODES.get(refused.code, INTERNAL_ERROR if refused.status >= 500 else INVALID_PARAMS)
+    match refused:
+        case InvalidInputError():
+            fields = refused.fields
+        case InvalidArgumentsError():
+            fields = {f"arguments.{place}" if place else "arguments": problem for place, problem in refused.problems}
+        case _:
+            fields = {}
+    return A2AError(code, refused.message, refused.field, fields=fields)
+
+
+def failure(message_id: MessageId, error: A2AError, version: Version) -> Failure:
+    """The answer to a call that failed. Version 1.0 has Google's types of details, 0.3 takes any."""
+    fields = error.fields or ({error.field: error.message} if error.field else {})
+    data: object = {"reason": _REASONS[error.code], "fields": fields}
+    if not version.tags_kinds:
+        info = {
+            "@type": f"{_GOOGLE}ErrorInfo",
+            "reason": _REASONS[error.code],
+            "domain": "a2a-protocol.org",
+            "metadata": {"field": error.field} if error.field else {},
+        }
+        violations = [{"field": name, "description": problem} for name, problem in fields.items()]
+        data = [info, *([{"@type": f"{_GOOGLE}BadRequest", "fieldViolations": violations}] if violations else [])]
+    return Failure(id=message_id, error=Fault(code=error.code, message=error.message, data=data))

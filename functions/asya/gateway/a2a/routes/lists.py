@@ -1,0 +1,80 @@
+"""Lists of tasks for other agents (`protocol §13`, `tasks/list`)."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+from asya.gateway.a2a.requests import A2AError, ListParams
+from asya.gateway.a2a.tasks import context_of, task_of
+from asya.gateway.a2a.types import TaskPage
+from asya.gateway.a2a.versions import Version
+from asya.gateway.access import Caller
+from asya.gateway.json_rpc import INVALID_PARAMS
+from asya.protocol.times import parse_time
+from asya.tasks.aws.lists import TaskLists
+from asya.tasks.listing import LARGEST_LIMIT, ListQuery, read_list_query
+from asya.tasks.view import TaskView
+
+DEFAULT_PAGE = 50
+# Results have up to 64 KiB each, and Lambda answers with up to 6 MB.
+LARGEST_WITH_ARTIFACTS = 50
+_UNSPECIFIED = "TASK_STATE_UNSPECIFIED"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentLists:
+    """Makes pages of them."""
+
+    lists: TaskLists
+
+    def page(self, params: ListParams, version: Version, caller: Caller, now: datetime) -> TaskPage:
+        """The caller's tasks, newest first, without their results unless asked for. A page may be short, and have a next one.
+
+        Raises:
+            A2AError, RefusedError: if the parameters are wrong.
+            TaskStoreError: if the table cannot be read.
+        """
+        after = _time(params.status_timestamp_after)
+        query = _query(params, version)
+        page = self.lists.page(query, None if caller.is_operator else caller.principal, caller.may_see, now)
+        tasks = [task for task in page.tasks if _is_meant(task, params.context_id, after)]
+        if params.include_artifacts:
+            tasks = [self.lists.tasks.read(task.id, now) or task for task in tasks]
+        is_all = page.next is None and not query.after
+        return TaskPage(
+            tasks=tuple(task_of(task, version) for task in tasks),
+            next_page_token=query.cursor(page.next) if page.next else "",
+            page_size=query.limit,
+            total_size=len(tasks) if is_all else -1,
+        )
+
+
+def _query(params: ListParams, version: Version) -> ListQuery:
+    size = DEFAULT_PAGE if params.page_size is None or params.page_size == 0 else params.page_size
+    largest = LARGEST_WITH_ARTIFACTS if params.include_artifacts else LARGEST_LIMIT
+    if not 1 <= size <= largest:
+        raise A2AError(INVALID_PARAMS, f"pageSize is a number from 1 to {largest}", "pageSize")
+    query = {"limit": str(size)}
+    if params.status and params.status != _UNSPECIFIED:
+        status = version.status(params.status)
+        if status is None:
+            known = ", ".join(version.states.values())
+            raise A2AError(INVALID_PARAMS, f"tasks here are never {params.status!r}; there are {known}", "status")
+        query["status"] = status
+    if params.page_token:
+        query["cursor"] = params.page_token
+    filters = f"{params.context_id or ''}\n{params.status_timestamp_after or ''}"
+    return read_list_query(query, f"a2a {hashlib.sha256(filters.encode()).hexdigest()}", (str, str))
+
+
+def _is_meant(task: TaskView, context_id: str | None, after: datetime | None) -> bool:
+    if context_id and context_of(task) != context_id:
+        return False
+    return after is None or parse_time(task.updated_at) > after
+
+
+def _time(text: str | None) -> datetime | None:
+    try:
+        return parse_time(text) if text else None
+    except ValueError as error:
+        raise A2AError(INVALID_PARAMS, str(error), "statusTimestampAfter") from None

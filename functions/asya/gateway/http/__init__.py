@@ -1,0 +1,1 @@
+"""API Gateway's events to requests, answers to JSON; who calls."""

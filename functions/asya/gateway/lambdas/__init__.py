@@ -1,0 +1,1 @@
+"""The functions behind the HTTP API, and the sweep of deadlines."""

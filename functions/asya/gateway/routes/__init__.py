@@ -1,0 +1,1 @@
+"""The calls of the HTTP API, a module per group."""

@@ -1,0 +1,62 @@
+"""The gateway's lists: tasks, a task's children, its hops (`protocol §13`)."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from asya.gateway.access import AccessRules, Caller
+from asya.gateway.http.router import Request, Response, Route, required_identity
+from asya.gateway.http.visible_tasks import visible_task
+from asya.protocol.hops import HopPlace
+from asya.tasks.aws.lists import TaskLists
+from asya.tasks.aws.tasks import Tasks
+from asya.tasks.listing import ListQuery, TaskList, Timeline, read_list_query
+from asya.tasks.view import TaskView
+
+HOPS_LIMIT = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """What the calls need, and the calls."""
+
+    tasks: Tasks
+    lists: TaskLists
+    access: AccessRules
+
+    def routes(self, now: datetime) -> tuple[Route, ...]:
+        """The calls as of one moment."""
+        return (
+            Route("GET", "/api/v1/mesh", lambda request: self.all(request, now)),
+            Route("GET", "/api/v1/mesh/{id}/children", lambda request: self.children(request, now)),
+            Route("GET", "/api/v1/mesh/{id}/timeline", lambda request: self.timeline(request, now)),
+        )
+
+    def all(self, request: Request, now: datetime) -> Response:
+        """The caller's tasks, everybody's for operators; with `parent` the children of that one."""
+        caller = self.access.caller(required_identity(request))
+        return self._page(read_list_query(request.query, "tasks", (str, str)), caller, now)
+
+    def children(self, request: Request, now: datetime) -> Response:
+        """The tasks that a task has fanned out into."""
+        task, caller = self._visible(request, now)
+        query = {name: value for name, value in request.query.items() if name != "parent"}
+        return self._page(read_list_query(query | {"parent": task.id}, "tasks", (str, str)), caller, now)
+
+    def timeline(self, request: Request, now: datetime) -> Response:
+        """A task's hops of all generations, with their times."""
+        task, _ = self._visible(request, now)
+        query = {name: value for name, value in request.query.items() if name in ("limit", "cursor")}
+        asked = read_list_query(query, f"timeline {task.id}", (int, int, int), HOPS_LIMIT)
+        after = HopPlace(*map(int, asked.after)) if asked.after else None
+        limit = asked.limit if "limit" in query else HOPS_LIMIT
+        page = self.lists.timeline(task.id, after, limit, now)
+        return Response(200, Timeline(items=page.hops, next_cursor=asked.cursor(page.next) if page.next else None))
+
+    def _page(self, query: ListQuery, caller: Caller, now: datetime) -> Response:
+        owner = None if caller.is_operator else caller.principal
+        page = self.lists.page(query, owner, caller.may_see, now)
+        return Response(200, TaskList(items=page.tasks, next_cursor=query.cursor(page.next) if page.next else None))
+
+    def _visible(self, request: Request, now: datetime) -> tuple[TaskView, Caller]:
+        caller = self.access.caller(required_identity(request))
+        return visible_task(self.tasks, request.parameters["id"], caller, now), caller

@@ -1,0 +1,69 @@
+"""The gateway's plain call of a tool: `POST /tools/call` (`protocol §13`)."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from asya.gateway.access import AccessRules
+from asya.gateway.http.origin import Origins
+from asya.gateway.http.router import Request, Response, Route, check_size, idempotency_key, required_identity
+from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
+from asya.gateway.tools import read_request
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import TERMINAL_STATUSES
+from asya.protocol.task import ShownStatus
+from asya.tasks.view import TaskView
+
+
+class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a call came to, or where it can be followed."""
+
+    id: str
+    status: ShownStatus
+    result: Raw | UnsetType = UNSET
+    result_uri: str | None = None
+    error: ErrorInfo | None = None
+    reason: str | None = None
+    status_url: str
+    stream_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRoutes:
+    """What the call needs, and the call."""
+
+    calls: ToolCalls
+    access: AccessRules
+    origins: Origins
+
+    def routes(self, now: datetime) -> tuple[Route, ...]:
+        """The call as of one moment."""
+        return (Route("POST", "/tools/call", lambda request: self.call(request, now)),)
+
+    def call(self, request: Request, now: datetime) -> Response:
+        """200 with what it came to, 202 where that takes longer than one waits."""
+        caller = self.access.caller(required_identity(request))
+        check_size(request, self.calls.mesh.gateway.max_body)
+        digest = hashlib.sha256(b"tools/call\n" + request.body).hexdigest()
+        key = idempotency_key(request, caller.principal, digest)
+        origin = self.origins.of(request)
+        task_id = self.calls.start(read_request(request.body), caller.principal, origin, now, key)
+        task = self.calls.wait(task_id, now)
+        answer = ToolAnswer(
+            id=task_id,
+            status=task.status if task else "pending",
+            status_url=status_url(request.base_url, task_id),
+            stream_url=stream_url(request.base_url, task_id),
+        )
+        if task is None or task.status not in TERMINAL_STATUSES:
+            return Response(202, answer)
+        return Response(200, _ended(answer, task))
+
+
+def _ended(answer: ToolAnswer, task: TaskView) -> ToolAnswer:
+    return msgspec.structs.replace(
+        answer, result=task.result, result_uri=task.result_uri, error=task.error, reason=task.reason
+    )

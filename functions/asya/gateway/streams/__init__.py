@@ -1,0 +1,1 @@
+"""Tasks followed by Server-Sent Events."""

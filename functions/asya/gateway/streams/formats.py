@@ -1,0 +1,40 @@
+"""What is shown of a task in a stream, in the words of each generation (`protocol §13`, `§14`)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from asya.gateway.streams import sse
+from asya.gateway.streams.task_feed import FeedItem
+from asya.legacy.tasks import older_envelope, older_job
+from asya.tasks.view import TaskView
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How an event is written.
+
+    Attributes:
+        data: what is shown of an item.
+        has_partials: whether what handlers say is shown at all.
+    """
+
+    data: Callable[[FeedItem], object]
+    has_partials: bool = True
+
+    def event(self, item: FeedItem) -> str:
+        """The text of an event."""
+        return sse.event(item.event, item.id, msgspec.json.encode(self.data(item)))
+
+
+def _older(show: Callable[[TaskView], object]) -> Words:
+    def data(item: FeedItem) -> object:
+        return show(item.task) if item.task else None  # what handlers say is not told
+
+    return Words(data, has_partials=False)
+
+
+TODAYS = Words(lambda item: item.data)
+ENVELOPES = _older(older_envelope)
+JOBS = _older(older_job)

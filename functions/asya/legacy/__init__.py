@@ -1,0 +1,1 @@
+"""Everything that exists only for older generations of envelopes and clients (`protocol §14`)."""

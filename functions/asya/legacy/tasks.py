@@ -1,0 +1,216 @@
+"""Tasks and reports in the words of the first two generations (`protocol §14`: `/envelopes/{id}`, `/jobs/{id}`).
+
+Their statuses know neither pauses nor cancelling: what waits for a person is running, what was canceled has failed.
+"""
+
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Meta, Raw, UnsetType
+
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, Progress, TaskEvent
+from asya.protocol.route import Route
+from asya.tasks.event_batch import MESSAGE_LIMIT, BatchError, explained
+from asya.tasks.view import TaskView
+
+EnvelopeStatus = Literal["pending", "running", "succeeded", "failed", "unknown"]
+JobStatus = Literal["Pending", "Running", "Succeeded", "Failed"]
+
+_ENVELOPE_STATUSES: dict[str, EnvelopeStatus] = {
+    "pending": "pending",
+    "running": "running",
+    "paused": "running",
+    "succeeded": "succeeded",
+    "failed": "failed",
+    "canceled": "failed",
+}
+_JOB_STATUSES: dict[EnvelopeStatus, JobStatus] = {
+    "pending": "Pending",
+    "running": "Running",
+    "succeeded": "Succeeded",
+    "failed": "Failed",
+    "unknown": "Running",
+}
+
+
+class OlderRoute(msgspec.Struct, frozen=True, kw_only=True):
+    """All actors in order, and the index of the one at work."""
+
+    actors: tuple[str, ...]
+    current: int
+
+
+class OlderEnvelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer of `GET /envelopes/{id}`."""
+
+    id: str
+    parent_id: str | None = None
+    status: EnvelopeStatus
+    progress_percent: int
+    route: OlderRoute | None = None
+    current_actor_idx: int | None = None
+    current_actor_name: str | None = None
+    result: Raw | UnsetType = UNSET
+    result_uri: str | None = None
+    error: str | None = None
+    created_at: str
+    updated_at: str
+
+
+class OlderJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer of `GET /jobs/{id}`."""
+
+    job_id: str
+    status: JobStatus
+    progress_percent: int
+    result: Raw | UnsetType = UNSET
+    result_uri: str | None = None
+    error: str | None = None
+    created_at: str
+    updated_at: str
+
+
+class OlderProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of `POST /envelopes/{id}/progress`; other members are not looked at."""
+
+    status: Progress
+    current_actor_idx: Annotated[int, Meta(ge=0, le=999_999)]
+    message_size_kb: Annotated[float, Meta(ge=0, le=1e12)] | None = None
+    duration_ms: Annotated[float, Meta(ge=0, le=1e12)] | None = None
+
+
+class OlderFinal(msgspec.Struct, frozen=True, kw_only=True):
+    """The body of `POST /envelopes/{id}/final`; `error` is a text, or an object with one in `message` or `error`."""
+
+    status: Literal["succeeded", "failed"]
+    result: Raw | UnsetType = UNSET
+    error: str | dict[str, object] | None = None
+
+
+Told = TypeVar("Told", OlderProgress, OlderFinal)
+_progress_decoder = msgspec.json.Decoder(OlderProgress)
+_final_decoder = msgspec.json.Decoder(OlderFinal)
+
+
+def older_envelope(task: TaskView) -> OlderEnvelope:
+    """A task as the first generation knew it."""
+    route = _older_route(task.route)
+    return OlderEnvelope(
+        id=task.id,
+        parent_id=task.parent_id,
+        status=_ENVELOPE_STATUSES.get(task.status, "unknown"),
+        progress_percent=task.progress_percent,
+        route=route,
+        current_actor_idx=route.current if route else None,
+        current_actor_name=task.actor,
+        result=task.result,
+        result_uri=task.result_uri,
+        error=_error_text(task),
+        created_at=task.created_at,
+        updated_at=task.updated_at,
+    )
+
+
+def older_job(task: TaskView) -> OlderJob:
+    """A task as the second generation knew it."""
+    return OlderJob(
+        job_id=task.id,
+        status=_JOB_STATUSES[_ENVELOPE_STATUSES.get(task.status, "unknown")],
+        progress_percent=task.progress_percent,
+        result=task.result,
+        result_uri=task.result_uri,
+        error=_error_text(task),
+        created_at=task.created_at,
+        updated_at=task.updated_at,
+    )
+
+
+def read_progress(body: bytes) -> OlderProgress:
+    """Read a report of progress.
+
+    Raises:
+        BatchError: saying what is wrong with it, and where.
+    """
+    return _read(_progress_decoder, body)
+
+
+def read_final(body: bytes) -> OlderFinal:
+    """Read a report of an end.
+
+    Raises:
+        BatchError: saying what is wrong with it, and where.
+    """
+    final = _read(_final_decoder, body)
+    if final.result is not UNSET and len(bytes(final.result)) > INLINE_RESULT_LIMIT:
+        raise BatchError(f"result has more than {INLINE_RESULT_LIMIT} bytes", "result")
+    return final
+
+
+def progress_event(task: TaskView, told: OlderProgress, at: str) -> TaskEvent:
+    """The report in today's words; which actors there are is the task's own route.
+
+    Raises:
+        BatchError: if the route has no actor of this index.
+    """
+    route = task.route or Route((), "", ())
+    actors = (*route.prev, *((route.curr,) if route.curr else ()), *route.next)
+    index = told.current_actor_idx
+    if index >= len(actors):
+        raise BatchError(
+            f"current_actor_idx is {index}; the route has {len(actors)} actors, from 0", "current_actor_idx"
+        )
+    return TaskEvent(
+        id=task.id,
+        status=told.status,
+        at=at,
+        generation=task.generation,
+        position=index,
+        data=EventData(
+            actor=actors[index],
+            route=Route(actors[:index], actors[index], actors[index + 1 :]),
+            attempt=1,
+            message_size_kb=told.message_size_kb,
+            duration_ms=told.duration_ms,
+        ),
+    )
+
+
+def final_event(task_id: str, generation: int, told: OlderFinal, at: str) -> TaskEvent:
+    """The end in today's words."""
+    failed = told.status == "failed"
+    data = EventData(
+        result=UNSET if failed else told.result,
+        error=ErrorInfo(type="Error", message=_text(told.error)[:MESSAGE_LIMIT]) if failed else None,
+        reason="RuntimeError" if failed else None,
+    )
+    return TaskEvent(id=task_id, status=told.status, at=at, generation=generation, data=data)
+
+
+def _older_route(route: Route | None) -> OlderRoute | None:
+    if route is None:
+        return None
+    actors = (*route.prev, *((route.curr,) if route.curr else ()), *route.next)
+    return OlderRoute(actors=actors, current=len(route.prev))
+
+
+def _error_text(task: TaskView) -> str | None:
+    if task.error is not None:
+        return task.error.message
+    return task.reason
+
+
+def _text(error: str | dict[str, object] | None) -> str:
+    if isinstance(error, dict):
+        said = error.get("message", error.get("error"))
+        return said if isinstance(said, str) else msgspec.json.encode(error).decode()
+    return error or ""
+
+
+def _read(decoder: "msgspec.json.Decoder[Told]", body: bytes) -> "Told":
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise explained(error) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BatchError(f"the body is no JSON: {error}") from None

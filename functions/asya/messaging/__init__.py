@@ -1,0 +1,1 @@
+"""Messages of the mesh: deliveries, queues, claim checks, batches, and the settings every function reads."""

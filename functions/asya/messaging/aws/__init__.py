@@ -1,0 +1,1 @@
+"""Queues, the claim check, settings, telemetry and AWS clients."""

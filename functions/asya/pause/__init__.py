@@ -1,0 +1,1 @@
+"""Pause and resume: envelopes that wait for an answer."""

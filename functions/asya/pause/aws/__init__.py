@@ -1,0 +1,1 @@
+"""Paused envelopes in S3 and notices on EventBridge."""

@@ -1,0 +1,1 @@
+"""The functions of x-pause and x-resume, and their sweep."""

@@ -1,0 +1,1 @@
+"""Reports: what a hop tells the gateway about its task."""

@@ -1,0 +1,1 @@
+"""Sends reports: progress in the background, required reports until they are taken."""

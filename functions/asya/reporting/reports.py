@@ -1,0 +1,129 @@
+"""What a hop reports about its task (`protocol §5`, reports; `§13`, event data)."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from asya.messaging.hop import Hop
+from asya.protocol.envelope import Envelope
+from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, EventStatus, FlyEvent, TaskEvent
+from asya.protocol.run_progress import RunNote
+from asya.protocol.strict_json import encode_value
+from asya.protocol.times import format_time
+from asya.tasks.event_batch import COUNT_LIMIT, FLY_LIMIT, RECEIVE_LIMIT
+
+
+def registered(hop: Hop, *, now: datetime) -> TaskEvent:
+    """An envelope came by raw SendMessage: its task is made known before anything it causes (must arrive)."""
+    data = EventData(
+        actor=hop.actor,
+        route=hop.envelope.route,
+        owner=hop.arrival.sender or None,
+        deadline_at=hop.envelope.status.deadline_at if hop.envelope.status else None,
+    )
+    return _event(hop, "registered", data, now)
+
+
+def received(hop: Hop, *, now: datetime) -> TaskEvent:
+    """The message was pulled from the queue."""
+    size = round(hop.arrival.size / 1024, 3)
+    data = EventData(
+        actor=hop.actor,
+        route=hop.envelope.route,
+        attempt=hop.attempt,
+        message_size_kb=size,
+        # A child's record is made from its first event, and needs the deadline for the backstop.
+        deadline_at=hop.status.deadline_at,
+    )
+    return _event(hop, "received", data, now)
+
+
+def processing(hop: Hop, *, now: datetime) -> TaskEvent:
+    """The handler is about to run."""
+    return _event(hop, "processing", EventData(actor=hop.actor, route=hop.envelope.route, attempt=hop.attempt), now)
+
+
+def with_run(event: TaskEvent, run: RunNote) -> TaskEvent:
+    """The same report of a hop at a heavy actor, telling of its job run (`protocol §10`)."""
+    return msgspec.structs.replace(event, data=msgspec.structs.replace(event.data, run=run))
+
+
+def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, duration_ms: float) -> TaskEvent:
+    """The first frame is there (or none will come). The route is the hop's, `next` as left for frame 0."""
+    route = hop.envelope.route
+    if next_actors is not None:
+        route = msgspec.structs.replace(route, next=next_actors)
+    data = EventData(actor=hop.actor, route=route, attempt=hop.attempt, duration_ms=round(duration_ms, 3))
+    return _event(hop, "completed", data, now)
+
+
+def fly(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -> FlyEvent:
+    """What a handler says to whoever looks on (`protocol §7`).
+
+    Args:
+        sequence: the how-manieth of this run of the hop, from 0.
+
+    Raises:
+        ValueError: if JSON cannot hold the message, or it is too long.
+    """
+    text = encode_value(message)
+    if len(bytes(text)) > FLY_LIMIT:
+        raise ValueError(f"FLY takes up to {FLY_LIMIT} bytes of JSON; this has {len(bytes(text))}")
+    return FlyEvent(
+        id=hop.envelope.id,
+        at=format_time(now),
+        data=text,
+        actor=hop.actor,
+        generation=hop.envelope.generation,
+        position=hop.envelope.route.position,
+        attempt=(hop.envelope.status.attempt if hop.envelope.status else None) or 1,
+        receive=min(max(hop.arrival.receive_count, 1), RECEIVE_LIMIT),
+        sequence=min(sequence, COUNT_LIMIT),
+    )
+
+
+def terminal(envelope: Envelope, *, now: datetime, result_uri: str | None = None) -> TaskEvent:
+    """How an envelope ended, told by x-sink or x-sump. A result up to 64 KiB travels inline."""
+    status = envelope.status
+    phase = status.phase if status else None
+    actor = (status.actor if status else None) or ""
+    succeeded = phase == "succeeded"
+    inline = succeeded and len(bytes(envelope.payload)) <= INLINE_RESULT_LIMIT
+    data = EventData(
+        actor=actor,
+        route=envelope.route,
+        attempt=status.attempt if status else None,
+        result=envelope.payload if inline else msgspec.UNSET,
+        result_uri=result_uri,
+        error=status.error if status and not succeeded else None,
+        reason=status.reason if status and not succeeded else None,
+    )
+    end: EventStatus = phase if phase in ("succeeded", "failed", "canceled", "paused") else "failed"
+    return TaskEvent(
+        id=envelope.id,
+        status=end,
+        at=format_time(now),
+        generation=envelope.generation,
+        position=envelope.route.position,
+        attempt=(status.attempt if status else None) or 1,
+        parent_id=envelope.parent_id,
+        root_id=envelope.root_id,
+        data=data,
+    )
+
+
+def _event(hop: Hop, status: EventStatus, data: EventData, now: datetime) -> TaskEvent:
+    envelope = hop.envelope
+    return TaskEvent(
+        id=envelope.id,
+        status=status,
+        at=format_time(now),
+        generation=envelope.generation,
+        position=envelope.route.position,
+        attempt=(envelope.status.attempt if envelope.status else None) or 1,
+        parent_id=envelope.parent_id,
+        root_id=envelope.root_id,
+        data=data,
+    )

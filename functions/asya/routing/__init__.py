@@ -1,1 +1,0 @@
-"""Decisions: an envelope and an outcome in, deliveries and reports out. Pure."""

@@ -1,0 +1,177 @@
+"""From a message to a hop: the sidecar's decisions before the handler, in order (`protocol §5`, steps 1 to 6)."""
+
+import base64
+import math
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from msgspec.structs import replace
+
+from asya.messaging.delivery import LONGEST_DELAY, LONGEST_WAIT, Delivery, Diversion
+from asya.messaging.fair_queues import queue_group
+from asya.messaging.hop import Arrival, Hop
+from asya.messaging.targets import actual
+from asya.protocol import headers, ids, names, status
+from asya.protocol.codec import ParseError, decode, encode
+from asya.protocol.envelope import Envelope, json_text
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import TaskState
+from asya.protocol.mesh_table import MeshTable
+from asya.protocol.route import Route
+from asya.protocol.status import Status
+from asya.protocol.strict_json import encode_value
+from asya.protocol.times import format_time, parse_time
+from asya.protocol.tracing import next_hop
+from asya.protocol.unreadable import readable_headers
+
+LEAST_TIME_LEFT = timedelta(seconds=1)
+
+
+def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> Hop | Diversion:
+    """Steps 1 to 3: parse, wait until due, refuse what is past its deadline.
+
+    The hop is not started yet: `start` completes it, once the task's state is known.
+    """
+    try:
+        envelope = decode(arrival.body, message_id=arrival.message_id)
+    except ParseError as error:
+        return parse_failure(arrival, error, now=now)
+    hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, registers=envelope.status is None)
+    return _not_before(hop, now) or _deadline_passed(hop, now) or hop
+
+
+def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callable[[], str]) -> Hop | Diversion:
+    """Steps 4 to 6: heed the task's state, check the route, stamp status and first attempt.
+
+    The deadline is looked at once more: the neighbours in the batch may have taken their time.
+
+    Args:
+        state: of the task and its root, None where it is not known (go on).
+        new_span: gives 16 hexadecimal digits for this hop's trace span.
+    """
+    stopped = _stopped(hop, state, now) if state is not None else None
+    return _deadline_passed(hop, now) or stopped or _mismatched(hop, now) or _stamped(hop, now, new_span)
+
+
+def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Diversion:
+    """Step 1's other way out: what was received goes to x-sump whole (`protocol §5.1`).
+
+    Headers that can be read go along: they say whose set waits for it, which generation it is of, whether anybody is to be told.
+    """
+    envelope_id = error.envelope_id or ids.id_of_message(arrival.message_id)
+    try:
+        original, encoding = arrival.body.decode("utf-8"), "utf-8"
+        payload = encode_value({"error": str(error), "original_message": original, "encoding": encoding})
+    except UnicodeDecodeError:
+        original, encoding = base64.b64encode(arrival.body).decode("ascii"), "base64"
+        payload = encode_value({"error": str(error), "original_message": original, "encoding": encoding})
+    at = format_time(now)
+    born = status.created(names.SUMP, format_time(arrival.sent_at))
+    envelope = Envelope(
+        id=envelope_id,
+        route=Route((), names.SUMP, ()),
+        headers=readable_headers(arrival.body),
+        payload=payload,
+        status=status.failed(born, reason="ParseError", now=at, error=ErrorInfo(type="ParseError", message=str(error))),
+    )
+    return Diversion(envelope_id, (Delivery(names.SUMP, encode(envelope), "sump"),), "ParseError")
+
+
+def divert(hop: Hop, end: str, new_status: Status, *, why: str) -> Diversion:
+    """Send the envelope to an end actor, route un-shifted and payload untouched."""
+    envelope = replace(hop.envelope, status=new_status)
+    delivery = Delivery(end, encode(envelope), "sump" if end == names.SUMP else "sink")
+    return Diversion(envelope.id, (delivery,), why)
+
+
+def _not_before(hop: Hop, now: datetime) -> Diversion | None:
+    """Step 2: not due yet → sent again with a delay; no attempt, no hop."""
+    envelope, deadline = hop.envelope, hop.deadline
+    if headers.NOT_BEFORE not in envelope.headers:
+        return None
+    due = _time_in(envelope, headers.NOT_BEFORE)
+    if due is None or due <= now or due - now > LONGEST_WAIT or (deadline is not None and deadline <= due):
+        return None
+    delay = math.ceil(min(due - now, LONGEST_DELAY).total_seconds())
+    group = queue_group(envelope, hop.spec)
+    again = Delivery(hop.actor, hop.arrival.body, "later", delay=delay, group=group)
+    return Diversion(envelope.id, (again,), "NotBefore")
+
+
+def _deadline_passed(hop: Hop, now: datetime) -> Diversion | None:
+    """Step 3."""
+    if hop.deadline is None or hop.deadline - now >= LEAST_TIME_LEFT:
+        return None
+    message = f"Deadline {format_time(hop.deadline)} passed before {hop.actor} started"
+    error = ErrorInfo(type="Timeout", message=message)
+    ended = status.failed(_provisional(hop, now), reason="Timeout", now=format_time(now), error=error)
+    return divert(hop, names.SINK, ended, why="SlaExpired")
+
+
+def _stopped(hop: Hop, state: TaskState, now: datetime) -> Diversion | None:
+    """Step 4: canceled (the task or its root), or paused at this position or later."""
+    at = format_time(now)
+    if "canceled" in (state.status, state.root_status):
+        ended = status.ended(_provisional(hop, now), phase="canceled", reason="Canceled", now=at)
+        return divert(hop, names.SINK, ended, why="Canceled")
+    epoch, position = state.pause_epoch, hop.envelope.route.position
+    # What came a second time to where it paused is for the pause actor itself: something of the pause may be left to do.
+    pauses_here = hop.spec.kind == "pause" and position == epoch
+    if state.status == "paused" and (epoch is None or position <= epoch) and not pauses_here:
+        ended = status.ended(_provisional(hop, now), phase="paused", reason="Paused", now=at)
+        return divert(hop, names.SINK, ended, why="Paused")
+    return None
+
+
+def _mismatched(hop: Hop, now: datetime) -> Diversion | None:
+    """Step 5: it is not this actor's turn; and `protocol §1`: too many hops."""
+    route = hop.envelope.route
+    if actual(hop.envelope, route.curr) != hop.actor:
+        said = f"route.curr is {route.curr!r}" if route.curr else "the route is at its end"
+        return _to_sump(hop, "RouteMismatch", f"{said}, but the message lay on the queue of {hop.actor!r}", now)
+    if route.position >= hop.mesh.max_hops:
+        message = f"{route.position} hops done; this mesh allows {hop.mesh.max_hops} (max_hops)"
+        return _to_sump(hop, "MaxHops", message, now)
+    return None
+
+
+def _to_sump(hop: Hop, reason: status.Reason, message: str, now: datetime) -> Diversion:
+    error = ErrorInfo(type=reason, message=message)
+    ended = status.failed(_provisional(hop, now), reason=reason, now=format_time(now), error=error)
+    return divert(hop, names.SUMP, ended, why=reason)
+
+
+def _stamped(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
+    """Step 6: status, first attempt, trace."""
+    envelope = hop.envelope
+    stamped = _provisional(hop, now)
+    goes_on = stamped.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
+    traceparent = next_hop(envelope.headers.get(headers.TRACEPARENT), envelope.id, new_span())
+    stamps = {headers.TRACEPARENT: json_text(traceparent)}
+    if not goes_on:
+        stamps[headers.FIRST_ATTEMPT] = json_text(stamped.updated_at)
+    own_headers = envelope.headers | stamps
+    own_headers.pop(headers.NOT_BEFORE, None)
+    return replace(hop, envelope=replace(envelope, status=stamped, headers=own_headers))
+
+
+def _provisional(hop: Hop, now: datetime) -> Status:
+    """The status of the start of this hop (`protocol §2`), also where the hop ends before it starts."""
+    default = hop.spec.resiliency.policies.get("default")
+    received = hop.envelope.status
+    return status.started(
+        received,
+        actor=hop.actor,
+        now=format_time(now),
+        sent_at=(received and received.created_at) or format_time(hop.arrival.sent_at),
+        max_attempts=default.max_attempts if default else 1,
+    )
+
+
+def _time_in(envelope: Envelope, header: str) -> datetime | None:
+    """The time that a header holds; None if it holds none."""
+    value = envelope.header(header)
+    try:
+        return parse_time(value) if isinstance(value, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,1 @@
+"""What a sidecar keeps between calls: circuit state, buffered frames, archived inputs, completed hops."""

@@ -1,0 +1,188 @@
+"""The circuit breaker that all sidecars of an actor share: one item, changed only by who has seen its latest state."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal, TypedDict
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.protocol.mesh_table import CircuitBreaker
+from asya.sidecar.circuit_breaker import Circuit, Passage, Probe, Rejection, admit, failed, released, succeeded
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+# How long a sidecar goes by what it has read. A healthy actor costs this one read, and no write.
+KNOWN_SECONDS = 1.0
+# A table that does not answer would hold up every message for as long as the SDK tries.
+TROUBLE_SECONDS = 30.0
+_TRIES = 5
+_KEPT_SECONDS = 7 * 86400
+_SORT_KEY = "circuit"
+
+Verdict = Literal["succeeded", "failed", "released"]
+_UNKNOWN_ERA = -1  # of a call that was let in without the table; its outcome is not noted
+_NEVER = float("-inf")
+
+
+class _Condition(TypedDict, total=False):
+    ConditionExpression: str
+    ExpressionAttributeNames: dict[str, str]
+    ExpressionAttributeValues: "dict[str, AttributeValueTypeDef]"
+
+
+class Breaker:
+    """The table `asya-{namespace}-breaker`: pk = actor, sk = `circuit`.
+
+    It protects what a handler calls, not the envelopes: where it cannot be asked, calls are made.
+    """
+
+    def __init__(
+        self,
+        dynamodb: "DynamoDBClient",
+        *,
+        table: str,
+        actor: str,
+        limits: CircuitBreaker,
+        probe_seconds: float,
+        on_trouble: Callable[[Exception], None],
+    ) -> None:
+        """Make the breaker of one actor.
+
+        Args:
+            probe_seconds: how long a probe may take before another one is made.
+            on_trouble: is told of a table that cannot be read or written now.
+        """
+        self._dynamodb = dynamodb
+        self._table = table
+        self._key: dict[str, AttributeValueTypeDef] = {"pk": {"S": actor}, "sk": {"S": _SORT_KEY}}
+        self._limits = limits
+        self._probe_seconds = probe_seconds
+        self._on_trouble = on_trouble
+        self._known = Circuit()
+        self._known_until = _NEVER
+        self._troubled_until = _NEVER
+
+    def enter(self, caller: str, now: datetime) -> Passage | Rejection:
+        """Ask whether a call may be made; `caller` names it. Every passage is to be settled."""
+        moment = now.timestamp()
+        try:
+            return self._enter(caller, moment)
+        except (ClientError, BotoCoreError) as error:
+            self._give_up_for_now(error, moment)
+        return self._without_table(caller, moment)
+
+    def settle(self, passage: Passage, verdict: Verdict, now: datetime) -> Circuit | None:
+        """Note how a call went.
+
+        Returns:
+            The circuit if this call opened or closed it.
+        """
+        moment = now.timestamp()
+        if (verdict != "failed" and not passage.is_probe) or moment < self._troubled_until:
+            return None
+        try:
+            return self._settle(passage, verdict, moment)
+        except (ClientError, BotoCoreError) as error:
+            self._give_up_for_now(error, moment)
+        return None
+
+    def _enter(self, caller: str, now: float) -> Passage | Rejection:
+        if now < self._troubled_until:
+            return self._without_table(caller, now)
+        for _ in range(_TRIES):
+            circuit = self._circuit(now)
+            answer = admit(circuit, caller, now=now, probe_seconds=self._probe_seconds)
+            if not isinstance(answer, Probe):
+                return answer
+            if self._replace(circuit, answer.circuit, now):
+                return answer.passage
+        return Rejection(now + KNOWN_SECONDS)  # whoever is quicker, again and again, probes
+
+    def _settle(self, passage: Passage, verdict: Verdict, now: float) -> Circuit | None:
+        for _ in range(_TRIES):
+            # Eras only grow, so that even what was read a while ago may tell that there is nothing to note.
+            circuit = self._circuit(now)
+            changed = self._after(circuit, passage, verdict, now)
+            if changed is None:
+                return None
+            if self._replace(circuit, changed, now):
+                return changed if changed.era != circuit.era else None
+        return None  # others have noted failures enough meanwhile
+
+    def _after(self, circuit: Circuit, passage: Passage, verdict: Verdict, now: float) -> Circuit | None:
+        match verdict:
+            case "succeeded":
+                return succeeded(circuit, passage)
+            case "failed":
+                return failed(circuit, self._limits, passage, now=now)
+            case "released":
+                return released(circuit, passage)
+
+    def _without_table(self, caller: str, now: float) -> Passage | Rejection:
+        """A circuit that is known to be open stays open until then; else the call is made, and not noted."""
+        until = self._known.open_until
+        return Rejection(until) if until is not None and now < until else Passage(caller, _UNKNOWN_ERA)
+
+    def _circuit(self, now: float) -> Circuit:
+        if now >= self._known_until:
+            answer = self._dynamodb.get_item(TableName=self._table, Key=self._key, ConsistentRead=True)
+            self._known, self._known_until = _circuit(answer.get("Item")), now + KNOWN_SECONDS
+        return self._known
+
+    def _replace(self, seen: Circuit, new: Circuit, now: float) -> bool:
+        """Write a circuit in the place of the one that was seen; False if another one is there meanwhile."""
+        unchanged: _Condition = {"ConditionExpression": "attribute_not_exists(pk)"}
+        if seen.revision:
+            unchanged = {
+                "ConditionExpression": "#revision = :seen",
+                "ExpressionAttributeNames": {"#revision": "revision"},
+                "ExpressionAttributeValues": {":seen": {"N": str(seen.revision)}},
+            }
+        lasts = max(self._limits.window, self._limits.open_for, self._probe_seconds) + _KEPT_SECONDS
+        item = {**self._key, **_item(new), "expires_at": {"N": str(int(now + lasts))}}
+        try:
+            self._dynamodb.put_item(TableName=self._table, Item=item, **unchanged)
+        except ClientError as error:
+            if not is_condition_failure(error):
+                raise
+            self._known_until = _NEVER
+            return False
+        self._known, self._known_until = new, now + KNOWN_SECONDS
+        return True
+
+    def _give_up_for_now(self, error: Exception, now: float) -> None:
+        self._troubled_until = now + TROUBLE_SECONDS
+        self._on_trouble(error)
+
+
+def _item(circuit: Circuit) -> "dict[str, AttributeValueTypeDef]":
+    item: dict[str, AttributeValueTypeDef] = {
+        "revision": {"N": str(circuit.revision)},
+        "era": {"N": str(circuit.era)},
+        "failures": {"L": [_number(at) for at in circuit.failures]},
+    }
+    if circuit.open_until is not None:
+        item["open_until"] = _number(circuit.open_until)
+    if circuit.probe:
+        item |= {"probe": {"S": circuit.probe}, "probe_until": _number(circuit.probe_until)}
+    return item
+
+
+def _circuit(item: "dict[str, AttributeValueTypeDef] | None") -> Circuit:
+    if item is None:
+        return Circuit()
+    return Circuit(
+        revision=int(item["revision"]["N"]),
+        era=int(item["era"]["N"]),
+        failures=tuple(float(at["N"]) for at in item["failures"]["L"]),
+        open_until=float(item["open_until"]["N"]) if "open_until" in item else None,
+        probe=item["probe"]["S"] if "probe" in item else "",
+        probe_until=float(item["probe_until"]["N"]) if "probe_until" in item else 0.0,
+    )
+
+
+def _number(value: float) -> "AttributeValueTypeDef":
+    return {"N": f"{value:.6f}"}

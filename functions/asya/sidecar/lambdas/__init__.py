@@ -1,0 +1,1 @@
+"""The sidecar function of a light actor."""

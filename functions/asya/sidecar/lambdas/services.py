@@ -1,0 +1,154 @@
+"""What the SQS-fed functions work with, made once per process."""
+
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, cached_property
+
+import boto3
+
+from asya.crew.aws.end_claims import SinkClaims
+from asya.messaging.aws import clients
+from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.aws.outbox import Outbox
+from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.batch import BatchWorker
+from asya.messaging.lambdas.environment import REAL, Surroundings
+from asya.protocol import names
+from asya.protocol.envelope import Envelope
+from asya.protocol.events import EventResult
+from asya.reporting.aws.gateway_client import GatewayClient, allowed_hosts
+from asya.reporting.aws.progress_reporter import ProgressReporter
+from asya.reporting.aws.required_reports import Patience, SureReports
+from asya.reporting.callback import callback_url
+from asya.sidecar.aws.circuit_breaker import Breaker
+from asya.sidecar.aws.deduplication import DoneHops
+from asya.sidecar.aws.frame_buffer import KeptFrames
+from asya.sidecar.aws.input_archive import KeptInputs
+
+# What a probe of a circuit breaker may take beside the handler's own time.
+PROBE_MARGIN_SECONDS = 10.0
+# So long a report that must arrive is tried; with the last call's own time it stays within the margin that every function's
+# timeout has beside its handler's.
+REPORTING_SECONDS = 10.0
+# Functions that wait for no handler have more time, and their messages are to pay for a busy endpoint last of all.
+_PATIENT = frozenset({names.SINK, names.SUMP})
+_PATIENCE = 4
+
+
+@dataclass(frozen=True)
+class Services:
+    """The edges of one function, and where they lead."""
+
+    settings: Settings
+    surroundings: Surroundings = REAL
+
+    def now(self) -> datetime:
+        """The time of day; read only at the entry points, and passed on from there."""
+        return self.surroundings.now()
+
+    @cached_property
+    def telemetry(self) -> Telemetry:
+        """Logs and metrics."""
+        return Telemetry(self.settings.namespace, self.settings.actor)
+
+    @cached_property
+    def claim_check(self) -> ClaimCheck:
+        """Where payloads wait that are too large for SQS."""
+        return ClaimCheck(clients.s3(), self.settings.bucket)
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """Sends to the queues of this mesh."""
+        return Outbox(
+            clients.sqs(), self.settings.queue_url, self.claim_check.offload, threaded=self.surroundings.is_threaded
+        )
+
+    @cached_property
+    def kept_frames(self) -> KeptFrames:
+        """Frames of buffered hops."""
+        return KeptFrames(clients.s3(), self.settings.bucket)
+
+    @cached_property
+    def kept_inputs(self) -> KeptInputs:
+        """Inputs of hops, for replays."""
+        return KeptInputs(clients.s3(), self.settings.bucket)
+
+    @cached_property
+    def done_hops(self) -> DoneHops:
+        """Marks of hops that are done, for actors that deduplicate."""
+        return DoneHops(clients.dynamodb(), self.settings.table_name("hops"), self.settings.table.retention.payloads)
+
+    @cached_property
+    def breaker(self) -> Breaker | None:
+        """The circuit breaker of this function's actor, if it has one."""
+        spec = self.settings.table.actors.get(self.settings.actor)
+        limits = spec.resiliency.circuit_breaker if spec is not None else None
+        if spec is None or limits is None:
+            return None
+        return Breaker(
+            clients.dynamodb(),
+            table=self.settings.table_name("breaker"),
+            actor=self.settings.actor,
+            limits=limits,
+            probe_seconds=spec.timeout + PROBE_MARGIN_SECONDS,
+            on_trouble=self._breaker_troubled,
+        )
+
+    @cached_property
+    def claims(self) -> SinkClaims:
+        """How envelopes ended."""
+        return SinkClaims(clients.dynamodb(), self.settings.table_name("sink"), self.settings.table.retention.tasks)
+
+    @cached_property
+    def worker(self) -> BatchWorker:
+        """Works through batches of this function's own queue."""
+        queue_url = self.settings.queue_url(self.settings.actor)
+        return BatchWorker(clients.sqs(), queue_url, (self.outbox, self.sure_reports), self.telemetry)
+
+    @cached_property
+    def gateway(self) -> GatewayClient:
+        """Speaks to the status endpoint."""
+        return GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), self.settings.region)
+
+    @cached_property
+    def sure_reports(self) -> SureReports:
+        """Reports that must arrive."""
+        actor = self.settings.table.actors.get(self.settings.actor)
+        is_patient = self.settings.actor in _PATIENT or (actor is not None and actor.kind == "spark")
+        seconds = REPORTING_SECONDS * (_PATIENCE if is_patient else 1)
+        return SureReports(self.gateway, self._report_refused, Patience(seconds, self.surroundings))
+
+    @cached_property
+    def progress(self) -> ProgressReporter:
+        """Reports progress in the background."""
+        return ProgressReporter(self.gateway, self._progress_dropped, threaded=self.surroundings.is_threaded)
+
+    def callback(self, envelope: Envelope) -> str | None:
+        """Where the reports on this envelope go; None for stealth ones and where there is no gateway."""
+        if envelope.is_stealth:
+            return None
+        return callback_url(envelope, configured=self.settings.gateway_url, allowed_hosts=self._allowed_hosts)
+
+    @cached_property
+    def _allowed_hosts(self) -> frozenset[str]:
+        return allowed_hosts(self.settings.gateway_url, self.settings.table.gateway.allowed_hosts)
+
+    def _report_refused(self, result: EventResult) -> None:
+        self.telemetry.log.warning(
+            "report refused for good", envelope_id=result.id, status=result.status, problem=result.error
+        )
+
+    def _breaker_troubled(self, error: Exception) -> None:
+        self.telemetry.log.warning("circuit breaker out of reach; calls are made without it", exc_info=error)
+
+    def _progress_dropped(self, count: int, problem: str) -> None:
+        self.telemetry.count("ReportsDropped", count)
+        self.telemetry.log.warning("progress reports dropped", count=count, problem=problem)
+
+
+@cache
+def services() -> Services:
+    """The process's services, from its environment."""
+    return Services(load_settings(os.environ))

@@ -1,0 +1,109 @@
+"""The sidecar of a light actor: validates, runs the handler inline, routes what it gives (`protocol §5`)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.crew.lambdas.end_actor import EndActor
+from asya.messaging.aws.receipt import Ticket
+from asya.messaging.delivery import Diversion
+from asya.messaging.hop import Hop
+from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.protocol.mesh_table import Actor
+from asya.runtime.call import Call
+from asya.runtime.load import LoadError, load
+from asya.runtime.modes import EndMode, EnvelopeMode, Mode, PayloadMode
+from asya.runtime.signatures import adapter
+from asya.sidecar.lambdas.hop_run import HopRun
+from asya.sidecar.lambdas.intake import Intake, take_in
+from asya.sidecar.lambdas.metrics import note_arrivals, note_diversion
+from asya.sidecar.lambdas.services import Services, services
+
+
+def handle(event: Mapping[str, Any], _context: object) -> Answer:
+    """Lambda's entry point: one batch of the actor's queue."""
+    return _sidecar().process(event)
+
+
+@cache
+def _sidecar() -> "Sidecar | EndActor":
+    return build(services())
+
+
+def build(found: Services) -> "Sidecar | EndActor":
+    """The sidecar of this function's actor.
+
+    Raises:
+        LoadError: naming the handler and what is wrong with it.
+    """
+    actor = found.settings.actor
+    spec = found.settings.table.actors[actor]
+    if spec.handler is None:
+        raise LoadError(f"actor {actor!r} is of kind {spec.kind!r} and has no handler")
+    handler = load(spec.handler)
+    if spec.kind == "end":
+        if spec.handler_mode == "payload" or spec.validate:
+            raise LoadError(f"end actor {actor!r} needs handler_mode: envelope and validate: false")
+        mode: Mode = EndMode(EnvelopeMode(spec.handler_mode))
+        return EndActor(found, Call(handler, mode, timer=found.surroundings), spec.timeout)
+    call = Call(handler, _mode(spec, adapter(spec.handler, handler)), spec.fan_out_lists, found.surroundings)
+    return Sidecar(found, call, spec.deduplicate)
+
+
+def _mode(spec: Actor, adapt: Callable[[Any], Any]) -> Mode:
+    return PayloadMode(adapt) if spec.handler_mode == "payload" else EnvelopeMode(spec.handler_mode)
+
+
+@dataclass(frozen=True, slots=True)
+class Sidecar:
+    """One actor's sidecar, with its handler loaded."""
+
+    services: Services
+    call: Call
+    deduplicates: bool = False
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Work through one batch."""
+        items = records(event)
+        telemetry = self.services.telemetry
+        note_arrivals(self.services, items)
+        hops: dict[str, Hop] = {}
+        try:
+            intake = take_in(self.services, items)
+            return self.services.worker.work(
+                items,
+                lambda record: self._handle(intake, record, hops),
+                lambda record: self._mark_done(hops.get(record.message_id)),
+            )
+        finally:
+            self.services.progress.flush()
+            telemetry.flush()
+
+    def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Ticket]:
+        """One message: what it caused to be sent. Hops that started are noted in `hops`, by message id."""
+        started = intake.start(record)
+        if isinstance(started, Hop) and self.deduplicates and self.services.done_hops.is_done(started):
+            started = Diversion(started.envelope.id, (), "Duplicate")
+        if isinstance(started, Diversion):
+            note_diversion(self.services, started.why)
+            self.services.telemetry.log.warning(
+                "handler not called", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
+            )
+            return [self.services.outbox.send(delivery) for delivery in started.deliveries]
+        hops[record.message_id] = started
+        return HopRun(self.services, self.call, started).to_its_end()
+
+    def _mark_done(self, hop: Hop | None) -> None:
+        """After its sends, before its ack (`protocol §4`)."""
+        if hop is None or not self.deduplicates:
+            return
+        try:
+            self.services.done_hops.mark(hop, epoch_seconds=self.services.now().timestamp())
+        except (ClientError, BotoCoreError) as error:
+            # All of it has been sent: a nack would surely do it twice, an ack only if SQS delivers the message again.
+            self.services.telemetry.log.warning(
+                "a finished hop could not be marked", exc_info=error, envelope_id=hop.envelope.id
+            )

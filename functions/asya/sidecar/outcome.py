@@ -1,0 +1,253 @@
+"""From a hop's outcome to what leaves: frames, an empty result, a failure (`protocol §5`, steps 8 to 12; `§8`)."""
+
+import math
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec import Raw
+from msgspec.structs import replace
+
+from asya.legacy.routes import wrapped_payload
+from asya.messaging.delivery import LONGEST_DELAY, Delivery, DeliveryKind
+from asya.messaging.fair_queues import queue_group
+from asya.messaging.hop import Hop
+from asya.messaging.targets import UnknownTargetError, actual, check_target
+from asya.protocol import headers, ids, names, status
+from asya.protocol.codec import encode
+from asya.protocol.envelope import Carried, Envelope, changed
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.frame import Frame
+from asya.protocol.status import TERMINAL_PHASES, Reason, Status
+from asya.protocol.times import format_duration, format_time, parse_time
+from asya.sidecar import retry_policy
+
+# What the next actor must not see of this one's hop (`protocol §3`, `§5.9`).
+_ENDS_WITH_THE_HOP = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE)
+# A handler may set these for itself to read back; where the envelope stands next is for its routing to say.
+_STAMPED_STATUS_KEYS = frozenset(Status.__struct_fields__)
+
+
+def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
+    """One output frame: the shift, then the next actor's queue, or x-sink at the end of the route.
+
+    Frame 0 keeps the id and the parent; later ones are children with a derived id (`protocol §4`).
+
+    Raises:
+        UnknownTargetError: if the route leads to nothing that may be sent to; the hop then fails with `mismatch`.
+    """
+    received = hop.envelope
+    route = received.route.shifted(output.next)
+    # An empty name with more behind it is no end of the route but a mistake.
+    target = check_target(hop.mesh, actual(received, route.curr)) if route.curr or route.next else names.SINK
+    at = format_time(now)
+    if route.curr:
+        new_status = status.routed(hop.status, actor=target, now=at)
+    else:
+        new_status = status.succeeded(hop.status, now=at)
+    envelope = replace(
+        received,
+        route=route,
+        headers=_onward(received.headers, output),
+        status=new_status,
+        payload=received.payload if output.payload is None else output.payload,
+        status_extra=_status_extra(received, output) if output.status else received.status_extra,
+    )
+    if target != route.curr:
+        envelope = _with_override_noted(envelope, target, by=hop.actor)
+    if index > 0:
+        envelope = _child(envelope, _child_id(hop, index))
+    elif not output.alone and _may_suffix(hop):
+        envelope = envelope.with_headers({headers.SUFFIXED_AT: received.route.position})
+    return _delivery(hop, target, envelope, "next" if route.curr else "sink")
+
+
+def empty(hop: Hop, *, now: datetime) -> Delivery:
+    """No frame: the original, un-shifted, ends well at x-sink (`protocol §5.10`)."""
+    if hop.status.phase in TERMINAL_PHASES:
+        ended = hop.status
+    else:
+        ended = status.succeeded(hop.status, now=format_time(now))
+    return _delivery(hop, names.SINK, replace(hop.envelope, status=ended), "sink")
+
+
+# Without a policy a failure's reason tells whose it is: the handler's, that of the job run that died under it, or the circuit
+# breaker's, which never called the handler (`protocol §8`, `§10`).
+FailureReason = Literal["RuntimeError", "SparkJobFailed", "CircuitOpen"]
+
+
+def failed(
+    hop: Hop,
+    error: ErrorInfo,
+    *,
+    now: datetime,
+    jitter: float,
+    frames_sent: int = 0,
+    reason: FailureReason = "RuntimeError",
+) -> Delivery:
+    """The handler raised, or its circuit is open: retried, routed or ended as the actor's policies say (`protocol §8`).
+
+    Args:
+        jitter: uniform in [0, 1).
+        reason: of the failure if no policy applies.
+        frames_sent: frames that already left. The id travels on with frame 0, so whatever ends the hop after it is not retried
+            and leaves as a failed child (`protocol §6`).
+    """
+    if frames_sent:
+        return _ended(hop, names.SINK, reason, error, now, frames_sent=frames_sent)
+    verdict = _verdict(hop, error, now, jitter)
+    match verdict:
+        case retry_policy.Retry():
+            return _retry(hop, verdict, error, now)
+        case retry_policy.Exhausted():
+            if verdict.then_route:
+                return _policy_routed(hop, verdict.then_route, error, now)
+            return _ended(hop, names.SINK, "PolicyExhausted", error, now, max_attempts=verdict.max_attempts)
+        case retry_policy.NoPolicy():
+            return _ended(hop, names.SINK, reason, error, now)
+
+
+def timed_out(
+    hop: Hop, limit: timedelta, *, by_deadline: bool, now: datetime, jitter: float, frames_sent: int = 0
+) -> Delivery:
+    """The handler's own limit → x-sump, unless a rule literally says `Timeout`; the deadline's → x-sink (`protocol §5.11`)."""
+    message = f"Runtime did not respond within {format_duration(limit.total_seconds())}"
+    error = ErrorInfo(type="Timeout", message=message)
+    if by_deadline:
+        return _ended(hop, names.SINK, "Timeout", error, now, frames_sent=frames_sent)
+    if not frames_sent:
+        verdict = _verdict(hop, error, now, jitter, time_limit=True)
+        if isinstance(verdict, retry_policy.Retry):
+            return _retry(hop, verdict, error, now)
+        if isinstance(verdict, retry_policy.Exhausted):
+            if verdict.then_route:
+                return _policy_routed(hop, verdict.then_route, error, now)
+            return _ended(hop, names.SUMP, "Timeout", error, now, max_attempts=verdict.max_attempts)
+    return _ended(hop, names.SUMP, "Timeout", error, now, frames_sent=frames_sent)
+
+
+def crashed(hop: Hop, error: ErrorInfo, *, now: datetime, frames_sent: int = 0) -> Delivery:
+    """The handler left by SystemExit or another BaseException (`protocol §5.11`)."""
+    return _ended(hop, names.SUMP, "RuntimeCrash", error, now, frames_sent=frames_sent)
+
+
+def mismatch(hop: Hop, error: UnknownTargetError, *, now: datetime, frames_sent: int = 0) -> Delivery:
+    """The next actor is none of this mesh, or reserved (`protocol §5.12`)."""
+    info = ErrorInfo(type="RouteMismatch", message=str(error))
+    return _ended(hop, names.SUMP, "RouteMismatch", info, now, frames_sent=frames_sent)
+
+
+def unreadable(hop: Hop, problem: str, *, now: datetime) -> Delivery:
+    """The payload is JSON by its grammar but holds what no value can (a number out of range)."""
+    info = ErrorInfo(type="ParseError", message=f"Failed to parse message: payload: {problem}")
+    return _ended(hop, names.SUMP, "ParseError", info, now)
+
+
+def _verdict(
+    hop: Hop, error: ErrorInfo, now: datetime, jitter: float, *, time_limit: bool = False
+) -> retry_policy.Verdict:
+    first = hop.envelope.header(headers.FIRST_ATTEMPT)
+    return retry_policy.decide(
+        hop.spec.resiliency,
+        error,
+        attempt=hop.attempt,
+        first_attempt=parse_time(first) if isinstance(first, str) else now,
+        now=now,
+        jitter=jitter,
+        time_limit=time_limit,
+    )
+
+
+def _retry(hop: Hop, verdict: retry_policy.Retry, error: ErrorInfo, now: datetime) -> Delivery:
+    """To the own queue, same id, route and payload, attempt + 1, delayed; not if due after the deadline."""
+    stamped = replace(hop.status, max_attempts=verdict.max_attempts)
+    due = now + verdict.delay
+    if hop.deadline is not None and due > hop.deadline:
+        return _ended(hop, names.SINK, "Timeout", error, now, max_attempts=verdict.max_attempts)
+    envelope = replace(hop.envelope, status=status.retrying(stamped, now=format_time(now), error=error))
+    if verdict.delay > LONGEST_DELAY:
+        envelope = envelope.with_headers({headers.NOT_BEFORE: format_time(due)})
+    delay = math.ceil(min(verdict.delay, LONGEST_DELAY).total_seconds())
+    return _delivery(hop, hop.actor, envelope, "retry", delay=delay)
+
+
+def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: datetime) -> Delivery:
+    """To the policy's `then_route` instead of x-sink; a mismatch if that leads nowhere."""
+    route = hop.envelope.route.shifted(actors)
+    try:
+        target = check_target(hop.mesh, actual(hop.envelope, route.curr))
+    except UnknownTargetError as unknown:
+        return mismatch(hop, unknown, now=now)
+    routed = status.policy_routed(hop.status, actor=target, now=format_time(now), error=error)
+    envelope = replace(hop.envelope, route=route, status=routed).with_headers(dict.fromkeys(_ENDS_WITH_THE_HOP))
+    return _delivery(hop, target, _with_override_noted(envelope, target, by=hop.actor), "next")
+
+
+def _ended(
+    hop: Hop,
+    end: str,
+    reason: Reason,
+    error: ErrorInfo,
+    now: datetime,
+    *,
+    frames_sent: int = 0,
+    max_attempts: int | None = None,
+) -> Delivery:
+    """Failed for good: the payload as received (or wrapped with the error, `protocol §14`), the route un-shifted."""
+    was = hop.status if max_attempts is None else replace(hop.status, max_attempts=max_attempts)
+    ended = status.failed(was, reason=reason, now=format_time(now), error=error)
+    envelope = replace(hop.envelope, status=ended)
+    if hop.spec.failed_payload == "wrapped":
+        envelope = replace(envelope, payload=wrapped_payload(reason, error, envelope.payload))
+    if frames_sent:
+        derived = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
+        envelope = _child(envelope, derived)
+    return _delivery(hop, end, envelope, "sump" if end == names.SUMP else "sink")
+
+
+def _child_id(hop: Hop, index: int) -> str:
+    """The id of a child: derived, or of the older form (`protocol §14`)."""
+    parent = hop.envelope
+    suffixed = ids.suffixed_id(parent.id, index) if _may_suffix(hop) else None
+    return suffixed or ids.child_id(parent.id, parent.generation, parent.route.position, index)
+
+
+def _may_suffix(hop: Hop) -> bool:
+    """Whether this hop's children get ids of the older form: only one hop on an id's way may hand them out."""
+    return hop.spec.child_ids == "suffix" and headers.SUFFIXED_AT not in hop.envelope.headers
+
+
+def _child(envelope: Envelope, child_id: str) -> Envelope:
+    """The same content as a child of this envelope: own id, parent, and the root of the whole tree."""
+    root = envelope.root_id or envelope.id
+    return replace(envelope, id=child_id, parent_id=envelope.id).with_headers(
+        {headers.ROOT: root, headers.SUFFIXED_AT: None}
+    )
+
+
+def _onward(received: dict[str, Raw], output: Frame) -> dict[str, Raw]:
+    found = dict(received)
+    for name in _ENDS_WITH_THE_HOP:
+        found.pop(name, None)
+    return changed(found, output.headers) if output.headers else found
+
+
+def _status_extra(envelope: Envelope, output: Frame) -> Carried:
+    own = {name: raw for name, raw in output.status.items() if name not in _STAMPED_STATUS_KEYS}
+    return Carried(changed(envelope.status_extra, own)) if own else envelope.status_extra
+
+
+def _with_override_noted(envelope: Envelope, target: str, *, by: str) -> Envelope:
+    """Where another actor takes the place of the next one, the audit header says so (`protocol §3`)."""
+    logical = envelope.route.curr
+    if not logical or target == logical:
+        return envelope
+    noted = envelope.header(headers.ROUTE_RESOLVED)
+    resolved = dict(noted) if isinstance(noted, dict) else {}
+    resolved[logical] = {"target": target, "by": by}
+    return envelope.with_headers({headers.ROUTE_RESOLVED: resolved})
+
+
+def _delivery(hop: Hop, actor: str, envelope: Envelope, kind: DeliveryKind, *, delay: int = 0) -> Delivery:
+    target = hop.mesh.actors.get(actor)
+    group = queue_group(envelope, target) if target else None
+    return Delivery(actor, encode(envelope), kind, delay, group)

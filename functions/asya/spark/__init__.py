@@ -1,0 +1,1 @@
+"""Heavy actors: envelopes become pending, runs are formed, started and completed."""

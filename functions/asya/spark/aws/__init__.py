@@ -1,0 +1,1 @@
+"""EMR Serverless, the pending table, and the files of job runs in S3."""

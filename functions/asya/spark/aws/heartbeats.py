@@ -1,0 +1,60 @@
+"""What a job run says of itself while it works: heartbeats and ephemeral messages, as files in S3 (`protocol §10`)."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+from botocore.exceptions import ClientError
+
+from asya.messaging.aws.conditional_writes import is_missing
+from asya.protocol.job_runs import attempts_prefix
+from asya.protocol.run_progress import Beat, Said
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+_SLOTS = 2
+_beat_decoder = msgspec.json.Decoder(Beat)
+_said_decoder = msgspec.json.Decoder(Said)
+
+
+class RunSigns:
+    """The signs of life in the mesh's bucket."""
+
+    def __init__(self, s3: "S3Client", *, bucket: str) -> None:
+        self._s3 = s3
+        self._bucket = bucket
+
+    def beat(self, actor: str, number: int, attempt: str) -> Beat | None:
+        """The latest heartbeat of an attempt."""
+        beats = []
+        for slot in range(_SLOTS):
+            content = self._read(f"{attempts_prefix(actor, number)}{attempt}/heartbeat-{slot}.json")
+            try:
+                beats += [_beat_decoder.decode(content)] if content else []
+            except msgspec.MsgspecError:
+                continue  # it broke off while it was written; the other one is whole
+        return max(beats, key=lambda beat: beat.beat, default=None)
+
+    def said(self, actor: str, number: int, attempt: str, after: str) -> Iterator[tuple[str, list[Said]]]:
+        """What an attempt's jobs said, file by file, each with its name.
+
+        Args:
+            after: the name of the last file that was read, empty for none.
+        """
+        folder = f"{attempts_prefix(actor, number)}{attempt}/"
+        pages = self._s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=f"{folder}fly-", StartAfter=f"{folder}{after}"
+        )
+        for page in pages:
+            for entry in page.get("Contents", []):
+                lines = (self._read(entry["Key"]) or b"").splitlines()
+                yield entry["Key"].removeprefix(folder), [_said_decoder.decode(line) for line in lines]
+
+    def _read(self, key: str) -> bytes | None:
+        try:
+            return self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+        except ClientError as error:
+            if is_missing(error):
+                return None
+            raise

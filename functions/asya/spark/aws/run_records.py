@@ -1,0 +1,278 @@
+"""What is known about each job run (`protocol §10`); how its items lie in the table says `run_items`."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import msgspec
+from botocore.exceptions import ClientError
+
+from asya.messaging.aws.conditional_writes import is_condition_failure, refused_conditions
+from asya.protocol.job_runs import Manifest, Usage
+from asya.protocol.times import format_time
+from asya.spark.aws.run_items import (
+    NOBODY,
+    Cursor,
+    RunRecord,
+    Settlement,
+    deaths_key,
+    digits,
+    open_key,
+    record_of,
+    run_key,
+    state_rank,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import TransactWriteItemTypeDef
+
+    from asya.spark.aws.run_items import Item
+
+
+class RunRecords:
+    """The runs of all heavy actors of a mesh."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", *, table: str, keep: timedelta) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+        self._keep = keep
+
+    def latest(self, actor: str) -> int:
+        """The number of the actor's latest run, 0 if there was none."""
+        item = self._get(actor, "latest")
+        return int(item["number"]["N"]) if item else 0
+
+    def get(self, actor: str, number: int) -> RunRecord | None:
+        """One run."""
+        item = self._get(actor, digits(number))
+        return record_of(actor, number, item) if item else None
+
+    def open(self, manifest: Manifest, *, now: datetime) -> RunRecord:
+        """Note that a manifest was written; what is noted already stays as it is."""
+        record = RunRecord(manifest.actor, manifest.number, "formed", manifest.formed_at, members=len(manifest.members))
+        try:
+            self._dynamodb.transact_write_items(
+                TransactItems=[
+                    {
+                        "Put": {
+                            "TableName": self._table,
+                            "Item": {
+                                **run_key(record.actor, digits(record.number)),
+                                "state": {"S": record.state},
+                                "formed_at": {"S": record.formed_at},
+                                "members": {"N": str(len(manifest.members))},
+                                "expires_at": {"N": str(int((now + self._keep).timestamp()))},
+                            },
+                            "ConditionExpression": "attribute_not_exists(pk)",
+                        }
+                    },
+                    {"Put": {"TableName": self._table, "Item": open_key(record.actor, record.number)}},
+                    {
+                        "Update": {
+                            "TableName": self._table,
+                            "Key": run_key(record.actor, "latest"),
+                            "UpdateExpression": "SET #number = :number",
+                            "ConditionExpression": "attribute_not_exists(#number) OR #number < :number",
+                            "ExpressionAttributeNames": {"#number": "number"},
+                            "ExpressionAttributeValues": {":number": {"N": str(record.number)}},
+                        }
+                    },
+                ]
+            )
+        except ClientError as error:
+            if not refused_conditions(error):
+                raise
+            return self.get(record.actor, record.number) or record
+        return record
+
+    def started(self, actor: str, number: int, job_run_id: str) -> None:
+        """Note that EMR Serverless has it; a run that is closed already stays so."""
+        self._change(
+            actor,
+            number,
+            "SET #state = :started, job_run_id = :id",
+            "#state = :formed",
+            {":started": {"S": "started"}, ":formed": {"S": "formed"}, ":id": {"S": job_run_id}},
+        )
+
+    def note_state(
+        self,
+        actor: str,
+        number: int,
+        state: str,
+        *,
+        details: str = "",
+        usage: Usage | None = None,
+        running_at: str | None = None,
+        application_id: str = "",
+    ) -> None:
+        """Note how the job run is; events come in any order, and what lies behind it already is not noted any more."""
+        changes = ["job_state = :state", "details = :details", "job_rank = :rank"]
+        if application_id:
+            changes.append("application_id = :application")
+        values: Item = {":state": {"S": state}, ":details": {"S": details}, ":rank": {"N": str(state_rank(state))}}
+        if application_id:
+            values[":application"] = {"S": application_id}
+        if usage is not None:
+            changes.append("#usage = :usage")
+            values[":usage"] = {"S": msgspec.json.encode(usage).decode()}
+        if running_at is not None:
+            changes.append("running_at = if_not_exists(running_at, :running_at)")
+            values[":running_at"] = {"S": running_at}
+        condition = "attribute_not_exists(job_rank) OR job_rank < :rank"
+        self._change(actor, number, "SET " + ", ".join(changes), condition, values)
+
+    def take_watch(self, actor: str, number: int, turn: int, owner: str) -> bool:
+        """Take a turn at watching a run: of several who would, one may go on, and again if it has to repeat its turn."""
+        return self._change(
+            actor,
+            number,
+            "SET watch_turn = :turn, watch_owner = :owner",
+            "attribute_not_exists(watch_turn) OR watch_turn < :turn OR (watch_turn = :turn AND watch_owner = :owner)",
+            {":turn": {"N": str(turn)}, ":owner": {"S": owner}},
+        )
+
+    def deaths(self, actor: str, origin: int) -> int:
+        """How many of the runs died that this one was divided into, itself included."""
+        key = deaths_key(actor, origin)
+        item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
+        return int(item["deaths"]["N"]) if item else 0
+
+    def settle(
+        self, actor: str, number: int, settlement: Settlement, *, now: datetime, died_for: int | None = None
+    ) -> Settlement:
+        """Decide whose results count; the first decision stands, and is the answer.
+
+        Args:
+            died_for: the origin to count a death for, if the run died.
+        """
+        update: TransactWriteItemTypeDef = {
+            "Update": {
+                "TableName": self._table,
+                "Key": run_key(actor, digits(number)),
+                "UpdateExpression": "SET #source = :source, attempt = :attempt, parts = :parts, fate = :fate,"
+                " at_work = :at_work, started = :started",
+                "ConditionExpression": "attribute_exists(pk) AND attribute_not_exists(#source) AND #state <> :closed",
+                "ExpressionAttributeNames": {"#source": "source", "#state": "state"},
+                "ExpressionAttributeValues": {
+                    ":source": {"S": settlement.source},
+                    ":attempt": {"S": settlement.attempt},
+                    ":parts": {"N": str(settlement.parts)},
+                    ":fate": {"S": settlement.verdict.fate},
+                    ":at_work": {
+                        "N": str(NOBODY if settlement.verdict.at_work is None else settlement.verdict.at_work)
+                    },
+                    ":started": {"BOOL": settlement.started},
+                    ":closed": {"S": "closed"},
+                },
+            }
+        }
+        count: TransactWriteItemTypeDef = {
+            "Update": {
+                "TableName": self._table,
+                "Key": deaths_key(actor, died_for or number),
+                "UpdateExpression": "ADD deaths :one SET expires_at = :expires",
+                "ExpressionAttributeValues": {
+                    ":one": {"N": "1"},
+                    ":expires": {"N": str(int((now + self._keep).timestamp()))},
+                },
+            }
+        }
+        try:
+            self._dynamodb.transact_write_items(TransactItems=[update, count] if died_for else [update])
+        except ClientError as error:
+            if not refused_conditions(error):
+                raise
+        record = self.get(actor, number)
+        return record.settlement if record and record.settlement else settlement
+
+    def lease(self, actor: str, number: int, owner: str, *, until: datetime, now: datetime) -> bool:
+        """Take the routing of a run for a while. It only saves work: everything routed is the same whoever routes it."""
+        return self._change(
+            actor,
+            number,
+            "SET lease_owner = :owner, lease_until = :until",
+            "#state <> :closed AND (attribute_not_exists(lease_until) OR lease_until < :now OR lease_owner = :owner)",
+            {
+                ":owner": {"S": owner},
+                ":until": {"S": format_time(until)},
+                ":now": {"S": format_time(now)},
+                ":closed": {"S": "closed"},
+            },
+        )
+
+    def release(self, actor: str, number: int, owner: str) -> None:
+        """Let somebody else go on."""
+        self._change(actor, number, "REMOVE lease_owner, lease_until", "lease_owner = :owner", {":owner": {"S": owner}})
+
+    def advance(self, actor: str, number: int, before: Cursor, after: Cursor) -> None:
+        """Note that everything up to `after` has left; if another has come further meanwhile, theirs stands."""
+        if after <= before:
+            return
+        self._change(
+            actor,
+            number,
+            "SET cursor_part = :part, cursor_line = :line, cursor_frame = :frame, cursor_lost = :lost",
+            "attribute_not_exists(cursor_part) OR cursor_part < :part"
+            " OR (cursor_part = :part AND (cursor_line < :line OR (cursor_line = :line"
+            " AND (cursor_frame < :frame OR (cursor_frame = :frame AND cursor_lost < :lost)))))",
+            {
+                ":part": {"N": str(after.part)},
+                ":line": {"N": str(after.line)},
+                ":frame": {"N": str(after.frame)},
+                ":lost": {"N": str(after.lost)},
+            },
+        )
+
+    def close(self, actor: str, number: int) -> None:
+        """Everything of this run has been routed."""
+        self._dynamodb.transact_write_items(
+            TransactItems=[
+                {
+                    "Update": {
+                        "TableName": self._table,
+                        "Key": run_key(actor, digits(number)),
+                        "UpdateExpression": "SET #state = :closed",
+                        "ConditionExpression": "attribute_exists(pk)",
+                        "ExpressionAttributeNames": {"#state": "state"},
+                        "ExpressionAttributeValues": {":closed": {"S": "closed"}},
+                    }
+                },
+                {"Delete": {"TableName": self._table, "Key": open_key(actor, number)}},
+            ]
+        )
+
+    def open_numbers(self, actor: str) -> Iterator[int]:
+        """The runs that are not closed, oldest first."""
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="pk = :actor",
+            ExpressionAttributeValues={":actor": {"S": f"OPEN#{actor}"}},
+            ConsistentRead=True,
+        )
+        for page in pages:
+            yield from (int(item["sk"]["S"]) for item in page["Items"])
+
+    def _get(self, actor: str, sort: str) -> "Item":
+        answer = self._dynamodb.get_item(TableName=self._table, Key=run_key(actor, sort), ConsistentRead=True)
+        return answer.get("Item", {})
+
+    def _change(self, actor: str, number: int, update: str, condition: str, values: "Item") -> bool:
+        """Update a run if it is there and the condition holds; whether it did."""
+        whole = f"attribute_exists(pk) AND ({condition})"
+        used = {name: name[1:] for name in ("#state", "#usage") if name in update + whole}
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=run_key(actor, digits(number)),
+                UpdateExpression=update,
+                ConditionExpression=whole,
+                ExpressionAttributeValues=values,
+                **({"ExpressionAttributeNames": used} if used else {}),  # type: ignore[arg-type]
+            )
+        except ClientError as error:
+            if not is_condition_failure(error):
+                raise
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""The functions that enqueue, dispatch, complete and reconcile."""

@@ -1,0 +1,72 @@
+"""Canceling job runs that work for canceled tasks only (`protocol §10`, `§13`)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asya.messaging.aws import clients
+from asya.protocol.job_runs import Manifest, Member
+from asya.spark.aws.cancel_requests import CancelRequests
+from asya.spark.aws.emr_serverless import BusyError
+from asya.spark.aws.run_items import RunRecord
+from asya.spark.lambdas.services import SparkServices
+from asya.spark.stopped_envelopes import is_canceled
+
+_ASKED_AT_ONCE = 200
+_RETRY_SECONDS = 5
+
+
+class UnknownStatesError(RuntimeError):
+    """Whether a run still works for somebody cannot be told now."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunCancellation:
+    """Looks through the runs that are open."""
+
+    services: SparkServices
+
+    def look_for(self, task_id: str) -> None:
+        """Cancel the runs that this task, or a child of this root, is in, if they work for nobody else.
+
+        Raises:
+            UnknownStatesError: if that cannot be told now.
+            botocore.exceptions.ClientError: if a run could not be canceled now.
+        """
+        found = self.services
+        for actor in found.heavy_actors():
+            for number in found.records.open_numbers(actor):
+                record = found.records.get(actor, number)
+                # One that is not started yet is looked at when it runs.
+                if record is None or not record.job_run_id or record.settlement is not None:
+                    continue
+                manifest = found.manifests.read(actor, number)
+                if manifest is not None and any(task_id in (one.id, one.root_id) for one in manifest.members):
+                    self.cancel_if_idle(record, manifest, task_id)
+
+    def cancel_if_idle(self, record: RunRecord, manifest: Manifest, task_id: str) -> None:
+        """Cancel a run if all its members are canceled; what it had done counts for nothing then.
+
+        Raises:
+            UnknownStatesError, botocore.exceptions.ClientError: as above.
+        """
+        found = self.services
+        members = manifest.members
+        for start in range(0, len(members), _ASKED_AT_ONCE):
+            if not self._all_canceled(members[start : start + _ASKED_AT_ONCE]):
+                return
+        found.base.telemetry.log.info("canceled: it works for nobody any more", run_id=manifest.run_id)
+        try:
+            found.job_runs.cancel(record.job_run_id or "")
+        except BusyError:
+            url = found.settings.queue_url(found.settings.actor)
+            CancelRequests(clients.sqs(), queue_url=url).ask(task_id, delay=_RETRY_SECONDS)
+
+    def _all_canceled(self, members: Sequence[Member]) -> bool:
+        if any(member.callback is None for member in members):
+            return False  # nobody can cancel a stealth envelope
+        states = self.services.states(members)
+        if any(state is not None and not is_canceled(state) for state in map(states.get, (m.id for m in members))):
+            return False
+        if len(states) < len({member.id for member in members}):
+            raise UnknownStatesError("the states of a run's tasks could not be learned")
+        return True

@@ -1,0 +1,247 @@
+"""The dispatcher: forms job runs of what is pending and starts them, each once (`protocol §10`).
+
+That a run's manifest exists is what forms it. Whoever comes next, by whatever way, finishes the latest run (its envelopes are
+pending no more, EMR Serverless has it) before forming another: so no envelope is ever in two manifests, and no run is
+forgotten. Being throttled or at capacity is waiting: the request goes out again, for later.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.messaging.aws.receipt import Ticket
+from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.protocol.job_runs import Manifest, Member
+from asya.protocol.mesh_table import Actor
+from asya.protocol.times import parse_time
+from asya.sidecar.lambdas.metrics import note_diversion
+from asya.spark import run_formation
+from asya.spark.aws.dispatch_requests import DispatchRequest, decode_request
+from asya.spark.aws.emr_serverless import WAITING_STATES, BusyError, ConflictingRunError, RefusedRunError
+from asya.spark.aws.run_items import RunRecord
+from asya.spark.lambdas.services import SparkServices, spark_services
+from asya.spark.run_request import UnstartableError, run_request
+from asya.spark.stopped_envelopes import is_canceled, is_due_for_refusal, stopped_before_run
+
+# Nobody says how long EMR Serverless remembers a token; after this long a run is looked for by its name first.
+TOKEN_TRUSTED_FOR = timedelta(hours=1)
+# Clocks differ, and a run cannot have been started before it was formed.
+CLOCK_MARGIN = timedelta(minutes=5)
+# How long to wait for the run before, which has no room yet, if nothing is heard of it.
+ROOM_SECONDS = 10.0
+# A conflict may mean that the application is starting or stopping.
+CONFLICT_SECONDS = 30.0
+
+
+class MissingManifestError(RuntimeError):
+    """A run that is on record has no manifest; a person has to look."""
+
+
+def handle(event: Mapping[str, Any], _context: object) -> Answer:
+    """Lambda's entry point: one batch of requests."""
+    return Dispatcher(spark_services()).process(event)
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatcher:
+    """Looks after heavy actors, one request at a time."""
+
+    services: SparkServices
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Work through one batch of requests."""
+        base = self.services.base
+        seen: set[str] = set()
+        try:
+            return base.worker.work(records(event), lambda record: self._handle(record, seen))
+        finally:
+            base.telemetry.flush()
+
+    def _handle(self, record: Record, seen: set[str]) -> list[Ticket]:
+        log = self.services.base.telemetry.log
+        try:
+            request = decode_request(record.arrival.body)
+        except ValueError as error:
+            log.warning("not a dispatch request; dropped", problem=str(error), message_id=record.message_id)
+            return []
+        spec = self.services.heavy_actor(request.actor)
+        if spec is None:
+            log.error("a dispatch request for what is no heavy actor of this mesh; dropped", requested=request.actor)
+        elif request.actor not in seen and self.look_after(request, spec):
+            # What became pending since has a request of its own: the flag was down before the reading.
+            seen.add(request.actor)
+        return []
+
+    def look_after(self, request: DispatchRequest, spec: Actor) -> bool:
+        """Finish the actor's latest run if that is not done; form and start the next one of what is pending.
+
+        The order is what makes it safe: flag down, latest run finished, pending read, manifest written.
+
+        Returns:
+            Whether the actor's flag was taken down; if not, a request that it stands for is still on its way.
+        """
+        found, actor = self.services, request.actor
+        flag_down = found.requests.take_up(request, now=found.now())
+        if not self._form_and_start(actor, spec):
+            return flag_down
+        if flag_down:
+            found.requests.ensure(actor, 0, now=found.now())
+        else:
+            found.requests.hurry(actor, now=found.now())
+        return flag_down
+
+    def _form_and_start(self, actor: str, spec: Actor) -> bool:
+        """Whether more is pending that might run at once."""
+        found = self.services
+        number = found.records.latest(actor)
+        record = found.records.get(actor, number) if number else None
+        unfinished = record is not None and record.state == "formed"
+        # The quota first: a run that has to wait is not read over and over again.
+        if unfinished and not (self._may_start(actor) and self._start(self._manifest(actor, number), spec)):
+            return False
+        closed = cache(lambda earlier: self._is_closed(actor, earlier))
+        selection = run_formation.select(found.pending.waiting(actor), spec.batch.size, is_closed=closed)
+        if selection.members and self._had_better_grow(actor, spec, selection, record):
+            return False
+        members = self._fit(actor, spec, selection.members)
+        manifest, more = self._formed(actor, spec, number + 1, members), selection.more
+        if manifest is not None:
+            # What another dispatcher took of the pending is not known here, so look again afterwards.
+            more = more or manifest.members != tuple(members)
+            if found.records.open(manifest, now=self.services.now()).state == "formed" and not (
+                self._may_start(actor) and self._start(manifest, spec)
+            ):
+                return False
+        return more
+
+    def _formed(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> Manifest | None:
+        """Run `number`: of these members, or as another dispatcher was quick to form it and perhaps died of it."""
+        manifests = self.services.manifests
+        if members:
+            namespace, now = self.services.settings.namespace, self.services.now()
+            manifest = run_formation.form(members, namespace=namespace, actor=actor, spec=spec, number=number, now=now)
+            if manifests.commit(manifest):
+                return manifest
+        elif not manifests.exists(actor, number):
+            return None
+        return self._manifest(actor, number)
+
+    def _had_better_grow(
+        self, actor: str, spec: Actor, selection: run_formation.Selection, latest: RunRecord | None
+    ) -> bool:
+        """Whether the next run had better take more envelopes: EMR Serverless has no room even for the one before it.
+
+        Another look is on its way then, and comes early if that run begins.
+        """
+        if selection.more or len(selection.members) >= spec.batch.size:
+            return False
+        if latest is None or latest.state != "started" or not latest.job_run_id:
+            return False
+        try:
+            state = self.services.job_runs.state(latest.job_run_id).state
+        except (ClientError, BotoCoreError) as error:
+            self.services.base.telemetry.log.info("not known whether there is room; going on", problem=str(error))
+            return False
+        if state not in WAITING_STATES:
+            return False
+        self.services.requests.ensure(actor, ROOM_SECONDS, now=self.services.now(), for_capacity=True)
+        return True
+
+    def _is_closed(self, actor: str, number: int) -> bool:
+        """Whether everything that a run gave back is pending; closing it asks for another look."""
+        record = self.services.records.get(actor, number)
+        return record is None or record.state == "closed"
+
+    def _manifest(self, actor: str, number: int) -> Manifest:
+        manifest = self.services.manifests.read(actor, number)
+        if manifest is None:
+            raise MissingManifestError(f"run {number} of {actor} has no manifest in {self.services.settings.bucket}")
+        return manifest
+
+    def _fit(self, actor: str, spec: Actor, members: Sequence[Member]) -> list[Member]:
+        """The members that are to run; the canceled and those without time leave for x-sink."""
+        states = self.services.states(members)
+        fit: list[Member] = []
+        stopped: list[tuple[Member, Ticket]] = []
+        for member in members:
+            deadline = parse_time(member.deadline_at) if member.deadline_at else None
+            state = states.get(member.id)
+            if not is_canceled(state) and not is_due_for_refusal(deadline, self.services.now()):
+                fit.append(member)
+                continue
+            diversion = stopped_before_run(self.services.hop(actor, spec, member), state, now=self.services.now())
+            if diversion is None:
+                fit.append(member)
+                continue
+            note_diversion(self.services.base, diversion.why, actor=actor)
+            self.services.base.telemetry.log.info("left out of the run", why=diversion.why, envelope_id=member.id)
+            stopped += [(member, self.services.base.outbox.send(delivery)) for delivery in diversion.deliveries]
+        self._see_out(actor, stopped)
+        return fit
+
+    def _see_out(self, actor: str, stopped: Sequence[tuple[Member, Ticket]]) -> None:
+        if not stopped:
+            return
+        self.services.base.outbox.flush()
+        for _, ticket in stopped:
+            if ticket.error is not None:
+                raise ticket.error
+            self.services.base.telemetry.count("Sent", by=("kind", ticket.kind), actor=actor)
+        self.services.pending.remove(actor, [member for member, _ in stopped])
+
+    def _may_start(self, actor: str) -> bool:
+        """Whether the account's quota leaves room for a start; if not, another request is on its way."""
+        moment = self.services.now()
+        wait = self.services.quota.take(now=moment)
+        if wait:
+            self.services.requests.ensure(actor, wait, now=moment)
+        return not wait
+
+    def _start(self, manifest: Manifest, spec: Actor) -> bool:
+        """See to it that a run's envelopes are pending no more and that EMR Serverless has it.
+
+        Returns:
+            False if it has to wait; another request is on its way then.
+        """
+        found, actor = self.services, manifest.actor
+        found.pending.remove(actor, manifest.members)
+        log = found.base.telemetry.log
+        try:
+            job_run_id = self._started_id(manifest, spec)
+        except BusyError as busy:
+            log.info("the run waits", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
+            found.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
+            seconds = busy.seconds * (0.5 + found.base.surroundings.chance())
+            found.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
+            return False
+        except (RefusedRunError, UnstartableError) as refused:
+            log.exception("the run cannot be started; its envelopes fail", run_id=manifest.run_id)
+            found.tell_completion(manifest, job_run_id="", state="FAILED", details=str(refused))
+            job_run_id = ""
+        found.records.started(actor, manifest.number, job_run_id)
+        state = "started" if job_run_id else "refused"
+        found.base.telemetry.count("JobRuns", by=("state", state), actor=actor)
+        found.base.telemetry.measure("EnvelopesPerRun", len(manifest.members), "Count", actor=actor)
+        log.info("run started", run_id=manifest.run_id, job_run_id=job_run_id, envelopes=len(manifest.members))
+        return True
+
+    def _started_id(self, manifest: Manifest, spec: Actor) -> str:
+        """EMR Serverless's id of the run, which is started unless it was."""
+        job_runs = self.services.job_runs
+        request = run_request(manifest, run_formation.spark_job(manifest.actor, spec), self.services.place)
+        formed = parse_time(manifest.formed_at)
+        if self.services.now() - formed > TOKEN_TRUSTED_FOR:
+            adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)
+            if adopted is not None:
+                return adopted
+        try:
+            return job_runs.start(request)
+        except ConflictingRunError as conflict:
+            adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)
+            if adopted is None:
+                raise BusyError(str(conflict), seconds=CONFLICT_SECONDS) from conflict
+            return adopted

@@ -1,0 +1,185 @@
+"""What the functions of the heavy path work with beside the common services, made once per process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache, cached_property
+
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings, SettingsError, SparkSettings
+from asya.messaging.hop import Arrival, Hop
+from asya.protocol import names
+from asya.protocol.codec import decode
+from asya.protocol.events import StateQuery, TaskState
+from asya.protocol.job_runs import Manifest, Member
+from asya.protocol.mesh_table import Actor
+from asya.protocol.times import format_time, parse_time
+from asya.reporting.aws.gateway_client import GatewayError
+from asya.sidecar.lambdas.services import Services, services
+from asya.spark.aws.dispatch_requests import DispatchRequests
+from asya.spark.aws.emr_serverless import JobRuns
+from asya.spark.aws.heartbeats import RunSigns
+from asya.spark.aws.manifests import Manifests
+from asya.spark.aws.pending import Pending
+from asya.spark.aws.run_events import JobRunEvent, encode_event
+from asya.spark.aws.run_records import RunRecords
+from asya.spark.aws.run_results import RunResults
+from asya.spark.aws.start_quota import StartQuota
+from asya.spark.run_failures import SPARK_JOB_FAILED
+from asya.spark.run_request import Place
+
+_STATES_AT_ONCE = 100
+_SECONDS_FOR_STATES = 2.0
+
+
+@dataclass(frozen=True)
+class SparkServices:
+    """The edges of the heavy path."""
+
+    base: Services
+
+    def now(self) -> datetime:
+        """The time of day."""
+        return self.base.now()
+
+    @property
+    def settings(self) -> Settings:
+        """Where this function runs."""
+        return self.base.settings
+
+    @property
+    def spark(self) -> SparkSettings:
+        """The Spark application and what runs on it.
+
+        Raises:
+            SettingsError: in a function that was not given them.
+        """
+        if self.settings.spark is None:
+            raise SettingsError("ASYA_SPARK_APPLICATION_ID is not set, and this function deals with job runs")
+        return self.settings.spark
+
+    @cached_property
+    def pending(self) -> Pending:
+        """Envelopes that wait."""
+        bucket, pause = self.settings.bucket, self.base.surroundings.pause
+        return Pending(clients.dynamodb(), clients.s3(), table=self._table, bucket=bucket, pause=pause)
+
+    @cached_property
+    def requests(self) -> DispatchRequests:
+        """Requests to the dispatcher."""
+        url = self.settings.queue_url(names.DISPATCH)
+        return DispatchRequests(clients.dynamodb(), clients.sqs(), table=self._table, queue_url=url)
+
+    @cached_property
+    def records(self) -> RunRecords:
+        """What is known about each run."""
+        keep = timedelta(seconds=self.settings.table.retention.runs)
+        return RunRecords(clients.dynamodb(), table=self._table, keep=keep)
+
+    @cached_property
+    def manifests(self) -> Manifests:
+        """The runs as they were formed."""
+        return Manifests(clients.s3(), bucket=self.settings.bucket)
+
+    @cached_property
+    def results(self) -> RunResults:
+        """What the runs left."""
+        return RunResults(clients.s3(), bucket=self.settings.bucket)
+
+    @cached_property
+    def signs(self) -> RunSigns:
+        """What the runs say of themselves while they work."""
+        return RunSigns(clients.s3(), bucket=self.settings.bucket)
+
+    @cached_property
+    def quota(self) -> StartQuota:
+        """How fast runs may be started."""
+        limits = self.settings.table.spark
+        return StartQuota(
+            clients.dynamodb(), table=self._table, per_second=limits.start_per_second, burst=limits.start_burst
+        )
+
+    @cached_property
+    def job_runs(self) -> JobRuns:
+        """EMR Serverless."""
+        return JobRuns(clients.emr_serverless(), application_id=self.spark.application_id)
+
+    @cached_property
+    def place(self) -> Place:
+        """Where this mesh's jobs run and what they run."""
+        return Place(
+            bucket=self.settings.bucket,
+            data_uri=self.settings.data_uri,
+            results_uri=self.settings.results_uri,
+            entry_point=self.spark.entry_point,
+            py_files=self.spark.py_files,
+            job_role_arn=self.spark.job_role_arn,
+            access_policy_prefix=self.spark.access_policy_prefix,
+        )
+
+    def heavy_actors(self) -> list[str]:
+        """The names of all heavy actors."""
+        return sorted(name for name, actor in self.settings.table.actors.items() if actor.kind == "spark")
+
+    def heavy_actor(self, name: str) -> Actor | None:
+        """A heavy actor; None if the mesh has none of this name (any more)."""
+        actor = self.settings.table.actors.get(name)
+        return actor if actor is not None and actor.kind == "spark" else None
+
+    def hop(self, actor: str, spec: Actor, member: Member) -> Hop:
+        """A member's envelope at this actor, as it was stamped when it became pending."""
+        body = self.pending.body(member)
+        arrival = Arrival(body=body, message_id="", sent_at=parse_time(member.admitted_at), size=len(body))
+        return Hop.of(decode(body), actor, spec, self.settings.table, arrival)
+
+    def states(self, members: Sequence[Member]) -> dict[str, TaskState]:
+        """The states of these members' tasks by id; what cannot be learned in time is left out."""
+        states: dict[str, TaskState] = {}
+        for url in sorted({member.callback for member in members if member.callback}):
+            queries = [StateQuery(id=member.id, root_id=member.root_id) for member in members if member.callback == url]
+            for start in range(0, len(queries), _STATES_AT_ONCE):
+                some = queries[start : start + _STATES_AT_ONCE]
+                try:
+                    answer = self.base.gateway.states(url, some, seconds=_SECONDS_FOR_STATES)
+                except GatewayError as error:
+                    self.base.telemetry.log.warning("states not learned; going on", problem=str(error))
+                    break
+                states |= {state.id: state for state in answer}
+        return states
+
+    def tell_completion(self, manifest: Manifest, *, job_run_id: str, state: str, details: str) -> None:
+        """Tell the completion what no event of EMR Serverless tells it."""
+        event = JobRunEvent(self.spark.application_id, job_run_id, manifest.run_id, state, details)
+        clients.sqs().send_message(QueueUrl=self.settings.queue_url(names.COMPLETION), MessageBody=encode_event(event))
+
+    @property
+    def _table(self) -> str:
+        return self.settings.table_name("pending")
+
+
+@cache
+def spark_services() -> SparkServices:
+    """The process's services."""
+    return SparkServices(services())
+
+
+def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Member:
+    """A started hop as a member of a run to come, without its envelope."""
+    envelope = hop.envelope
+    return Member(
+        id=envelope.id,
+        generation=envelope.generation,
+        position=envelope.route.position,
+        attempt=hop.attempt,
+        admitted_at=format_time(admitted_at),
+        root_id=envelope.root_id,
+        deadline_at=hop.status.deadline_at,
+        callback=callback,
+        is_suspect=_is_suspect(hop),
+    )
+
+
+def _is_suspect(hop: Hop) -> bool:
+    """Whether a run has died of this envelope: it is not to take others along again."""
+    error = hop.status.error
+    return hop.attempt > 1 and error is not None and error.type == SPARK_JOB_FAILED

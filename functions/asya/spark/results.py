@@ -1,0 +1,102 @@
+"""From what a job said about one envelope to what leaves: the same decisions as in the sidecar (`protocol §10`)."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import islice
+
+from msgspec import Raw
+
+from asya.messaging.delivery import Delivery
+from asya.messaging.hop import Hop
+from asya.messaging.targets import UnknownTargetError
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.frame import Frame
+from asya.protocol.job_runs import ResultFrame, ResultHead
+from asya.sidecar import outcome
+from asya.sidecar.slices import SecondFrameError, check_frames, is_whole
+from asya.spark.run_failures import SPARK_JOB_FAILED
+
+
+def deliveries(
+    hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], *, first: int = 0, now: datetime, jitter: float
+) -> Iterator[Delivery]:
+    """What leaves for one member.
+
+    Args:
+        frames: all that the job gave.
+        first: so many deliveries of this member have left before.
+        jitter: uniform in [0, 1).
+    """
+    return islice(_all_deliveries(hop, head, frames, now, jitter), first, None)
+
+
+def _all_deliveries(
+    hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], now: datetime, jitter: float
+) -> Iterator[Delivery]:
+    index = 0
+    try:
+        for frame in _checked(hop, head, frames, now):
+            yield outcome.frame(hop, frame, index, now=now)
+            index += 1
+    except SecondFrameError as error:
+        yield _failed(hop, error.error, 0, now, jitter)
+        return
+    except UnknownTargetError as error:
+        yield outcome.mismatch(hop, error, now=now, frames_sent=index)
+        return
+    if head.end != "done":
+        yield _ended(hop, head, index, now, jitter)
+    elif not index:
+        yield outcome.empty(hop, now=now)
+
+
+def lost(hop: Hop, error: ErrorInfo, *, now: datetime, jitter: float) -> Delivery:
+    """A member without a result: charged with what the run died of, under its actor's rules."""
+    return _failed(hop, error, 0, now, jitter)
+
+
+def _checked(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], now: datetime) -> Iterator[Frame]:
+    """The frames that may leave: of a slice, and of what opens a set, all of them or none.
+
+    Raises:
+        SecondFrameError, UnknownTargetError: before any has left.
+    """
+    frames = (_frame(result, alone=head.frames == 1) for result in results)
+    ahead = list(islice(frames, 2))
+    if ahead and is_whole(hop, ahead[0]):
+        if head.end != "done":
+            return
+        check_frames(hop, ahead)
+        for index, frame in enumerate(ahead):  # all slices but the first go the same way
+            outcome.frame(hop, frame, index, now=now)
+    yield from ahead
+    yield from frames
+
+
+def _ended(hop: Hop, head: ResultHead, sent: int, now: datetime, jitter: float) -> Delivery:
+    error = head.error or ErrorInfo(type=SPARK_JOB_FAILED, message="the job reported a failure without an error")
+    match head.end:
+        case "timed_out":
+            limit = timedelta(seconds=head.limit)
+            return outcome.timed_out(hop, limit, by_deadline=head.by_deadline, now=now, jitter=jitter, frames_sent=sent)
+        case "crashed":
+            return outcome.crashed(hop, error, now=now, frames_sent=sent)
+        case _:
+            return _failed(hop, error, sent, now, jitter)
+
+
+def _failed(hop: Hop, error: ErrorInfo, frames_sent: int, now: datetime, jitter: float) -> Delivery:
+    reason: outcome.FailureReason = "SparkJobFailed" if error.type == SPARK_JOB_FAILED else "RuntimeError"
+    try:
+        return outcome.failed(hop, error, now=now, jitter=jitter, frames_sent=frames_sent, reason=reason)
+    except UnknownTargetError as unknown:
+        return outcome.mismatch(hop, unknown, now=now)
+
+
+def _frame(result: ResultFrame, *, alone: bool) -> Frame:
+    payload = result.payload if isinstance(result.payload, Raw) else None
+    return Frame(payload, result.next, _changes(result.headers), _changes(result.status), alone)
+
+
+def _changes(values: dict[str, Raw]) -> dict[str, Raw | None]:
+    return {name: None if bytes(raw) == b"null" else raw for name, raw in values.items()}

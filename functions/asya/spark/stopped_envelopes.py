@@ -1,0 +1,48 @@
+"""Envelopes of a heavy actor that may not go on: checked when a run is formed and when it is done (`protocol §10`)."""
+
+from datetime import datetime, timedelta
+
+from asya.messaging.delivery import Diversion
+from asya.messaging.hop import Hop
+from asya.protocol import names, status
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.events import TaskState
+from asya.protocol.times import format_time
+from asya.sidecar.arrival import LEAST_TIME_LEFT, divert
+
+
+def stopped_before_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
+    """Whether an envelope that is to join a run was canceled meanwhile, or has no time left to start."""
+    return _canceled(hop, state, now) or _too_late(hop, LEAST_TIME_LEFT, f"before {hop.actor} started", now)
+
+
+def stopped_after_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
+    """Whether an envelope whose run is over was canceled meanwhile, or its deadline passed."""
+    return _canceled(hop, state, now) or _too_late(
+        hop, timedelta(0), f"before the results of {hop.actor} were routed", now
+    )
+
+
+def is_due_for_refusal(deadline_at: datetime | None, now: datetime) -> bool:
+    """Whether a deadline leaves too little time to start; the envelope itself need not be at hand."""
+    return deadline_at is not None and deadline_at - now < LEAST_TIME_LEFT
+
+
+def is_canceled(state: TaskState | None) -> bool:
+    """Whether the task or its root was canceled."""
+    return state is not None and "canceled" in (state.status, state.root_status)
+
+
+def _canceled(hop: Hop, state: TaskState | None, now: datetime) -> Diversion | None:
+    if not is_canceled(state):
+        return None
+    ended = status.ended(hop.status, phase="canceled", reason="Canceled", now=format_time(now))
+    return divert(hop, names.SINK, ended, why="Canceled")
+
+
+def _too_late(hop: Hop, least: timedelta, when: str, now: datetime) -> Diversion | None:
+    if hop.deadline is None or hop.deadline - now >= least:
+        return None
+    error = ErrorInfo(type="Timeout", message=f"Deadline {format_time(hop.deadline)} passed {when}")
+    ended = status.failed(hop.status, reason="Timeout", now=format_time(now), error=error)
+    return divert(hop, names.SINK, ended, why="SlaExpired")

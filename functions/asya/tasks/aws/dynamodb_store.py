@@ -1,0 +1,176 @@
+"""The tasks table in DynamoDB.
+
+Access patterns: records by ids (BatchGetItem); a record with its hops, record first (one Query, backwards); all hops of a task in
+order (Query); a record replaced by revision (conditional PutItem, which answers with the present one if it comes too
+late); hops by key (BatchWriteItem, unconditional). Tasks by something else than their id: `asya.tasks.aws.index`.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime
+from itertools import chain, takewhile
+from typing import TYPE_CHECKING, cast
+
+from asya.protocol.hops import Hop, HopPlace
+from asya.protocol.task import TaskRecord
+from asya.protocol.times import parse_time
+from asya.tasks.aws import items as task_items
+from asya.tasks.aws.index import ListedHours
+from asya.tasks.aws.table_calls import chunks, pauses, table_errors, write_items
+from asya.tasks.aws.task_store import Conflict, Stored, TaskStoreError, UnreadableRecordError
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+    from asya.tasks.aws.items import Item
+
+# The limit of the service's batch call.
+READ_BATCH = 100
+
+
+class DynamoTaskStore:
+    """`TaskStore` in a DynamoDB table.
+
+    Args:
+        table: the table's name.
+        retention: seconds that a task is kept after its last change, or its deadline if that is later.
+        pause: waits about so many seconds, not always exactly: those who were refused together shall not return together.
+    """
+
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        table: str,
+        retention: float,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._client = client
+        self._table = table
+        self._retention = retention
+        self._pause = pause
+        self._hours = ListedHours(client, table)
+
+    def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
+        """See `TaskStore`. Where a batch stays incomplete after a few rounds, the whole read fails.
+
+        One that cannot be read is left out, for the sake of the others: whoever asks for it alone is told.
+        """
+        found: dict[str, Stored] = {}
+        for some in chunks(sorted(set(ids)), READ_BATCH):
+            for item in self._read([task_items.record_key(task_id) for task_id in some], consistent=consistent):
+                if not task_items.is_expired(item, _epoch(now)):
+                    with suppress(UnreadableRecordError):
+                        found[item["pk"]["S"]] = _stored(item)
+        return found
+
+    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Stored | Conflict:
+        """See `TaskStore`. Its own write repeated after a lost answer shows as a conflict with an equal record."""
+        revision = replaces.revision if replaces else 0
+        if replaces:
+            condition, values = "revision = :seen", {":seen": {"N": str(revision)}}
+        else:
+            condition, values = "attribute_not_exists(pk) OR expires_at <= :now", {":now": {"N": str(_epoch(now))}}
+        expires_at = self._expiry(record, now)
+        self._hours.note(record, expires_at)
+        with table_errors(f"write the record of task {record.id}"):
+            try:
+                self._client.put_item(
+                    TableName=self._table,
+                    Item=task_items.record_item(record, revision + 1, expires_at),
+                    ConditionExpression=condition,
+                    ExpressionAttributeValues=values,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+            except self._client.exceptions.ConditionalCheckFailedException as conflict:
+                item = cast("Item | None", conflict.response.get("Item"))
+                return Conflict(_stored(item) if item else None)
+        return Stored(record, revision + 1)
+
+    def withdraw(self, task_id: str) -> None:
+        """See `TaskStore`."""
+        with table_errors(f"withdraw task {task_id}"):
+            try:
+                self._client.delete_item(
+                    TableName=self._table,
+                    Key=task_items.record_key(task_id),
+                    ConditionExpression="revision = :first AND #status = :pending",
+                    ExpressionAttributeNames={"#status": "status"},
+                    ExpressionAttributeValues={":first": {"N": "1"}, ":pending": {"S": "pending"}},
+                )
+            except self._client.exceptions.ConditionalCheckFailedException:
+                return  # gone already, or more than created: then it is to stay
+
+    def put_hops(self, hops: Sequence[Hop], now: datetime) -> frozenset[str]:
+        """See `TaskStore`."""
+        expires_at = _epoch(now) + round(self._retention)
+        items = [task_items.hop_item(hop, expires_at) for hop in hops]
+        return write_items(self._client, self._table, items, self._pause)
+
+    def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, Iterator[Hop]] | None:
+        """See `TaskStore`. Backwards, the record comes first, then its hops from the newest generation down."""
+        items = self._partition(task_id)
+        first = next(items, None)
+        if first is None or first["sk"]["S"] != task_items.RECORD or task_items.is_expired(first, _epoch(now)):
+            return None
+        record = task_items.record_of(first)
+        hops = map(task_items.hop_of, filter(task_items.is_hop, items))
+        return record, takewhile(lambda hop: hop.generation >= record.generation, hops)
+
+    def hops(self, task_id: str, now: datetime, after: HopPlace | None = None) -> Iterator[Hop]:
+        """See `TaskStore`."""
+        first = task_items.behind_hop(after) if after else task_items.HOP_PREFIX
+        with table_errors(f"read the hops of task {task_id}"):
+            pages = self._client.get_paginator("query").paginate(
+                TableName=self._table,
+                KeyConditionExpression="pk = :id AND sk BETWEEN :first AND :end",
+                ExpressionAttributeValues={
+                    ":id": {"S": task_id},
+                    ":first": {"S": first},
+                    ":end": {"S": task_items.HOPS_END},
+                },
+                ConsistentRead=True,
+            )
+            for item in chain.from_iterable(page["Items"] for page in pages):
+                if not task_items.is_expired(item, _epoch(now)):
+                    yield task_items.hop_of(item)
+
+    def _expiry(self, record: TaskRecord, now: datetime) -> int:
+        needed_until = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
+        return _epoch(needed_until) + round(self._retention)
+
+    def _read(self, keys: "list[Item]", *, consistent: bool) -> "Iterator[Item]":
+        for pause in pauses():
+            with table_errors("read the records of tasks"):
+                answer = self._client.batch_get_item(
+                    RequestItems={self._table: {"Keys": keys, "ConsistentRead": consistent}}
+                )
+            yield from answer["Responses"].get(self._table, [])
+            if self._table not in answer["UnprocessedKeys"]:
+                return
+            keys = list(answer["UnprocessedKeys"][self._table]["Keys"])
+            self._pause(pause)
+        raise TaskStoreError(f"cannot read the records of tasks: the table {self._table} is busy")
+
+    def _partition(self, task_id: str) -> "Iterator[Item]":
+        with table_errors(f"read task {task_id}"):
+            pages = self._client.get_paginator("query").paginate(
+                TableName=self._table,
+                KeyConditionExpression="pk = :id AND sk BETWEEN :hops AND :record",
+                ExpressionAttributeValues={
+                    ":id": {"S": task_id},
+                    ":hops": {"S": task_items.HOP_PREFIX},
+                    ":record": {"S": task_items.RECORD},
+                },
+                ScanIndexForward=False,
+                ConsistentRead=True,
+            )
+            yield from chain.from_iterable(page["Items"] for page in pages)
+
+
+def _stored(item: "Item") -> Stored:
+    return Stored(task_items.record_of(item), int(item["revision"]["N"]))
+
+
+def _epoch(moment: datetime) -> int:
+    return int(moment.timestamp())

@@ -1,0 +1,111 @@
+"""Pages of tasks, found by the indexes and shown by their records (`protocol §13`, lists)."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from asya.protocol.hops import HopPlace
+from asya.tasks.aws.index import LAST_ID, NEWEST, ListState, Look, Place, TaskIndex
+from asya.tasks.aws.task_store import TaskStore
+from asya.tasks.aws.tasks import Tasks
+from asya.tasks.listing import ListQuery
+from asya.tasks.timeline import TimelineEntry, timeline
+from asya.tasks.view import TaskView, summary
+
+# Looks that one page may cost; whoever's tasks are that rare among others' gets a short page, and a cursor to go on.
+LOOKS = 25
+
+_STATES: dict[str | None, tuple[ListState, ...]] = {
+    None: ("open", "succeeded", "failed"),
+    "pending": ("open",),
+    "running": ("open",),
+    "paused": ("open",),
+    "succeeded": ("succeeded",),
+    # An overdue task reads failed before anybody has written so.
+    "failed": ("failed", "open"),
+    "canceled": ("failed",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """Some tasks, newest first, and the place to go on behind; None at the end of the list."""
+
+    tasks: list[TaskView]
+    next: Place | None
+
+
+@dataclass(frozen=True, slots=True)
+class HopPage:
+    """Some hops in their order, and the place to go on behind; None at the end."""
+
+    hops: list[TimelineEntry]
+    next: HopPlace | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLists:
+    """The lists of one mesh. All methods raise TaskStoreError if the table cannot be read."""
+
+    index: TaskIndex
+    store: TaskStore
+    tasks: Tasks
+
+    def page(
+        self, query: ListQuery, owner: str | None, may_see: Callable[[str | None], bool], now: datetime
+    ) -> TaskPage:
+        """The tasks that somebody may see, newest first.
+
+        Args:
+            owner: whose tasks are wanted; None for everybody's.
+            may_see: whether a task of this owner may be shown.
+        """
+        shown: list[TaskView] = []
+        place = Place(str(query.after[0]), str(query.after[1])) if query.after else NEWEST
+        for number, (found, below) in enumerate(self._looks(query, place, now), start=1):
+            for each in found:
+                if owner is None or each.is_of(owner):
+                    if len(shown) == query.limit:
+                        return TaskPage(shown, place)
+                    task = self.tasks.read(each.task_id, now)
+                    if task is not None and may_see(task.owner) and query.status in (None, task.status):
+                        shown.append(summary(task))
+                place = each
+            if below is None:
+                break
+            place = below
+            if number == LOOKS:
+                return TaskPage(shown, place)
+        return TaskPage(shown, None)
+
+    def timeline(self, task_id: str, after: HopPlace | None, limit: int, now: datetime) -> HopPage:
+        """A task's hops of all generations in order."""
+        found = list(islice(timeline(self.store.hops(task_id, now, after)), limit + 1))
+        if len(found) <= limit:
+            return HopPage(found, None)
+        last = found[limit - 1]
+        return HopPage(found[:limit], HopPlace(last.generation, last.position, last.attempt))
+
+    def _looks(self, query: ListQuery, place: Place, now: datetime) -> Iterator[tuple[list[Place], Place | None]]:
+        """What each look found, and where to look next; None at the end of the list."""
+        if query.parent is not None:
+            parent_id = query.parent
+            for look in _down(lambda before: self.index.children(parent_id, before, query.limit), place):
+                yield look.found, look.seen_to
+            return
+        states = _STATES[query.status]
+        for hour in self.index.hours(place, now):
+            start = min(place, Place(f"{hour}~", LAST_ID))
+            for look in _down(lambda before: self.index.listed(hour, states, before, query.limit), start):  # noqa: B023
+                yield look.found, look.seen_to or Place(hour, "")
+
+
+def _down(look: Callable[[Place], Look], place: Place) -> Iterator[Look]:
+    """Looks one below the other, until one has seen everything."""
+    while True:
+        found = look(place)
+        yield found
+        if found.seen_to is None:
+            return
+        place = found.seen_to

@@ -1,0 +1,65 @@
+"""Tasks that are paused, and those of whose pause something is still to be sent, found by an index (`protocol §11`)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Literal
+
+from asya.protocol.times import format_time, parse_time
+from asya.tasks.aws.items import WAITING_INDEX, WAITING_SHARDS, waiting_key
+from asya.tasks.aws.table_calls import table_errors
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingTask:
+    """An entry of the index.
+
+    Attributes:
+        actor: where it paused, if the record says so.
+    """
+
+    task_id: str
+    actor: str
+    since: datetime
+
+
+class WaitingTasks:
+    """The index `waiting` of the tasks table. It follows the table within a moment."""
+
+    def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
+        self._dynamodb = dynamodb
+        self._table = table
+
+    def paused(self, until: datetime) -> Iterator[WaitingTask]:
+        """The tasks that have been paused since before `until`.
+
+        Raises:
+            TaskStoreError: if the table cannot be read; from all methods.
+        """
+        return self._waiting("paused", until)
+
+    def handovers(self, until: datetime) -> Iterator[WaitingTask]:
+        """The tasks whose handover was written before `until` and is not done."""
+        return self._waiting("handover", until)
+
+    def _waiting(self, how: Literal["paused", "handover"], until: datetime) -> Iterator[WaitingTask]:
+        paginator = self._dynamodb.get_paginator("query")
+        with table_errors("read the tasks that wait"):
+            for shard in range(WAITING_SHARDS):
+                pages = paginator.paginate(
+                    TableName=self._table,
+                    IndexName=WAITING_INDEX,
+                    KeyConditionExpression="waits_in = :key AND waits_since <= :until",
+                    ExpressionAttributeValues={
+                        ":key": {"S": waiting_key(how, shard)},
+                        ":until": {"S": format_time(until)},
+                    },
+                )
+                for page in pages:
+                    for item in page["Items"]:
+                        since = parse_time(item["waits_since"]["S"])
+                        actor = item["actor"]["S"] if "actor" in item else ""
+                        yield WaitingTask(item["pk"]["S"], actor, since)

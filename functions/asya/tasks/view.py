@@ -1,0 +1,126 @@
+"""A task as it is shown: its record, its hops and the clock taken together (`protocol §13`)."""
+
+from datetime import datetime
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
+
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.hops import HopFold
+from asya.protocol.pause import TaskPause
+from asya.protocol.route import HIGHEST_BEFORE_END, Route
+from asya.protocol.run_progress import RunNote
+from asya.protocol.task import EARLIER_MESSAGE_LIMIT, EarlierGeneration, ShownStatus, TaskRecord
+from asya.protocol.times import parse_time
+
+TIMED_OUT = ErrorInfo(type="Timeout", message="task timed out")
+
+
+class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The answer of `GET /api/v1/mesh/{id}`; what does not apply is left out."""
+
+    id: str
+    parent_id: str | None = None
+    root_id: str | None = None
+    status: ShownStatus
+    progress_percent: int
+    actor: str | None = None
+    route: Route | None = None
+    attempt: int | None = None
+    result: Raw | UnsetType = UNSET
+    result_uri: str | None = None
+    error: ErrorInfo | None = None
+    reason: str | None = None
+    pause: TaskPause | None = None
+    run: RunNote | None = None
+    created_at: str
+    updated_at: str
+    deadline_at: str | None = None
+    generation: int
+    earlier: tuple[EarlierGeneration, ...] = ()
+    owner: str | None = None
+    context: str | None = None
+
+
+def overdue(record: TaskRecord, now: datetime) -> bool:
+    """Whether the task should have ended by now and has not; a paused one may take its time."""
+    if record.is_terminal or record.status == "paused" or record.deadline_at is None:
+        return False
+    return parse_time(record.deadline_at) <= now
+
+
+def backstopped(record: TaskRecord, now: datetime) -> TaskRecord:
+    """The record, failed if it is overdue: readers need not wait for anybody to write so."""
+    if not overdue(record, now):
+        return record
+    late = max(record.updated_at, record.deadline_at or "")
+    return replace(record, status="failed", reason="Timeout", error=TIMED_OUT, updated_at=late)
+
+
+def view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
+    """What is shown of a task.
+
+    Args:
+        hops: the hops of the record's generation.
+    """
+    if record.status == "pending" and hops.latest is not None:
+        record = replace(record, status="running")
+    record = _at_latest_hop(record, hops)
+    record = backstopped(record, now)
+    return TaskView(
+        id=record.id,
+        parent_id=record.parent_id,
+        root_id=record.root_id,
+        status=record.status,
+        progress_percent=100 if record.status == "succeeded" else min(hops.percent, HIGHEST_BEFORE_END),
+        actor=record.actor,
+        route=record.route,
+        attempt=record.attempt,
+        result=record.result,
+        result_uri=record.result_uri,
+        error=record.error,
+        reason=record.reason,
+        pause=record.pause,
+        run=None if record.is_terminal or hops.latest is None else hops.latest.run,
+        created_at=record.created_at,
+        updated_at=record.updated_at,
+        deadline_at=record.deadline_at,
+        generation=record.generation,
+        earlier=record.earlier,
+        owner=record.owner,
+        context=record.context,
+    )
+
+
+def _at_latest_hop(record: TaskRecord, hops: HopFold) -> TaskRecord:
+    """Until it ends, a task is where its latest hop is."""
+    latest = hops.latest
+    if record.is_terminal or latest is None:
+        return record
+    return replace(
+        record,
+        actor=latest.actor,
+        route=hops.route(record.route),
+        attempt=latest.attempt,
+        updated_at=max(record.updated_at, latest.at),
+    )
+
+
+def unknown(task_id: str, owner: str | None, created_at: str) -> TaskView:
+    """What is shown of a task whose record is there and cannot be read."""
+    return TaskView(
+        id=task_id,
+        status="unknown",
+        progress_percent=0,
+        created_at=created_at,
+        updated_at=created_at,
+        generation=0,
+        owner=owner,
+    )
+
+
+def summary(task: TaskView) -> TaskView:
+    """What a list shows of a task: no result, and of the error no more than what it was; either may be long."""
+    error = task.error and ErrorInfo(type=task.error.type, message=task.error.message[:EARLIER_MESSAGE_LIMIT])
+    return replace(task, result=UNSET, error=error, earlier=())

@@ -1,0 +1,1 @@
+"""The constructs that stacks are composed of."""

@@ -1,0 +1,1 @@
+"""Light and heavy actors with their queues."""

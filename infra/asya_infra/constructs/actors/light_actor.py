@@ -1,0 +1,54 @@
+"""A light actor: the sidecar with the user's handler in it."""
+
+import math
+
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya_infra import derived
+from asya_infra.build.functions import build_handlers
+from asya_infra.constructs.function import FeedSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.legacy.variables import handler_variables
+from asya_infra.permissions import actors
+from asya_infra.permissions.access import access_grants
+
+
+def light_actor(
+    scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
+) -> MeshFunction:
+    """The function of a light actor, or of a user's own end actor, fed by its queue."""
+    section, actor, addresses = mesh.file.actors[name], mesh.table.actors[name], mesh.addresses
+    folder = build_handlers(
+        mesh.options.build_folder, mesh.options.packages_target, mesh.loaded.code_folder, mesh.table_bytes
+    )
+    access = access_grants(section.access, addresses)
+    if actor.kind == "end":
+        grants = actors.end(addresses, mesh.table, name, access)
+    else:
+        grants = actors.light(addresses, mesh.table, name, gateway.api_id, access)
+    function = MeshFunction(
+        scope,
+        mesh,
+        layer,
+        FunctionSettings(
+            name=name,
+            handler="asya.sidecar.lambdas.sidecar.handle",
+            code=lambda_.Code.from_asset(str(folder)),
+            grants=grants,
+            timeout=derived.function_timeout(actor.timeout, actor.batch.size),
+            memory=section.memory,
+            environment={**section.env, **handler_variables(actor), "ASYA_GATEWAY_URL": gateway.url},
+            in_routes=True,
+        ),
+    )
+    function.fed_by_queue(
+        FeedSettings(
+            batch_size=actor.batch.size,
+            window=math.ceil(actor.batch.window),
+            concurrency=section.concurrency,
+            provisioned=section.provisioned,
+        )
+    )
+    return function

@@ -1,0 +1,49 @@
+"""The queue before an actor, and the dead-letter queue behind it (`protocol §4`)."""
+
+from aws_cdk import Duration
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_sqs as sqs
+from constructs import Construct
+
+from asya.protocol import names
+from asya_infra import derived
+
+
+class ActorQueue(Construct):
+    """A queue whose visibility follows from its function's timeout; what is received too often is kept for 14 days."""
+
+    def __init__(self, scope: Construct, namespace: str, actor: str, function_timeout: int, max_receives: int) -> None:
+        super().__init__(scope, actor)
+        dead_letters = sqs.Queue(
+            self,
+            "DeadLetters",
+            queue_name=names.dlq_name(namespace, actor),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(derived.DLQ_RETENTION_DAYS),
+        )
+        self.queue = sqs.Queue(
+            self,
+            "Queue",
+            queue_name=names.queue_name(namespace, actor),
+            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            enforce_ssl=True,
+            retention_period=Duration.days(derived.QUEUE_RETENTION_DAYS),
+            visibility_timeout=Duration.seconds(derived.visibility_timeout(function_timeout)),
+            dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=max_receives),
+        )
+        cloudwatch.CfnAlarm(
+            self,
+            "DeadLettersAlarm",
+            alarm_name=names.dlq_name(namespace, actor),
+            alarm_description=f"Messages that {actor} could not take lie in its dead-letter queue.",
+            namespace="AWS/SQS",
+            metric_name="ApproximateNumberOfMessagesVisible",
+            dimensions=[{"name": "QueueName", "value": names.dlq_name(namespace, actor)}],
+            statistic="Maximum",
+            period=60,
+            evaluation_periods=1,
+            threshold=1,
+            comparison_operator="GreaterThanOrEqualToThreshold",
+            treat_missing_data="notBreaching",
+        )

@@ -1,0 +1,1 @@
+"""The actors and sweeps that every mesh has."""

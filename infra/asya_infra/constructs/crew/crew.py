@@ -1,0 +1,56 @@
+"""The mesh's own actors (`protocol §11`): x-sink, where every route ends, x-sump, where what cannot go on ends,
+x-checkpoint and x-resume."""
+
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.protocol import names
+from asya_infra import derived
+from asya_infra.constructs.function import FeedSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.legacy.variables import S3_ENDPOINT
+from asya_infra.permissions import actors, pauses
+
+
+def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
+    """Each fed by its queue."""
+    api_id = gateway.api_id
+    code = mesh.table_only()
+    handlers = {
+        names.SINK: "asya.crew.lambdas.sink.handle",
+        names.SUMP: "asya.crew.lambdas.sump.handle",
+        names.CHECKPOINT: "asya.crew.lambdas.checkpoint.handle",
+        names.RESUME: "asya.pause.lambdas.resume.handle",
+    }
+    grants = {
+        names.SINK: actors.sink(mesh.addresses, mesh.table, api_id),
+        names.SUMP: actors.sump(mesh.addresses, mesh.table, api_id),
+        names.CHECKPOINT: actors.checkpoint(mesh.addresses, mesh.table, api_id),
+        names.RESUME: pauses.resume(mesh.addresses, mesh.table, api_id),
+    }
+    endpoint = {S3_ENDPOINT: mesh.file.sink.endpoint} if mesh.file.sink.endpoint else {}
+    for name, handler in handlers.items():
+        section = mesh.file.crew.of(name)
+        if not section.enabled:
+            continue
+        function = MeshFunction(
+            scope,
+            mesh,
+            layer,
+            FunctionSettings(
+                name=name,
+                handler=handler,
+                code=code,
+                grants=grants[name],
+                timeout=derived.CREW_TIMEOUT,
+                memory=section.memory,
+                environment={"ASYA_GATEWAY_URL": gateway.url, **(endpoint if name in names.END_ACTORS else {})},
+                in_routes=names.may_stand_in_route(name),
+            ),
+        )
+        function.fed_by_queue(
+            FeedSettings(
+                batch_size=section.batch_size, concurrency=section.concurrency, provisioned=section.provisioned
+            )
+        )

@@ -1,0 +1,57 @@
+"""What has the index of results compacted each night (`protocol §11`): one envelope, sent by a schedule."""
+
+import json
+
+from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from asya.protocol import names
+from asya_infra.addresses import Addresses
+from asya_infra.constructs.actors.queues import ActorQueue
+from asya_infra.mesh import Mesh
+
+# Half an hour for what waits on queues at midnight; what comes later is taken in by the next two nights.
+_NIGHTLY = "cron(30 0 * * ? *)"
+
+
+def result_index_schedule(scope: Construct, mesh: Mesh) -> None:
+    """Send `x-index` an envelope each night. The same event always gives the same id: sent twice, it runs once."""
+    envelope = {
+        "id": "x-index-<time>",
+        "route": {"prev": [], "curr": names.INDEX, "next": []},
+        "payload": {"time": "<time>"},
+    }
+    events.CfnRule(
+        scope,
+        "ResultIndex",
+        name=_rule_name(mesh.namespace),
+        description=f"Has the index of results of the mesh {mesh.namespace} compacted",
+        schedule_expression=_NIGHTLY,
+        targets=[
+            events.CfnRule.TargetProperty(
+                id="compact",
+                arn=mesh.addresses.queue_arn(names.INDEX),
+                input_transformer=events.CfnRule.InputTransformerProperty(
+                    input_paths_map={"time": "$.time"}, input_template=json.dumps(envelope)
+                ),
+            )
+        ],
+    )
+
+
+def let_schedule_send(queue: ActorQueue, addresses: Addresses) -> None:
+    """The queue takes messages of that rule."""
+    rule = addresses.arn("events", f"rule/{_rule_name(addresses.namespace)}")
+    queue.queue.add_to_resource_policy(
+        iam.PolicyStatement(
+            actions=["sqs:SendMessage"],
+            principals=[iam.ServicePrincipal("events.amazonaws.com")],
+            resources=[queue.queue.queue_arn],
+            conditions={"ArnEquals": {"aws:SourceArn": rule}},
+        )
+    )
+
+
+def _rule_name(namespace: str) -> str:
+    return names.resource_name(namespace, "result-index")

@@ -1,0 +1,128 @@
+"""One function of the mesh: its role, its log group, its settings; and the queue that feeds it."""
+
+from dataclasses import dataclass, field
+from typing import cast
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from constructs import Construct
+
+from asya.protocol import names
+from asya_infra.constructs.role import mesh_role
+from asya_infra.mesh import Mesh
+from asya_infra.nag import acknowledge
+from asya_infra.permissions.grant import Grant
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionSettings:
+    """What tells one function from another.
+
+    Attributes:
+        name: an actor's name, or a system function's.
+        handler: the entry point in the layer.
+        code: the function's own files.
+        grants: what it may do.
+        timeout: in seconds.
+        memory: in megabytes.
+        environment: on top of what every function is given.
+        in_routes: whether envelopes may pass it again and again on purpose. Lambda ends chains of some 16 calls of one
+            function unless told that they are meant (`RecursiveLoop`); our own bound is `max_hops`.
+        reserved: so many calls at once are kept for it, and it gets no more; None: it shares with all others.
+        layers: beside the mesh's own.
+    """
+
+    name: str
+    handler: str
+    code: lambda_.Code
+    grants: list[Grant]
+    timeout: int
+    memory: int = 512
+    environment: dict[str, str] = field(default_factory=dict)
+    in_routes: bool = False
+    reserved: int | None = None
+    layers: tuple[lambda_.ILayerVersion, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedSettings:
+    """How a queue feeds its function; the window is in seconds."""
+
+    batch_size: int = 10
+    window: int = 0
+    concurrency: int = 50
+    provisioned: int = 0
+
+
+class MeshFunction(Construct):
+    """A Lambda function with a name, a role and a log group of its own."""
+
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, settings: FunctionSettings) -> None:
+        super().__init__(scope, settings.name)
+        addresses = mesh.addresses
+        self._mesh, self._name = mesh, settings.name
+        log_group = logs.LogGroup(
+            self,
+            "Logs",
+            log_group_name=addresses.log_group_name(settings.name),
+            retention=logs.RetentionDays.ONE_MONTH,
+            removal_policy=RemovalPolicy.DESTROY,
+        )
+        self.function = lambda_.Function(
+            self,
+            "Function",
+            function_name=names.function_name(mesh.namespace, settings.name),
+            description=f"{settings.name} of the mesh {mesh.namespace}",
+            runtime=lambda_.Runtime.PYTHON_3_13,
+            architecture=lambda_.Architecture.ARM_64 if mesh.options.functions_on_arm else lambda_.Architecture.X86_64,
+            handler=settings.handler,
+            code=settings.code,
+            layers=[layer, *settings.layers],
+            role=mesh_role(self, mesh, settings.name, "lambda.amazonaws.com", settings.grants),
+            log_group=log_group,
+            timeout=Duration.seconds(settings.timeout),
+            memory_size=settings.memory,
+            reserved_concurrent_executions=settings.reserved,
+            recursive_loop=lambda_.RecursiveLoop.ALLOW if settings.in_routes else lambda_.RecursiveLoop.TERMINATE,
+            environment={
+                **settings.environment,
+                "ASYA_ACTOR": settings.name,
+                "ASYA_BUCKET": addresses.bucket,
+                "ASYA_DATA_URI": addresses.data.uri,
+                "ASYA_RESULTS_URI": addresses.results.uri,
+                "ASYA_QUEUE_URL_PREFIX": addresses.queue_url_prefix,
+                "POWERTOOLS_SERVICE_NAME": settings.name,
+                "POWERTOOLS_METRICS_NAMESPACE": "Asya",
+                "LOG_LEVEL": "INFO",
+            },
+        )
+        # Said already by the reference to the role; said twice, cfn-lint objects.
+        cast("lambda_.CfnFunction", self.function.node.default_child).add_deletion_override("DependsOn")
+        acknowledge(
+            self.function,
+            "AwsSolutions-L1",
+            "Python 3.13 is a supported runtime and the one the layer is built for; it is raised on purpose.",
+        )
+
+    def fed_by_queue(self, feed: FeedSettings) -> None:
+        """Take messages from the queue of the same name; each message is acknowledged or returned by itself."""
+        lambda_.EventSourceMapping(
+            self,
+            "Feed",
+            target=self._warm(feed.provisioned) if feed.provisioned else self.function,
+            event_source_arn=self._mesh.addresses.queue_arn(self._name),
+            batch_size=feed.batch_size,
+            max_batching_window=Duration.seconds(feed.window) if feed.window else None,
+            max_concurrency=feed.concurrency,
+            report_batch_item_failures=True,
+        )
+
+    def _warm(self, instances: int) -> lambda_.IFunction:
+        return lambda_.Alias(
+            self,
+            "Warm",
+            alias_name="warm",
+            version=self.function.current_version,
+            provisioned_concurrent_executions=instances,
+        )

@@ -1,0 +1,1 @@
+"""The HTTP APIs and the functions behind them."""

@@ -1,0 +1,113 @@
+"""One HTTP API in front of the gateway's functions: its routes, what it lets through in a second, its log (`protocol §13`)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_apigatewayv2 as apigateway
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
+from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
+from constructs import Construct
+
+from asya.gateway.calls import Call
+from asya_infra.nag import acknowledge
+
+# What API Gateway lets through in a second; more is answered 429. Reports come in batches, and their senders repeat them.
+_CALLS_PER_SECOND, _BURST = 500, 1000
+_REPORTS_PER_SECOND = 5000
+_REPORTS = frozenset({"POST /api/v1/mesh/events", "POST /api/v1/mesh/states"})
+_WHY_PUBLIC = "What is open says nothing that is anybody's, or looks for itself at what the caller brings along."
+_LOG_FIELDS = {
+    "request_id": "requestId",
+    "at": "requestTime",
+    "route": "routeKey",
+    "path": "path",
+    "status": "status",
+    "bytes": "responseLength",
+    "error": "error.message",
+    "integration_error": "integrationErrorMessage",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entrance:
+    """What tells one API from another.
+
+    Attributes:
+        name: of the API; the log's is made of it.
+        calls: those it has; public ones have no authorizer.
+        functions: what answers them, by name.
+        authorizer: knows who calls.
+        caller: where API Gateway says who it was, for the log.
+    """
+
+    name: str
+    calls: Sequence[Call]
+    functions: Mapping[str, lambda_.IFunction]
+    authorizer: apigateway.IHttpRouteAuthorizer
+    caller: str
+
+
+def http_api(scope: Construct, entrance: Entrance) -> apigateway.HttpApi:
+    """The API, with everything of its own below `scope`."""
+    api = apigateway.HttpApi(scope, "Api", api_name=entrance.name, create_default_stage=False)
+    integrations = {
+        name: HttpLambdaIntegration(
+            f"{name}-integration",
+            function,
+            # One permission for all routes: a function's policy has room for some forty statements.
+            scope_permission_to_route=False,
+        )
+        for name, function in entrance.functions.items()
+    }
+    routes: list[apigateway.HttpRoute] = []
+    for call in entrance.calls:
+        made = api.add_routes(
+            path=call.path,
+            methods=[apigateway.HttpMethod[call.method]],
+            integration=integrations[call.function],
+            authorizer=None if call.is_public else entrance.authorizer,
+        )
+        routes += made
+        if call.is_public:
+            acknowledge(made[0], "AwsSolutions-APIG4", _WHY_PUBLIC)
+    _default_stage(scope, entrance, api, routes)
+    return api
+
+
+def _default_stage(
+    scope: Construct, entrance: Entrance, api: apigateway.HttpApi, routes: list[apigateway.HttpRoute]
+) -> None:
+    log = logs.LogGroup(
+        scope,
+        "AccessLog",
+        # Groups of this prefix need no entry in the account's one, small log delivery policy.
+        log_group_name=f"/aws/vendedlogs/{entrance.name}-gateway",
+        retention=logs.RetentionDays.ONE_MONTH,
+        removal_policy=RemovalPolicy.DESTROY,
+    )
+    fields = _LOG_FIELDS | {"caller": entrance.caller}
+    reports = sorted(_REPORTS & {call.route for call in entrance.calls})
+    stage = apigateway.CfnStage(
+        scope,
+        "Stage",
+        api_id=api.api_id,
+        stage_name="$default",
+        auto_deploy=True,
+        default_route_settings=apigateway.CfnStage.RouteSettingsProperty(
+            throttling_rate_limit=_CALLS_PER_SECOND, throttling_burst_limit=_BURST
+        ),
+        route_settings={
+            route: {"ThrottlingRateLimit": _REPORTS_PER_SECOND, "ThrottlingBurstLimit": _REPORTS_PER_SECOND}
+            for route in reports
+        }
+        or None,
+        access_log_settings=apigateway.CfnStage.AccessLogSettingsProperty(
+            destination_arn=log.log_group_arn,
+            format=json.dumps({name: f"$context.{field}" for name, field in fields.items()}),
+        ),
+    )
+    # Settings of a route are refused before the route is there.
+    stage.node.add_dependency(*routes)

@@ -1,0 +1,70 @@
+"""Push notifications for other agents: changes of watched tasks go to a queue, and from there to clients (`protocol §13`)."""
+
+import json
+
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.protocol import names
+from asya.tasks.aws.items import RECORD, WATCHED
+from asya_infra import derived
+from asya_infra.build.functions import build_table
+from asya_infra.constructs.function import FeedSettings, FunctionSettings, MeshFunction
+from asya_infra.mesh import Mesh
+from asya_infra.permissions import push
+
+_BATCH = 100
+_ATTEMPTS = 10
+# Of all that happens in the tasks table, only records that somebody watches wake the function.
+_WATCHED_ONLY = {"dynamodb": {"Keys": {"sk": {"S": [RECORD]}}, "NewImage": {WATCHED: {"BOOL": [True]}}}}
+
+
+class PushNotifications(Construct):
+    """One function makes messages of changes, one delivers them; only in meshes with tools, whose tasks agents start."""
+
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, task_changes: str) -> None:
+        super().__init__(scope, "PushNotifications")
+        code = lambda_.Code.from_asset(str(build_table(mesh.options.build_folder, mesh.table_bytes)))
+        feed = MeshFunction(
+            self,
+            mesh,
+            layer,
+            FunctionSettings(
+                name=names.PUSH_FEED,
+                handler="asya.gateway.a2a.lambdas.push_feed.handle",
+                code=code,
+                grants=push.feed(mesh.addresses),
+                timeout=derived.PUSH_TIMEOUT,
+            ),
+        )
+        lambda_.CfnEventSourceMapping(
+            self,
+            "Changes",
+            function_name=feed.function.function_name,
+            event_source_arn=task_changes,
+            # What was written while nobody looked is told all the same.
+            starting_position="TRIM_HORIZON",
+            batch_size=_BATCH,
+            filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(
+                filters=[lambda_.CfnEventSourceMapping.FilterProperty(pattern=json.dumps(_WATCHED_ONLY))]
+            ),
+            bisect_batch_on_function_error=True,
+            maximum_retry_attempts=_ATTEMPTS,
+            destination_config=lambda_.CfnEventSourceMapping.DestinationConfigProperty(
+                on_failure=lambda_.CfnEventSourceMapping.OnFailureProperty(
+                    destination=mesh.addresses.dlq_arn(names.PUSH)
+                )
+            ),
+        )
+        MeshFunction(
+            self,
+            mesh,
+            layer,
+            FunctionSettings(
+                name=names.PUSH,
+                handler="asya.gateway.a2a.lambdas.push.handle",
+                code=code,
+                grants=push.deliver(mesh.addresses),
+                timeout=derived.PUSH_TIMEOUT,
+            ),
+        ).fed_by_queue(FeedSettings(batch_size=derived.PUSH_BATCH))

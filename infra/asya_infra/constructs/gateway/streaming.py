@@ -1,0 +1,98 @@
+"""Streams that go on, where the mesh file asks for them (`gateway.streaming: adapter`): a REST API whose integration streams, in
+front of a function that AWS Lambda Web Adapter runs as the HTTP server it is (`protocol §13`)."""
+
+from aws_cdk import Duration, Stack
+from aws_cdk import aws_apigateway as apigateway
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.gateway.calls import CALLS
+from asya.gateway.streams.sse import LONGEST_SECONDS
+from asya.protocol import names
+from asya_infra.build.functions import START_SCRIPT, build_server
+from asya_infra.constructs.function import FunctionSettings, MeshFunction
+from asya_infra.mesh import Mesh
+from asya_infra.nag import acknowledge
+from asya_infra.permissions import gateway
+
+_STAGE = "live"
+_MARGIN = 30  # seconds
+_CALLS_PER_SECOND, _BURST = 100, 200
+# Whose layer it is, and the latest that was looked at (1.0.0).
+_PUBLISHER, _VERSION = "753240598075", 26
+_ACKNOWLEDGED = {
+    "AwsSolutions-APIG1": "Logs of REST APIs need a role that is set for the whole account; the function logs what goes wrong.",
+    "AwsSolutions-APIG6": "Logs of REST APIs need a role that is set for the whole account; the function logs what goes wrong.",
+    "AwsSolutions-APIG2": "Nothing but an id in the path and a token is read; the function checks both.",
+    "AwsSolutions-APIG3": "Callers are signed for or hold a token, and calls are throttled; a WAF is the account's to add.",
+    "AwsSolutions-APIG4": "What EventSource opens cannot be signed: the function looks for a token that holds for an hour.",
+    "AwsSolutions-COG4": "Callers are IAM principals, or hold a token of the mesh's own; there are no user pools.",
+}
+
+
+class LiveStreams(Construct):
+    """The API and its function.
+
+    Attributes:
+        url: of the API with its stage, without a trailing slash.
+    """
+
+    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, key: kms.IKey) -> None:
+        super().__init__(scope, "Live")
+        function = self._function(mesh, layer, key)
+        api = apigateway.RestApi(
+            self,
+            "Api",
+            rest_api_name=f"asya-{mesh.namespace}-live",
+            endpoint_types=[apigateway.EndpointType.REGIONAL],
+            cloud_watch_role=False,
+            deploy_options=apigateway.StageOptions(
+                stage_name=_STAGE, throttling_rate_limit=_CALLS_PER_SECOND, throttling_burst_limit=_BURST
+            ),
+        )
+        integration = apigateway.LambdaIntegration(
+            function,
+            response_transfer_mode=apigateway.ResponseTransferMode.STREAM,
+            timeout=Duration.seconds(round(LONGEST_SECONDS) + _MARGIN),
+            allow_test_invoke=False,
+            scope_permission_to_method=False,
+        )
+        for call in CALLS:
+            if call.function == names.GATEWAY_STREAM and call.method == "GET":
+                is_open = call.is_public
+                kind = apigateway.AuthorizationType.NONE if is_open else apigateway.AuthorizationType.IAM
+                api.root.resource_for_path(call.path).add_method("GET", integration, authorization_type=kind)
+        for rule, reason in _ACKNOWLEDGED.items():
+            acknowledge(api, rule, reason)
+        self.url = f"https://{api.rest_api_id}.execute-api.{mesh.addresses.region}.{Stack.of(self).url_suffix}/{_STAGE}"
+
+    def _function(self, mesh: Mesh, layer: lambda_.ILayerVersion, key: kms.IKey) -> lambda_.Function:
+        options = mesh.options
+        return MeshFunction(
+            self,
+            mesh,
+            layer,
+            FunctionSettings(
+                name=names.GATEWAY_LIVE,
+                handler=START_SCRIPT,
+                code=lambda_.Code.from_asset(str(build_server(options.build_folder, mesh.table_bytes))),
+                grants=gateway.stream(mesh.addresses, names.GATEWAY_LIVE, key.key_arn),
+                timeout=round(LONGEST_SECONDS) + 2 * _MARGIN,
+                environment={
+                    "ASYA_TOKEN_KEY": key.key_arn,
+                    "AWS_LAMBDA_EXEC_WRAPPER": "/opt/bootstrap",
+                    "AWS_LWA_INVOKE_MODE": "response_stream",
+                    "AWS_LWA_READINESS_CHECK_PATH": "/health",
+                },
+                reserved=mesh.file.gateway.watchers or None,
+                layers=(self._adapter(mesh),),
+            ),
+        ).function
+
+    def _adapter(self, mesh: Mesh) -> lambda_.ILayerVersion:
+        """The adapter's own layer, or the one that the deployment names."""
+        options, addresses = mesh.options, mesh.addresses
+        name = f"LambdaAdapterLayer{'Arm64' if options.functions_on_arm else 'X86'}"
+        public = f"arn:{addresses.partition}:lambda:{addresses.region}:{_PUBLISHER}:layer:{name}:{_VERSION}"
+        return lambda_.LayerVersion.from_layer_version_arn(self, "Adapter", options.web_adapter_layer or public)

@@ -1,0 +1,44 @@
+"""Job code, uploaded as assets; runs fetch it from S3 themselves."""
+
+from dataclasses import dataclass
+
+from aws_cdk.aws_s3_assets import Asset
+from constructs import Construct
+
+from asya_infra.build.jobs import build_jobs
+from asya_infra.mesh import Mesh
+
+
+@dataclass(frozen=True)
+class JobCode:
+    """The script that a run starts with, and the zips that it imports from."""
+
+    entry_point: Asset
+    library: Asset
+    jobs: Asset
+
+    @classmethod
+    def uploaded(cls, scope: Construct, mesh: Mesh) -> "JobCode":
+        """Build it and make assets of it."""
+        target = mesh.options.jobs_target(mesh.file.spark.application.architecture)
+        files = build_jobs(mesh.options.build_folder, target, mesh.loaded.jobs_folder)
+        return cls(
+            entry_point=Asset(scope, "EntryPoint", path=str(files.entry_point)),
+            library=Asset(scope, "Library", path=str(files.library)),
+            jobs=Asset(scope, "Jobs", path=str(files.jobs)),
+        )
+
+    @property
+    def bucket(self) -> str:
+        """The bucket it lies in: the CDK's own for assets."""
+        return self.entry_point.s3_bucket_name
+
+    @property
+    def keys(self) -> list[str]:
+        """Where it lies in the bucket."""
+        return [asset.s3_object_key for asset in (self.entry_point, self.library, self.jobs)]
+
+    @property
+    def py_files(self) -> list[str]:
+        """The `s3://` addresses of the zips."""
+        return [self.library.s3_object_url, self.jobs.s3_object_url]

@@ -1,0 +1,23 @@
+"""The role that every job run takes on; a run's session is narrowed to its actor and to itself."""
+
+from constructs import Construct
+
+from asya_infra.constructs.actors.heavy_actor import run_access
+from asya_infra.constructs.role import mesh_role
+from asya_infra.constructs.spark.job_code import JobCode
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.table import section_of
+from asya_infra.permissions import spark
+
+
+def job_role(scope: Construct, mesh: Mesh, code: JobCode) -> None:
+    """Make the role: all that any heavy actor's runs may need."""
+    heavy = spark.heavy_actors(mesh.table)
+    access = [grant for name in heavy for grant in run_access(mesh, name)]
+    jobs = [actor.spark for name in heavy if (actor := section_of(mesh.file, name)).spark]
+    files = [address for job in jobs for address in (*job.archives, *job.py_files)]
+    grants = [
+        *spark.job(mesh.addresses, access, code.bucket, code.keys),
+        *spark.named_files(mesh.addresses, files),
+    ]
+    mesh_role(Construct(scope, "Job"), mesh, spark.JOB, "emr-serverless.amazonaws.com", grants)

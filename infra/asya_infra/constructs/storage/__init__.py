@@ -1,0 +1,1 @@
+"""The bucket and the tables of a mesh."""

@@ -1,0 +1,65 @@
+"""The mesh's own bucket: payloads, runs, frames; data and results too unless the mesh file names buckets for them."""
+
+import math
+
+from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from asya.crew.result_index import RECENT_PREFIX
+from asya_infra.addresses import RESULTS_PREFIX
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.result_index import keeps_index
+from asya_infra.nag import acknowledge
+
+_DAY = 86400
+_UNFINISHED_UPLOADS = 7
+_RECENT_ROWS = 30
+
+
+class MeshStorage(Construct):
+    """A private, encrypted bucket that outlives the stack; what is only in transit leaves it by itself."""
+
+    def __init__(self, scope: Construct, mesh: Mesh) -> None:
+        super().__init__(scope, "Storage")
+        retention = mesh.file.storage.retention
+        lifetimes = {
+            # Whatever a message may refer to, or a replay may ask for.
+            **dict.fromkeys(
+                ("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/"), retention.payloads
+            ),
+            "runs/": retention.runs,
+        }
+        if keeps_index(mesh.file) and not mesh.file.storage.results_bucket:
+            # Each night they become part of a day; a day may be put together anew for a month (`OLDEST` of that job).
+            lifetimes[RESULTS_PREFIX + RECENT_PREFIX] = _RECENT_ROWS * _DAY
+        if retention.results is not None:
+            lifetimes[RESULTS_PREFIX] = retention.results
+        bucket = s3.Bucket(
+            self,
+            "Bucket",
+            bucket_name=mesh.addresses.bucket,
+            encryption=s3.BucketEncryption.S3_MANAGED,
+            block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+            enforce_ssl=True,
+            removal_policy=RemovalPolicy.RETAIN,
+            lifecycle_rules=[
+                s3.LifecycleRule(
+                    id="unfinished-uploads",
+                    abort_incomplete_multipart_upload_after=Duration.days(_UNFINISHED_UPLOADS),
+                ),
+                *(
+                    s3.LifecycleRule(id=prefix.rstrip("/"), prefix=prefix, expiration=Duration.days(_days(seconds)))
+                    for prefix, seconds in lifetimes.items()
+                ),
+            ],
+        )
+        acknowledge(
+            bucket,
+            "AwsSolutions-S1",
+            "Server access logs would need a second bucket per mesh; turn on CloudTrail data events where they are wanted.",
+        )
+
+
+def _days(seconds: float) -> int:
+    return math.ceil(seconds / _DAY)

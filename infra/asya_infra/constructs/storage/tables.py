@@ -1,0 +1,81 @@
+"""The mesh's tables. Each has the keys `pk` and `sk` and forgets items whose `expires_at` has passed."""
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_dynamodb as dynamodb
+from constructs import Construct
+
+from asya.fan_in.aws.items import OPEN_INDEX
+from asya.protocol import names
+from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
+from asya.tasks.aws.items import WAITING_INDEX
+
+# Finding tasks by what has become of them, by parent, by deadline.
+_TASK_INDEXES = (
+    (LISTED_INDEX, "listed_in", "listed_at"),
+    (CHILDREN_INDEX, "child_of", "listed_at"),
+    (DUE_INDEX, "due_in", "deadline_at"),
+)
+
+
+class MeshTable(Construct):
+    """A table paid by the request, restorable to any second of the last 35 days, that outlives the stack.
+
+    Attributes:
+        changes: ARN of the stream of what is written; None but for the tasks. What nobody reads costs nothing.
+    """
+
+    def __init__(self, scope: Construct, namespace: str, kind: str) -> None:
+        super().__init__(scope, kind)
+        table = dynamodb.Table(
+            self,
+            "Table",
+            table_name=names.table_name(namespace, kind),
+            partition_key=dynamodb.Attribute(name="pk", type=dynamodb.AttributeType.STRING),
+            sort_key=dynamodb.Attribute(name="sk", type=dynamodb.AttributeType.STRING),
+            billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
+            point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
+                point_in_time_recovery_enabled=True
+            ),
+            time_to_live_attribute="expires_at",
+            stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if kind == "tasks" else None,
+            removal_policy=RemovalPolicy.RETAIN,
+        )
+        self.changes = table.table_stream_arn
+        if kind == "fan-in":
+            _index_open_sets(table)
+        if kind == "tasks":
+            _index_waiting_tasks(table)
+            for name, partition, sort in _TASK_INDEXES:
+                _index_keys(table, name, partition, sort)
+
+
+def _index_open_sets(table: dynamodb.Table) -> None:
+    """Holds only sets that something is still to come of; the sweep reads it."""
+    table.add_global_secondary_index(
+        index_name=OPEN_INDEX,
+        partition_key=dynamodb.Attribute(name="open_in", type=dynamodb.AttributeType.STRING),
+        sort_key=dynamodb.Attribute(name="due_at", type=dynamodb.AttributeType.STRING),
+        projection_type=dynamodb.ProjectionType.INCLUDE,
+        non_key_attributes=["actor"],
+    )
+
+
+def _index_waiting_tasks(table: dynamodb.Table) -> None:
+    """Holds only tasks that are paused, or of whose pause something is still to be sent; the sweep of pauses reads it."""
+    table.add_global_secondary_index(
+        index_name=WAITING_INDEX,
+        partition_key=dynamodb.Attribute(name="waits_in", type=dynamodb.AttributeType.STRING),
+        sort_key=dynamodb.Attribute(name="waits_since", type=dynamodb.AttributeType.STRING),
+        projection_type=dynamodb.ProjectionType.INCLUDE,
+        non_key_attributes=["actor"],
+    )
+
+
+def _index_keys(table: dynamodb.Table, name: str, partition: str, sort: str) -> None:
+    """Holds only records that have these attributes, and of them only the keys."""
+    table.add_global_secondary_index(
+        index_name=name,
+        partition_key=dynamodb.Attribute(name=partition, type=dynamodb.AttributeType.STRING),
+        sort_key=dynamodb.Attribute(name=sort, type=dynamodb.AttributeType.STRING),
+        projection_type=dynamodb.ProjectionType.KEYS_ONLY,
+    )

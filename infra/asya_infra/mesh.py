@@ -1,0 +1,64 @@
+"""One mesh that is being deployed: what every construct needs to know about it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from aws_cdk import Aws
+from aws_cdk import aws_lambda as lambda_
+
+from asya.protocol.mesh_table import MeshTable, encode_table
+from asya_infra.addresses import Addresses
+from asya_infra.build.functions import build_table
+from asya_infra.mesh_file import LoadedMesh, to_table
+from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.options import Options
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """The mesh file, the actor table made from it, and how to deploy it."""
+
+    loaded: LoadedMesh
+    options: Options
+
+    @property
+    def namespace(self) -> str:
+        """The namespace with its stage."""
+        return self.loaded.namespace
+
+    @property
+    def file(self) -> MeshFile:
+        """The mesh file's model."""
+        return self.loaded.mesh
+
+    @cached_property
+    def table(self) -> MeshTable:
+        """What the functions know of all actors."""
+        return to_table(self.loaded)
+
+    @cached_property
+    def table_bytes(self) -> bytes:
+        """The content of `mesh.json`."""
+        return encode_table(self.table)
+
+    def table_only(self) -> lambda_.Code:
+        """The code of a function of the mesh's own: nothing but `mesh.json`, the rest comes with the layer."""
+        return lambda_.Code.from_asset(str(build_table(self.options.build_folder, self.table_bytes)))
+
+    @cached_property
+    def addresses(self) -> Addresses:
+        """ARNs and URLs; region and account are filled in by the deployment."""
+        return Addresses(
+            namespace=self.namespace,
+            partition=Aws.PARTITION,
+            region=Aws.REGION,
+            account=Aws.ACCOUNT_ID,
+            url_suffix=Aws.URL_SUFFIX,
+            data_bucket=self.file.storage.data_bucket,
+            results_bucket=self.file.storage.results_bucket,
+        )
+
+    @property
+    def existing_application(self) -> str | None:
+        """The Spark application to use, if one is given."""
+        return self.options.emr_application_id or self.file.spark.application.id

@@ -1,0 +1,16 @@
+"""The skills of the agent card are the mesh's tools: a message calls a tool by the id of a skill (`protocol §13`)."""
+
+from collections.abc import Iterator
+
+from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.problems import did_you_mean
+
+
+def check(context: Context) -> Iterator[Finding]:
+    agent, tools = context.mesh.agent, list(context.mesh.tools)
+    for number, skill in enumerate((agent and agent.skills) or ()):
+        skill_id = skill.get("id")
+        if not isinstance(skill_id, str):
+            yield ("agent", "skills", number), "has no id; it is the name of a tool"
+        elif skill_id not in tools:
+            yield ("agent", "skills", number, "id"), f"there is no tool {skill_id!r}{did_you_mean(skill_id, tools)}"

@@ -1,0 +1,39 @@
+"""Whose tokens the gateway takes, and who operates the mesh (`protocol §13`)."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from asya.gateway.access import operator_claim
+from asya_infra.mesh_file.checks.context import Context, Finding
+
+# Where the local cloud finds an issuer of tests; API Gateway itself takes none without TLS.
+_LOOPBACK = ("127.0.0.1", "localhost")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    jwt = context.mesh.gateway.jwt
+    if jwt is not None:
+        if (problem := _issuer_problem(jwt.issuer)) is not None:
+            yield ("gateway", "jwt", "issuer"), problem
+        for number, audience in enumerate(jwt.audience):
+            if not audience.strip():
+                yield ("gateway", "jwt", "audience", number), "should not be empty"
+    for number, operator in enumerate(context.mesh.operators):
+        if operator_claim(operator) is not None:
+            if jwt is None:
+                yield ("operators", number), f"{operator!r} is a token's claim, but the mesh takes none (gateway.jwt)"
+        elif not operator.startswith(("arn:", "*")):
+            yield ("operators", number), f"should be an IAM ARN or a token's claim, name=value; got {operator!r}"
+
+
+def _issuer_problem(issuer: str) -> str | None:
+    try:
+        parts = urlsplit(issuer)
+        host = parts.hostname
+    except ValueError:
+        host = None
+    if not host or parts.query or parts.fragment or "#" in issuer or any(each.isspace() for each in issuer):
+        return f"should be an address such as https://login.example.com/; got {issuer!r}"
+    if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOOPBACK):
+        return f"should begin with https:// (http:// only for the local cloud, at {_LOOPBACK[0]}); got {issuer!r}"
+    return None

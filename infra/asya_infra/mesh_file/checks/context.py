@@ -1,0 +1,18 @@
+"""What a check looks at, and what it yields."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.source import Location
+
+Finding = tuple[Location, str]
+
+
+@dataclass(frozen=True)
+class Context:
+    """A typed mesh, the folder its paths are relative to, and the namespace with its stage."""
+
+    mesh: MeshFile
+    folder: Path
+    namespace: str

@@ -1,0 +1,42 @@
+"""An actor is one thing: light, heavy, or of one special kind; and its keys fit what it is."""
+
+from collections.abc import Iterator
+
+from asya_infra.mesh_file.actor_model import ActorSection
+from asya_infra.mesh_file.checks.context import Context, Finding
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for name, actor in context.mesh.actors.items():
+        for key, message in _findings(actor):
+            yield (("actors", name, key) if key else ("actors", name)), message
+
+
+def _findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
+    if actor.kind == "end":
+        yield from _end_actor(actor)
+    else:
+        named = [key for key in ("handler", "spark", "kind") if getattr(actor, key) is not None]
+        if not named:
+            yield "", "needs one of handler (a light actor), spark (a heavy one) or kind"
+        elif len(named) > 1:
+            yield named[-1], f"has {' and '.join(named)}; an actor is one of them"
+        if not actor.validate_:
+            yield "validate", "only a user's own end actor (kind: end) goes without validation"
+    if actor.fan_in is not None and actor.fan_in.quorum is not None and actor.fan_in.on_failure == "fail":
+        yield "fan_in", "has a quorum, which counts only with on_failure: partial"
+    for kind in ("fan_in", "pause"):
+        if getattr(actor, kind) is not None and actor.kind != kind:
+            yield kind, f"is only for actors of kind: {kind}"
+
+
+def _end_actor(actor: ActorSection) -> Iterator[tuple[str, str]]:
+    """An end actor gets whole envelopes as they are, or it could not tell how they ended (`protocol §14`)."""
+    if actor.handler is None:
+        yield "", "an end actor (kind: end) needs a handler"
+    if actor.spark is not None:
+        yield "spark", "an end actor (kind: end) cannot be heavy; give it a handler"
+    if actor.handler_mode == "payload":
+        yield "handler_mode", "an end actor (kind: end) needs handler_mode: envelope, or envelope-v1"
+    if actor.validate_:
+        yield "validate", "an end actor (kind: end) needs validate: false"

@@ -1,0 +1,114 @@
+"""Numbers that each are fine but do not go together, or that AWS does not take."""
+
+import math
+from collections.abc import Iterator
+
+from asya_infra import derived
+from asya_infra.mesh_file.actor_model import ActorSection
+from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.mesh_model import RetentionSection
+from asya_infra.mesh_file.spark_model import WORKER_MEMORY_GB, ApplicationSection, SparkSection, WorkerSection
+from asya_infra.mesh_file.units import show_duration
+
+_DAY = 86400
+_VARIABLES_LIMIT = 3000  # of Lambda's 4 KB; the rest is for the mesh's own
+_BODY_LIMIT = 10 * 1024 * 1024
+_SMALL_BATCH = 10  # SQS delivers more than this at once only within a window
+_LIGHT_WINDOW = 300  # of an event source mapping
+_HEAVY_WINDOW = 900  # of a delayed message
+# A message may lie in its queue, then in the dead-letter queue, before somebody needs the payload that it refers to.
+_PAYLOADS_AT_LEAST = derived.QUEUE_RETENTION_DAYS + derived.DLQ_RETENTION_DAYS
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for name, actor in context.mesh.actors.items():
+        for location, message in _actor(actor, context.mesh.spark.application):
+            yield ("actors", name, *location), message
+    yield from _retention(context.mesh.storage.retention)
+    if not 1024 <= context.mesh.gateway.max_body <= _BODY_LIMIT:
+        yield ("gateway", "max_body"), "should be from 1k to 10m, which is what API Gateway takes"
+    application = context.mesh.spark.application
+    if application.id is not None and application.model_fields_set - {"id"}:
+        others = sorted(application.model_fields_set - {"id"})
+        yield ("spark", "application", others[0]), "an existing application (`id`) has its own; leave this out"
+
+
+def _actor(actor: ActorSection, application: ApplicationSection) -> Iterator[Finding]:
+    size = sum(len(name) + len(value) for name, value in actor.env.items())
+    if size > _VARIABLES_LIMIT:
+        yield ("env",), f"has {size} characters; Lambda takes 4 KB in all, {_VARIABLES_LIMIT} of them for your own"
+    if actor.spark is None:
+        yield from _light(actor)
+    else:
+        yield from _heavy(actor, actor.spark)
+        if application.id is None:
+            yield from _fits(actor.spark, application)
+
+
+def _light(actor: ActorSection) -> Iterator[Finding]:
+    needed = derived.function_timeout(actor.timeout, actor.batch.size)
+    if needed > derived.FUNCTION_TIMEOUT_LIMIT:
+        most = math.floor((derived.FUNCTION_TIMEOUT_LIMIT - derived.MARGIN) / actor.timeout)
+        advice = f"; a batch of {most} at most, or a shorter timeout" if most else "; make it a heavy actor (spark)"
+        yield (
+            ("timeout",),
+            f"{show_duration(actor.timeout)} × a batch of {actor.batch.size} + {derived.MARGIN}s margin = {needed}s, "
+            f"and Lambda ends a function after {derived.FUNCTION_TIMEOUT_LIMIT}s{advice}",
+        )
+    if actor.batch.size > _SMALL_BATCH and actor.batch.window < 1:
+        yield ("batch",), f"a size of {actor.batch.size} (more than {_SMALL_BATCH}) needs a window of 1s or more"
+    if actor.batch.window > _LIGHT_WINDOW:
+        yield ("batch", "window"), f"should be at most {_LIGHT_WINDOW}s for a light actor"
+    elif not actor.batch.window.is_integer():
+        yield ("batch", "window"), "should be whole seconds for a light actor"
+
+
+def _heavy(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
+    if actor.batch.window > _HEAVY_WINDOW:
+        yield ("batch", "window"), f"should be at most {_HEAVY_WINDOW}s for a heavy actor"
+    if actor.timeout > spark.max_run:
+        yield ("timeout",), f"is longer than a whole job run may take (spark.max_run, {show_duration(spark.max_run)})"
+    if spark.executors.min > spark.executors.max:
+        yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
+    for key, worker in (("driver", spark.driver), ("executors", spark.executors)):
+        yield from _worker(key, worker)
+    for key in ("archives", "py_files"):
+        for index, address in enumerate(getattr(spark, key)):
+            if not address.startswith("s3://"):
+                yield (
+                    ("spark", key, index),
+                    f"should be an s3:// address; got {address!r}. Code goes in the jobs folder",
+                )
+
+
+def _worker(key: str, worker: WorkerSection) -> Iterator[Finding]:
+    most = WORKER_MEMORY_GB[worker.cores] * 1024
+    overhead = max(384, worker.memory // 10)
+    if worker.memory + overhead > most:
+        yield (
+            ("spark", key, "memory"),
+            f"{worker.memory} MB + {overhead} MB overhead is more than a worker of {worker.cores} cores has ({most} MB)",
+        )
+
+
+def _fits(spark: SparkSection, application: ApplicationSection) -> Iterator[Finding]:
+    needed = spark.driver.cores + spark.executors.cores * max(1, spark.executors.min)
+    if needed > application.max_vcpu:
+        yield (
+            ("spark", "executors"),
+            f"a job run needs {needed} vCPU to start, and the application has {application.max_vcpu} "
+            "(spark.application.max_vcpu)",
+        )
+
+
+def _retention(retention: RetentionSection) -> Iterator[Finding]:
+    for key in ("tasks", "payloads", "runs", "results"):
+        seconds: float | None = getattr(retention, key)
+        if seconds is not None and (seconds < _DAY or seconds % _DAY):
+            yield ("storage", "retention", key), "should be whole days, such as 30d"
+    if retention.payloads < _PAYLOADS_AT_LEAST * _DAY:
+        yield (
+            ("storage", "retention", "payloads"),
+            f"should be at least {_PAYLOADS_AT_LEAST}d: messages that refer to a payload may lie "
+            f"{derived.QUEUE_RETENTION_DAYS}d in a queue and {derived.DLQ_RETENTION_DAYS}d in a dead-letter queue",
+        )

@@ -1,0 +1,42 @@
+"""Names: DNS labels, nothing reserved, queues within SQS's limit and apart from each other (`protocol §1`, `§4`)."""
+
+from collections.abc import Iterator
+
+from asya.protocol import names
+from asya_infra.mesh_file.checks.context import Context, Finding
+
+# The crew that a mesh file may set up differently, by the kind it must keep.
+_OVERRIDABLE = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
+
+
+def check(context: Context) -> Iterator[Finding]:
+    try:
+        names.check_label(context.namespace, "namespace")
+    except ValueError as error:
+        yield ("namespace",), str(error)
+    owners: dict[str, str] = {}
+    for actor, section in context.mesh.actors.items():
+        place = ("actors", actor)
+        try:
+            names.check_label(actor, "actor")
+        except ValueError as error:
+            yield place, str(error)
+            continue
+        if names.is_reserved(actor) and section.kind != _OVERRIDABLE.get(actor, "none"):
+            yield place, f"the name {actor!r} is reserved for the mesh's own actors"
+        yield from _queues(context.namespace, actor, owners)
+
+
+def _queues(namespace: str, actor: str, owners: dict[str, str]) -> Iterator[Finding]:
+    longest = names.dlq_name(namespace, actor)
+    if len(longest) > names.QUEUE_NAME_LIMIT:
+        too_many = len(longest) - names.QUEUE_NAME_LIMIT
+        yield (
+            ("actors", actor),
+            f"its queue's name {longest!r} has {len(longest)} characters and SQS takes {names.QUEUE_NAME_LIMIT}; "
+            f"make the actor's name or the namespace {too_many} shorter",
+        )
+    for queue in (names.queue_name(namespace, actor), longest):
+        if queue in owners:
+            yield ("actors", actor), f"its queue {queue!r} is also one of actor {owners[queue]!r}; rename one of them"
+        owners.setdefault(queue, actor)

@@ -1,0 +1,47 @@
+"""What a pause asks for can be asked, answered and put into the payload (`protocol §11`)."""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from asya.pause.resume_input import problem_of
+from asya.protocol.pause import PauseField
+from asya.protocol.pointer import check_pointer
+from asya_infra.mesh_file.actor_model import PauseSection
+from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.source import Location
+
+# Prompts and options travel with every report of a pause, and are kept in the task's record.
+_TEXT_LIMIT = 32 * 1024
+_ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|https://[^/\s]+\S*|arn:[^:\s]+:sqs:[^:\s]+:\d{12}:[^:\s]+")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for name, actor in context.mesh.actors.items():
+        if actor.pause is not None:
+            yield from _findings(actor.pause, ("actors", name, "pause"))
+
+
+def _findings(pause: PauseSection, place: Location) -> Iterator[Finding]:
+    seen: set[str] = set()
+    for index, field in enumerate(pause.fields):
+        where = (*place, "fields", index)
+        if field.name in seen:
+            yield (*where, "name"), f"{field.name!r} is asked for twice"
+        seen.add(field.name)
+        if field.payload_key is not None:
+            try:
+                check_pointer(field.payload_key)
+            except ValueError as error:
+                yield (*where, "payload_key"), str(error)
+        asked = PauseField(name=field.name, type=field.type, options=field.options)
+        if field.default is not None and (problem := problem_of(asked, field.default)):
+            yield (*where, "default"), problem
+    size = len(msgspec.json.encode(pause.model_dump()))
+    if size > _TEXT_LIMIT:
+        yield place, f"has {size} bytes of prompts and options; {_TEXT_LIMIT} at most"
+    for index, address in enumerate(pause.notify):
+        if not _ADDRESS.fullmatch(address):
+            problem = "is neither an e-mail address nor an https:// address nor the ARN of an SQS queue"
+            yield (*place, "notify", index), f"{address!r} {problem}"

@@ -1,0 +1,38 @@
+"""Wherever the file names an actor, there is one, and a route may hold it (`protocol §1`)."""
+
+from collections.abc import Iterator, Sequence
+
+from asya.protocol import names
+from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.problems import did_you_mean
+from asya_infra.mesh_file.source import Location
+
+ANY = "*"
+
+
+def check(context: Context) -> Iterator[Finding]:
+    mesh = context.mesh
+    for tool, section in mesh.tools.items():
+        if section.route:
+            yield from _route(context, section.route, ("tools", tool, "route"))
+        elif tool not in mesh.actors:
+            yield ("tools", tool, "route"), f"missing, and there is no actor {tool!r} to be the whole route"
+    yield from _route(context, mesh.sink.hooks, ("sink", "hooks"))
+    for name, actor in mesh.actors.items():
+        for policy, policy_section in actor.resiliency.policies.items():
+            place: Location = ("actors", name, "resiliency", "policies", policy, "then_route")
+            yield from _route(context, policy_section.then_route or (), place)
+        if actor.can_send_to is not None and actor.can_send_to != (ANY,):
+            yield from _route(context, actor.can_send_to, ("actors", name, "can_send_to"))
+
+
+def _route(context: Context, route: Sequence[str], place: Location) -> Iterator[Finding]:
+    known = [*context.mesh.actors, *names.ROUTABLE_CREW]
+    for index, actor in enumerate(route):
+        if actor == ANY and place[-1] == "can_send_to":
+            yield (*place, index), f"{ANY!r} stands alone: every actor, or a list of them"
+        elif not names.may_stand_in_route(actor):
+            allowed = ", ".join(sorted(names.ROUTABLE_CREW))
+            yield (*place, index), f"{actor!r} is reserved; of the mesh's own actors a route may name {allowed}"
+        elif actor not in known:
+            yield (*place, index), f"there is no actor {actor!r}{did_you_mean(actor, known)}"

@@ -1,0 +1,42 @@
+"""A tool's name and schema are what its callers are told of it (`protocol §13`): the name has to be one that all of them can
+say, the schema has to be one, and to hold all it refers to."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from asya.gateway.mcp.types import OWN_TOOL_NAMES
+from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.source import Location
+
+# What Model Context Protocol asks of a name.
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    for tool, section in context.mesh.tools.items():
+        yield from _name(tool)
+        place: Location = ("tools", tool, "input_schema")
+        yield from _schema(dict(section.input_schema), place)
+
+
+def _name(tool: str) -> Iterator[Finding]:
+    if not _NAME.fullmatch(tool):
+        yield ("tools", tool), "a tool's name has 1 to 128 letters, digits, '_', '-' and '.'"
+    elif tool in OWN_TOOL_NAMES:
+        yield ("tools", tool), f"the gateway has a tool {tool!r} of its own"
+
+
+def _schema(schema: dict[str, Any], place: Location) -> Iterator[Finding]:
+    # Only here: most of what reads a mesh file has no tools to check.
+    import jsonschema_rs
+
+    try:
+        jsonschema_rs.validator_for(schema, retriever=_retrieve_nothing)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
+        path = getattr(error, "instance_path", [])
+        yield (*place, *path), f"no JSON Schema: {getattr(error, 'message', error)}"
+
+
+def _retrieve_nothing(uri: str) -> Any:
+    raise ValueError(f"{uri} would have to be fetched; put what it says under $defs")

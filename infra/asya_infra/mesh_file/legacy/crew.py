@@ -1,0 +1,67 @@
+"""The older names and settings of x-sink and x-sump: `happy-end` and `error-end` (`protocol §14`)."""
+
+from typing import Any
+
+from asya.protocol import names
+from asya_infra.mesh_file.legacy.draft import Draft
+from asya_infra.mesh_file.legacy.operator import upgrade_operator_settings
+from asya_infra.mesh_file.legacy.values import as_flag
+from asya_infra.mesh_file.legacy.variables import KEYS, KEYS_REFUSED, OF_THE_SINK, environment
+from asya_infra.mesh_file.source import Location
+
+OLDER_NAMES = {"happy-end": names.SINK, "error-end": names.SUMP}
+_TODAYS = {name: name for name in names.END_ACTORS}
+_STOCK_HANDLERS = {f"handlers.end_handlers.{which}_end_handler" for which in ("happy", "error")}
+_OF_ACTORS = {"handler", "spark", "kind"}
+# What they always are, in the words of the older variables.
+_ALWAYS = {"ASYA_HANDLER_MODE": "envelope", "ASYA_ENABLE_VALIDATION": False, "ASYA_IS_END_ACTOR": True}
+
+
+def upgrade_crew(draft: Draft) -> None:
+    """Put what stands under the older names, or among the actors, into `crew`, `sink` and `storage`."""
+    for name, actor in OLDER_NAMES.items():
+        _upgrade(draft, (name,), actor)
+    for name, actor in (OLDER_NAMES | _TODAYS).items():
+        _upgrade(draft, ("actors", name), actor)
+
+
+def _upgrade(draft: Draft, section: Location, actor: str) -> None:
+    written = draft.mapping(section)
+    if written is None or not _OF_ACTORS.isdisjoint(written):
+        return  # no settings of the crew, but an actor under a name that is taken; others will say so
+    upgrade_operator_settings(draft, section)
+    for name, value in environment(draft, section).items():
+        _variable(draft, value, (*section, "env", name), actor)
+    settings = draft.take(section)
+    settings.pop("env", None)
+    batch = settings.pop("batch", None)
+    if isinstance(batch, dict):
+        settings |= {"batch_size" if key == "size" else key: value for key, value in batch.items()}
+    for key, value in settings.items():
+        origin = (*section, "batch", "size") if key == "batch_size" else (*section, key)
+        draft.put(("crew", actor, key), value, origin)
+
+
+def _variable(draft: Draft, value: Any, place: Location, actor: str) -> None:
+    name = str(place[-1])
+    if name in OF_THE_SINK:
+        draft.put(OF_THE_SINK[name], value, place)
+    elif name == "ASYA_S3_ENDPOINT":
+        draft.put(("sink", "endpoint"), value, place)
+    elif name in KEYS:
+        draft.complain(place, KEYS_REFUSED)
+    elif name in _ALWAYS:
+        if _plain(value) != _ALWAYS[name]:
+            draft.complain(place, f"{actor} always has {str(_ALWAYS[name]).lower()}; leave it out")
+    elif name == "ASYA_HANDLER":
+        if value not in _STOCK_HANDLERS:
+            draft.complain(place, f"{actor} has a handler of its own; name an actor with yours under sink.hooks")
+    else:
+        draft.complain(place, f"{actor} takes no such variable; leave it out")
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return as_flag(value)
+    except ValueError:
+        return value

@@ -1,0 +1,174 @@
+"""The text of a mesh file: YAML read into plain values, with the line of every key.
+
+YAML 1.2's core rules decide what a bare word is: `no` and `on` are text, dates are text, and `1:30` is text.
+"""
+
+import math
+import re
+from collections.abc import Hashable, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from asya_infra.mesh_file.problems import MeshFileError, Problem
+
+Location = tuple[str | int, ...]
+
+# Aliases can make a small file stand for a huge or an endless one.
+_NESTING_LIMIT = 60
+_VALUES_LIMIT = 100_000
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's safe loader with YAML 1.2's resolution of plain scalars."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  (PyYAML's own shape)
+
+
+for _tag, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("null", r"~|null|Null|NULL|", "~nN\0"),
+    ("merge", r"<<", "<"),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
+# An empty value has no first character; PyYAML files it under the empty string.
+_Loader.yaml_implicit_resolvers.setdefault("", []).append(("tag:yaml.org,2002:null", re.compile("^$")))
+
+
+class Source:
+    """The values of one mesh file and where each of them stands."""
+
+    def __init__(self, file: str, values: dict[str, Any], lines: dict[Location, int]) -> None:
+        self.file = file
+        self.values = values
+        self._lines = lines
+        self._inherited: dict[Location, Location] = {}
+
+    def problem(self, location: Location, message: str) -> Problem:
+        """A problem at this key, or at the nearest one around it that the file holds."""
+        origin = location
+        while origin in self._inherited:  # an actor's value may come from the defaults, and theirs from an older form
+            origin = self._inherited[origin]
+        return Problem(self.file, self.line(origin), dotted(origin), message)
+
+    def line(self, location: Location) -> int:
+        """The line of a key, counted from 1."""
+        for end in range(len(location), 0, -1):
+            if location[:end] in self._lines:
+                return self._lines[location[:end]]
+        return 1
+
+    def inherit(self, location: Location, origin: Location) -> None:
+        """Say that what stands at `location` after merging was written at `origin`."""
+        if location != origin:
+            self._inherited[location] = origin
+
+
+def dotted(location: Location) -> str:
+    """`actors.clean.access[0].bucket`, the way people write a place."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def read_source(path: Path, shown_as: str | None = None) -> Source:
+    """Read a mesh file.
+
+    Args:
+        path: the file.
+        shown_as: the name for messages; the path as given if None.
+
+    Raises:
+        MeshFileError: if there is no such file, it is no UTF-8 or no YAML, or one of its keys stands there twice.
+    """
+    file = shown_as or str(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise _unreadable(file, "there is no such file; name yours with `-c mesh=path/to/mesh.yaml`") from None
+    except OSError as error:
+        raise _unreadable(file, f"cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise _unreadable(file, f"is no UTF-8 text (byte {error.start})") from None
+    return _parse(file, text)
+
+
+def _parse(file: str, text: str) -> Source:
+    try:
+        loader = _Loader(text)
+        root = loader.get_single_node()
+        reader = _NodeReader(file, loader)
+        values = reader.read(root, ()) if root is not None else None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = mark.line + 1 if mark else 1
+        reason = " ".join(part for part in (error.context, error.problem) if part)
+        raise MeshFileError([Problem(file, line, "", f"no valid YAML: {reason}")]) from None
+    except (yaml.YAMLError, RecursionError) as error:
+        raise _unreadable(file, f"no valid YAML: {' '.join(str(error).split())}") from None
+    if reader.problems:
+        raise MeshFileError(reader.problems)
+    if not isinstance(values, dict):
+        what = "the file is empty" if values is None else f"found {_kind(values)}"
+        raise _unreadable(file, f"a mesh file is a mapping with `namespace` and `actors`; {what}")
+    return Source(file, values, reader.lines)
+
+
+class _NodeReader:
+    """Turns YAML nodes into values; collects the line of every key and what is wrong with keys."""
+
+    def __init__(self, file: str, loader: _Loader) -> None:
+        self._file = file
+        self._loader = loader
+        self.lines: dict[Location, int] = {}
+        self.problems: list[Problem] = []
+
+    def read(self, node: yaml.Node, location: Location) -> Any:
+        self.lines.setdefault(location, node.start_mark.line + 1)
+        if len(location) > _NESTING_LIMIT:
+            raise yaml.MarkedYAMLError(problem="nested too deeply", problem_mark=node.start_mark)
+        if len(self.lines) > _VALUES_LIMIT:
+            raise yaml.MarkedYAMLError(problem="too many values", problem_mark=node.start_mark)
+        if isinstance(node, yaml.MappingNode):
+            return self._mapping(node, location)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.read(item, (*location, index)) for index, item in enumerate(node.value)]
+        value = self._loader.construct_object(node)
+        if isinstance(value, float) and not math.isfinite(value):
+            self._report(node, location, "not a finite number")
+        return value
+
+    def _mapping(self, node: yaml.MappingNode, location: Location) -> dict[str, Any]:
+        first_lines: dict[Hashable, int] = {}
+        for key_node, _ in node.value:
+            key, line = getattr(key_node, "value", None), key_node.start_mark.line + 1
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._report(key_node, location, "a key must be text")
+            elif key in first_lines:
+                self._report(key_node, (*location, str(key)), f"stands here twice, first in line {first_lines[key]}")
+            first_lines.setdefault(key if isinstance(key, str) else id(key_node), line)
+        self._loader.flatten_mapping(node)  # `<<: *other`
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                continue
+            # The key as it is written: `8: x` and `"8": x` mean the same here.
+            place = (*location, str(key_node.value))
+            self.lines[place] = key_node.start_mark.line + 1
+            values[str(key_node.value)] = self.read(value_node, place)
+        return values
+
+    def _report(self, node: yaml.Node, location: Location, message: str) -> None:
+        self.problems.append(Problem(self._file, node.start_mark.line + 1, dotted(location), message))
+
+
+def _kind(value: Any) -> str:
+    return "a list" if isinstance(value, list) else "a mapping" if isinstance(value, Mapping) else "a single value"
+
+
+def _unreadable(file: str, message: str) -> MeshFileError:
+    return MeshFileError([Problem(file, 1, "", message)])

@@ -1,0 +1,190 @@
+"""From the mesh file to the actor table that every function reads (`mesh.json`)."""
+
+from typing import Literal
+
+from asya.protocol import mesh_table as table
+from asya.protocol import names
+from asya.protocol.pause import Pause, PauseField
+from asya_infra.mesh_file import result_index, sending
+from asya_infra.mesh_file.actor_model import ActorSection, FanInSection, PauseSection, ResiliencySection
+from asya_infra.mesh_file.load import LoadedMesh
+from asya_infra.mesh_file.mesh_model import AgentSection, MeshFile
+from asya_infra.mesh_file.result_index import compacts_index, keeps_index
+from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
+from asya_infra.mesh_file.user_code import shape_of
+
+CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
+# Actors that are in every mesh, set up by the file or not, and what they are.
+_ALWAYS: dict[str, Literal["fan_in", "pause"]] = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
+_PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "error-asya/")}
+
+
+def to_table(loaded: LoadedMesh) -> table.MeshTable:
+    """The actor table of a mesh, the crew included."""
+    mesh = loaded.mesh
+    own = (*_ALWAYS, *([names.INDEX] if compacts_index(mesh) else []))
+    actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *own))}
+    return table.MeshTable(
+        namespace=loaded.namespace,
+        actors={**actors, **{name: table.Actor(kind="crew") for name in CREW}},
+        tools={
+            name: table.Tool(
+                description=tool.description,
+                route=tool.route or (name,),
+                timeout=tool.timeout,
+                input_schema=dict(tool.input_schema),
+                progress=tool.progress,
+            )
+            for name, tool in mesh.tools.items()
+        },
+        agent=_agent(mesh.agent or AgentSection()),
+        sink=_sink(mesh),
+        gateway=table.Gateway(
+            max_body=mesh.gateway.max_body,
+            allowed_hosts=mesh.gateway.allowed_hosts,
+            token_calls=mesh.gateway.jwt.calls if mesh.gateway.jwt is not None else (),
+        ),
+        spark=_application(mesh),
+        retention=table.Retention(
+            tasks=mesh.storage.retention.tasks,
+            payloads=mesh.storage.retention.payloads,
+            runs=mesh.storage.retention.runs,
+        ),
+        max_hops=mesh.max_hops,
+        operators=mesh.operators,
+    )
+
+
+def section_of(mesh: MeshFile, name: str) -> ActorSection:
+    """An actor as the file sets it up, or one of the mesh's own as it is without."""
+    if name == names.INDEX:
+        return result_index.SECTION
+    return mesh.actors.get(name) or ActorSection(kind=_ALWAYS[name])
+
+
+def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
+    targets = sending.targets(loaded.mesh, name)
+    return table.Actor(
+        kind=actor.kind or ("spark" if actor.spark else "handler"),
+        handler=actor.handler,
+        spark=_spark(loaded, actor, actor.spark) if actor.spark else None,
+        fan_in=_fan_in(actor.fan_in or FanInSection()) if actor.kind == "fan_in" else None,
+        pause=pause_of(actor.pause or PauseSection()) if actor.kind == "pause" else None,
+        timeout=actor.timeout,
+        batch=table.Batch(size=actor.batch.size, window=actor.batch.window),
+        max_receives=actor.max_receives,
+        resiliency=_resiliency(actor.resiliency),
+        can_send_to=None if targets is sending.EVERYWHERE else tuple(sorted(targets)),
+        deduplicate=actor.deduplicate,
+        keep_input=actor.keep_input,
+        frames=actor.frames,
+        handler_mode=actor.handler_mode,
+        fan_out_lists=actor.fan_out_lists,
+        child_ids=actor.child_ids,
+        failed_payload=actor.failed_payload,
+        validate=actor.validate_,
+        fair_by=actor.fair_by,
+    )
+
+
+def _fan_in(section: FanInSection) -> table.FanIn:
+    return table.FanIn(timeout=section.timeout, on_failure=section.on_failure, quorum=section.quorum, ttl=section.ttl)
+
+
+def pause_of(section: PauseSection) -> Pause:
+    """What an actor asks for while a task is paused at it."""
+    fields = (
+        PauseField(
+            name=field.name,
+            type=field.type,
+            prompt=field.prompt,
+            payload_key=field.payload_key,
+            required=field.required,
+            default=field.default,
+            options=field.options,
+        )
+        for field in section.fields
+    )
+    return Pause(prompt=section.prompt, fields=tuple(fields))
+
+
+def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> table.SparkJob:
+    return table.SparkJob(
+        job=spark.job,
+        driver=_worker(spark.driver),
+        executor=_worker(spark.executors),
+        min_executors=spark.executors.min,
+        max_executors=spark.executors.max,
+        conf=dict(spark.conf),
+        env=dict(actor.env),
+        archives=spark.archives,
+        py_files=spark.py_files,
+        payload_schema=spark.payload_schema,
+        max_run=spark.max_run,
+        shape="payload" if actor is result_index.SECTION else shape_of(loaded.jobs_folder, spark.job),
+    )
+
+
+def _worker(worker: WorkerSection) -> table.WorkerSize:
+    return table.WorkerSize(
+        cores=worker.cores,
+        memory_mb=worker.memory,
+        disk_gb=None if worker.disk is None else -(-worker.disk // 1024),
+    )
+
+
+def _resiliency(resiliency: ResiliencySection) -> table.Resiliency:
+    breaker = resiliency.circuit_breaker
+    return table.Resiliency(
+        policies={
+            name: table.Policy(
+                max_attempts=policy.max_attempts,
+                backoff=policy.backoff,
+                initial_delay=policy.initial_delay,
+                max_interval=policy.max_interval,
+                jitter=policy.jitter,
+                max_duration=policy.max_duration,
+                then_route=policy.then_route,
+            )
+            for name, policy in resiliency.policies.items()
+        },
+        rules=tuple(table.Rule(errors=rule.errors, policy=rule.policy) for rule in resiliency.rules),
+        circuit_breaker=None
+        if breaker is None
+        else table.CircuitBreaker(failures=breaker.failures, window=breaker.window, open_for=breaker.open_for),
+    )
+
+
+def _agent(agent: AgentSection) -> table.Agent:
+    return table.Agent(
+        name=agent.name,
+        description=agent.description,
+        version=agent.version,
+        skills=None if agent.skills is None else tuple(dict(skill) for skill in agent.skills),
+    )
+
+
+def _sink(mesh: MeshFile) -> table.Sink:
+    sink = mesh.sink
+    succeeded, failed = _PREFIXES[sink.layout]
+    return table.Sink(
+        persist=sink.persist,
+        layout=sink.layout,
+        succeeded_prefix=_folder(sink.prefixes.succeeded or succeeded),
+        failed_prefix=_folder(sink.prefixes.failed or failed),
+        hooks=sink.hooks,
+        hooks_for_children=sink.hooks_for_children,
+        index=keeps_index(mesh),
+    )
+
+
+def _folder(prefix: str) -> str:
+    return prefix if prefix.endswith("/") else f"{prefix}/"
+
+
+def _application(mesh: MeshFile) -> table.SparkApplication:
+    return table.SparkApplication(
+        start_per_second=mesh.spark.start_rate.per_second,
+        start_burst=mesh.spark.start_rate.burst,
+        max_concurrent_runs=mesh.spark.application.max_concurrent_runs,
+    )

@@ -1,0 +1,150 @@
+"""Looking at a user's code without running it: does a handler exist, and which shape has a job?"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from asya_infra.mesh_file.problems import did_you_mean
+
+Shape = Literal["payload", "dataframe"]
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+_IMPORTS_FOLLOWED = 8
+
+
+class CodeError(Exception):
+    """A name that leads nowhere, or code that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a dotted name leads to; `definition` is None where only running the code could tell."""
+
+    definition: ast.AST | None
+    path: Path
+
+
+def find(folder: Path, dotted: str) -> Found:
+    """Find `module.function` or `module.Class.method` in a folder of code.
+
+    Raises:
+        CodeError: if there is no such module, nothing of that name in it, or the module is no valid Python.
+    """
+    parts = dotted.split(".")
+    if len(parts) < 2 or not all(part.isidentifier() for part in parts):
+        raise CodeError(f"{dotted!r} is not of the form module.function or module.Class.method")
+    if not folder.is_dir():
+        raise CodeError(f"{dotted!r} is looked for in {folder}, which is no folder")
+    for end in range(len(parts) - 1, 0, -1):
+        file = _module_file(folder, parts[:end])
+        if file is not None:
+            return _find_in(_Module(folder, parts[:end], file), parts[end:], _IMPORTS_FOLLOWED)
+    whole = _module_file(folder, parts)
+    if whole is not None:
+        raise CodeError(f"{dotted!r} is a module ({whole}); name a function in it")
+    known = sorted({path.stem for path in folder.glob("*.py")} | {p.parent.name for p in folder.glob("*/__init__.py")})
+    raise CodeError(f"there is no module {parts[0]!r} in {folder}{did_you_mean(parts[0], known)}")
+
+
+def shape_of(folder: Path, job: str) -> Shape:
+    """Which shape a job has, read from its second parameter's annotation or name (`DataFrame`, `envelopes`).
+
+    Raises:
+        CodeError: as `find`, and if the function takes fewer than two arguments.
+    """
+    found = find(folder, job)
+    if not isinstance(found.definition, _Function):
+        return "payload"
+    arguments = [*found.definition.args.posonlyargs, *found.definition.args.args]
+    if len(arguments) < 2:
+        if found.definition.args.vararg:
+            return "payload"
+        raise CodeError(f"{job!r} ({found.path}:{found.definition.lineno}) should take two arguments: spark, payload")
+    second = arguments[1]
+    words = {node.id for node in ast.walk(second) if isinstance(node, ast.Name)}
+    words |= {node.attr for node in ast.walk(second) if isinstance(node, ast.Attribute)}
+    words |= {str(node.value).rpartition(".")[2] for node in ast.walk(second) if isinstance(node, ast.Constant)}
+    return "dataframe" if second.arg == "envelopes" or "DataFrame" in words else "payload"
+
+
+def _module_file(folder: Path, parts: list[str]) -> Path | None:
+    base = folder.joinpath(*parts)
+    for candidate in (base / "__init__.py", base.with_suffix(".py")):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+@dataclass(frozen=True)
+class _Module:
+    """A module in the folder: its dotted name in parts, and its file."""
+
+    folder: Path
+    name: list[str]
+    file: Path
+
+    def imported(self, statement: ast.ImportFrom) -> "_Module | None":
+        """The module a `from … import` takes from, if it lies in the folder too."""
+        package = self.name if self.file.name == "__init__.py" else self.name[:-1]
+        base = package[: len(package) - (statement.level - 1)] if statement.level else []
+        target = [*base, *(statement.module.split(".") if statement.module else [])]
+        file = _module_file(self.folder, target) if target else None
+        return _Module(self.folder, target, file) if file else None
+
+
+def _find_in(module: _Module, names: list[str], imports_left: int) -> Found:
+    tree = _parse(module.file)
+    defined = dict(_definitions(tree.body))
+    if names[0] not in defined:
+        if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
+            return Found(None, module.file)
+        raise CodeError(f"{module.file} has no {names[0]!r}{did_you_mean(names[0], defined)}")
+    definition = defined[names[0]]
+    if isinstance(definition, ast.ImportFrom) and imports_left:
+        source = module.imported(definition)
+        original = next(alias.name for alias in definition.names if (alias.asname or alias.name) == names[0])
+        return _find_in(source, [original, *names[1:]], imports_left - 1) if source else Found(None, module.file)
+    if isinstance(definition, ast.ClassDef):
+        return _find_method(module.file, definition, names)
+    if isinstance(definition, _Function) and len(names) > 1:
+        raise CodeError(f"{names[0]!r} in {module.file} is a function, so it has no {names[1]!r}")
+    return Found(definition if isinstance(definition, _Function) else None, module.file)
+
+
+def _find_method(file: Path, class_: ast.ClassDef, names: list[str]) -> Found:
+    if len(names) == 1:
+        raise CodeError(f"{names[0]!r} in {file} is a class; name one of its methods, {names[0]}.method")
+    methods = dict(_definitions(class_.body))
+    if names[1] not in methods and not class_.bases:
+        raise CodeError(f"class {names[0]} in {file} has no {names[1]!r}{did_you_mean(names[1], methods)}")
+    method = methods.get(names[1])
+    return Found(method if isinstance(method, _Function) else None, file)
+
+
+def _parse(file: Path) -> ast.Module:
+    try:
+        return ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None) or 1
+        raise CodeError(f"{file}:{line} is no valid Python: {getattr(error, 'msg', error)}") from None
+
+
+def _definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
+    """The names a block defines and the statement that does; those in `if`, `try` and `with` too."""
+    for statement in body:
+        if isinstance(statement, _Function | ast.ClassDef):
+            yield statement.name, statement
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            for alias in statement.names:
+                yield (alias.asname or alias.name.partition(".")[0]), statement
+        elif isinstance(statement, ast.Assign | ast.AnnAssign):
+            for target in statement.targets if isinstance(statement, ast.Assign) else [statement.target]:
+                for node in ast.walk(target):
+                    if isinstance(node, ast.Name):
+                        yield node.id, statement
+        else:
+            for block in ("body", "orelse", "finalbody"):
+                yield from _definitions(getattr(statement, block, []))
+            for handler in getattr(statement, "handlers", []):
+                yield from _definitions(handler.body)

@@ -1,0 +1,62 @@
+"""The functions of one shard of the actors."""
+
+from collections.abc import Iterable
+
+from aws_cdk import Stack
+from constructs import Construct
+
+from asya.protocol import names
+from asya_infra.constructs.actors.heavy_actor import heavy_actor
+from asya_infra.constructs.actors.light_actor import light_actor
+from asya_infra.constructs.crew.crew import crew
+from asya_infra.constructs.crew.dead_letters import DeadLetterWatch
+from asya_infra.constructs.crew.fan_in import FanInSweep, fan_in_actor
+from asya_infra.constructs.crew.pause_notifications import PauseNotifications
+from asya_infra.constructs.crew.pauses import PauseSweep, pause_actor
+from asya_infra.constructs.crew.result_index import result_index_schedule
+from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.constructs.gateway.push_notifications import PushNotifications
+from asya_infra.constructs.layer import mesh_layer
+from asya_infra.constructs.observability.dashboard import Monitoring
+from asya_infra.constructs.spark.runs import Spark
+from asya_infra.mesh import Mesh
+from asya_infra.permissions.spark import heavy_actors
+from asya_infra.placement import CREW_SHARD
+
+_MAKERS = {"spark": heavy_actor, "fan_in": fan_in_actor, "pause": pause_actor}
+
+
+class FunctionsStack(Stack):
+    """A sidecar for each of these actors; what the mesh itself runs is in the crew's shard."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        mesh: Mesh,
+        gateway: GatewayAddress,
+        shard: int,
+        actors: Iterable[str],
+        *,
+        task_changes: str,
+    ) -> None:
+        super().__init__(scope, names.stack_name(mesh.namespace, f"functions-{shard}"))
+        layer = mesh_layer(self, mesh)
+        for name in actors:
+            make = _MAKERS.get(mesh.table.actors[name].kind, light_actor)
+            make(self, mesh, layer, gateway, name)
+        if shard == CREW_SHARD:
+            crew(self, mesh, layer, gateway)
+            fan_in_actor(self, mesh, layer, gateway, names.FAN_IN)
+            FanInSweep(self, mesh, layer)
+            pause_actor(self, mesh, layer, gateway, names.PAUSE)
+            PauseSweep(self, mesh, layer)
+            PauseNotifications(self, mesh)
+            if mesh.table.tools:
+                PushNotifications(self, mesh, layer, task_changes)
+            DeadLetterWatch(self, mesh, layer, gateway)
+            if heavy_actors(mesh.table):
+                Spark(self, mesh, layer, gateway)
+            if names.INDEX in mesh.table.actors:
+                heavy_actor(self, mesh, layer, gateway, names.INDEX)
+                result_index_schedule(self, mesh)
+            Monitoring(self, mesh)

@@ -1,0 +1,39 @@
+"""What must outlive everything else: tables and the bucket."""
+
+from aws_cdk import CfnOutput, Stack
+from constructs import Construct
+
+from asya.protocol import mesh_table, names
+from asya_infra.constructs.storage.bucket import MeshStorage
+from asya_infra.constructs.storage.tables import MeshTable
+from asya_infra.mesh import Mesh
+from asya_infra.permissions.spark import heavy_actors
+
+
+class StateStack(Stack):
+    """Tables and bucket. Pending envelopes, done hops and circuits have a table only if the mesh has actors that need it.
+
+    Attributes:
+        task_changes: the stream of the tasks table. Exported in any case: what others stop to use may be taken out of them first.
+    """
+
+    def __init__(self, scope: Construct, mesh: Mesh) -> None:
+        super().__init__(scope, names.stack_name(mesh.namespace, "state"))
+        tables = {kind: MeshTable(self, mesh.namespace, kind) for kind in table_kinds(mesh.table)}
+        self.task_changes = self.export_value(tables["tasks"].changes)
+        MeshStorage(self, mesh)
+        CfnOutput(self, "DataUri", value=mesh.addresses.data.uri)
+        CfnOutput(self, "ResultsUri", value=mesh.addresses.results.uri)
+        CfnOutput(self, "TasksTable", value=names.table_name(mesh.namespace, "tasks"))
+
+
+def table_kinds(table: mesh_table.MeshTable) -> list[str]:
+    """The tables that a mesh with these actors works with."""
+    kinds = ["tasks", "sink", "fan-in"]
+    if heavy_actors(table):
+        kinds.append("pending")
+    if any(actor.deduplicate for actor in table.actors.values()):
+        kinds.append("hops")
+    if any(actor.resiliency.circuit_breaker for actor in table.actors.values()):
+        kinds.append("breaker")
+    return kinds

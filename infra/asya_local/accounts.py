@@ -1,0 +1,117 @@
+"""The people of a local cloud, as IAM users: who deploys, and who operates the mesh."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+import botocore.session
+from botocore.config import Config
+
+from asya.protocol import names
+from asya_local.batch_actions import with_batches
+from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
+
+DEPLOYER = "asya-deployer"
+_ADMINISTRATOR = "arn:aws:iam::aws:policy/AdministratorAccess"
+
+
+# Named by no variable and read from no file: what the developer has configured for AWS is not looked at.
+_NOBODYS = {
+    "profile": (None, None, None, None),
+    "config_file": (None, None, os.devnull, None),
+    "credentials_file": (None, None, os.devnull, None),
+    "ca_bundle": (None, None, None, None),
+}
+
+
+def aws_client(service: str, endpoint: str, key: AccessKey) -> Any:
+    """A boto3 client of the local cloud, with these keys and nobody else's."""
+    core = botocore.session.Session(session_vars=_NOBODYS)
+    core.set_credentials(key.access_key, key.secret_key)
+    build: Any = boto3.Session(botocore_session=core, region_name=REGION).client  # the name is not known to the types
+    return build(service, endpoint_url=endpoint, config=Config(proxies={}))
+
+
+def make_deployer(endpoint: str, root: AccessKey) -> AccessKey:
+    """Make the IAM user that deploys. The root user's key is used for nothing else."""
+    iam = aws_client("iam", endpoint, root)
+    iam.create_user(UserName=DEPLOYER)
+    iam.attach_user_policy(UserName=DEPLOYER, PolicyArn=_ADMINISTRATOR)
+    return _new_key(iam, DEPLOYER)
+
+
+def operator_name(namespace: str) -> str:
+    """The user whose key `local.json` holds."""
+    return f"asya-{namespace}-operator"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorScope:
+    """What of a deployed mesh its operator works with. Places are `bucket/prefix`."""
+
+    namespace: str
+    api_id: str
+    bucket: str
+    """The mesh's own bucket."""
+    data: str
+    results: str
+    tasks_table: str
+
+
+def make_operator(endpoint: str, deployer: AccessKey, scope: OperatorScope) -> AccessKey:
+    """Make the operator, or give the one there is the policy of the mesh as it is now, and a new key."""
+    iam = aws_client("iam", endpoint, deployer)
+    name = operator_name(scope.namespace)
+    try:
+        iam.create_user(UserName=name)
+    except iam.exceptions.EntityAlreadyExistsException:
+        for key in iam.list_access_keys(UserName=name)["AccessKeyMetadata"]:
+            iam.delete_access_key(UserName=name, AccessKeyId=key["AccessKeyId"])
+    document = {"Version": "2012-10-17", "Statement": operator_statements(scope)}
+    iam.put_user_policy(UserName=name, PolicyName="operate", PolicyDocument=json.dumps(with_batches(document)))
+    return _new_key(iam, name)
+
+
+def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
+    """What an operator may do: send work, look at everything of the mesh, put data in, sort out dead letters."""
+    queues = f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:asya-{scope.namespace}-"
+    table = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{scope.tasks_table}"
+    pending = names.table_name(scope.namespace, "pending")
+    logs = f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:/aws/lambda/asya-{scope.namespace}-*"
+    buckets = [f"arn:aws:s3:::{place.partition('/')[0]}" for place in (scope.data, scope.results)]
+    return [
+        _allow(["sqs:SendMessage", "sqs:GetQueueUrl", "sqs:GetQueueAttributes"], f"{queues}*"),
+        _allow(
+            ["sqs:ReceiveMessage", "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:StartMessageMoveTask"],
+            f"{queues}*-dlq",
+        ),
+        _allow(["sqs:ListQueueTags"], f"{queues}*-dlq"),
+        _allow(["sqs:ListQueues"], "*"),
+        _allow(["execute-api:Invoke"], f"arn:aws:execute-api:{REGION}:{ACCOUNT_ID}:{scope.api_id}/*"),
+        _allow(["s3:GetObject", "s3:PutObject", "s3:DeleteObject"], f"arn:aws:s3:::{scope.data}*"),
+        _allow(["s3:GetObject"], f"arn:aws:s3:::{scope.results}*"),
+        _allow(["s3:PutObject"], f"arn:aws:s3:::{scope.bucket}/inbox/*"),
+        _allow(["s3:ListBucket", "s3:GetBucketLocation"], *buckets),
+        _allow(
+            ["dynamodb:GetItem", "dynamodb:Query", "dynamodb:Scan", "dynamodb:DescribeTable"], table, f"{table}/index/*"
+        ),
+        _allow(["dynamodb:GetItem"], f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{pending}"),
+        _allow(
+            ["emr-serverless:Get*", "emr-serverless:List*", "emr-serverless:CancelJobRun"],
+            f"arn:aws:emr-serverless:{REGION}:{ACCOUNT_ID}:/*",
+        ),
+        _allow(["logs:FilterLogEvents", "logs:GetLogEvents", "logs:DescribeLogStreams"], logs, f"{logs}:*"),
+    ]
+
+
+def _allow(actions: list[str], *resources: str) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": actions, "Resource": sorted(set(resources))}
+
+
+def _new_key(iam: Any, user: str) -> AccessKey:
+    key = iam.create_access_key(UserName=user)["AccessKey"]
+    return AccessKey(key["AccessKeyId"], key["SecretAccessKey"])

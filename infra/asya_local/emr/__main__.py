@@ -1,0 +1,26 @@
+"""The process: `python -m asya_local.emr <settings.json>`; root's keys come by environment."""
+
+import logging
+import os
+import signal
+import sys
+from pathlib import Path
+
+from asya_local.emr.api.server import Server
+from asya_local.emr.settings import Settings
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    for chatty in ("werkzeug", "botocore"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    settings = Settings.read(Path(sys.argv[1]))
+    server = Server(settings, os.environ["AWS_ACCESS_KEY_ID"])
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: server.end())
+    server.serve()
+
+
+if __name__ == "__main__":
+    main()

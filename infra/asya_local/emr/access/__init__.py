@@ -1,0 +1,1 @@
+"""Who calls the stand-in, and what policies allow."""

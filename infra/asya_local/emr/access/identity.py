@@ -1,0 +1,173 @@
+"""Who calls, proved by MiniStack, and what its policies allow.
+
+The stand-in knows no secrets but root's. To check a signature it plays the caller's request again to MiniStack,
+unchanged but for a header that was not signed and names an operation that does not exist: MiniStack checks the
+signature and the session token, and refuses with the caller's ARN in the message, or, to a caller who may do
+anything at all, answers that there is no such operation.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from botocore.exceptions import ClientError
+
+from asya_local.emr.access.policies import with_service_known
+from asya_local.emr.clients import client
+from asya_local.emr.errors import ApiError, denied
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from asya_local.emr.settings import Settings
+
+_PROBE = "AWSOrganizationsV20161128.NameTheCaller"
+_CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/\d{8}/[^/]+/([^/]+)/aws4_request")
+_NAMED = re.compile(r"User: (arn:\S+) is not authorized to perform: organizations:NameTheCaller")
+_NOT_SENT_ON = frozenset({"connection", "content-length", "transfer-encoding", "x-amz-target"})
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who signed a request."""
+
+    arn: str
+    unrestricted: bool = False
+    """Root, or an administrator session that MiniStack lets do everything."""
+
+
+@dataclass(frozen=True)
+class SignedRequest:
+    """A request as it came over the wire."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Identities:
+    """Callers and their permissions, as MiniStack's IAM has them."""
+
+    def __init__(self, settings: Settings, root_access_key: str) -> None:
+        self._settings = settings
+        self._root = root_access_key
+        self._iam: Any = client("iam", settings)
+        self._s3: Any = client("s3", settings)
+
+    def caller(self, request: SignedRequest) -> Caller:
+        """The caller of a request.
+
+        Raises
+        ------
+        ApiError
+            Unsigned, signed for another service, or the signature, key or token is wrong.
+        """
+        root = Caller(f"arn:aws:iam::{self._settings.account_id}:root", unrestricted=True)
+        match = _CREDENTIAL.search(request.headers.get("Authorization", ""))
+        if not self._settings.auth:
+            return root
+        if match is None:
+            raise ApiError("MissingAuthenticationTokenException", "Missing Authentication Token", 403)
+        access_key, service = match.groups()
+        if service != "emr-serverless":
+            message = "Credential should be scoped to correct service: 'emr-serverless'."
+            raise ApiError("InvalidSignatureException", message, 403)
+        answer = self._play_again(request)
+        named = _NAMED.search(answer.get("message", ""))
+        if named:
+            return Caller(named[1])
+        if answer.get("__type") != "InvalidAction":
+            raise ApiError(answer.get("__type", "AccessDeniedException"), answer.get("message", "Access denied"), 403)
+        return root if access_key == self._root else self._administrator(access_key)
+
+    def _play_again(self, request: SignedRequest) -> dict[str, str]:
+        address = urlsplit(self._settings.aws_endpoint)
+        connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in _NOT_SENT_ON}
+        try:
+            connection.request(
+                request.method, request.target, body=request.body or None, headers={**headers, "X-Amz-Target": _PROBE}
+            )
+            text = connection.getresponse().read()
+        finally:
+            connection.close()
+        try:
+            answer = json.loads(text)
+        except ValueError:
+            raise ApiError("InternalServerException", f"MiniStack answered {text[:200]!r}", 500) from None
+        return {str(key): str(value) for key, value in answer.items()}
+
+    def _administrator(self, access_key: str) -> Caller:
+        """Somebody with `organizations:*`: a user is found by the key, a session is taken for an administrator's."""
+        try:
+            user = self._iam.get_access_key_last_used(AccessKeyId=access_key)["UserName"]
+            return Caller(self._iam.get_user(UserName=user)["User"]["Arn"])
+        except (ClientError, KeyError):
+            account = self._settings.account_id
+            return Caller(f"arn:aws:sts::{account}:assumed-role/administrator/session", unrestricted=True)
+
+    def require(self, caller: Caller, action: str, resource: str) -> None:
+        """Let the caller pass only if its policies allow the action on the resource.
+
+        Raises
+        ------
+        ApiError
+            AccessDeniedException, worded as IAM does.
+        """
+        if caller.unrestricted or not self._settings.auth:
+            return
+        documents = [with_service_known(document) for document in self._policies(caller.arn)]
+        if documents:
+            answer = self._iam.simulate_custom_policy(
+                PolicyInputList=documents, ActionNames=[action], ResourceArns=[resource]
+            )
+            if all(result["EvalDecision"] == "allowed" for result in answer["EvaluationResults"]):
+                return
+        raise denied(caller.arn, action, resource)
+
+    def buckets(self) -> list[str]:
+        """The names of all buckets there are."""
+        return [bucket["Name"] for bucket in self._s3.list_buckets()["Buckets"]]
+
+    def _policies(self, arn: str) -> Iterator[str]:
+        kind, _, path = arn.split(":", 5)[5].partition("/")
+        if kind == "assumed-role":
+            yield from self.role_policies(path.split("/")[0])
+        elif kind == "user":
+            name = path.rsplit("/", 1)[-1]
+            yield from self._user_policies(name)
+
+    def role_policies(self, role: str) -> Iterator[str]:
+        """The documents of a role's inline and attached policies."""
+        for name in self._iam.list_role_policies(RoleName=role)["PolicyNames"]:
+            yield _document(self._iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"])
+        for attached in self._iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
+            yield self.managed_policy(attached["PolicyArn"])
+
+    def _user_policies(self, user: str) -> Iterator[str]:
+        for name in self._iam.list_user_policies(UserName=user)["PolicyNames"]:
+            yield _document(self._iam.get_user_policy(UserName=user, PolicyName=name)["PolicyDocument"])
+        for attached in self._iam.list_attached_user_policies(UserName=user)["AttachedPolicies"]:
+            yield self.managed_policy(attached["PolicyArn"])
+        for group in self._iam.list_groups_for_user(UserName=user)["Groups"]:
+            name = group["GroupName"]
+            for policy in self._iam.list_group_policies(GroupName=name)["PolicyNames"]:
+                yield _document(self._iam.get_group_policy(GroupName=name, PolicyName=policy)["PolicyDocument"])
+            for attached in self._iam.list_attached_group_policies(GroupName=name)["AttachedPolicies"]:
+                yield self.managed_policy(attached["PolicyArn"])
+
+    def managed_policy(self, arn: str) -> str:
+        """The document of a managed policy's default version."""
+        version = self._iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+        found = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)
+        return _document(found["PolicyVersion"]["Document"])
+
+
+def _document(document: str | Mapping[str, Any]) -> str:
+    return document if isinstance(document, str) else json.dumps(document)

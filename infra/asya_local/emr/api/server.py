@@ -1,0 +1,145 @@
+"""The HTTP server: the API for the mesh, and `/_local/` for people and tests on this machine."""
+
+from __future__ import annotations
+
+import json
+import logging
+import queue
+import socket
+import threading
+import time
+import uuid
+from typing import TYPE_CHECKING, Any
+
+from werkzeug.serving import BaseWSGIServer, make_server
+from werkzeug.wrappers import Request, Response
+
+from asya_local.emr.access.identity import Identities, SignedRequest
+from asya_local.emr.api.model import read_call, write_answer
+from asya_local.emr.api.service import CHANGING, Service
+from asya_local.emr.drivers.pool import Drivers
+from asya_local.emr.errors import ApiError
+from asya_local.emr.events import EventSender
+from asya_local.emr.faults import Faults, Misfortune
+from asya_local.emr.run_registry import Book, now
+from asya_local.emr.scheduler import Scheduler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+    from asya_local.emr.runs import StateChange
+    from asya_local.emr.settings import Settings
+
+_logger = logging.getLogger(__name__)
+
+
+class Server:
+    """Everything of one stand-in, wired together."""
+
+    def __init__(self, settings: Settings, root_access_key: str) -> None:
+        self._settings = settings
+        self._misfortune = Misfortune()
+        self._changes: queue.Queue[Sequence[StateChange]] = queue.Queue()
+        self._events = EventSender(settings, self._misfortune)
+        self._book = Book(settings, self._changes.put)
+        self._identities = Identities(settings, root_access_key)
+        drivers = Drivers(settings)
+        self._scheduler = Scheduler(settings, self._book, self._identities, drivers, self._misfortune)
+        self._service = Service(settings, self._book, self._identities, self._scheduler, self._misfortune)
+        self._http: BaseWSGIServer = make_server("127.0.0.1", settings.port, self._answer, threaded=True)
+
+    def serve(self) -> None:
+        """Serve until `end` is called."""
+        threading.Thread(target=self._send_events, name="events", daemon=True).start()
+        self._scheduler.start()
+        self._http.serve_forever(poll_interval=0.1)
+
+    def end(self) -> None:
+        """Stop serving, and end every driver."""
+        self._scheduler.end()
+        threading.Thread(target=self._http.shutdown, daemon=True).start()
+
+    def _send_events(self) -> None:
+        while True:
+            try:
+                self._events.send(self._changes.get())
+            except Exception:
+                _logger.exception("events lost")
+
+    def _answer(self, environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        request = Request(environment)
+        try:
+            response = self._local(request) if request.path.startswith("/_local/") else self._api(request)
+        except ApiError as error:
+            response = _error(error)
+        except Exception:
+            _logger.exception("%s %s", request.method, request.path)
+            response = _error(ApiError("InternalServerException", "The local EMR Serverless failed; see its log", 500))
+        response.headers["x-amzn-RequestId"] = str(uuid.uuid4())
+        return response(environment, start)
+
+    def _api(self, request: Request) -> Response:
+        body = request.get_data(cache=True)
+        target = str(request.environ.get("RAW_URI", request.full_path))
+        caller = self._identities.caller(SignedRequest(request.method, target, dict(request.headers), body))
+        call = read_call(request)
+        found = self._service.carry_out(call, caller)
+        if call.operation in CHANGING and self._misfortune.repeats_call():
+            found = self._service.carry_out(call, caller)
+        answer = write_answer(call.operation, found)
+        time.sleep(self._misfortune.response_delay())
+        if call.operation in CHANGING and self._misfortune.loses_response():
+            _hang_up(request.environ)
+        return Response(answer, content_type="application/json")
+
+    def _local(self, request: Request) -> Response:
+        match request.path.split("/")[2:], request.method:
+            case ["health"], "GET":
+                return _json({"status": "ok", "runs": len(self._book.runs())})
+            case ["faults"], "GET":
+                return _json(self._misfortune.faults.as_json())
+            case ["faults"], "PUT":
+                self._misfortune.switch(_faults(request))
+                return _json(self._misfortune.faults.as_json())
+            case ["runs", run_id, "kill"], "POST":
+                return _json({"killed": self._scheduler.kill(run_id)})
+            case ["runs", run_id], "GET":
+                return Response(self._page(run_id), content_type="text/plain; charset=utf-8")
+        raise ApiError("ResourceNotFoundException", f"Nothing at {request.method} {request.path}", 404)
+
+    def _page(self, run_id: str) -> str:
+        """A run on one page of text: its description and its output."""
+        run = next((run for run in self._book.runs() if run.run_id == run_id), None)
+        if run is None:
+            raise ApiError("ResourceNotFoundException", f"JobRun {run_id} does not exist.", 404)
+        parts = [json.dumps(run.description(now()), indent=2, default=str)]
+        for name in ("stdout", "stderr"):
+            log = self._settings.folder / run_id / name
+            parts.append(f"--- {name}: {log}\n{log.read_text(errors='replace') if log.exists() else ''}")
+        return "\n\n".join(parts)
+
+
+def _faults(request: Request) -> Faults:
+    try:
+        return Faults.read(dict(json.loads(request.get_data())))
+    except (ValueError, TypeError) as error:
+        raise ApiError("ValidationException", str(error), 400) from None
+
+
+def _json(value: dict[str, Any]) -> Response:
+    return Response(json.dumps(value), content_type="application/json")
+
+
+def _error(error: ApiError) -> Response:
+    body = json.dumps({"message": error.message})
+    response = Response(body, status=error.status, content_type="application/json")
+    response.headers["x-amzn-ErrorType"] = error.code
+    return response
+
+
+def _hang_up(environment: WSGIEnvironment) -> None:
+    """Close the connection without a word: what the caller asked for is done, it does not learn of it."""
+    connection = environment.get("werkzeug.socket")
+    if isinstance(connection, socket.socket):
+        connection.shutdown(socket.SHUT_RDWR)

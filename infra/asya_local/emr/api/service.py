@@ -1,0 +1,235 @@
+"""The operations of the API, on top of the book."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from asya_local.emr.capacity import size_of
+from asya_local.emr.errors import conflict, throttled, validation
+from asya_local.emr.run_registry import Book, now
+from asya_local.emr.runs import JobRun, new_run_id
+from asya_local.emr.settings import ApplicationSettings, Settings
+from asya_local.emr.states import TERMINAL, WAITING
+from asya_local.emr.submit_parameters import SubmitParametersError, parse
+from asya_local.emr.tokens import TokenBucket, TokenMismatchError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from asya_local.emr.access.identity import Caller, Identities
+    from asya_local.emr.api.model import Call
+    from asya_local.emr.faults import Misfortune
+    from asya_local.emr.scheduler import Scheduler
+
+Answer = dict[str, Any]
+_DEFAULT_PAGE = 50
+_QUEUE_LIMIT = 2000
+CHANGING = frozenset({"StartJobRun", "CancelJobRun"})
+"""The operations whose answer may get lost when the faults say so."""
+
+# Requests per second and burst that AWS grants an account; StartJobRun's come with the settings.
+_RATES = {
+    "ListJobRuns": (1.0, 25),
+    "CancelJobRun": (1.0, 25),
+    "GetJobRun": (10.0, 50),
+    "GetDashboardForJobRun": (1.0, 2),
+}
+
+
+class Service:
+    """Carries out API calls."""
+
+    def __init__(
+        self, settings: Settings, book: Book, identities: Identities, scheduler: Scheduler, misfortune: Misfortune
+    ) -> None:
+        self._settings = settings
+        self._book = book
+        self._identities = identities
+        self._scheduler = scheduler
+        self._misfortune = misfortune
+        self._rates_lock = threading.Lock()
+        self._buckets = {name: TokenBucket(*rate) for name, rate in _RATES.items()}
+        self._start_rate: tuple[float, int] | None = None
+        self._operations: dict[str, Callable[[Caller, Mapping[str, Any]], Answer]] = {
+            "CreateApplication": self._create_application,
+            "GetApplication": self._get_application,
+            "ListApplications": self._list_applications,
+            "StartApplication": self._start_application,
+            "StopApplication": self._stop_application,
+            "StartJobRun": self._start_job_run,
+            "GetJobRun": self._get_job_run,
+            "ListJobRuns": self._list_job_runs,
+            "CancelJobRun": self._cancel_job_run,
+            "GetDashboardForJobRun": self._get_dashboard,
+        }
+
+    def carry_out(self, call: Call, caller: Caller) -> Answer:
+        """Carry out one call.
+
+        Raises
+        ------
+        ApiError
+            Not allowed, throttled, or whatever the operation refuses.
+        """
+        operation = self._operations.get(call.operation)
+        if operation is None:
+            raise validation(f"The local EMR Serverless does not offer {call.operation}")
+        self._identities.require(caller, f"emr-serverless:{call.operation}", self._resource(call))
+        self._throttle(call.operation)
+        return operation(caller, call.parameters)
+
+    def _resource(self, call: Call) -> str:
+        application = call.parameters.get("applicationId")
+        if application is None:
+            return self._book.arn_prefix.removesuffix("applications/") + "*"
+        run = call.parameters.get("jobRunId")
+        return self._book.arn_prefix + str(application) + (f"/jobruns/{run}" if run else "")
+
+    def _throttle(self, operation: str) -> None:
+        if self._misfortune.throttles():
+            raise throttled()
+        with self._rates_lock:
+            if operation == "StartJobRun":
+                self._set_start_rate()
+            bucket = self._buckets.get(operation)
+            if bucket is not None and not bucket.take(time.monotonic()):
+                raise throttled()
+
+    def _set_start_rate(self) -> None:
+        faults = self._misfortune.faults
+        per_second, burst = faults.starts_per_second, faults.start_burst
+        rate = (
+            self._settings.starts_per_second if per_second is None else per_second,
+            self._settings.start_burst if burst is None else burst,
+        )
+        if rate != self._start_rate:
+            self._start_rate = rate
+            self._buckets["StartJobRun"] = TokenBucket(*rate)
+
+    def _create_application(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        capacity = parameters.get("maximumCapacity", {})
+        scheduler = parameters.get("schedulerConfiguration", {})
+        defaults = self._settings.application
+        wanted = ApplicationSettings(
+            application_id=new_run_id(),
+            name=str(parameters.get("name", "")) or "application",
+            release_label=str(parameters["releaseLabel"]),
+            max_vcpu=_number(capacity.get("cpu"), defaults.max_vcpu),
+            max_memory_gb=_number(capacity.get("memory"), defaults.max_memory_gb),
+            max_concurrent_runs=int(scheduler.get("maxConcurrentRuns", defaults.max_concurrent_runs)),
+            queue_timeout_minutes=int(scheduler.get("queueTimeoutMinutes", defaults.queue_timeout_minutes)),
+        )
+        application = self._book.add_application(wanted)
+        return {"applicationId": wanted.application_id, "name": wanted.name, "arn": application.arn}
+
+    def _get_application(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        return {"application": self._book.application(parameters["applicationId"]).description()}
+
+    def _list_applications(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        wanted = parameters.get("states")
+        found = [one for one in self._book.applications() if not wanted or one.state in wanted]
+        return {"applications": [one.summary() for one in found]}
+
+    def _start_application(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        self._book.application(parameters["applicationId"]).turn("STARTED", now())
+        return {}
+
+    def _stop_application(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        application = self._book.application(parameters["applicationId"])
+        if any(run.state not in TERMINAL for run in self._book.runs(application.settings.application_id)):
+            raise validation("The application has job runs that are not over; cancel them first.")
+        application.turn("STOPPED", now())
+        return {}
+
+    def _start_job_run(self, caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        role = parameters["executionRoleArn"]
+        self._identities.require(caller, "iam:PassRole", role)
+        application = self._book.application(parameters["applicationId"])
+        job = parameters.get("jobDriver", {}).get("sparkSubmit")
+        if job is None:
+            raise validation("jobDriver.sparkSubmit is required: this is a Spark application")
+        try:
+            submit = parse(job.get("sparkSubmitParameters"), _spark_defaults(parameters))
+            size = size_of(submit.conf)
+        except (SubmitParametersError, ValueError) as error:
+            raise validation(str(error)) from None
+        token = parameters["clientToken"]
+        request = {key: value for key, value in parameters.items() if key != "clientToken"}
+        fingerprint = json.dumps(request, sort_keys=True)
+        with self._book.changed:
+            try:
+                known = application.tokens.find(token, fingerprint)
+            except TokenMismatchError:
+                raise conflict("The client token was used before, with other parameters.") from None
+            if known is None:
+                if sum(run.state in WAITING for run in self._book.runs()) >= _QUEUE_LIMIT:
+                    raise throttled()
+                run_id = new_run_id()
+                arn = f"{application.arn}/jobruns/{run_id}"
+                label = application.settings.release_label
+                app_id = application.settings.application_id
+                run = JobRun(run_id, app_id, arn, label, caller.arn, now(), request, submit.conf, size)
+                application.tokens.remember(token, fingerprint, run_id)
+                application.turn("STARTED", now())
+                self._book.add(run)
+            else:
+                run = self._book.run(application.settings.application_id, known)
+        return {"applicationId": run.application_id, "jobRunId": run.run_id, "arn": run.arn}
+
+    def _get_job_run(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        run = self._book.run(parameters["applicationId"], parameters["jobRunId"])
+        with self._book.changed:
+            return {"jobRun": run.description(now())}
+
+    def _list_job_runs(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        application = self._book.application(parameters["applicationId"])
+        states, mode = parameters.get("states"), parameters.get("mode")
+        after, before = parameters.get("createdAtAfter"), parameters.get("createdAtBefore")
+        with self._book.changed:
+            found = [
+                run.summary()
+                for run in reversed(self._book.runs(application.settings.application_id))
+                if (not states or run.state in states)
+                and (not mode or run.request.get("mode", "BATCH") == mode)
+                and (after is None or run.created_at > after)
+                and (before is None or run.created_at < before)
+            ]
+        start = _page_start(parameters.get("nextToken"))
+        end = start + int(parameters.get("maxResults", _DEFAULT_PAGE))
+        token = {"nextToken": base64.urlsafe_b64encode(str(end).encode()).decode()} if end < len(found) else {}
+        return {"jobRuns": found[start:end], **token}
+
+    def _cancel_job_run(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        run = self._book.run(parameters["applicationId"], parameters["jobRunId"])
+        if run.state in TERMINAL:
+            raise validation(f"JobRun {run.run_id} is in the state {run.state} and cannot be cancelled.")
+        self._scheduler.cancel(run, "JobRun cancelled by the user")
+        return {"applicationId": run.application_id, "jobRunId": run.run_id}
+
+    def _get_dashboard(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+        run = self._book.run(parameters["applicationId"], parameters["jobRunId"])
+        return {"url": f"http://127.0.0.1:{self._settings.port}/_local/runs/{run.run_id}"}
+
+
+def _spark_defaults(parameters: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in parameters.get("configurationOverrides", {}).get("applicationConfiguration", []):
+        if one.get("classification") == "spark-defaults":
+            found.update(one.get("properties", {}))
+    return found
+
+
+def _number(text: str | None, default: int) -> int:
+    digits = "".join(character for character in text or "" if character.isdigit())
+    return int(digits) if digits else default
+
+
+def _page_start(token: str | None) -> int:
+    try:
+        return int(base64.urlsafe_b64decode(token)) if token else 0
+    except ValueError:
+        raise validation("nextToken is not one that this service gave") from None

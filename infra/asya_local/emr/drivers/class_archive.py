@@ -1,0 +1,98 @@
+"""Spark's classes, archived once for all drivers: starting a session takes half the work (class data sharing).
+
+The archive is made beside everything else, at the lowest priority, the first time a stand-in runs with this Java and
+this pyspark; until it is there, drivers do without.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import logging
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyspark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+_logger = logging.getLogger(__name__)
+_SECONDS = 300
+_LOWEST_PRIORITY = 19
+_WORK_PREFIX = ".spark-classes-"
+
+
+@dataclass(frozen=True)
+class ClassArchive:
+    """The archive for one Java, one pyspark and one set of JVM options, in a folder that clouds share."""
+
+    folder: Path
+    java_home: str
+    jvm_options: str
+
+    @property
+    def path(self) -> Path:
+        release = Path(self.java_home, "release")
+        java = release.read_text() if release.exists() else self.java_home
+        made_for = "\n".join([java, pyspark.__version__, str(Path(pyspark.__file__).parent), self.jvm_options])
+        return self.folder / f"spark-classes-{hashlib.sha256(made_for.encode()).hexdigest()[:16]}.jsa"
+
+    def options(self) -> str:
+        """The JVM options that use the archive; none while there is none."""
+        return f" -XX:SharedArchiveFile={self.path} -Xlog:cds=off -Xlog:cds+dynamic=off" if self.path.exists() else ""
+
+    def make_beside(self, command: list[str], environment: Callable[[str], Mapping[str, str]]) -> None:
+        """Make the archive in a thread of its own, unless it is there or somebody else is at it.
+
+        Parameters
+        ----------
+        command:
+            Runs `cds_warmup.py` but for its argument.
+        environment:
+            Gives the command's environment for the JVM options that it needs besides.
+        """
+        if not self.path.exists():
+            threading.Thread(target=self._make, args=(command, environment), name="classes", daemon=True).start()
+
+    def _make(self, command: list[str], environment: Callable[[str], Mapping[str, str]]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        work: Path | None = None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for left in self.folder.glob(f"{_WORK_PREFIX}*"):  # by one that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            work = Path(tempfile.mkdtemp(dir=self.folder, prefix=_WORK_PREFIX))
+            draft = work / "classes.jsa"
+            options = f" -XX:ArchiveClassesAtExit={draft} -Xlog:cds=off -Xlog:cds+dynamic=off"
+            with (work / "log").open("wb") as log:
+                process = subprocess.run(
+                    ["nice", "-n", str(_LOWEST_PRIORITY), *command, str(work)],
+                    env=environment(options),
+                    cwd=work,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    timeout=_SECONDS,
+                    check=False,
+                )
+            if process.returncode or not draft.exists():
+                _logger.warning("no archive of Spark's classes: %s", (work / "log").read_text()[-500:])
+            else:
+                draft.replace(self.path)
+                _logger.info("Spark's classes are archived in %s", self.path)
+        except BlockingIOError:
+            _logger.info("another local cloud makes the archive of Spark's classes")
+        except (OSError, subprocess.SubprocessError) as error:
+            _logger.warning("no archive of Spark's classes: %s", error)
+        finally:
+            os.close(lock)
+            if work is not None:
+                shutil.rmtree(work, ignore_errors=True)

@@ -1,0 +1,89 @@
+"""State change events, in the shape EventBridge gives them, put where the mesh's rule would put them.
+
+MiniStack's EventBridge refuses events from `aws.*` sources, as the real one does, so the stand-in sends the rule's
+target, the completion queue, what the rule would have sent it. Best effort, like the real events.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya_local.emr.clients import client
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from asya_local.emr.faults import Misfortune
+    from asya_local.emr.runs import StateChange
+    from asya_local.emr.settings import Settings
+
+_logger = logging.getLogger(__name__)
+
+
+def event_of(change: StateChange, region: str, account_id: str) -> dict[str, Any]:
+    """The event that EventBridge delivers for a state change of a job run."""
+    return {
+        "version": "0",
+        "id": str(uuid.uuid4()),
+        "detail-type": "EMR Serverless Job Run State Change",
+        "source": "aws.emr-serverless",
+        "account": account_id,
+        "time": change.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "region": region,
+        "resources": [],
+        "detail": {
+            "jobRunId": change.run_id,
+            "jobRunName": change.name,
+            "applicationId": change.application_id,
+            "arn": change.arn,
+            "releaseLabel": change.release_label,
+            "state": str(change.state),
+            "previousState": str(change.previous),
+            "createdBy": change.created_by,
+            "updatedAt": _instant(change.at),
+            "createdAt": _instant(change.created_at),
+        },
+    }
+
+
+def _instant(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class EventSender:
+    """Sends events to the queues, each event's fate decided by the faults that are on."""
+
+    def __init__(self, settings: Settings, misfortune: Misfortune) -> None:
+        self._settings = settings
+        self._misfortune = misfortune
+        self._sqs: Any = client("sqs", settings)
+        self._urls: dict[str, str] = {}
+
+    def send(self, changes: Sequence[StateChange]) -> None:
+        """Send one event per change, now or as late as its fate has it."""
+        for change in changes:
+            body = json.dumps(event_of(change, self._settings.region, self._settings.account_id))
+            for delay in self._misfortune.event_fate().delays:
+                if delay:
+                    later = threading.Timer(delay, self._deliver, (body,))
+                    later.daemon = True
+                    later.start()
+                else:
+                    self._deliver(body)
+
+    def _deliver(self, body: str) -> None:
+        for queue in self._settings.event_queues:
+            try:
+                if queue not in self._urls:
+                    self._urls[queue] = self._sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+                self._sqs.send_message(QueueUrl=self._urls[queue], MessageBody=body)
+            except (ClientError, BotoCoreError) as error:
+                self._urls.pop(queue, None)
+                _logger.warning("event for queue %s lost: %s", queue, error)

@@ -1,0 +1,252 @@
+"""Carrying out one job run: credentials, code, data, driver, and what came of it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import tarfile
+import threading
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya_local.emr.access.readable_prefixes import in_buckets, readable
+from asya_local.emr.clients import client
+from asya_local.emr.drivers.pool import Assignment, Driver, Drivers, Outcome
+from asya_local.emr.logs import upload_logs
+from asya_local.emr.storage.mirror import Mirror, MirrorError
+from asya_local.emr.submit_parameters import SubmitParameters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from asya_local.emr.access.identity import Identities
+    from asya_local.emr.runs import JobRun
+    from asya_local.emr.settings import Settings
+
+_logger = logging.getLogger(__name__)
+_PUSH_EVERY = 1.0
+"""Seconds between two looks for control files (heartbeats, journals) that the job has written."""
+
+
+class RunFailedError(Exception):
+    """The run cannot go on; the text is for its state details."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """The credentials of one run, and clients that use them."""
+
+    environment: dict[str, str]
+    s3: Any
+
+
+class Runner:
+    """Carries out one run, in a thread of its own."""
+
+    def __init__(self, settings: Settings, identities: Identities, drivers: Drivers, run: JobRun) -> None:
+        self._settings = settings
+        self._identities = identities
+        self._drivers = drivers
+        self._run = run
+        self._folder = settings.folder / run.run_id
+        self._driver: Driver | None = None
+        self._stopped = threading.Event()
+        self._denied = ""
+
+    def carry_out(self, on_running: Callable[[], None]) -> Outcome:
+        """Run the job to its end.
+
+        Parameters
+        ----------
+        on_running:
+            Called when the driver has its job.
+
+        Raises
+        ------
+        RunFailedError
+            The job could not be started, or what it wrote cannot reach S3.
+        """
+        for name in ("code", "work", "s3", "tmp"):
+            (self._folder / name).mkdir(parents=True)
+        session: Session | None = None
+        try:
+            session = self._session()
+            assignment = self._assignment(session)
+            mirror = self._mirror(session)
+            assignment.conf.update(mounts(mirror))
+            return self._drive(assignment, mirror, on_running)
+        finally:
+            if session is not None:
+                upload_logs(self._run, self._folder, session.s3)
+            for name in ("code", "work", "s3", "tmp", "aside"):
+                shutil.rmtree(self._folder / name, ignore_errors=True)
+
+    def stop(self) -> None:
+        """End the driver now; `carry_out` returns as for a driver that was killed."""
+        self._stopped.set()
+        if self._driver is not None:
+            self._driver.kill()
+
+    def _session(self) -> Session:
+        policy: Mapping[str, Any] = self._run.request.get("executionIamPolicy", {})
+        extra: dict[str, Any] = {"Policy": policy["policy"]} if policy.get("policy") else {}
+        if policy.get("policyArns"):
+            extra["PolicyArns"] = [{"arn": arn} for arn in policy["policyArns"]]
+        role = self._run.request["executionRoleArn"]
+        try:
+            sts = client("sts", self._settings)
+            keys = sts.assume_role(RoleArn=role, RoleSessionName=self._run.run_id, **extra)["Credentials"]
+        except (ClientError, BotoCoreError) as error:
+            raise RunFailedError(f"The job's role {role} cannot be assumed: {error}") from error
+        environment = {
+            "AWS_ACCESS_KEY_ID": keys["AccessKeyId"],
+            "AWS_SECRET_ACCESS_KEY": keys["SecretAccessKey"],
+            "AWS_SESSION_TOKEN": keys["SessionToken"],
+            "AWS_REGION": self._settings.region,
+            "AWS_DEFAULT_REGION": self._settings.region,
+            "AWS_ENDPOINT_URL": self._settings.aws_endpoint,
+        }
+        return Session(environment, client("s3", self._settings, keys))
+
+    def _assignment(self, session: Session) -> Assignment:
+        job = self._run.request["jobDriver"]["sparkSubmit"]
+        parameters = SubmitParameters(self._run.conf)
+        python_path = [self._bring(uri, session) for uri in parameters.files("spark.submit.pyFiles")]
+        work = self._folder / "work"
+        for uri in parameters.files("spark.files"):
+            shutil.copy(self._bring(uri, session), work)
+        for uri in parameters.files("spark.archives"):
+            source, _, name = uri.partition("#")
+            _unpack(Path(self._bring(source, session)), work / (name or Path(urlsplit(source).path).name))
+        jars = [self._bring(uri, session) for uri in parameters.files("spark.jars")]
+        environment = parameters.driver_environment()
+        # A started interpreter does not look at PYTHONPATH again, and here executors have another working folder.
+        python_path += _below(work, environment.get("PYTHONPATH", ""))
+        for_executors = _below(work, parameters.conf.get("spark.executorEnv.PYTHONPATH", ""))
+        conf = {
+            "spark.app.name": self._run.name,
+            **parameters.local_conf(),
+            "spark.master": f"local[{self._settings.workers.cores}]",
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.ui.enabled": "false",
+            "spark.local.dir": str(self._folder / "tmp"),
+            "spark.sql.warehouse.dir": str(work / "warehouse"),
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(dict.fromkeys([*python_path, *for_executors])),
+        }
+        if jars:
+            conf["spark.jars"] = ",".join(jars)
+        return Assignment(
+            entry_point=self._bring(job["entryPoint"], session),
+            arguments=list(job.get("entryPointArguments", [])),
+            python_path=python_path,
+            conf=conf,
+            environment={**session.environment, **environment},
+            folder=str(work),
+            stdout=str(self._folder / "stdout"),
+            stderr=str(self._folder / "stderr"),
+        )
+
+    def _bring(self, uri: str, session: Session) -> str:
+        """Fetch one of the job's files with the job's credentials."""
+        parts = urlsplit(uri)
+        if parts.scheme not in {"s3", "s3a"}:
+            raise RunFailedError(f"The file {uri} is not on S3")
+        name = re.sub(r"[^\w.-]", "_", Path(parts.path).name)
+        folder = self._folder / "code" / f"{len(list((self._folder / 'code').iterdir())):03d}"
+        folder.mkdir()
+        try:
+            with (folder / name).open("wb") as file:
+                body = session.s3.get_object(Bucket=parts.netloc, Key=parts.path.lstrip("/"))["Body"]
+                shutil.copyfileobj(body, file)
+        except (ClientError, BotoCoreError) as error:
+            raise RunFailedError(f"The job's file {uri} cannot be read with the job's role: {error}") from error
+        return str(folder / name)
+
+    def _mirror(self, session: Session) -> Mirror:
+        mirror = Mirror(
+            self._folder / "s3",
+            self._folder / "aside",
+            session.s3,
+            self._settings.control,
+            lambda: self._driver.open_for_writing() if self._driver else set(),
+        )
+        policy: Mapping[str, Any] = self._run.request.get("executionIamPolicy", {})
+        documents = [policy["policy"]] if policy.get("policy") else []
+        documents += [self._identities.managed_policy(arn) for arn in policy.get("policyArns", [])]
+        if not documents:
+            role = self._run.request["executionRoleArn"].rsplit("/", 1)[-1]
+            documents = list(self._identities.role_policies(role))
+        reaches = in_buckets(readable(documents), self._identities.buckets(), self._settings.code_buckets)
+        count = mirror.fetch(reaches)
+        _logger.info("%s: %d objects mirrored from %d places", self._run.run_id, count, len(reaches))
+        return mirror
+
+    def _drive(self, assignment: Assignment, mirror: Mirror, on_running: Callable[[], None]) -> Outcome:
+        driver = self._driver = self._drivers.take(self._run.conf.get("spark.driver.memory"))
+        if not self._settings.workers.reuse:
+            for name in ("stdout", "stderr"):
+                os.link(driver.folder / name, self._folder / name)
+        ended = threading.Event()
+        pusher = threading.Thread(target=self._push_until, args=(ended, mirror, driver), daemon=True)
+        try:
+            if self._stopped.is_set() or not driver.wait_until_ready():
+                raise RunFailedError("The driver could not be started; see its stderr")
+            on_running()
+            pusher.start()
+            outcome = driver.run(assignment)
+        finally:
+            ended.set()
+            if pusher.is_alive():
+                pusher.join()
+            self._drivers.give_back(driver)
+        try:
+            mirror.push(everything=True)
+        except MirrorError as error:
+            raise RunFailedError(self._denied or str(error)) from error
+        if self._denied:
+            raise RunFailedError(self._denied)
+        return outcome
+
+    def _push_until(self, ended: threading.Event, mirror: Mirror, driver: Driver) -> None:
+        while not ended.wait(_PUSH_EVERY):
+            try:
+                mirror.push(everything=False)
+            except MirrorError as error:
+                self._denied = str(error)
+                driver.kill()
+                return
+
+
+def _below(folder: Path, python_path: str) -> list[str]:
+    """The entries of a PYTHONPATH, those relative to the job's working folder made absolute."""
+    return [str(folder / entry) for entry in python_path.split(os.pathsep) if entry]
+
+
+def mounts(mirror: Mirror) -> dict[str, str]:
+    """The Spark configuration that puts the mirror's folders under `s3://` and `s3a://`."""
+    conf: dict[str, str] = {}
+    for scheme in ("s3", "s3a"):
+        conf[f"spark.hadoop.fs.{scheme}.impl"] = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
+        target = f"spark.hadoop.fs.viewfs.overload.scheme.target.{scheme}.impl"
+        conf[target] = "org.apache.hadoop.fs.LocalFileSystem"
+    for bucket in mirror.buckets:
+        conf[f"spark.hadoop.fs.viewfs.mounttable.{bucket}.linkFallback"] = (mirror.root / bucket).as_uri()
+    return conf
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    target.mkdir(parents=True)
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(target)
+    else:
+        with tarfile.open(archive) as packed_tar:
+            packed_tar.extractall(target, filter="data")

@@ -1,0 +1,1 @@
+"""The part of S3 that a job run sees, as a folder."""

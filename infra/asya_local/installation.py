@@ -1,0 +1,205 @@
+"""One mesh on its way into one local cloud: the servers, the account, the stacks, the operator."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from asya.protocol import names
+from asya_infra.build.folder import digest
+from asya_local.accounts import OperatorScope, aws_client, make_deployer, make_operator
+from asya_local.batch_actions import allow_batches
+from asya_local.connection import Connection, bucket_and_prefix
+from asya_local.deployment import Cdk
+from asya_local.emr.settings import ApplicationSettings, WorkerSettings
+from asya_local.errors import LocalCloudError
+from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key, write_keys
+from asya_local.processes import end_all
+from asya_local.servers import ServerOptions, Servers, start_servers, wait_until
+from asya_local.signals import undisturbed
+from asya_local.tools import PROJECT, Tools
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from asya_infra.mesh_file import LoadedMesh
+    from asya_local.state_folder import StateFolder
+    from asya_local.steps import Steps
+
+_MAPPINGS_SECONDS = 60.0
+_CONCURRENT_BATCHES = max(2, 2 * (os.cpu_count() or 1))
+"""Of one queue; the mesh file's `concurrency` counts where every batch has a processor of its own."""
+_OWN_SOURCES = ("app.py", "cdk.json", "package.json", "infra", "functions", "spark_jobs", "requirements")
+"""What of this project the templates and assets are made from."""
+
+
+@dataclass(frozen=True)
+class UpOptions:
+    """How a local cloud is to be."""
+
+    auth: bool = False
+    """Enforce IAM, as AWS does."""
+    workers: WorkerSettings = field(default_factory=lambda: WorkerSettings(spares=1))
+    """How job runs become processes; one driver waits in reserve, so that the first job does not wait for its JVM."""
+    starts_per_second: float = 1.0
+    start_burst: int = 25
+    """The quota of StartJobRun."""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """The steps of bringing one mesh up in one state folder."""
+
+    folder: StateFolder
+    tools: Tools
+    mesh: LoadedMesh
+    options: UpOptions
+    steps: Steps
+
+    def start(self) -> tuple[Servers, AccessKey]:
+        """Synthesise while the servers start and the account is prepared; returns the servers and the deployer's key."""
+        self.folder.create()
+        _keep_for_comparison(self.folder.logs)
+        with ThreadPoolExecutor(1) as beside:
+            synthesis = beside.submit(self.synthesise)
+            try:
+                root = new_root_key()
+                with self.steps.step("servers"):
+                    servers = start_servers(self.folder, self.tools, root, self._server_options())
+                deployer = make_deployer(servers.endpoint, root)
+                write_keys(self.folder.keys, {"root": root, "deployer": deployer})
+                with self.steps.step("cdk bootstrap"):
+                    self._cdk.bootstrap(servers, deployer)
+                synthesis.result()
+            except BaseException:
+                with undisturbed():
+                    end_all(self.folder)  # the synthesis too: leaving this block waits for it
+                raise
+        return servers, deployer
+
+    def synthesise(self) -> None:
+        """Make the templates and assets, unless those that are there were made from the very same."""
+        application_id = self._application().application_id
+        sources = (
+            self.mesh.path,
+            self.mesh.code_folder,
+            self.mesh.jobs_folder,
+            *(PROJECT / name for name in _OWN_SOURCES),
+        )
+        made_from = digest([str(self.mesh.path.resolve()), application_id, self.tools.cloud_python, *sources])
+        known = self.folder.made_from.read_text() if self.folder.made_from.exists() else ""
+        if known == made_from and (self.folder.cdk_out / "manifest.json").exists():
+            return
+        with self.steps.step("cdk synth"):
+            self.folder.made_from.unlink(missing_ok=True)
+            shutil.rmtree(self.folder.cdk_out, ignore_errors=True)
+            self._cdk.synthesise(self.mesh.path.resolve(), application_id)
+        self.folder.made_from.write_text(made_from)
+
+    def deploy(self, servers: Servers, deployer: AccessKey) -> Connection:
+        """Deploy what was synthesised; returns when every queue is being polled."""
+        with self.steps.step("cdk deploy"):
+            outputs = self._cdk.deploy(servers, deployer)
+        with self.steps.step("ready"):
+            functions = aws_client("lambda", servers.endpoint, deployer)
+            for name in self._cdk.functions_that_may_loop():  # MiniStack's CloudFormation leaves this property out
+                functions.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")
+            allow_batches(aws_client("iam", servers.endpoint, deployer), self.mesh.namespace)
+            connection = self._connect(servers, deployer, outputs)
+            self._wait_for_mappings(functions)
+            self._bound_concurrency(functions)
+        connection.write(self.folder.connection)
+        return connection
+
+    @property
+    def _cdk(self) -> Cdk:
+        return Cdk(self.folder, self.tools)
+
+    def _application(self) -> ApplicationSettings:
+        """The Spark application, as large as the mesh file has it."""
+        section = self.mesh.mesh.spark.application
+        application = ApplicationSettings(release_label=section.release, max_vcpu=section.max_vcpu)
+        runs = section.max_concurrent_runs
+        return replace(application, max_concurrent_runs=runs) if runs else application
+
+    def _server_options(self) -> ServerOptions:
+        workers = self.options.workers if self.tools.java_home else replace(self.options.workers, spares=0)
+        return ServerOptions(
+            auth=self.options.auth,
+            event_queues=(names.queue_name(self.mesh.namespace, names.COMPLETION),),
+            application=self._application(),
+            workers=workers,
+            starts_per_second=self.options.starts_per_second,
+            start_burst=self.options.start_burst,
+        )
+
+    def _connect(self, servers: Servers, deployer: AccessKey, outputs: dict[str, dict[str, str]]) -> Connection:
+        namespace = self.mesh.namespace
+        state = outputs[names.stack_name(namespace, "state")]
+        gateway = outputs[names.stack_name(namespace, "gateway")]
+        api_id, jwt_api_id = gateway["GatewayApiId"], gateway.get("JwtGatewayApiId")
+        data_bucket, data_prefix = bucket_and_prefix(state["DataUri"])
+        results_bucket, results_prefix = bucket_and_prefix(state["ResultsUri"])
+        scope = OperatorScope(
+            namespace=namespace,
+            api_id=api_id,
+            bucket=names.bucket_name(namespace, ACCOUNT_ID, REGION),
+            data=f"{data_bucket}/{data_prefix}",
+            results=f"{results_bucket}/{results_prefix}",
+            tasks_table=state["TasksTable"],
+        )
+        key = make_operator(servers.endpoint, deployer, scope)
+        return Connection(
+            endpoint_url=servers.endpoint,
+            emr_endpoint_url=servers.emr_endpoint,
+            gateway_url=f"{servers.execute_api}/{api_id}/$default",
+            region=REGION,
+            access_key=key.access_key,
+            secret_key=key.secret_key,
+            namespace=namespace,
+            results_bucket=results_bucket,
+            results_prefix=results_prefix,
+            data_bucket=data_bucket,
+            data_prefix=data_prefix,
+            tasks_table=state["TasksTable"],
+            mesh=str(self.mesh.path.resolve()),
+            auth=self.options.auth,
+            jwt_gateway_url=f"{servers.execute_api}/{jwt_api_id}/$default" if jwt_api_id else None,
+        )
+
+    def _mappings(self, functions: Any) -> list[dict[str, Any]]:
+        pages = functions.get_paginator("list_event_source_mappings").paginate()
+        return [
+            mapping
+            for page in pages
+            for mapping in page["EventSourceMappings"]
+            if f":asya-{self.mesh.namespace}-" in mapping["EventSourceArn"]
+        ]
+
+    def _bound_concurrency(self, functions: Any) -> None:
+        """Keep a burst from starting a process per batch: on AWS each has a processor of its own, here they share a few."""
+        for mapping in self._mappings(functions):
+            if mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 0) > _CONCURRENT_BATCHES:
+                functions.update_event_source_mapping(
+                    UUID=mapping["UUID"], ScalingConfig={"MaximumConcurrency": _CONCURRENT_BATCHES}
+                )
+
+    def _wait_for_mappings(self, functions: Any) -> None:
+        def waiting() -> list[str]:
+            return [
+                mapping["EventSourceArn"].rsplit(":", 1)[-1]
+                for mapping in self._mappings(functions)
+                if mapping["State"] != "Enabled"
+            ]
+
+        if not wait_until(lambda: not waiting(), _MAPPINGS_SECONDS):
+            raise LocalCloudError(f"These queues are still not being polled: {', '.join(waiting())}")
+
+
+def _keep_for_comparison(logs: Path) -> None:
+    """Put the logs of the last time aside; those of the time before are forgotten."""
+    for log in logs.glob("*.log"):
+        log.replace(log.with_suffix(".log.previous"))

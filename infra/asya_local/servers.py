@@ -1,0 +1,200 @@
+"""The two servers of a local cloud: MiniStack and the EMR Serverless stand-in."""
+
+from __future__ import annotations
+
+import os
+import time
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asya_local.emr.settings import ApplicationSettings, Settings, WorkerSettings
+from asya_local.errors import LocalCloudError
+from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
+from asya_local.ports import LOOPBACK, free_ports
+from asya_local.processes import ProcessRecord, read_records, start
+from asya_local.tools import PROJECT, Tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from asya_local.state_folder import StateFolder
+
+MINISTACK = "ministack"
+EMR = "emr-serverless"
+_START_SECONDS = 60.0
+_ATTEMPTS = 3
+_INHERITED = ("LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SYSTEMROOT")
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Where the servers answer."""
+
+    ministack_port: int
+    emr_port: int
+
+    @property
+    def endpoint(self) -> str:
+        return f"http://{LOOPBACK}:{self.ministack_port}"
+
+    @property
+    def emr_endpoint(self) -> str:
+        return f"http://{LOOPBACK}:{self.emr_port}"
+
+    @property
+    def execute_api(self) -> str:
+        """Prefix of every HTTP API's URL; the API's id and its stage follow."""
+        return f"{self.endpoint}/_aws/execute-api"
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """How the servers are to behave."""
+
+    auth: bool = False
+    event_queues: tuple[str, ...] = ()
+    """Queues that get the job runs' state change events."""
+    application: ApplicationSettings = field(default_factory=ApplicationSettings)
+    workers: WorkerSettings = field(default_factory=WorkerSettings)
+    starts_per_second: float = 1.0
+    start_burst: int = 25
+
+
+def start_servers(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions) -> Servers:
+    """Start both servers and wait until they answer.
+
+    Raises
+    ------
+    LocalCloudError
+        One does not start; the detail is the end of its log.
+    """
+    for attempt in range(_ATTEMPTS):
+        servers = Servers(*free_ports(2))
+        try:
+            _start_emr(folder, tools, root, options, servers)
+            _start_ministack(folder, tools, root, options, servers)
+        except _PortTakenError:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            continue
+        return servers
+    raise AssertionError("unreachable")
+
+
+class _PortTakenError(LocalCloudError):
+    """Somebody took a port between our look and the server's start."""
+
+
+def _start_ministack(
+    folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers
+) -> None:
+    environment = {
+        **_clean_environment(folder, tools),
+        **root.environment(),
+        "BIND_HOST": LOOPBACK,
+        "GATEWAY_PORT": str(servers.ministack_port),
+        # Part of the names that HTTP APIs answer to: `{id}.execute-api.localhost` is this machine (RFC 6761).
+        "MINISTACK_HOST": "localhost",
+        "MINISTACK_ACCOUNT_ID": ACCOUNT_ID,
+        "MINISTACK_REGION": REGION,
+        "AUTH": str(options.auth).lower(),
+        "STATE_DIR": str(folder.ministack / "state"),
+        "S3_DATA_DIR": str(folder.ministack / "s3"),
+        # The Lambda workers inherit these: the templates name no endpoint.
+        "AWS_ENDPOINT_URL": servers.endpoint,
+        "AWS_ENDPOINT_URL_EMR_SERVERLESS": servers.emr_endpoint,
+        "AWS_ENDPOINT_URL_EXECUTE_API": servers.execute_api,
+    }
+    command = [tools.cloud_python, "-P", str(Path(__file__).with_name("ministack_server.py"))]
+    log = folder.logs / "ministack.log"
+    record = start(MINISTACK, command, environment, folder, log=log, port=servers.ministack_port)
+    _wait_for(record, f"{servers.endpoint}/_ministack/health", log)
+
+
+def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers) -> None:
+    settings = Settings(
+        port=servers.emr_port,
+        state=str(folder.emr),
+        mark=str(folder.root),
+        aws_endpoint=servers.endpoint,
+        python=tools.python,
+        java_home=tools.java_home,
+        temporary=str(folder.temporary),
+        cache=str(PROJECT / ".build"),
+        region=REGION,
+        account_id=ACCOUNT_ID,
+        auth=options.auth,
+        event_queues=options.event_queues,
+        starts_per_second=options.starts_per_second,
+        start_burst=options.start_burst,
+        application=options.application,
+        workers=options.workers,
+    )
+    settings.write(folder.emr / "settings.json")
+    environment = {**_clean_environment(folder, tools), **root.environment(), "PYTHONPATH": str(PROJECT)}
+    command = [tools.python, "-P", "-m", "asya_local.emr", str(folder.emr / "settings.json")]
+    log = folder.logs / "emr-serverless.log"
+    record = start(EMR, command, environment, folder, log=log, port=servers.emr_port)
+    _wait_for(record, f"{servers.emr_endpoint}/_local/health", log)
+
+
+def _clean_environment(folder: StateFolder, tools: Tools) -> dict[str, str]:
+    """An environment without the developer's own AWS profile, keys and settings."""
+    return {
+        **{name: os.environ[name] for name in _INHERITED if name in os.environ},
+        "PATH": tools.path,
+        "HOME": str(folder.temporary),
+        "TMPDIR": str(folder.temporary),
+        "PYTHONUNBUFFERED": "1",
+        "AWS_DEFAULT_REGION": REGION,
+        "AWS_REGION": REGION,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+
+
+def _wait_for(record: ProcessRecord, url: str, log: Path) -> None:
+    def answers() -> bool:
+        if record.process() is None:
+            text = tail(log)
+            taken = any(sign in text.lower() for sign in ("address already in use", "errno 98", "errno 48"))
+            kind = _PortTakenError if taken else LocalCloudError
+            raise kind(f"{record.name} ended while it was starting (port {record.port}); its log: {log}", text)
+        return healthy(url)
+
+    if not wait_until(answers, _START_SECONDS):
+        raise LocalCloudError(f"{record.name} does not answer at {url} after {_START_SECONDS:.0f} s", tail(log))
+
+
+def running_servers(folder: StateFolder) -> Servers | None:
+    """The servers of a cloud that is up; None when either of them is gone."""
+    alive = {record.name: record.port for record in read_records(folder) if record.process() is not None}
+    return Servers(alive[MINISTACK], alive[EMR]) if {MINISTACK, EMR} <= alive.keys() else None
+
+
+def healthy(url: str) -> bool:
+    """Whether a server answers there, and that all is well."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def wait_until(condition: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
+    """Look for a condition until it holds; False when it does not within so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True
+
+
+def tail(log: Path, lines: int = 25) -> str:
+    """The last lines of a log."""
+    try:
+        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,284 @@
+"""protocol §11, x-sink: every end is persisted, then reported, once per id and generation."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+from msgspec import Raw
+
+from asya.crew.lambdas import sink
+from asya.messaging.aws import clients
+from asya.protocol.mesh_table import Sink
+from tests.doubles.envelopes import mesh, message, status
+from tests.doubles.mesh_world import MeshWorld, empty_table, emulated_table, kept, sqs_event
+from tests.doubles.sqs import Refusal
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+ERROR = {"type": "ValueError", "message": "bad", "mro": [], "traceback": ""}
+DONE = {"prev": ["prep", "infer"], "curr": "", "next": []}
+
+
+@pytest.fixture(scope="module")
+def client() -> "Iterator[DynamoDBClient]":
+    with emulated_table("sink") as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def claims(world: MeshWorld, client: "DynamoDBClient", monkeypatch: pytest.MonkeyPatch) -> None:
+    empty_table(client, "sink")
+    monkeypatch.setattr(clients, "dynamodb", lambda: client)
+
+
+def ended(phase: str = "succeeded", **members: Any) -> bytes:
+    reason = {"succeeded": "Completed", "failed": "RuntimeError", "canceled": "Canceled", "paused": "Paused"}[phase]
+    block = status(phase=phase, reason=reason) | ({"error": ERROR} if phase == "failed" else {})
+    return message(**({"status": block, "route": DONE} | members))
+
+
+def run(world: MeshWorld, *bodies: bytes, options: Sink | None = None, reporting: bool = True) -> list[str]:
+    actor = sink.build(world.services("x-sink", mesh(sink=options or Sink()), reporting=reporting))
+    return kept(actor.process(sqs_event(*bodies)))
+
+
+def results(world: MeshWorld) -> list[str]:
+    return [key.removeprefix("results/") for key in world.s3.keys("results/")]
+
+
+def test_a_success_is_written_whole_then_reported_with_its_address(world: MeshWorld) -> None:
+    seen: list[list[str]] = []
+    world.gateway.watch = lambda path, body: seen.append(results(world))
+    assert run(world, ended(payload={"answer": 42})) == []
+    assert results(world) == ["succeeded/env-1.json"]
+    assert json.loads(world.s3.content("results/succeeded/env-1.json"))["payload"] == {"answer": 42}
+    (event,) = world.gateway.events
+    assert (event.status, event.data.result_uri) == (
+        "succeeded",
+        "s3://asya-shop-123456789012-eu-west-1/results/succeeded/env-1.json",
+    )
+    assert seen == [["succeeded/env-1.json"]]  # it was there before it was told
+    assert world.targets == []
+
+
+def test_a_failure_is_written_reported_and_handed_to_x_sump(world: MeshWorld) -> None:
+    assert run(world, ended("failed")) == []
+    assert results(world) == ["failed/env-1.json"]
+    assert world.gateway.reported("env-1") == ["failed"]
+    assert world.targets == ["x-sump"]
+
+
+@pytest.mark.parametrize("phase", ["canceled", "paused"])
+def test_canceled_and_paused_are_written_but_not_reported_again(world: MeshWorld, phase: str) -> None:
+    assert run(world, ended(phase)) == []
+    assert results(world) == [f"{phase}/env-1.json"]
+    assert world.gateway.events == []
+    assert world.targets == []
+
+
+def test_what_was_paused_may_still_end(world: MeshWorld) -> None:
+    assert run(world, ended("paused"), ended("succeeded")) == []
+    assert results(world) == ["paused/env-1.json", "succeeded/env-1.json"]
+    assert world.gateway.reported("env-1") == ["succeeded"]
+
+
+@pytest.mark.parametrize("later", ["failed", "canceled"])
+def test_another_end_of_the_same_id_is_acked_and_not_reported(world: MeshWorld, later: str) -> None:
+    assert run(world, ended("succeeded")) == []
+    assert run(world, ended(later)) == []
+    assert results(world) == ["succeeded/env-1.json"]
+    assert world.gateway.reported("env-1") == ["succeeded"]
+    assert world.targets == []
+
+
+def test_a_redelivery_finishes_what_is_missing(world: MeshWorld) -> None:
+    world.gateway.item_status["env-1", "succeeded"] = 503
+    assert run(world, ended()) == ["message-0"]
+    world.gateway.item_status.clear()
+    assert run(world, ended()) == []
+    assert world.gateway.reported("env-1") == ["succeeded", "succeeded"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_kept"), [(204, False), (400, False), (404, False), (403, True), (429, True), (500, True)]
+)
+def test_the_report_must_arrive(world: MeshWorld, answer: int, is_kept: bool) -> None:
+    world.gateway.item_status["env-1", "succeeded"] = answer
+    assert run(world, ended(), ended(id="env-2")) == (["message-0"] if is_kept else [])
+
+
+def test_a_batch_is_one_report_call(world: MeshWorld) -> None:
+    calls: list[str] = []
+    world.gateway.watch = lambda path, body: calls.append(path)
+    run(world, *(ended(id=f"env-{n}") for n in range(5)))
+    assert calls == ["/api/v1/mesh/events"]
+
+
+def test_a_higher_generation_replaces_and_removes_the_older_object_even_if_it_dies_in_between(world: MeshWorld) -> None:
+    redriven = ended("succeeded", headers={"x-asya-generation": 1})
+    assert run(world, ended("failed")) == []
+    world.s3.fails = lambda operation, key: operation == "delete"
+    assert run(world, redriven) == ["message-0"]
+    world.s3.fails = lambda operation, key: False
+    assert run(world, redriven) == []
+    assert results(world) == ["succeeded/env-1.json"]
+    assert run(world, ended("failed")) == []
+    assert [(event.status, event.generation) for event in world.gateway.events] == [
+        ("failed", 0),
+        ("succeeded", 1),
+        ("succeeded", 1),
+    ]
+
+
+def test_an_upload_that_fails_three_times_is_reported_inline_and_the_message_kept(world: MeshWorld) -> None:
+    world.s3.fails = lambda operation, key: True
+    assert run(world, ended(payload={"answer": 42})) == ["message-0"]
+    assert len(world.s3.calls) == 3
+    (event,) = world.gateway.events
+    assert event.data.result_uri is None
+    assert event.data.result == Raw(b'{"answer":42}')
+    world.s3.fails = lambda operation, key: False
+    assert run(world, ended(payload={"answer": 42})) == []
+    assert world.gateway.events[-1].data.result_uri is not None
+
+
+def test_a_table_that_refuses_keeps_the_message_and_reports_nothing(
+    world: MeshWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing:
+        def update_item(self, **_: Any) -> Any:
+            raise ClientError({"Error": {"Code": "ThrottlingException", "Message": ""}}, "UpdateItem")
+
+    monkeypatch.setattr(clients, "dynamodb", Refusing)
+    assert run(world, ended()) == ["message-0"]
+    assert world.gateway.events == []
+    assert results(world) == []
+
+
+def test_without_persistence_it_reports_and_acks(world: MeshWorld) -> None:
+    assert run(world, ended(payload=1), options=Sink(persist=False)) == []
+    assert results(world) == []
+    assert world.gateway.events[0].data.result == Raw(b"1")
+
+
+def test_a_stealth_envelope_is_persisted_and_claimed_but_not_reported(world: MeshWorld) -> None:
+    stealth = {"x-asya-mesh-status": "off"}
+    assert run(world, ended(headers=stealth), ended("failed", headers=stealth)) == []
+    assert results(world) == ["succeeded/env-1.json"]
+    assert world.gateway.events == []
+
+
+def test_children_are_persisted_and_reported_as_their_own_tasks(world: MeshWorld) -> None:
+    child = ended(id="child-1", parent_id="env-1", headers={"x-asya-root": "env-0"})
+    assert run(world, child, options=Sink(hooks=("post",))) == []
+    (event,) = world.gateway.events
+    assert (event.id, event.parent_id, event.root_id) == ("child-1", "env-1", "env-0")
+    assert world.targets == []
+
+
+def test_hooks_get_copies_and_a_hooks_own_end_is_silent(world: MeshWorld) -> None:
+    options = Sink(hooks=("post",))
+    assert run(world, ended(), options=options) == []
+    (copy,) = world.messages("post")
+    world.s3.objects.clear()
+    world.gateway.events.clear()
+    run_of_hook = message(
+        **(
+            json.loads(copy.body)
+            | {"route": {"prev": ["post"], "curr": "", "next": []}, "status": status(phase="succeeded")}
+        )
+    )
+    assert run(world, run_of_hook, options=options) == []
+    assert world.gateway.events == []
+    assert results(world) == []
+    assert world.targets == ["post"]
+
+
+def test_a_hook_that_cannot_be_told_keeps_the_message(world: MeshWorld) -> None:
+    world.sqs.refuse_always["asya-shop-post"] = Refusal()
+    assert run(world, ended(), options=Sink(hooks=("post",))) == ["message-0"]
+
+
+def test_by_time_writes_one_object_however_often_the_end_comes(world: MeshWorld) -> None:
+    options = Sink(layout="by-time", succeeded_prefix="happy-asya/", failed_prefix="error-asya/")
+    for second in ("45", "46"):
+        when = f"2025-11-18T14:30:{second}.123456Z"
+        assert run(world, ended(status=status(phase="succeeded", updated_at=when)), options=options) == []
+    assert results(world) == ["happy-asya/2025-11-18T14:30:45.123456Z/infer/env-1.json"]
+
+
+def test_a_deadline_a_route_or_a_cancellation_is_not_looked_at(world: MeshWorld) -> None:
+    late = status(phase="succeeded", deadline_at="2020-01-01T00:00:00Z")
+    body = ended(route={"prev": [], "curr": "infer", "next": []}, status=late)
+    assert run(world, body) == []
+    assert world.gateway.queries == []
+    assert world.gateway.reported("env-1") == ["succeeded"]
+
+
+def test_what_cannot_be_parsed_goes_to_x_sump(world: MeshWorld) -> None:
+    assert run(world, b"junk") == []
+    assert world.targets == ["x-sump"]
+
+
+# --- the index of results ---
+
+
+def rows(world: MeshWorld) -> list[dict[str, Any]]:
+    keys = sorted(key for key in world.s3.keys("results/index/"))
+    return [json.loads(line) for key in keys for line in world.s3.content(key).splitlines()]
+
+
+def test_the_ends_of_a_batch_are_rows_of_one_object(world: MeshWorld) -> None:
+    assert run(world, *(ended(id=f"env-{n}") for n in range(10)), options=Sink(index=True)) == []
+    assert len(world.s3.keys("results/index/recent/")) == 1
+    assert {row["id"] for row in rows(world)} == {f"env-{n}" for n in range(10)}
+    (row, *_) = rows(world)
+    assert (row["phase"], row["last_actor"], row["recorded_by"], row["namespace"]) == (
+        "succeeded",
+        "infer",
+        "x-sink",
+        "shop",
+    )
+    assert row["result_uri"].endswith(f"/results/succeeded/{row['id']}.json")
+
+
+def test_a_batch_that_comes_again_writes_the_same_object(world: MeshWorld) -> None:
+    batch = [ended(id=f"env-{n}") for n in range(3)]
+    run(world, *batch, options=Sink(index=True))
+    first = dict(world.s3.objects)
+    run(world, *batch, options=Sink(index=True))
+    assert world.s3.objects == first
+
+
+def test_a_message_stays_until_its_row_is_written(world: MeshWorld) -> None:
+    world.s3.fails = lambda _operation, key: "index/" in key
+    assert run(world, ended(), ended(id="env-2"), options=Sink(index=True)) == ["message-0", "message-1"]
+    assert results(world) == ["succeeded/env-1.json", "succeeded/env-2.json"]
+    world.s3.fails = lambda _operation, _key: False
+    assert run(world, ended(), ended(id="env-2"), options=Sink(index=True)) == []
+    assert {row["id"] for row in rows(world)} == {"env-1", "env-2"}
+
+
+def test_what_is_not_written_has_not_ended_or_goes_on_to_x_sump_has_no_row_here(world: MeshWorld) -> None:
+    run(world, ended("paused"), options=Sink(index=True))
+    run(world, ended("failed", id="env-5"), options=Sink(index=True))
+    run(world, ended(id="env-2"), options=Sink(index=True, persist=False))
+    run(world, ended(id="env-3"))
+    world.s3.fails = lambda _operation, key: key.endswith("/env-4.json")
+    run(world, ended(id="env-4"), options=Sink(index=True))
+    assert rows(world) == []
+
+
+def test_s3_alone_tells_whose_result_an_object_is(world: MeshWorld) -> None:
+    run(world, ended("failed", headers={"x-asya-root": "root-1"}, parent_id="root-1"))
+    ((_, told),) = [(key, value) for key, value in world.s3.metadata.items() if "failed/" in key[1]]
+    assert (told["id"], told["parent"], told["root"], told["phase"], told["last-actor"]) == (
+        "env-1",
+        "root-1",
+        "root-1",
+        "failed",
+        "infer",
+    )

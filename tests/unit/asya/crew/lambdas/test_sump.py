@@ -1,0 +1,87 @@
+"""protocol §11, x-sump: the last stop reports, counts, logs and keeps what failed."""
+
+import json
+from typing import Any
+
+import pytest
+
+from asya.crew.lambdas import sump
+from asya.protocol.mesh_table import Sink
+from tests.doubles.envelopes import mesh, message, status
+from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+
+ERROR = {"type": "ValueError", "message": "bad", "mro": [], "traceback": ""}
+FAILED = status(phase="failed", reason="Timeout", attempt=2, error=ERROR)
+
+
+def run(world: MeshWorld, *bodies: bytes | str, reporting: bool = True, index: bool = False) -> list[str]:
+    actor = sump.build(world.services("x-sump", mesh(sink=Sink(index=index)), reporting=reporting))
+    return kept(actor.process(sqs_event(*bodies)))
+
+
+def log_lines(caplog: pytest.LogCaptureFixture, text: str) -> list[dict[str, Any]]:
+    return [vars(record) for record in caplog.records if record.getMessage() == text and record.levelname == "ERROR"]
+
+
+def test_a_failure_is_reported_logged_once_and_kept(world: MeshWorld, caplog: pytest.LogCaptureFixture) -> None:
+    assert run(world, message(status=FAILED, payload={"big": "x" * 5000})) == []
+    (event,) = world.gateway.events
+    assert (event.status, event.data.reason, event.attempt) == ("failed", "Timeout", 2)
+    assert json.loads(world.s3.content("results/sump/env-1.json"))["id"] == "env-1"
+    (line,) = log_lines(caplog, "envelope failed")
+    assert (line["envelope_id"], line["reason"], line["error_type"]) == ("env-1", "Timeout", "ValueError")
+    assert len(line["payload"]) <= 2048 < line["payload_bytes"]
+
+
+@pytest.mark.parametrize(("answer", "is_kept"), [(404, False), (400, False), (503, True), (429, True)])
+def test_the_report_must_arrive(world: MeshWorld, answer: int, is_kept: bool) -> None:
+    world.gateway.item_status["env-1", "failed"] = answer
+    assert run(world, message(status=FAILED)) == (["message-0"] if is_kept else [])
+
+
+def test_a_copy_that_cannot_be_written_keeps_the_message(world: MeshWorld) -> None:
+    world.s3.fails = lambda operation, key: operation == "put"
+    assert run(world, message(status=FAILED)) == ["message-0"]
+    assert world.gateway.reported("env-1") == ["failed"]
+
+
+@pytest.mark.parametrize("body", ["junk", "\ud800", '{"id":5}'])
+def test_what_cannot_be_parsed_is_logged_kept_as_it_is_and_acked(
+    world: MeshWorld, body: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert run(world, body) == []
+    assert world.s3.content("results/sump/unreadable/message-0") == body.encode("utf-8", "surrogatepass")
+    assert len(log_lines(caplog, "unreadable message")) == 1
+    assert world.targets == []
+
+
+def test_what_somebody_sent_here_by_hand_failed_here(world: MeshWorld) -> None:
+    assert run(world, message(status=...), message(id="env-2")) == []
+    assert [event.status for event in world.gateway.events] == ["failed", "failed"]
+    assert world.gateway.events[0].data.error is not None
+    assert "sent to x-sump without saying why" in world.gateway.events[0].data.error.message
+
+
+def test_a_stealth_envelope_is_kept_but_not_reported(world: MeshWorld) -> None:
+    assert run(world, message(status=FAILED, headers={"x-asya-mesh-status": "off"})) == []
+    assert world.gateway.events == []
+    assert world.s3.keys("results/sump/") == ["results/sump/env-1.json"]
+
+
+def test_a_hostile_id_stays_below_its_prefix(world: MeshWorld) -> None:
+    assert run(world, message(id="../../succeeded/env-1", status=FAILED)) == []
+    assert world.s3.keys() == ["results/sump/%2E%2E%2F%2E%2E%2Fsucceeded%2Fenv-1.json"]
+
+
+def test_what_failed_is_in_the_index_of_results_by_its_copy_here(world: MeshWorld) -> None:
+    assert run(world, message(status=FAILED), index=True) == []
+    (key,) = world.s3.keys("results/index/recent/")
+    row = json.loads(world.s3.content(key))
+    assert (row["id"], row["reason"], row["error_type"]) == ("env-1", "Timeout", "ValueError")
+    assert (row["recorded_by"], row["result_uri"].rpartition("/results/")[2]) == ("x-sump", "sump/env-1.json")
+
+
+def test_the_copy_tells_whose_it_is(world: MeshWorld) -> None:
+    run(world, message(status=FAILED))
+    (told,) = world.s3.metadata.values()
+    assert (told["id"], told["phase"], told["namespace"]) == ("env-1", "failed", "shop")

@@ -1,0 +1,198 @@
+"""The table of sets (protocol §9): slices stored once, decisions made once, leases, the index of open sets."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from asya.fan_in.aws.sets import INLINE_BYTES, LEASE_SECONDS, FanInSets, SliceCountError, Times, UnknownSetError
+from asya.fan_in.sets import Decision
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.slices import SliceEnded, SliceHeader
+from tests.doubles.dynamo import create_fan_in_table
+from tests.doubles.envelopes import NOW
+from tests.doubles.s3 import FakeS3
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+TABLE = "asya-shop-fan-in"
+TIMES = Times(NOW + timedelta(hours=1), NOW.timestamp() + 8 * 86400)
+EPOCH = NOW.timestamp()
+MERGED, FAILED = Decision(how="merged", at="a", missing=(2,)), Decision(how="failed", at="b")
+
+
+@pytest.fixture
+def dynamodb() -> "Iterator[DynamoDBClient]":
+    with mock_aws():
+        client = boto3.Session("testing", "testing", region_name="eu-west-1").client("dynamodb")
+        create_fan_in_table(client, TABLE)
+        yield client
+
+
+@pytest.fixture
+def s3() -> FakeS3:
+    return FakeS3()
+
+
+@pytest.fixture
+def sets(dynamodb: "DynamoDBClient", s3: FakeS3) -> FanInSets:
+    return FanInSets(dynamodb, s3, table=TABLE, bucket="b")  # type: ignore[arg-type]
+
+
+def header(index: int, set_id: str = "s", count: int = 3) -> SliceHeader:
+    return SliceHeader(
+        actor="x-fan-in", set_id=set_id, origin_id="o", slice_index=index, slice_count=count, aggregation_key="/r"
+    )
+
+
+def arrive(sets: FanInSets, index: int, body: bytes = b"{}", **more: Any) -> Any:
+    return sets.arrive(header(index, **more), body, actor="x-fan-in", times=TIMES)[0]
+
+
+def lose(sets: FanInSets, index: int, message: str = "bad") -> Any:
+    error = ErrorInfo(type="ValueError", message=message)
+    ended = SliceEnded(set_id="s", slice_index=index, slice_count=3, phase="failed", reason="RuntimeError", error=error)
+    return sets.note_ended(ended, actor="x-fan-in", times=TIMES)
+
+
+def test_each_arrival_sees_the_set_after_it(sets: FanInSets) -> None:
+    seen = [arrive(sets, index).state for index in (1, 1, 0, 2)]
+    assert [set(state.arrived) for state in seen] == [{1}, {1}, {0, 1}, {0, 1, 2}]
+    assert [state.has_origin for state in seen] == [False, False, True, True]
+    assert seen[0].due_at == TIMES.due_at
+
+
+def test_the_first_slice_of_an_index_counts(sets: FanInSets) -> None:
+    arrive(sets, 1, b"first")
+    arrive(sets, 1, b"second")
+    arrive(sets, 10, b"ten", count=11, set_id="t")
+    arrive(sets, 9, b"nine", count=11, set_id="t")
+    assert list(sets.slices("s")) == [(1, b"first")]
+    assert list(sets.slices("t")) == [(9, b"nine"), (10, b"ten")]
+    assert sets.slice("s", 1) == b"first"
+
+
+def test_the_sets_time_is_that_of_its_first_arrival(sets: FanInSets) -> None:
+    arrive(sets, 1)
+    later = Times(TIMES.due_at + timedelta(hours=1), TIMES.expires_at + 3600)
+    record, _ = sets.arrive(header(2), b"{}", actor="x-fan-in", times=later)
+    assert record.state.due_at == TIMES.due_at
+
+
+def test_a_slice_is_stored_before_it_is_counted(sets: FanInSets, dynamodb: "DynamoDBClient") -> None:
+    class BrokenError(Exception):
+        pass
+
+    def broken(**_request: Any) -> Any:
+        raise BrokenError
+
+    update, dynamodb.update_item = dynamodb.update_item, broken  # type: ignore[method-assign]
+    with pytest.raises(BrokenError):
+        arrive(sets, 1, b"first")
+    dynamodb.update_item = update  # type: ignore[method-assign]
+    assert sets.slice("s", 1) == b"first"
+    assert sets.get("s") is None
+    assert arrive(sets, 1, b"again").state.arrived == {1}
+    assert sets.slice("s", 1) == b"first"
+
+
+def test_large_slices_lie_in_s3_under_their_content(sets: FanInSets, s3: FakeS3) -> None:
+    large = b"x" * (INLINE_BYTES + 1)
+    _, uri = sets.arrive(header(1, set_id="../s"), large, actor="x-fan-in", times=TIMES)
+    (key,) = s3.keys()
+    assert key.startswith("frames/fan-in/%2E%2E%2Fs/000001-")
+    assert uri == f"s3://b/{key}"
+    sets.arrive(header(1, set_id="../s"), large + b"other", actor="x-fan-in", times=TIMES)
+    assert sets.slice("../s", 1) == large
+
+
+def test_an_end_is_noted_once_and_a_result_may_still_come(sets: FanInSets) -> None:
+    lose(sets, 1, "first")
+    assert lose(sets, 1, "second").state.lost == {1}
+    error = sets.error("s", 1)
+    assert error is not None
+    assert error.message == "first"
+    assert sets.error("s", 2) is None
+    state = arrive(sets, 1).state
+    assert (state.lost, state.arrived) == ({1}, {1})
+
+
+def test_another_number_of_slices_is_refused(sets: FanInSets) -> None:
+    arrive(sets, 1)
+    with pytest.raises(SliceCountError, match="set s has 3 slices; slice 2 says 5"):
+        arrive(sets, 2, count=5)
+    record = sets.get("s")
+    assert record is not None
+    assert record.state.arrived == {1}
+
+
+def test_of_two_decisions_the_first_stands(sets: FanInSets) -> None:
+    arrive(sets, 0)
+    record, ours = sets.decide("s", MERGED, lease_from=EPOCH)
+    assert (record.state.decision, ours, record.lease_until) == (MERGED, True, EPOCH + LEASE_SECONDS)
+    record, ours = sets.decide("s", FAILED, lease_from=EPOCH + 1)
+    assert (record.state.decision, ours, record.lease_until) == (MERGED, False, EPOCH + LEASE_SECONDS)
+
+
+def test_a_lease_is_taken_by_one_until_it_is_over_or_given_back(sets: FanInSets) -> None:
+    arrive(sets, 0)
+    assert not sets.take_lease("s", epoch_seconds=EPOCH)  # nothing is decided
+    sets.decide("s", MERGED)
+    assert sets.take_lease("s", epoch_seconds=EPOCH)
+    assert not sets.take_lease("s", epoch_seconds=EPOCH + LEASE_SECONDS - 1)
+    assert sets.take_lease("s", epoch_seconds=EPOCH + LEASE_SECONDS + 1)
+    sets.release("s")
+    assert sets.take_lease("s", epoch_seconds=EPOCH + LEASE_SECONDS + 2)
+    sets.mark_delivered("s", expires_at=EPOCH)
+    assert not sets.take_lease("s", epoch_seconds=EPOCH + 10 * LEASE_SECONDS)
+
+
+def test_a_done_set_takes_nothing_more(sets: FanInSets) -> None:
+    arrive(sets, 0)
+    sets.decide("s", FAILED)
+    sets.mark_delivered("s", expires_at=EPOCH)
+    state = arrive(sets, 1).state
+    assert (state.delivered, state.arrived) == (True, {0})
+    assert lose(sets, 2).state.lost == frozenset()
+    assert list(sets.open_sets()) == []
+
+
+def test_the_index_holds_sets_until_they_are_done(sets: FanInSets) -> None:
+    for set_id in ("s", "t", "u"):
+        arrive(sets, 0, set_id=set_id)
+    sets.decide("t", FAILED)
+    sets.mark_delivered("t", expires_at=EPOCH)
+    sets.retire("u")
+    (found,) = sets.open_sets()
+    assert (found.set_id, found.actor, found.due_at) == ("s", "x-fan-in", TIMES.due_at)
+
+
+def test_looks_are_noted(sets: FanInSets) -> None:
+    assert arrive(sets, 0).look_until == 0
+    sets.note_look("s", 12.5)
+    record = sets.get("s")
+    assert record is not None
+    assert record.look_until == 12.5
+
+
+def test_sets_that_are_not_known(sets: FanInSets) -> None:
+    assert sets.get("nobody") is None
+    with pytest.raises(UnknownSetError, match="nobody"):
+        sets.note_look("nobody", 1.0)
+    with pytest.raises(UnknownSetError, match="slice 3 of set nobody"):
+        sets.slice("nobody", 3)
+    assert sets.get("nobody") is None
+
+
+def test_everything_expires(sets: FanInSets, dynamodb: "DynamoDBClient") -> None:
+    arrive(sets, 0)
+    lose(sets, 1)
+    items = dynamodb.scan(TableName=TABLE)["Items"]
+    assert {item["expires_at"]["N"] for item in items} == {str(int(TIMES.expires_at))}
+    sets.mark_delivered("s", expires_at=EPOCH)
+    item = dynamodb.get_item(TableName=TABLE, Key={"pk": {"S": "s"}, "sk": {"S": "set"}})["Item"]
+    assert item["expires_at"]["N"] == str(int(EPOCH))

@@ -1,0 +1,376 @@
+"""Push notifications: from a change of the tasks table to the client's server (`protocol §13`, `/a2a`)."""
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from botocore.exceptions import ClientError
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
+from msgspec.structs import replace as changed
+
+from asya.gateway.a2a.aws.push_sender import PushFailedError, PushSender
+from asya.gateway.a2a.lambdas import push, push_feed
+from asya.gateway.a2a.push import PushTarget, is_news, is_public
+from asya.messaging.aws import clients
+from asya.protocol import names
+from asya.protocol.mesh_table import Gateway as GatewayLimits
+from asya.protocol.mesh_table import Tool
+from asya.protocol.pause import TaskPause
+from asya.protocol.task import TaskRecord
+from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.tasks.aws.items import record_item
+from tests.doubles.gateway_functions import ALICE, MESH, Gateway, calling, report, settings_with
+
+Json = dict[str, Any]
+RECORD = TaskRecord(id="t", status="running", created_at="2026-11-20T09:00:00Z", updated_at="2026-11-20T09:00:00Z")
+WATCHED = changed(RECORD, is_watched=True)
+PAUSE = TaskPause(prompt="?", fields=(), since="2026-11-20T09:00:00Z")
+
+
+# --- what is news
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (None, RECORD, False),
+        (RECORD, changed(RECORD, status="succeeded"), False),
+        (None, changed(WATCHED, status="pending"), False),
+        (None, WATCHED, True),
+        (RECORD, WATCHED, True),
+        (WATCHED, changed(WATCHED, result_uri="s3://b/k"), False),
+        (changed(WATCHED, status="pending"), WATCHED, True),
+        (WATCHED, changed(WATCHED, status="succeeded"), True),
+        (WATCHED, changed(WATCHED, status="paused", pause=PAUSE), True),
+        (changed(WATCHED, status="paused", pause=PAUSE), WATCHED, True),
+        (changed(WATCHED, status="failed"), changed(WATCHED, status="failed", generation=1), True),
+    ],
+)
+def test_changes_of_status_are_told_to_those_who_watch(
+    before: TaskRecord | None, after: TaskRecord, told: bool
+) -> None:
+    assert is_news(before, after) is told
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("203.0.114.7", True),
+        ("2606:4700::1111", True),
+        ("127.0.0.1", False),
+        ("10.1.2.3", False),
+        ("100.64.0.1", False),
+        ("169.254.169.254", False),
+        ("224.0.0.1", False),
+        ("0.0.0.0", False),
+        ("::1", False),
+        ("fd00:ec2::254", False),
+        ("fe80::1%eth0", False),
+        ("::ffff:127.0.0.1", False),
+        ("2002:7f00:1::", False),
+        ("localhost", False),
+    ],
+)
+def test_which_addresses_are_public(address: str, public: bool) -> None:
+    assert is_public(address) is public
+
+
+# --- sending
+
+
+@dataclass
+class Client:
+    """A server that notes what it is told."""
+
+    url: str = ""
+    status: int = 200
+    told: list[tuple[Json, Json]] = field(default_factory=list)
+
+
+@contextmanager
+def client(tls: ssl.SSLContext | None = None) -> Iterator[Client]:
+    found = Client()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            found.told.append((dict(self.headers.items()), json.loads(body)))
+            self.send_response(found.status)
+            self.send_header("location", "/elsewhere")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    found.url = f"http://127.0.0.1:{server.server_port}/notify?of=me"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_notification_carries_the_clients_token_and_nothing_of_the_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "secret-of-the-mesh")
+    with client() as found:
+        target = PushTarget(url=found.url, version="1.0", token="t", scheme="Bearer", credentials="c")
+        PushSender(["127.0.0.1"]).send(target, b'{"n": 1}')
+    [(headers, body)] = found.told
+    named = {name.lower(): value for name, value in headers.items()}
+    assert body == {"n": 1}
+    assert (named["x-a2a-notification-token"], named["authorization"]) == ("t", "Bearer c")
+    assert "secret-of-the-mesh" not in str(headers)
+
+
+@pytest.mark.parametrize("status", [302, 400, 404, 500])
+def test_what_is_not_taken_fails_and_nobody_is_followed_elsewhere(status: int) -> None:
+    with client() as found:
+        found.status = status
+        with pytest.raises(PushFailedError, match=str(status)):
+            PushSender(["127.0.0.1"]).send(PushTarget(url=found.url, version="1.0"), b"{}")
+    assert len(found.told) == 1
+
+
+@pytest.mark.parametrize(
+    ("url", "addresses"),
+    [
+        ("http://127.0.0.1:9/", ["127.0.0.1"]),
+        ("https://client.example/", ["10.0.0.7"]),
+        ("https://client.example/", ["203.0.114.7", "127.0.0.1"]),
+        ("http://client.example/", ["203.0.114.7"]),
+    ],
+)
+def test_a_name_that_stands_for_something_private_gets_no_request(url: str, addresses: list[str]) -> None:
+    sender = PushSender(["other.example"], lambda _host, _port: addresses)
+    with pytest.raises(PushFailedError, match="not public"):
+        sender.send(PushTarget(url=url, version="1.0"), b"{}")
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Key and certificate of client.example, which vouches for itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "client.example")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("client.example")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    path = tmp_path_factory.mktemp("tls") / "client.pem"
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(private + made.public_bytes(Encoding.PEM))
+    return path
+
+
+def test_the_server_has_to_be_whom_the_url_names(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection goes to the address that was looked up; the certificate is held against the name."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    with client(context) as found:
+        port = urlsplit(found.url).port
+        sender = PushSender(["client.example", "other.example"], lambda _host, _port: ["127.0.0.1"])
+        sender.send(PushTarget(url=f"https://client.example:{port}/notify", version="1.0"), b"{}")
+        with pytest.raises(PushFailedError, match="no answer"):
+            sender.send(PushTarget(url=f"https://other.example:{port}/notify", version="1.0"), b"{}")
+    [(headers, _)] = found.told
+    assert headers["host"] == f"client.example:{port}"
+
+
+def test_nobody_there_is_a_failure_too() -> None:
+    with client() as found:
+        pass
+    with pytest.raises(PushFailedError, match="no answer"):
+        PushSender(["127.0.0.1"]).send(PushTarget(url=found.url, version="1.0"), b"{}")
+
+
+# --- from the table to the client
+
+
+@dataclass
+class World:
+    """The gateway, the functions behind it, and a client."""
+
+    gateway: Gateway
+    client: Client
+
+    def services(self, actor: str) -> Services:
+        environ = self.gateway.environ | {"ASYA_ACTOR": actor}
+        return Services(settings_with(environ, self.gateway.mesh))
+
+    def watched(self, **config: object) -> str:
+        """A task that is watched."""
+        part = {"data": {"skill": "plain"}}
+        params = {
+            "message": {"messageId": "m", "role": "ROLE_USER", "parts": [part]},
+            "configuration": {
+                "returnImmediately": True,
+                "taskPushNotificationConfig": {"url": self.client.url, **config},
+            },
+        }
+        body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
+        return str(self.gateway.api(calling("POST /a2a", ALICE, body))[1]["result"]["task"]["id"])
+
+    def item(self, task_id: str) -> Json:
+        key = {"pk": {"S": task_id}, "sk": {"S": "record"}}
+        table = names.table_name("flights", "tasks")
+        return dict(clients.dynamodb().get_item(TableName=table, Key=key)["Item"])
+
+    def change(self, task_id: str, status: str, **data: object) -> Json:
+        """A report, and the change of the table that comes of it."""
+        before = self.item(task_id)
+        report(self.gateway, task_id, status, 1, data=data)
+        return {"eventName": "MODIFY", "dynamodb": {"OldImage": before, "NewImage": self.item(task_id)}}
+
+    def feed(self, *changes: Json) -> None:
+        push_feed.build(self.services("x-push-feed")).process({"Records": list(changes)})
+
+    def deliver(self) -> list[str]:
+        """Take what is on the queue; gives what stays there."""
+        url = names.queue_name("flights", "x-push")
+        queue = clients.sqs().get_queue_url(QueueName=url)["QueueUrl"]
+        attributes: Any = ["All"]
+        received = clients.sqs().receive_message(
+            QueueUrl=queue, MaxNumberOfMessages=10, AttributeNames=attributes, VisibilityTimeout=0
+        )
+        records = [
+            {
+                "messageId": each["MessageId"],
+                "receiptHandle": each["ReceiptHandle"],
+                "body": each["Body"],
+                "attributes": each["Attributes"],
+            }
+            for each in received.get("Messages", [])
+        ]
+        answer = push.build(self.services("x-push")).process({"Records": records})
+        return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+
+@pytest.fixture
+def world(gateway: Gateway) -> Iterator[World]:
+    tools = {"plain": Tool(description="", route=("publish-report",))}
+    gateway.mesh = changed(MESH, tools=tools, gateway=GatewayLimits(allowed_hosts=("127.0.0.1",)))
+    clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-push"))
+    with client() as found:
+        yield World(gateway, found)
+
+
+def test_each_change_is_told_with_the_task_as_it_stood(world: World) -> None:
+    task_id = world.watched(token="t")
+    running = world.change(task_id, "received", actor="publish-report")
+    # Noncharacters are no XML, of which SQS insists.
+    ended = world.change(task_id, "succeeded", result={"n": "\uffff"})
+    world.feed(running, ended)
+    assert world.deliver() == []
+    tasks = sorted((body["task"] for _, body in world.client.told), key=lambda task: task["status"]["state"])
+    assert [task["status"]["state"] for task in tasks] == ["TASK_STATE_COMPLETED", "TASK_STATE_WORKING"]
+    assert tasks[0]["id"] == task_id
+    assert tasks[0]["artifacts"][0]["parts"] == [{"data": {"n": "\uffff"}}]
+    # How far it is is not known here, and not made up either.
+    assert "progress_percent" not in tasks[0]["metadata"]
+
+
+def test_what_a_pause_asks_is_told(world: World) -> None:
+    fields = [{"name": "ok", "type": "boolean", "options": [True]}]
+    world.feed(world.change(world.watched(), "paused", prompt="Go on?", fields=fields))
+    assert world.deliver() == []
+    [(_, body)] = world.client.told
+    status = body["task"]["status"]
+    assert (status["state"], status["message"]["parts"][0]) == ("TASK_STATE_INPUT_REQUIRED", {"text": "Go on?"})
+
+
+def test_the_same_change_twice_is_told_twice_rather_than_never(world: World) -> None:
+    """Whoever dies between sending and being done does all of it again."""
+    change = world.change(world.watched(), "failed", reason="Timeout")
+    world.feed(change)
+    world.feed(change)
+    world.deliver()
+    assert len(world.client.told) == 2
+
+
+def test_older_clients_are_told_in_their_words(world: World) -> None:
+    task_id = world.watched()
+    config = {"taskId": task_id, "pushNotificationConfig": {"id": task_id, "url": world.client.url}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/set", "params": config}
+    assert "result" in world.gateway.api(calling("POST /a2a", ALICE, body))[1]
+    world.feed(world.change(task_id, "canceled"))
+    world.deliver()
+    [(_, task)] = world.client.told
+    assert (task["kind"], task["status"]["state"]) == ("task", "canceled")
+
+
+def test_what_is_not_taken_stays_on_the_queue(world: World) -> None:
+    world.feed(world.change(world.watched(), "succeeded"))
+    world.client.status = 503
+    assert len(world.deliver()) == 1
+
+
+def test_what_nobody_wants_any_more_is_not_sent(world: World) -> None:
+    task_id = world.watched(id="c")
+    world.feed(world.change(task_id, "succeeded"))
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "DeleteTaskPushNotificationConfig",
+        "params": {"taskId": task_id, "id": "c"},
+    }
+    world.gateway.api(calling("POST /a2a", ALICE, body))
+    assert (world.deliver(), world.client.told) == ([], [])
+
+
+def test_a_batch_that_cannot_be_sent_comes_again(world: World) -> None:
+    change = world.change(world.watched(), "succeeded")
+    queue = clients.sqs().get_queue_url(QueueName=names.queue_name("flights", "x-push"))["QueueUrl"]
+    clients.sqs().delete_queue(QueueUrl=queue)
+    with pytest.raises(ClientError):
+        world.feed(change)
+
+
+def test_a_record_that_cannot_be_read_keeps_no_other_from_being_told(world: World) -> None:
+    change = world.change(world.watched(), "succeeded")
+    broken = {"dynamodb": {"NewImage": {**record_item(WATCHED, 1, 1), "status": {"S": "lost"}}}}
+    world.feed(broken, {"dynamodb": {"OldImage": record_item(WATCHED, 1, 1)}}, change)
+    world.deliver()
+    assert len(world.client.told) == 1
+
+
+def test_others_tasks_cost_nothing(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that nobody watches is written as it always was, and its changes do not pass the filter of the event source."""
+    writes: list[str] = []
+    put = DynamoTaskStore.put_record
+
+    def counted(self: Any, record: TaskRecord, *args: Any) -> Any:
+        writes.append(record.status)
+        return put(self, record, *args)
+
+    monkeypatch.setattr(DynamoTaskStore, "put_record", counted)
+    report(gateway, "plain", "received", 1)
+    report(gateway, "plain", "succeeded", 2)
+    assert writes == ["running", "succeeded"]
+    key = {"pk": {"S": "plain"}, "sk": {"S": "record"}}
+    item = clients.dynamodb().get_item(TableName=names.table_name("flights", "tasks"), Key=key)["Item"]
+    assert "is_watched" not in item

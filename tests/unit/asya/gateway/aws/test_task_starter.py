@@ -1,0 +1,211 @@
+"""protocol §13, POST and `Idempotency-Key`: what happens if somebody dies, or AWS does, at any point in between."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from asya.gateway.aws.submission_keys import LEASE, SubmissionKeys
+from asya.gateway.aws.task_starter import Key, TaskStarter
+from asya.gateway.submission import Origin, first_envelope, read_submission
+from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
+from asya.messaging.delivery import Delivery
+from asya.protocol.api_errors import RefusedError
+from asya.protocol.codec import decode, encode
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import Actor, MeshTable
+from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.aws.tasks import Tasks
+from tests.doubles.dynamo import create_tasks_table
+from tests.doubles.task_store import MemoryTaskStore
+from tests.doubles.tasks import at
+
+MESH = MeshTable(namespace="flights", actors={"inspect": Actor(kind="handler")})
+KEY = Key("AIDA", "nightly", "digest")
+
+
+class Died(BaseException):
+    """The process is gone; nothing that would tidy up runs."""
+
+
+@dataclass
+class Queue:
+    """Takes messages; or raises, before or after having taken one."""
+
+    sent: list[Envelope] = field(default_factory=list)
+    before: BaseException | None = None
+    after: BaseException | None = None
+
+    def send(self, delivery: Delivery) -> None:
+        if self.before:
+            raise self.before
+        self.sent.append(decode(delivery.body))
+        if self.after:
+            raise self.after
+
+    @property
+    def ids(self) -> list[str]:
+        return [envelope.id for envelope in self.sent]
+
+
+@dataclass
+class Gateway:
+    """A starter with everything around it that a test wants to break."""
+
+    starter: TaskStarter
+    store: MemoryTaskStore
+    queue: Queue
+    warnings: list[str]
+    body: bytes = b'{"timeout": 60}'
+
+    def compose(self, task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
+        submission = read_submission(self.body, "inspect", MESH)
+        envelope = first_envelope(submission, task_id, created_at, Origin("https://api", "00f067aa0ba902b7"))
+        return envelope, Delivery("inspect", encode(envelope), "next")
+
+    def start(self, task_id: str) -> str:
+        return self.starter.start(self.compose, "AIDA", task_id, at(0))
+
+    def start_once(self, task_id: str, seconds: float = 0, key: Key = KEY) -> str:
+        return self.starter.start_once(self.compose, key, task_id, at(seconds))
+
+    def status(self, task_id: str) -> str | None:
+        found = self.store.records([task_id], at(30)).get(task_id)
+        return found.record.status if found else None
+
+
+@pytest.fixture
+def gateway() -> Iterator[Gateway]:
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name="us-east-1")
+        create_tasks_table(client, "tasks")
+        store, queue, warnings = MemoryTaskStore(1e6), Queue(), list[str]()
+        starter = TaskStarter(
+            tasks=Tasks(store, warnings.append),
+            keys=SubmissionKeys(client, "tasks", retention=3600.0),
+            sender=queue,  # type: ignore[arg-type]
+            warn=warnings.append,
+        )
+        yield Gateway(starter, store, queue, warnings)
+
+
+def refused(caught: pytest.ExceptionInfo[RefusedError]) -> tuple[int, str]:
+    return caught.value.status, caught.value.code
+
+
+def test_the_record_is_there_before_the_message(gateway: Gateway) -> None:
+    gateway.queue.before = Died()
+    with pytest.raises(Died):
+        gateway.start("t1")
+    assert (gateway.status("t1"), gateway.queue.ids) == ("pending", [])
+
+
+def test_nothing_is_sent_without_a_record(gateway: Gateway) -> None:
+    gateway.store.broken = True
+    with pytest.raises(TaskStoreError):
+        gateway.start("t1")
+    assert gateway.queue.ids == []
+
+
+def test_stealth_leaves_no_record(gateway: Gateway) -> None:
+    gateway.body = b'{"headers": {"x-asya-mesh-status": "off"}}'
+    assert gateway.start("t1") == "t1"
+    assert (gateway.status("t1"), gateway.queue.ids) == (None, ["t1"])
+
+
+def test_a_refused_message_leaves_no_record(gateway: Gateway) -> None:
+    gateway.queue.before = NotSentError("access denied")
+    with pytest.raises(RefusedError) as caught:
+        gateway.start("t1")
+    assert refused(caught) == (503, "not_sent")
+    assert gateway.status("t1") is None
+
+
+def test_a_message_too_large_is_the_callers_to_mend(gateway: Gateway) -> None:
+    gateway.queue.before = TooLargeError("the envelope has 2000000 bytes")
+    with pytest.raises(RefusedError) as caught:
+        gateway.start("t1")
+    assert refused(caught) == (413, "too_large")
+
+
+def test_where_nobody_knows_the_record_stays_and_the_caller_gets_the_id(gateway: Gateway) -> None:
+    gateway.queue.after = MaybeSentError("timed out")
+    with pytest.raises(RefusedError, match="task t1 may or may not") as caught:
+        gateway.start("t1")
+    assert refused(caught) == (503, "maybe_sent")
+    assert gateway.status("t1") == "pending"
+
+
+def test_a_repetition_gets_the_same_id_and_sends_nothing(gateway: Gateway) -> None:
+    assert [gateway.start_once(task_id, second) for second, task_id in enumerate(("t1", "t2", "t3"))] == ["t1"] * 3
+    assert gateway.queue.ids == ["t1"]
+    assert (gateway.status("t1"), gateway.status("t2")) == ("pending", None)
+
+
+def test_keys_belong_to_their_callers(gateway: Gateway) -> None:
+    assert gateway.start_once("t1") == "t1"
+    assert gateway.start_once("t2", key=Key("AIDBOB", "nightly", "other digest")) == "t2"
+
+
+def test_another_request_under_the_same_key_is_a_conflict(gateway: Gateway) -> None:
+    gateway.start_once("t1")
+    with pytest.raises(RefusedError) as caught:
+        gateway.start_once("t2", key=Key("AIDA", "nightly", "other digest"))
+    assert refused(caught) == (409, "idempotency_mismatch")
+
+
+@pytest.mark.parametrize("sent", [False, True])
+def test_dying_before_or_after_the_message_is_mended_by_the_repetition(gateway: Gateway, sent: bool) -> None:
+    gateway.queue.before, gateway.queue.after = (None, Died()) if sent else (Died(), None)
+    with pytest.raises(Died):
+        gateway.start_once("t1")
+    gateway.queue.before = gateway.queue.after = None
+    with pytest.raises(RefusedError) as caught:
+        gateway.start_once("t2", LEASE - 1)
+    assert refused(caught) == (409, "idempotency_in_progress")
+    assert caught.value.retry_after
+    assert gateway.start_once("t3", LEASE + 1) == "t1"
+    assert gateway.start_once("t4", LEASE + 2) == "t1"
+    # Died after sending: nobody could know, and the second message is what SQS itself may do with any.
+    assert gateway.queue.ids == (["t1", "t1"] if sent else ["t1"])
+    first, last = gateway.queue.sent[0], gateway.queue.sent[-1]
+    assert first.status == last.status
+    assert first.status is not None
+    assert first.status.deadline_at == "2026-11-20T09:01:00.000000Z"
+
+
+def test_a_refused_message_frees_the_key_at_once(gateway: Gateway) -> None:
+    gateway.queue.before = NotSentError("access denied")
+    with pytest.raises(RefusedError):
+        gateway.start_once("t1")
+    gateway.queue.before = None
+    assert gateway.start_once("t2", 1) == "t1"
+    assert (gateway.queue.ids, gateway.status("t1")) == (["t1"], "pending")
+
+
+def test_trouble_with_the_record_frees_the_key_too(gateway: Gateway) -> None:
+    gateway.store.broken = True
+    with pytest.raises(TaskStoreError):
+        gateway.start_once("t1")
+    gateway.store.broken = False
+    assert gateway.start_once("t2", 1) == "t1"
+
+
+def test_a_message_that_may_be_sent_keeps_the_key_for_a_while(gateway: Gateway) -> None:
+    gateway.queue.after = MaybeSentError("timed out")
+    with pytest.raises(RefusedError):
+        gateway.start_once("t1")
+    gateway.queue.after = None
+    with pytest.raises(RefusedError) as caught:
+        gateway.start_once("t2", 1)
+    assert refused(caught) == (409, "idempotency_in_progress")
+    assert gateway.start_once("t2", LEASE + 1) == "t1"
+
+
+def test_keys_are_forgotten_with_their_tasks(gateway: Gateway) -> None:
+    gateway.start_once("t1")
+    assert gateway.start_once("t2", 3599) == "t1"
+    assert gateway.start_once("t3", 3601) == "t3"

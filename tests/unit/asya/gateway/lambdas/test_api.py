@@ -1,0 +1,309 @@
+"""The gateway's two functions, called with API Gateway's own events, over an emulated table and queue (`protocol §13`)."""
+
+import base64
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as changed
+
+from asya.gateway.lambdas import api as gateway_api
+from asya.gateway.lambdas import ingest as gateway_ingest
+from asya.messaging.aws import clients
+from asya.protocol import names
+from asya.protocol.codec import decode
+from asya.protocol.mesh_table import encode_table
+from asya.protocol.times import format_time
+from tests.doubles.gateway_functions import (
+    ALICE,
+    BOB,
+    MESH,
+    QUEUES,
+    Event,
+    Gateway,
+    asking,
+    by,
+    reading,
+    recorded,
+)
+from tests.doubles.gateway_functions import clients_of_this_module as _clients  # noqa: F401
+from tests.doubles.gateway_functions import gateway as gateway  # noqa: PLC0414
+from tests.doubles.tasks import at
+
+# --- POST /api/v1/mesh ----------------------------------------------------------------------------------------------
+
+
+def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None:
+    status, content = gateway.api(recorded("start-task"))
+    assert (status, set(content)) == (201, {"id"})
+    [message] = gateway.messages()
+    assert message["id"] == content["id"]
+    assert message["route"] == {"prev": [], "curr": "inspect-dataset", "next": []}
+    assert message["payload"] == {"flights": "raw/flights.csv.gz", "airlines": "raw/airlines.csv"}
+    assert message["headers"]["x-asya-gateway-url"] == "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"
+    assert message["headers"]["tenant"] == "acme"
+    assert gateway.api(reading(content["id"])) == (
+        200,
+        {
+            "id": content["id"],
+            "status": "pending",
+            "progress_percent": 0,
+            "actor": "inspect-dataset",
+            "route": {"prev": [], "curr": "inspect-dataset", "next": []},
+            "attempt": 1,
+            "created_at": "2026-11-20T09:00:00.000000Z",
+            "updated_at": "2026-11-20T09:00:00.000000Z",
+            "deadline_at": "2026-11-20T09:45:00.000000Z",
+            "generation": 0,
+            "owner": "AIDACKCEVSQ6C2EXAMPLE",
+        },
+    )
+
+
+def test_what_is_sent_is_an_envelope_a_sidecar_reads(gateway: Gateway) -> None:
+    gateway.api(recorded("start-task"))
+    [message] = gateway.messages()
+    assert decode(json.dumps(message).encode()).status is not None
+
+
+def test_the_deployments_own_address_goes_before_the_requests(gateway: Gateway) -> None:
+    gateway.environ["ASYA_GATEWAY_URL"] = "https://status.example.org/"
+    gateway.api(recorded("start-task"))
+    assert gateway.messages()[0]["headers"]["x-asya-gateway-url"] == "https://status.example.org"
+
+
+def test_a_repeated_key_starts_once(gateway: Gateway) -> None:
+    first = gateway.api(recorded("start-task"))
+    assert gateway.api(recorded("start-task"), at(60)) == first
+    assert len(gateway.messages()) == 1
+    other = recorded("start-task") | {"body": '{"payload": 2}'}
+    status, content = gateway.api(other)
+    assert (status, content["error"]["code"], content["error"]["field"]) == (
+        *(409, "idempotency_mismatch", "Idempotency-Key"),
+    )
+
+
+@pytest.mark.parametrize("key", ["", "x" * 256, "naïve", "a\nb"])
+def test_a_malformed_key_is_refused(gateway: Gateway, key: str) -> None:
+    event = recorded("start-task")
+    event["headers"]["idempotency-key"] = key
+    status, content = gateway.api(event)
+    assert (status, content["error"]["field"]) == (400, "Idempotency-Key")
+
+
+def test_stealth_is_not_tracked(gateway: Gateway) -> None:
+    status, content = gateway.api(asking(recorded("start-task"), {"headers": {"x-asya-mesh-status": "off"}}))
+    assert (status, content["tracked"]) == (201, False)
+    assert len(gateway.messages()) == 1
+    assert gateway.api(reading(content["id"]))[0] == 404
+
+
+def test_a_base64_body_is_read(gateway: Gateway) -> None:
+    event = asking(recorded("start-task"))
+    event |= {"body": base64.b64encode(b'{"payload": "\xc3\xa4"}').decode(), "isBase64Encoded": True}
+    assert gateway.api(event)[0] == 201
+    assert gateway.messages()[0]["payload"] == "ä"
+
+
+@pytest.mark.parametrize(
+    ("body", "query", "status", "code", "field"),
+    [
+        ({}, {"actor": ""}, 400, "missing_actor", "actor"),
+        ("{", {}, 400, "invalid_json", None),
+        ({"route": {}}, {}, 400, "route_not_allowed", "route"),
+        ({"next": []}, {}, 400, "route_not_allowed", "next"),
+        ({"headers": 1}, {}, 400, "invalid_field", "headers"),
+        ({"timeout": 1}, {}, 400, "invalid_field", "timeout"),
+        ({}, {"actor": "nobody"}, 404, "unknown_actor", "actor"),
+        ({}, {"actor": "x-sink"}, 404, "unknown_actor", "actor"),
+        ({"payload": "x" * 262_144}, {}, 413, "too_large", None),
+    ],
+)
+def test_refusals(
+    gateway: Gateway, body: Any, query: dict[str, str], status: int, code: str, field: str | None
+) -> None:
+    answered, content = gateway.api(asking(recorded("start-task"), body, **query))
+    assert (answered, content["error"]["code"], content["error"].get("field")) == (status, code, field)
+    assert content["error"]["message"]
+    assert gateway.messages() == []
+
+
+def test_a_payload_above_what_a_queue_takes_is_put_aside(gateway: Gateway) -> None:
+    gateway.mesh = changed(MESH, gateway=changed(MESH.gateway, max_body=4_000_000))
+    clients.s3().create_bucket(Bucket=gateway.environ["ASYA_BUCKET"])
+    status, content = gateway.api(asking(recorded("start-task"), {"payload": "x" * 1_100_000}))
+    assert status == 201
+    (sent,) = gateway.messages()
+    assert (sent["id"], sent["payload"]) == (content["id"], None)
+    kept = clients.s3().get_object(
+        Bucket=gateway.environ["ASYA_BUCKET"], Key=sent["headers"]["x-asya-payload-ref"]["key"]
+    )
+    assert json.loads(kept["Body"].read()) == "x" * 1_100_000
+
+
+def test_a_queue_that_is_not_there_leaves_no_task(gateway: Gateway) -> None:
+    clients.sqs().delete_queue(QueueUrl=QUEUES + "asya-flights-inspect-dataset")
+    status, content = gateway.api(asking(recorded("start-task")))
+    assert (status, content["error"]["code"]) == (503, "not_sent")
+    kept = clients.dynamodb().scan(TableName="asya-flights-tasks")["Items"]
+    assert [item["pk"]["S"] for item in kept] == ["LISTED"]  # that an hour may hold tasks is known before it does
+
+
+def test_without_its_table_nothing_is_sent(gateway: Gateway) -> None:
+    clients.dynamodb().delete_table(TableName="asya-flights-tasks")
+    for event in (recorded("start-task"), asking(recorded("start-task")), recorded("read-task")):
+        status, content = gateway.api(event)
+        assert (status, content["error"]["code"]) == (503, "unavailable")
+    assert gateway.messages() == []
+
+
+# --- GET /api/v1/mesh/{id}, /health, and what is not there ----------------------------------------------------------
+
+
+def test_an_unknown_task_is_not_found(gateway: Gateway) -> None:
+    status, content = gateway.api(recorded("read-task"))
+    assert (status, content["error"]["code"], content["error"]["field"]) == (404, "not_found", "id")
+
+
+def test_somebody_elses_task_is_not_found(gateway: Gateway) -> None:
+    gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
+    started = gateway.api(by(asking(recorded("start-task")), ALICE))[1]["id"]
+    assert gateway.api(reading(started, ALICE))[0] == 200
+    assert gateway.api(reading(started, BOB)) == (
+        404,
+        {"error": {"code": "not_found", "message": f"there is no task '{started}'", "field": "id"}},
+    )
+    admin = {"userArn": "arn:aws:sts::123456789012:assumed-role/Admin/x", "userId": "AROAADMIN:x"}
+    assert gateway.api(reading(started, admin))[0] == 200
+
+
+def test_unsigned_calls_are_forbidden_but_for_health(gateway: Gateway) -> None:
+    for name in ("start-task", "read-task"):
+        assert gateway.api(by(recorded(name), None))[0] == 403
+    for name in ("report-events", "ask-states"):
+        assert gateway.ingest(by(recorded(name), None))[0] == 403
+    assert gateway.api(recorded("health")) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/api/v1/nothing", 404),
+        ("GET", "/api/v1/mesh/", 404),
+        ("GET", "/api/v1/mesh/a/b", 404),
+        ("DELETE", "/api/v1/mesh", 405),
+        ("PUT", "/api/v1/mesh/a", 405),
+        ("POST", "/health", 405),
+    ],
+)
+def test_unknown_routes_and_wrong_methods(gateway: Gateway, method: str, path: str, status: int) -> None:
+    event = recorded("health")
+    event["requestContext"]["http"] |= {"method": method, "path": path}
+    answered, content = gateway.api(event)
+    assert (answered, "error" in content) == (status, True)
+
+
+def test_a_named_stage_is_no_part_of_the_path(gateway: Gateway) -> None:
+    event = recorded("health")
+    event["requestContext"] |= {"stage": "v1"}
+    event["requestContext"]["http"]["path"] = "/v1/health"
+    assert gateway.api(event)[0] == 200
+
+
+@pytest.mark.parametrize("event", [{}, {"Records": []}, {"requestContext": {"http": {"method": 1}}}])
+def test_what_is_no_event_of_an_api_is_answered_too(gateway: Gateway, event: Event) -> None:
+    status, content = gateway.api(event)
+    assert (status, content["error"]["code"]) == (400, "invalid_event")
+
+
+def test_what_nobody_expected_is_an_answer_too(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(gateway_api, "read_submission", broken)
+    status, content = gateway.api(recorded("start-task"))
+    assert (status, content["error"]["code"]) == (500, "internal")
+    assert recorded("start-task")["requestContext"]["requestId"] in content["error"]["message"]
+    assert "bug" not in json.dumps(content)
+
+
+# --- POST /api/v1/mesh/events and /states ---------------------------------------------------------------------------
+
+TASK = recorded("read-task")["pathParameters"]["id"]
+
+
+def test_reports_are_taken_and_shown(gateway: Gateway) -> None:
+    status, content = gateway.ingest(recorded("report-events"))
+    assert (status, [item["status"] for item in content["items"]]) == (200, [204] * 4)
+    shown = gateway.api(recorded("read-task"))[1]
+    assert (shown["status"], shown["progress_percent"], shown["actor"]) == ("running", 25, "inspect-dataset")
+    done = json.loads(recorded("report-events")["body"])[3]
+    shown = gateway.api(reading(done["id"]))[1]
+    assert (shown["status"], shown["progress_percent"]) == ("succeeded", 100)
+    assert (shown["result"], shown["result_uri"]) == (done["data"]["result"], done["data"]["result_uri"])
+
+
+def test_one_malformed_report_is_named_and_the_others_taken(gateway: Gateway) -> None:
+    event = recorded("report-events")
+    items = json.loads(event["body"])
+    items[1] = items[1] | {"position": -1}
+    status, content = gateway.ingest(event | {"body": json.dumps(items)})
+    assert (status, [item["status"] for item in content["items"]]) == (200, [204, 400, 204, 204])
+    assert content["items"][1]["error"].startswith("position is -1")
+    assert content["items"][1]["id"] == TASK
+
+
+def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
+    as_operator = by(recorded("report-events"), ALICE)
+    assert [item["status"] for item in gateway.ingest(as_operator)[1]["items"]] == [404] * 4
+    gateway.ingest(recorded("report-events"))
+    assert [item["status"] for item in gateway.ingest(as_operator)[1]["items"]] == [204] * 4
+
+
+def test_who_is_neither_function_nor_operator_reports_nothing(gateway: Gateway) -> None:
+    gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
+    status, content = gateway.ingest(by(recorded("report-events"), BOB))
+    assert (status, content["error"]["code"]) == (403, "forbidden")
+
+
+def test_a_function_of_another_mesh_reports_nothing_new(gateway: Gateway) -> None:
+    role = names.role_name("other", "inspect-dataset", "us-east-1")
+    stranger = {"userArn": f"arn:aws:sts::123456789012:assumed-role/{role}/x", "userId": "AROAX:x"}
+    gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
+    assert gateway.ingest(by(recorded("report-events"), stranger))[0] == 403
+
+
+@pytest.mark.parametrize("body", ["", "{}", "[", '{"id": "t"}'])
+def test_what_is_no_batch_is_refused(gateway: Gateway, body: str) -> None:
+    for name in ("report-events", "ask-states"):
+        status, content = gateway.ingest(recorded(name) | {"body": body})
+        assert (status, content["error"]["code"]) == (400, "invalid_batch")
+
+
+def test_trouble_is_told_per_report(gateway: Gateway) -> None:
+    clients.dynamodb().delete_table(TableName="asya-flights-tasks")
+    status, content = gateway.ingest(recorded("report-events"))
+    assert (status, [item["status"] for item in content["items"]]) == (200, [503] * 4)
+    assert gateway.ingest(recorded("ask-states"))[0] == 503
+
+
+def test_states_are_told_to_functions_only(gateway: Gateway) -> None:
+    gateway.ingest(recorded("report-events"))
+    child = json.loads(recorded("ask-states")["body"])[1]["id"]
+    assert gateway.ingest(recorded("ask-states")) == (
+        200,
+        {"items": [{"id": TASK, "status": "running"}, {"id": child, "status": "unknown", "root_status": "running"}]},
+    )
+    assert gateway.ingest(by(recorded("ask-states"), ALICE))[0] == 403
+
+
+def test_the_entry_points_build_themselves_once(gateway: Gateway) -> None:
+    (Path(gateway.environ["LAMBDA_TASK_ROOT"]) / "mesh.json").write_bytes(encode_table(MESH))
+    assert gateway_api.handle(recorded("health"), None)["statusCode"] == 200
+    assert gateway_ingest.handle(recorded("report-events"), None)["statusCode"] == 200
+    started = json.loads(gateway_api.handle(recorded("start-task"), None)["body"])["id"]
+    shown = json.loads(gateway_api.handle(reading(started), None)["body"])
+    assert shown["created_at"] <= format_time(datetime.now().astimezone())
+    assert gateway_api._built() is gateway_api._built()

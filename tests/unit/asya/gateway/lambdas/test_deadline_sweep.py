@@ -1,0 +1,108 @@
+"""The backstop: what is overdue is written down within two minutes (`protocol §13`)."""
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as changed
+
+from asya.gateway.lambdas import deadline_sweep
+from asya.messaging.aws import clients
+from asya.messaging.lambdas.environment import RealSurroundings
+from asya.sidecar.lambdas.services import Services
+from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
+from tests.doubles.tasks import at
+from tests.unit.asya.gateway.routes.test_cancel import shown, start
+
+
+class Clock(RealSurroundings):
+    """A clock that stands."""
+
+    def __init__(self, moment: datetime) -> None:
+        super().__init__()
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+def sweep(gateway: Gateway, seconds: float) -> None:
+    deadline_sweep.build(Services(settings_with(gateway.environ, gateway.mesh), Clock(at(seconds)))).sweep()
+
+
+def written(task_id: str) -> tuple[str, str | None]:
+    key: Any = {"pk": {"S": task_id}, "sk": {"S": "record"}}
+    item = clients.dynamodb().get_item(TableName="asya-flights-tasks", Key=key)["Item"]
+    return item["status"]["S"], item["reason"]["S"] if "reason" in item else None
+
+
+@pytest.fixture(autouse=True)
+def with_operators(gateway: Gateway) -> None:
+    gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
+
+
+def test_overdue_tasks_are_written_down_as_failed(gateway: Gateway) -> None:
+    soon, later, never = start(gateway, timeout=70), start(gateway, timeout=600), start(gateway)
+    report(gateway, soon, "received", 1, data={"actor": "inspect-dataset"})
+    sweep(gateway, 60)
+    assert written(soon) == ("running", None)
+    sweep(gateway, 120)
+    assert written(soon) == ("failed", "Timeout")
+    before = shown(gateway, soon, 125)
+    assert (before["status"], before["error"]["message"]) == ("failed", "task timed out")
+    sweep(gateway, 180)
+    assert [written(later)[0], written(never)[0]] == ["pending", "pending"]
+    assert shown(gateway, soon, 200) == before
+
+
+def test_the_end_that_x_sink_reports_may_come_a_little_later(gateway: Gateway) -> None:
+    task_id = start(gateway, timeout=70)
+    sweep(gateway, 85)
+    assert (written(task_id), shown(gateway, task_id, 85)["status"]) == (("pending", None), "failed")
+    data = {"error": {"type": "Timeout", "message": "it took too long"}, "reason": "Timeout", "actor": "publish-report"}
+    report(gateway, task_id, "failed", 86, position=1, data=data)
+    sweep(gateway, 145)
+    found = shown(gateway, task_id, 150)
+    assert (found["error"]["message"], found["reason"], found["actor"]) == (
+        "it took too long",
+        "Timeout",
+        "publish-report",
+    )
+
+
+def test_what_was_left_alone_is_found_after_an_outage(gateway: Gateway) -> None:
+    task_id = start(gateway, timeout=115)
+    sweep(gateway, 121)
+    assert written(task_id) == ("pending", None)
+    sweep(gateway, 3600)
+    assert written(task_id) == ("failed", "Timeout")
+
+
+def test_ended_and_paused_tasks_are_left_alone(gateway: Gateway) -> None:
+    ended, paused, canceled = (start(gateway, timeout=70) for _ in range(3))
+    for task_id, status in ((ended, "succeeded"), (paused, "paused"), (canceled, "canceled")):
+        report(gateway, task_id, "received", 1)
+        report(gateway, task_id, status, 2, position=1)
+    sweep(gateway, 120)
+    assert [written(task_id)[0] for task_id in (ended, paused, canceled)] == ["succeeded", "paused", "canceled"]
+
+
+def test_nothing_is_missed_while_nobody_looked(gateway: Gateway) -> None:
+    sweep(gateway, 0)
+    tasks = [start(gateway, timeout=600 * number) for number in range(1, 20)]
+    sweep(gateway, 4 * 3600)
+    sweep(gateway, 4 * 3600 + 60)
+    assert {written(task_id)[0] for task_id in tasks} == {"failed"}
+
+
+def test_a_task_that_is_heard_of_after_its_deadline_fails_too(gateway: Gateway) -> None:
+    sweep(gateway, 3600)
+    report(gateway, "late", "received", 3610, data={"deadline_at": "2026-11-20T09:30:00Z"})
+    sweep(gateway, 3660)
+    assert written("late") == ("failed", "Timeout")
+
+
+def test_the_entry_point_is_a_schedules_tick(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Services(settings_with(gateway.environ, gateway.mesh), Clock(at(0)))
+    monkeypatch.setattr(deadline_sweep, "services", lambda: found)
+    deadline_sweep.handle({}, None)

@@ -1,0 +1,138 @@
+"""Reports one by one, and messages to those who look on (`protocol §13`, `POST …/events`; `§7`, FLY)."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as changed
+
+from asya.messaging.aws import clients
+from asya.tasks.aws.partials import KEPT_SECONDS, Flies
+from tests.doubles.gateway_functions import ALICE, BOB, FUNCTION, MESH, Gateway, by, calling, reading, recorded
+from tests.doubles.tasks import at
+
+ROUTE = "POST /api/v1/mesh/{id}/events"
+HERE = {"prev": ["inspect-dataset"], "curr": "publish-report", "next": []}
+
+
+def post(gateway: Gateway, body: object, iam: dict[str, str] | None = None, task_id: str = "t") -> tuple[int, Any]:
+    return gateway.ingest(calling(ROUTE, iam or FUNCTION, body, id=task_id))
+
+
+def shown(gateway: Gateway, task_id: str = "t") -> Any:
+    return gateway.api(reading(task_id, ALICE))[1]
+
+
+def said(gateway: Gateway, task_id: str = "t", seconds: float = 0.0) -> list[tuple[int, int, Any]]:
+    flies = Flies(clients.dynamodb(), "asya-flights-tasks", pause=lambda _: None)
+    return [
+        (part.position, message.sequence, json.loads(bytes(message.data)))
+        for part in flies.read(task_id, at(seconds))
+        for message in part.messages
+    ]
+
+
+def test_the_meshs_functions_create_a_task_by_reporting_on_it(gateway: Gateway) -> None:
+    body = {"type": "status", "status": "processing", "data": {"route": HERE, "actor": "publish-report"}}
+    assert post(gateway, body) == (204, None)
+    found = shown(gateway)
+    assert (found["status"], found["progress_percent"], found["actor"]) == ("running", 72, "publish-report")
+    assert found["updated_at"].startswith("2026-11-20T09:00:00")
+
+
+def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
+    body = {"status": "succeeded", "data": {"result": {"n": 1}}}
+    assert post(gateway, body, ALICE)[0] == 404
+    assert post(gateway, {"status": "pending"}, ALICE)[0] == 404
+    assert post(gateway, {"type": "fly", "data": {}}, ALICE)[0] == 404
+    post(gateway, {"status": "running"})
+    assert post(gateway, {"status": "pending"}, ALICE) == (204, None)
+    assert post(gateway, {"type": "fly", "data": {}}, ALICE) == (204, None)
+    assert post(gateway, body, ALICE) == (204, None)
+    assert (shown(gateway)["status"], shown(gateway)["result"]) == ("succeeded", {"n": 1})
+
+
+def test_a_lower_status_is_dropped_silently(gateway: Gateway) -> None:
+    assert post(gateway, {"status": "failed", "data": {"reason": "Timeout"}})[0] == 204
+    for late in ("succeeded", "running", "pending", "paused", "canceled"):
+        assert post(gateway, {"status": late})[0] == 204
+    assert (shown(gateway)["status"], shown(gateway)["reason"]) == ("failed", "Timeout")
+
+
+def test_strangers_report_nothing(gateway: Gateway) -> None:
+    gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
+    assert post(gateway, {"status": "running"}, BOB)[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ("[", None),
+        ("[]", None),
+        ({}, None),
+        ({"status": "done"}, "status"),
+        ({"type": "fly"}, "data"),
+        ({"type": "flight", "status": "running"}, "type"),
+        ({"status": "received"}, "data.route"),
+        ({"status": "running", "id": "other"}, "id"),
+        ({"status": "failed", "at": "yesterday"}, "at"),
+        ({"status": "failed", "data": {"error": {"type": 1}}}, "data.error.type"),
+        ({"status": "received", "data": {"route": "home"}}, "data.route"),
+        ({"status": "failed", "generation": 100_000}, "generation"),
+    ],
+)
+def test_what_is_no_report_is_refused_naming_the_field(gateway: Gateway, body: object, field: str | None) -> None:
+    status, content = post(gateway, body)
+    assert (status, content["error"]["code"], content["error"].get("field")) == (400, "invalid_report", field)
+
+
+def test_messages_are_kept_in_order_and_change_no_record(gateway: Gateway) -> None:
+    batch = by(recorded("report-events"), FUNCTION) | {
+        "body": json.dumps(
+            [
+                {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "position": position, "sequence": number,
+                 "data": {"text": f"{position}.{number}"}}
+                for position in (1, 0)
+                for number in (2, 0, 1, 2)
+            ]
+        )
+    }  # fmt: skip
+    status, content = gateway.ingest(batch)
+    assert (status, {item["status"] for item in content["items"]}, len(content["items"])) == (200, {204}, 8)
+    assert gateway.ingest(batch)[0] == 200
+    assert gateway.api(reading("t", ALICE))[0] == 404
+    assert said(gateway) == [(p, n, {"text": f"{p}.{n}"}) for p in (0, 1) for n in (0, 1, 2)]
+    assert said(gateway, seconds=KEPT_SECONDS + 1) == []
+
+
+def test_messages_that_come_together_cost_one_write(gateway: Gateway) -> None:
+    flies = [
+        {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"n": n}} for n in range(100)
+    ]
+    gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps(flies)})
+    assert clients.dynamodb().scan(TableName="asya-flights-tasks")["Count"] == 1
+    assert [n for _, n, _ in said(gateway)] == list(range(100))
+
+
+def test_many_large_messages_are_kept_too(gateway: Gateway) -> None:
+    flies = [
+        {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"x": "y" * 60_000}}
+        for n in range(20)
+    ]
+    gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps(flies)})
+    assert [n for _, n, _ in said(gateway)] == list(range(20))
+
+
+def test_what_lies_behind_a_part_is_read_on(gateway: Gateway) -> None:
+    for number in range(3):
+        post(gateway, {"type": "fly", "data": {"n": number}, "position": number})
+    flies = Flies(clients.dynamodb(), "asya-flights-tasks", pause=lambda _: None)
+    first, *rest = flies.read("t", at(0))
+    assert list(flies.read("t", at(0), after=first.place)) == rest
+    assert [part.position for part in rest] == [1, 2]
+
+
+def test_messages_without_a_table_are_to_be_sent_again(gateway: Gateway) -> None:
+    clients.dynamodb().delete_table(TableName="asya-flights-tasks")
+    assert post(gateway, {"type": "fly", "data": {}})[0] == 503
+    assert post(gateway, {"status": "running"})[0] == 503

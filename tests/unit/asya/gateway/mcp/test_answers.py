@@ -1,0 +1,32 @@
+"""What a call of a tool says of a task that gave nothing (`protocol §13`, `POST /mcp`)."""
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from asya.gateway.mcp.answers import Places, answer_of
+from asya.gateway.mcp.types import Text
+from asya.tasks.view import TaskView, unknown
+
+PLACES = Places("https://gateway.example/t", "https://gateway.example/t/events")
+TASK = unknown("t", "AIDAALICE", "2026-11-20T09:00:00.000000Z")
+
+
+@pytest.mark.parametrize(
+    ("task", "said", "is_error"),
+    [
+        (TASK, "cannot be read just now", True),
+        (replace(TASK, status="succeeded"), "has succeeded, without a result", False),
+        (replace(TASK, status="pending"), "takes longer", False),
+        (replace(TASK, status="paused"), "takes longer", False),
+        (replace(TASK, status="failed"), "failed (for no known reason).", True),
+    ],
+)
+def test_whatever_the_task_the_model_is_told(task: TaskView, said: str, is_error: bool) -> None:
+    result = answer_of(task, PLACES, is_modern=True)
+    [content] = result.content
+    assert isinstance(content, Text)
+    assert said in content.text
+    assert result.is_error is is_error
+    state = msgspec.json.decode(msgspec.json.encode(result))["structuredContent"]
+    assert (state["id"], state["status_url"]) == ("t", PLACES.status_url)

@@ -1,0 +1,239 @@
+"""Tools by Model Context Protocol (`protocol §13`): listed, called, waited for, with progress where it is asked for."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as changed
+
+from asya.gateway.mcp.types import REVISIONS
+from asya.protocol.mesh_table import Tool
+from asya.tasks.aws.task_store import TaskStoreError
+from asya.tasks.aws.tasks import Tasks
+from tests.doubles.gateway_functions import ALICE, BOB, JWT_HOST, calling, holding
+from tests.doubles.mcp_gateway import AT_ONCE, BASE, GOOD, LEGACY, ROUTE, McpGateway, events
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_tools_come_with_their_schemas(mcp: McpGateway, revision: str) -> None:
+    tools = mcp.ask("tools/list", revision=revision)[1]["result"]["tools"]
+    assert [tool["name"] for tool in tools] == ["analyse", "quiet", "cancel_task", "resume_task", "wait_for_task"]
+    assert tools[0]["inputSchema"] == mcp.gateway.mesh.tools["analyse"].input_schema
+    assert tools[1] == {"name": "quiet", "description": "Tells nobody how far it is", "inputSchema": {"type": "object"}}
+    assert tools[4]["annotations"]["readOnlyHint"]
+
+
+def test_tools_come_by_the_page(mcp: McpGateway) -> None:
+    tools = {f"tool-{number:03d}": Tool(description="d", route=("publish-report",)) for number in range(230)}
+    mcp.gateway.mesh = changed(mcp.gateway.mesh, tools=tools)
+    found: list[str] = []
+    cursor: dict[str, str] = {}
+    for size in (100, 100, 33):
+        result = mcp.ask("tools/list", cursor)[1]["result"]
+        assert len(result["tools"]) == size
+        found += [tool["name"] for tool in result["tools"]]
+        cursor = {"cursor": result["nextCursor"]} if "nextCursor" in result else {}
+    assert found[:230] == list(tools)
+    assert cursor == {}
+    for wrong in ("x", "!", "IjM", 3, ""):
+        assert mcp.ask("tools/list", {"cursor": wrong})[1]["error"]["code"] == -32602
+
+
+def test_without_tools_there_are_none(mcp: McpGateway) -> None:
+    mcp.gateway.mesh = changed(mcp.gateway.mesh, tools={})
+    assert mcp.ask("tools/list")[1]["result"]["tools"] == []
+
+
+def test_schemas_ask_nobody_to_repeat_arguments_in_headers(mcp: McpGateway) -> None:
+    schema: dict[str, Any] = {
+        "properties": {"a": {"x-mcp-header": "A", "properties": {"x-mcp-header": {"x-mcp-header": "B"}}}, "b": True}
+    }
+    tool = Tool(description="d", route=("publish-report",), input_schema=schema)
+    mcp.gateway.mesh = changed(mcp.gateway.mesh, tools={"t": tool})
+    shown = mcp.ask("tools/list")[1]["result"]["tools"][0]["inputSchema"]
+    assert shown == {"type": "object", "properties": {"a": {"properties": {"x-mcp-header": {}}}, "b": True}}
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_call_answers_with_what_its_task_came_to(mcp: McpGateway, revision: str) -> None:
+    mcp.then(lambda: mcp.report("received"), lambda: mcp.report("succeeded", 2, result={"n": "ü"}))
+    result = mcp.use("analyse", GOOD, revision=revision)
+    assert json.loads(result["content"][0]["text"]) == {"n": "ü"}
+    assert result["content"][0]["type"] == "text"
+    assert result["structuredContent"] == {"n": "ü"}
+    assert result["_meta"]["asya/taskId"] == mcp.task()
+    assert result.get("isError", False) is False
+    assert ("resultType" in result) is (revision == REVISIONS[0])
+
+
+@pytest.mark.parametrize(("value", "text"), [("two\nlines", "two\nlines"), ([1], "[1]"), (None, "null"), (3.5, "3.5")])
+def test_results_that_are_no_objects(mcp: McpGateway, value: object, text: str) -> None:
+    mcp.then(lambda: mcp.report("succeeded", result=value))
+    result = mcp.use("analyse", GOOD)
+    assert (result["content"], result["structuredContent"]) == ([{"type": "text", "text": text}], value)
+    mcp.then(lambda: mcp.report("succeeded", result=value))
+    result = mcp.use("analyse", GOOD, revision=LEGACY)
+    assert result["content"] == [{"type": "text", "text": text}]
+    assert "structuredContent" not in result
+
+
+def test_large_results_are_linked(mcp: McpGateway) -> None:
+    mcp.then(lambda: mcp.report("succeeded", result_uri="s3://bucket/key.json"))
+    result = mcp.use("analyse", GOOD)
+    assert "s3://bucket/key.json" in result["content"][0]["text"]
+    assert result["content"][1]["type"] == "resource_link"
+    assert result["content"][1]["uri"] == result["structuredContent"]["result_uri"] == "s3://bucket/key.json"
+
+
+@pytest.mark.parametrize(
+    ("end", "data", "said"),
+    [
+        ("failed", {"reason": "Timeout", "error": {"type": "E", "message": "too late"}}, "(Timeout): E: too late"),
+        ("failed", {}, "failed at inspect-dataset"),
+        ("canceled", {"reason": "Canceled"}, "was canceled"),
+    ],
+)
+def test_failures_are_results(mcp: McpGateway, end: str, data: dict[str, Any], said: str) -> None:
+    mcp.then(lambda: mcp.report(end, **data))
+    result = mcp.use("analyse", GOOD)
+    assert result["isError"] is True
+    assert said in result["content"][0]["text"]
+    assert (result["structuredContent"]["status"], result["structuredContent"]["id"]) == (end, mcp.task())
+
+
+def test_arguments_that_do_not_fit_are_told_one_by_one(mcp: McpGateway) -> None:
+    result = mcp.use("analyse", {"flights": "clean/x", "month": 13})
+    assert result["isError"] is True
+    text = result["content"][0]["text"]
+    assert "- flights: " in text
+    assert "- month: " in text
+    assert "- arguments: " in mcp.use("analyse", params={"arguments": None})["content"][0]["text"]
+    assert mcp.gateway.messages() == []
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({"name": "nothing"}, "no tool"),
+        ({"name": "quiet", "arguments": [1]}, "object"),
+        ({"name": "quiet", "arguments": '"'}, "object"),
+        ({"name": "quiet", "arguments": {"a": 1e308}}, None),
+    ],
+)
+def test_calls_that_are_none(mcp: McpGateway, params: dict[str, Any], said: str | None) -> None:
+    status, content = mcp.ask("tools/call", params, headers=AT_ONCE)
+    if said is None:
+        assert status == 200
+        return
+    assert (status, content["error"]["code"]) == (400, -32602)
+    assert said in content["error"]["message"]
+    assert mcp.ask("tools/call", params, revision=LEGACY)[0] == 200
+    assert mcp.ask("tools/call", {}, revision=LEGACY)[1]["error"]["code"] == -32602
+
+
+def test_what_cannot_be_sent_is_a_failure_and_trouble_of_ours_an_error(
+    mcp: McpGateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = Tool(description="d", route=("inspect-dataset",))
+    mcp.gateway.mesh = changed(mcp.gateway.mesh, tools={"large": large, "lost": changed(large, route=("x-sink",))})
+
+    def refuse(*_: object) -> None:
+        raise TaskStoreError("no")
+
+    monkeypatch.setattr(Tasks, "create", refuse)
+    status, content = mcp.ask("tools/call", {"name": "large"})
+    assert (status, content["error"]["code"]) == (200, -32603)
+
+
+def test_after_a_while_the_answer_says_where_to_look(mcp: McpGateway) -> None:
+    mcp.then(lambda: mcp.report("received"))
+    result = mcp.use("analyse", GOOD)
+    assert mcp.clock.seconds == pytest.approx(25, abs=0.01)
+    task_id = mcp.task()
+    assert result["structuredContent"] == {
+        "id": task_id,
+        "status": "running",
+        "progress_percent": 15,
+        "status_url": f"{BASE}/api/v1/mesh/{task_id}",
+        "stream_url": f"{BASE}/api/v1/mesh/{task_id}/events",
+    }
+    assert f'wait_for_task with {{"id": "{task_id}"}}' in result["content"][0]["text"]
+    assert "isError" not in result
+
+
+def test_clients_may_wait_less(mcp: McpGateway) -> None:
+    for prefer, seconds in {"wait=3": 3, "respond-async, wait=2": 2, 'wait="1"; x': 1, "wait=900": 25, "x": 25}.items():
+        began = mcp.clock.seconds
+        mcp.use("analyse", GOOD, headers={"prefer": prefer})
+        assert mcp.clock.seconds - began == pytest.approx(seconds, abs=0.01), prefer
+
+
+def test_a_task_is_waited_for_again(mcp: McpGateway) -> None:
+    task_id = mcp.use("analyse", GOOD, headers=AT_ONCE)["structuredContent"]["id"]
+    assert mcp.use("wait_for_task", {"id": task_id}, headers=AT_ONCE)["structuredContent"]["id"] == task_id
+    mcp.then(lambda: mcp.report("succeeded", result={"n": 1}))
+    assert mcp.use("wait_for_task", {"id": task_id})["structuredContent"] == {"n": 1}
+    assert mcp.started == [task_id]
+
+
+@pytest.mark.parametrize("tool", ["wait_for_task", "cancel_task", "resume_task"])
+def test_other_peoples_tasks_are_not_there(mcp: McpGateway, tool: str) -> None:
+    task_id = mcp.use("analyse", GOOD, headers=AT_ONCE)["structuredContent"]["id"]
+    more: dict[str, Any] = {"input": {}} if tool == "resume_task" else {}
+    for named in ({"id": task_id}, {"id": "unknown"}):
+        result = mcp.use(tool, named | more, headers=AT_ONCE, iam=BOB)
+        assert (result["isError"], "there is no task" in result["content"][0]["text"]) == (True, True)
+    for wrong in ({}, {"id": 3}, {"id": ""}, {"id": "a" * 257}, {"id": "a", "b": 1}):
+        assert mcp.use(tool, wrong | more)["isError"] is True
+    assert mcp.shown()["status"] == "pending"
+
+
+def test_a_task_is_canceled_by_the_tool(mcp: McpGateway) -> None:
+    task_id = mcp.use("analyse", GOOD, headers=AT_ONCE)["structuredContent"]["id"]
+    for _ in range(2):
+        result = mcp.use("cancel_task", {"id": task_id})
+        assert "isError" not in result
+        assert result["structuredContent"]["status"] == "canceled"
+    assert mcp.shown()["status"] == "canceled"
+
+
+def test_people_with_tokens_own_what_they_call_and_are_sent_to_their_own_api(mcp: McpGateway) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "analyse", "arguments": GOOD}}
+    event = calling(ROUTE, ALICE, body)
+    event["headers"] |= AT_ONCE | {"mcp-protocol-version": LEGACY}
+    state = json.loads(mcp.call(holding(event, "00u7"))["body"])["result"]["structuredContent"]
+    assert state["status_url"] == f"https://{JWT_HOST}/api/v1/mesh/{state['id']}"
+    reading = calling("GET /api/v1/mesh/{id}", ALICE, id=state["id"])
+    assert [mcp.call(each)["statusCode"] for each in (holding(reading, "00u7"), reading)] == [200, 404]
+
+
+@pytest.mark.parametrize(("revision", "token"), [(REVISIONS[0], 3), (REVISIONS[1], "a-token"), (REVISIONS[2], 0)])
+def test_progress_comes_before_the_answer_and_never_twice(mcp: McpGateway, token: object, revision: str) -> None:
+    mcp.then(
+        lambda: mcp.report("received"),
+        lambda: None,
+        lambda: mcp.report("processing", 2),
+        lambda: mcp.report("succeeded", 3, result={"n": 1}),
+    )
+    params = {"name": "analyse", "arguments": GOOD, "_meta": {"progressToken": token}}
+    *notices, last = events(mcp.ask("tools/call", params, revision=revision)[1])
+    assert (last["id"], last["result"]["structuredContent"]) == (7, {"n": 1})
+    assert {notice["method"] for notice in notices} == {"notifications/progress"}
+    assert {notice["params"]["progressToken"] for notice in notices} == {token}
+    assert [notice["params"]["progress"] for notice in notices] == [15, 22, 100]
+    assert notices[0]["params"]["total"] == 100
+    assert notices[0]["params"]["message"] == "running at inspect-dataset"
+
+
+def test_progress_is_told_to_those_who_ask_and_can_take_it(mcp: McpGateway) -> None:
+    def done() -> None:
+        mcp.report("succeeded", result={})
+
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("analyse", {}),
+        ("quiet", {"params": {"_meta": {"progressToken": 1}}}),
+        ("analyse", {"params": {"_meta": {"progressToken": 1}}, "headers": {"accept": "application/json"}}),
+    )
+    for name, more in calls:
+        mcp.then(done)
+        assert mcp.use(name, GOOD, **more)["structuredContent"] == {}

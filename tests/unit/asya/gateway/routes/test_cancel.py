@@ -1,0 +1,126 @@
+"""Cancelling tasks (`protocol §13`, DELETE)."""
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace as changed
+
+from asya.messaging.aws import clients
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
+from asya.protocol import names
+from asya.protocol.codec import decode
+from asya.protocol.mesh_table import Actor
+from asya.spark.aws.cancel_requests import decode_cancel
+from tests.doubles.gateway_functions import (
+    ADMIN,
+    ALICE,
+    BOB,
+    MESH,
+    QUEUES,
+    Gateway,
+    asking,
+    by,
+    calling,
+    reading,
+    recorded,
+    report,
+)
+from tests.doubles.tasks import at
+
+ROUTE = "DELETE /api/v1/mesh/{id}"
+
+
+@pytest.fixture(autouse=True)
+def with_operators(gateway: Gateway) -> None:
+    gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
+
+
+def cancel(gateway: Gateway, task_id: str, iam: dict[str, str] = ALICE, seconds: float = 5.0) -> tuple[int, Any]:
+    return gateway.api(calling(ROUTE, iam, id=task_id), at(seconds))
+
+
+def shown(gateway: Gateway, task_id: str, seconds: float = 5.0) -> Any:
+    return gateway.api(reading(task_id, ADMIN), at(seconds))[1]
+
+
+def start(gateway: Gateway, iam: dict[str, str] = ALICE, **body: Any) -> str:
+    return str(gateway.api(by(asking(recorded("start-task"), body), iam))[1]["id"])
+
+
+def test_a_task_is_canceled_and_stays_so(gateway: Gateway) -> None:
+    task_id = start(gateway)
+    report(gateway, task_id, "received", 1, data={"actor": "inspect-dataset"})
+    assert cancel(gateway, task_id) == (204, None)
+    found = shown(gateway, task_id)
+    assert (found["status"], found["reason"], found["actor"]) == ("canceled", "Canceled", "inspect-dataset")
+    report(gateway, task_id, "succeeded", 6)
+    assert cancel(gateway, task_id, seconds=9) == (204, None)
+    assert shown(gateway, task_id, 9)["updated_at"].startswith("2026-11-20T09:00:05")
+
+
+def test_what_has_ended_stays_as_it_ended(gateway: Gateway) -> None:
+    for end in ("succeeded", "failed"):
+        task_id = start(gateway)
+        report(gateway, task_id, end, 1)
+        assert cancel(gateway, task_id) == (204, None)
+        assert shown(gateway, task_id)["status"] == end
+
+
+def test_what_is_overdue_has_failed(gateway: Gateway) -> None:
+    task_id = start(gateway, timeout=3)
+    assert cancel(gateway, task_id) == (204, None)
+    assert (shown(gateway, task_id)["status"], shown(gateway, task_id)["reason"]) == ("failed", "Timeout")
+
+
+def test_only_those_cancel_who_may_see(gateway: Gateway) -> None:
+    task_id = start(gateway)
+    assert cancel(gateway, task_id, BOB)[0] == 404
+    assert cancel(gateway, "unknown")[0] == 404
+    assert shown(gateway, task_id)["status"] == "pending"
+    assert cancel(gateway, task_id, ADMIN)[0] == 204
+    assert gateway.api(by(calling(ROUTE, ALICE, id=task_id), None))[0] == 403
+
+
+def test_what_came_of_it_is_canceled_with_it(gateway: Gateway) -> None:
+    task_id = start(gateway)
+    report(gateway, task_id, "received", 1)
+    for number in range(20):
+        report(gateway, f"c{number}", "received", 2, parent_id=task_id, root_id=task_id)
+    report(gateway, "grandchild", "received", 3, parent_id="c7", root_id=task_id, generation=2)
+    report(gateway, "c3", "succeeded", 4, parent_id=task_id)
+    report(gateway, "stranger", "received", 3, parent_id="other")
+    assert cancel(gateway, task_id)[0] == 204
+    assert {shown(gateway, f"c{number}")["status"] for number in range(20) if number != 3} == {"canceled"}
+    assert shown(gateway, "grandchild")["status"] == "canceled"
+    assert shown(gateway, "c3")["status"] == "succeeded"
+    assert shown(gateway, "stranger")["status"] == "running"
+
+
+def test_job_runs_are_asked_to_stop(gateway: Gateway) -> None:
+    gateway.mesh = changed(gateway.mesh, actors=MESH.actors | {"clean": Actor(kind="spark")})
+    task_id = start(gateway)
+    answer = cancel(gateway, task_id)
+    assert (answer[0], answer[1]["error"]["code"]) == (503, "unavailable")  # there is no such queue
+    assert shown(gateway, task_id)["status"] == "canceled"
+    clients.sqs().create_queue(QueueName=names.queue_name("flights", names.COMPLETION))
+    for _ in range(2):
+        assert cancel(gateway, task_id) == (204, None)
+    queue = QUEUES + names.queue_name("flights", names.COMPLETION)
+    messages = clients.sqs().receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]
+    assert [decode_cancel(json.loads(message["Body"])) for message in messages] == [task_id, task_id]
+
+
+def test_what_is_kept_of_a_paused_task_is_handed_to_x_sink(gateway: Gateway) -> None:
+    clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-sink"))
+    task_id = start(gateway)
+    [message] = gateway.messages()
+    message["route"] = {"prev": ["inspect-dataset"], "curr": "x-pause", "next": ["publish-report"]}
+    message["status"]["phase"] = "paused"
+    kept = PausedEnvelopes(clients.s3(), gateway.environ["ASYA_BUCKET"])
+    kept.keep(PausePlace(task_id, 0, 1), decode(json.dumps(message).encode()))
+    report(gateway, task_id, "paused", 1, position=1)
+    assert cancel(gateway, task_id)[0] == 204
+    assert shown(gateway, task_id)["status"] == "canceled"
+    [handed] = gateway.messages("x-sink")
+    assert (handed["id"], handed["status"]["phase"]) == (task_id, "canceled")

@@ -1,0 +1,76 @@
+"""The OpenAPI document, and the one list of calls that routes, functions and document are made of."""
+
+import json
+from typing import Any
+
+import pytest
+from jsonschema_rs import meta, validator_for
+
+from asya.gateway.calls import CALLS
+from asya.gateway.lambdas import api as gateway_api
+from asya.gateway.lambdas import ingest as gateway_ingest
+from asya.gateway.routes.openapi import DESCRIBED, document
+from asya.gateway.streams import routes as gateway_stream
+from asya.messaging.aws.telemetry import Telemetry
+from asya.protocol import names
+from tests.doubles.gateway_functions import ALICE, EVENTS, MESH, Gateway, by, calling, recorded, settings_with
+from tests.doubles.tasks import at
+
+DOCUMENT = document(MESH, "https://gateway.example")
+
+
+def test_every_call_is_answered_by_its_function_and_described(gateway: Gateway) -> None:
+    settings = settings_with(gateway.environ, gateway.mesh)
+    for name, module in (
+        (names.GATEWAY_API, gateway_api), (names.GATEWAY_INGEST, gateway_ingest), (names.GATEWAY_STREAM, gateway_stream),
+    ):  # fmt: skip
+        routes = module.build(settings, Telemetry("flights", "test")).routes(at(0))
+        assert {f"{route.method} {route.template}" for route in routes} == {
+            call.route for call in CALLS if call.function == name
+        }
+    assert set(DESCRIBED) == {call.route for call in CALLS}
+
+
+def test_the_document_is_served_signed(gateway: Gateway) -> None:
+    status, content = gateway.api(calling("GET /openapi.json", ALICE))
+    assert (status, content["openapi"]) == (200, "3.1.0")
+    assert content["paths"] == json.loads(json.dumps(DOCUMENT["paths"]))
+    assert gateway.api(by(calling("GET /openapi.json", ALICE), None))[0] == 403
+
+
+def test_every_reference_leads_somewhere_and_every_schema_is_one() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    text = json.dumps(DOCUMENT)
+    for part in text.split('"#/components/schemas/')[1:]:
+        assert part.partition('"')[0] in schemas
+    for schema in schemas.values():
+        assert meta.is_valid(schema)
+
+
+def route_of(event: dict[str, Any]) -> str:
+    return str(event["routeKey"])
+
+
+RECORDED = {path.stem: recorded(path.stem) for path in sorted(EVENTS.glob("*.json"))}
+
+
+def test_there_is_a_recorded_event_of_every_route() -> None:
+    assert {route_of(event) for event in RECORDED.values()} == {call.route for call in CALLS}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_events_are_answered_as_documented(gateway: Gateway, name: str) -> None:
+    """The task they speak of is there, and whoever asks may."""
+    event = RECORDED[name]
+    gateway.ingest(recorded("report-events"))
+    call = next(call for call in CALLS if call.route == route_of(event))
+    status, content = gateway.answered_by(call.function, event)
+    responses = DOCUMENT["paths"][call.path][call.method.lower()]["responses"]
+    assert str(status) in responses
+    assert status < 500
+    if isinstance(content, str):
+        assert "text/event-stream" in responses[str(status)]["content"]
+    elif content is not None:
+        schema = responses[str(status)]["content"]["application/json"]["schema"]
+        found = validator_for(schema | {"components": DOCUMENT["components"]}).iter_errors(content)
+        assert [error.message for error in found] == []

@@ -1,0 +1,212 @@
+"""The gateway's calls that run something again, over emulated tables, buckets and queues (`protocol §12`)."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from asya.fan_in.aws.sets import FanInSets, Times
+from asya.fan_in.sets import Decision
+from asya.messaging.aws import clients
+from asya.protocol.mesh_table import Actor, MeshTable
+from asya.protocol.slices import SliceHeader
+from asya.protocol.times import format_time
+from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, ApiFunction, emulated_shop
+from tests.doubles.envelopes import mesh, message, raw, status
+from tests.doubles.tasks import event
+
+OPERATOR = {"userArn": "arn:aws:iam::123456789012:user/oscar", "userId": "AIDAOSCAR"}
+MESH = mesh({"x-fan-in": Actor(kind="fan_in")}, operators=(OPERATOR["userArn"],))
+
+
+@dataclass
+class Gateway(ApiFunction):
+    """The API's function, and what the mesh has done before."""
+
+    table: MeshTable = MESH
+
+    def post(self, task_id: str, call: str, body: object = None, iam: dict[str, str] = OPERATOR) -> tuple[int, Any]:
+        return self.call(task_id, call, {} if body is None else body, iam)
+
+    @property
+    def sets(self) -> FanInSets:
+        return FanInSets(clients.dynamodb(), clients.s3(), table="asya-shop-fan-in", bucket=BUCKET)
+
+    def told(self, *events: Any) -> None:
+        self.tasks.report(list(events), NOW, may_create=True)
+
+    def failed(self, reason: str = "DeliveryExhausted", **more: Any) -> None:
+        """The task `env-1`, Alice's, has failed at its hop 1."""
+        self.told(event("env-1", "registered", owner="AIDAALICE"), event("env-1", "received", 1))
+        self.told(event("env-1", "failed", 1, 9, reason=reason, **more))
+
+    def put(self, key: str, body: bytes) -> None:
+        clients.s3().put_object(Bucket=BUCKET, Key=key, Body=body)
+
+
+@pytest.fixture
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
+    with emulated_shop(monkeypatch, "infer", "post"):
+        yield Gateway()
+
+
+def test_a_failed_task_is_reopened_once_however_often_it_is_asked(gateway: Gateway) -> None:
+    gateway.failed()
+    for _ in range(2):
+        assert gateway.post("env-1", "reopen", {"generation": 0, "position": 1}) == (
+            200,
+            {"id": "env-1", "generation": 1},
+        )
+    task = gateway.tasks.read("env-1", NOW)
+    assert task is not None
+    assert (task.status, task.generation, task.owner) == ("pending", 1, "AIDAALICE")
+    assert [(each.generation, each.reason) for each in task.earlier] == [(0, "DeliveryExhausted")]
+
+
+def test_a_late_report_of_the_older_generation_changes_only_what_is_told_of_that_one(gateway: Gateway) -> None:
+    gateway.told(event("env-1", "received", 1))
+    gateway.post("env-1", "reopen", {"position": 1})
+    gateway.told(event("env-1", "failed", 1, 9, reason="DeliveryExhausted"))
+    task = gateway.tasks.read("env-1", NOW)
+    assert task is not None
+    assert (task.status, task.generation, task.reason) == ("pending", 1, None)
+    assert [each.reason for each in task.earlier] == ["DeliveryExhausted"]
+
+
+def test_the_new_generations_own_reports_count(gateway: Gateway) -> None:
+    gateway.failed()
+    gateway.post("env-1", "reopen", {"position": 1})
+    gateway.told(event("env-1", "received", 1, 20, generation=1), event("env-1", "succeeded", 3, 30, generation=1))
+    task = gateway.tasks.read("env-1", NOW)
+    assert task is not None
+    assert (task.status, task.generation, task.progress_percent) == ("succeeded", 1, 100)
+
+
+def test_only_operators_reopen_not_even_the_owner(gateway: Gateway) -> None:
+    gateway.failed()
+    status_code, body = gateway.post("env-1", "reopen", {}, iam=ALICE)
+    assert (status_code, body["error"]["code"]) == (403, "forbidden")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [({"generation": -1}, 400), ("no", 400), ({"position": 0}, 409), ({"position": 0, "force": True}, 200)],
+)
+def test_requests_that_are_refused(gateway: Gateway, body: object, code: int) -> None:
+    gateway.told(event("env-1", "received", 1))
+    assert gateway.post("env-1", "reopen", body)[0] == code
+
+
+def test_there_has_to_be_a_task(gateway: Gateway) -> None:
+    assert gateway.post("nobody", "reopen", {})[0] == 404
+
+
+def test_a_slice_of_a_closed_set_is_refused_and_one_of_an_open_set_is_not(gateway: Gateway) -> None:
+    gateway.failed()
+    header = SliceHeader(
+        actor="x-fan-in",
+        set_id="set-1",
+        origin_id="origin",
+        slice_index=0,
+        slice_count=3,
+        aggregation_key="/r",
+    )
+    times = Times(NOW, NOW.timestamp() + 1000)
+    gateway.sets.arrive(header, message(), actor="x-fan-in", times=times)
+    asked = {"position": 1, "slice": {"set_id": "set-1", "slice_index": 1, "origin_id": "origin"}}
+    assert gateway.post("env-1", "reopen", asked)[0] == 200
+    gateway.sets.decide("set-1", Decision(how="failed", at=format_time(NOW), reason="SliceFailed"))
+    code, body = gateway.post("env-1", "reopen", asked | {"force": True})
+    assert (code, body["error"]["code"]) == (409, "set_closed")
+    assert "origin" in body["error"]["message"]
+
+
+FAILED = status(phase="failed", reason="RuntimeError", deadline_at="2026-11-20T12:04:00Z")
+
+
+def test_a_failure_is_replayed_as_a_task_of_its_own(gateway: Gateway) -> None:
+    uri = f"s3://{BUCKET}/{RESULTS}error-asya/t/infer/env-1.json"
+    gateway.failed("RuntimeError", result_uri=uri)
+    gateway.put(f"{RESULTS}error-asya/t/infer/env-1.json", message(status=FAILED))
+    before = gateway.tasks.read("env-1", NOW)
+    code, body = gateway.post("env-1", "replay", iam=ALICE)
+    assert (code, body["replay_of"], body["source"]) == (201, "env-1", uri)
+    (sent,) = gateway.messages("infer")
+    assert (sent["id"], sent["headers"]["x-asya-replay-of"]) == (body["id"], "env-1")
+    assert sent["status"]["deadline_at"] == "2026-11-20T12:05:00.000000Z"
+    assert sent["payload"] == {"text": "hello"}
+    new = gateway.tasks.read(body["id"], NOW)
+    assert new is not None
+    assert (new.status, new.owner, new.deadline_at) == ("pending", "AIDAALICE", "2026-11-20T12:05:00.000000Z")
+    assert gateway.tasks.read("env-1", NOW) == before
+
+
+def test_replays_start_from_kept_hops_checkpoints_and_dead_letters_too(gateway: Gateway) -> None:
+    gateway.failed()
+    post = {"prev": ["prep", "infer"], "curr": "post", "next": []}
+    gateway.put("hops/env-1/0/2.json", message(route=post, payload="hop"))
+    gateway.put("hops/env-1/1/2.json", message(route=post, payload="later hop"))
+    gateway.put(f"{RESULTS}checkpoint/env-1/2.json", message(route=post, payload="checkpoint"))
+    gateway.put("dlq/env-1/0/1.json", message(payload="dead letter"))
+    assert gateway.post("env-1", "replay", {"hop": 2})[0] == 201
+    assert [sent["payload"] for sent in gateway.messages("post")] == ["later hop"]
+    assert gateway.post("env-1", "replay", {"checkpoint": 2})[0] == 201
+    assert [sent["payload"] for sent in gateway.messages("post")] == ["checkpoint"]
+    assert gateway.post("env-1", "replay")[0] == 201
+    assert [sent["payload"] for sent in gateway.messages("infer")] == ["dead letter"]
+
+
+def test_what_is_not_there_is_refused_listing_what_is(gateway: Gateway) -> None:
+    gateway.failed("RuntimeError")
+    gateway.put(f"{RESULTS}sump/env-1.json", message(status=FAILED))
+    code, body = gateway.post("env-1", "replay", {"hop": 0})
+    assert (code, body["error"]["code"]) == (409, "nothing_to_replay")
+    assert body["error"]["message"].endswith("it can be replayed from where it failed")
+
+
+def test_a_large_payload_is_fetched_and_put_aside_again(gateway: Gateway) -> None:
+    gateway.failed("RuntimeError")
+    large = "x" * (1024 * 1024)
+    gateway.put(f"{RESULTS}failed/env-1.json", message(status=FAILED, payload=large))
+    assert gateway.post("env-1", "replay")[0] == 201
+    (sent,) = gateway.messages("infer")
+    reference = sent["headers"]["x-asya-payload-ref"]
+    assert (sent["payload"], reference["key"].startswith("inbox/")) == (None, True)
+    assert clients.s3().get_object(Bucket=BUCKET, Key=reference["key"])["Body"].read() == bytes(raw(large))
+    gateway.put("dlq/env-1/0/1.json", json.dumps(sent | {"id": "env-1"}).encode())
+    gateway.put("hops/env-1/0/1.json", json.dumps(sent | {"id": "env-1"}).encode())
+    assert gateway.post("env-1", "replay", {"hop": 1})[0] == 201
+
+
+@pytest.mark.parametrize("body", [b"junk", b'{"id": "env-1"}'])
+def test_what_cannot_be_read_is_refused(gateway: Gateway, body: bytes) -> None:
+    gateway.failed("RuntimeError")
+    gateway.put(f"{RESULTS}failed/env-1.json", body)
+    code, answered = gateway.post("env-1", "replay")
+    assert (code, answered["error"]["code"]) == (409, "unreadable")
+
+
+def test_a_record_cannot_lead_the_gateway_to_another_bucket(gateway: Gateway) -> None:
+    clients.s3().create_bucket(Bucket="elsewhere")
+    clients.s3().put_object(Bucket="elsewhere", Key="x.json", Body=message(status=FAILED))
+    gateway.failed("RuntimeError", result_uri="s3://elsewhere/x.json")
+    assert gateway.post("env-1", "replay")[0] == 409
+
+
+def test_somebody_elses_task_is_not_there_but_operators_replay_even_without_a_record(gateway: Gateway) -> None:
+    gateway.put(f"{RESULTS}failed/env-1.json", message(status=FAILED))
+    assert gateway.post("env-1", "replay", iam=ALICE)[0] == 404
+    assert gateway.post("env-1", "replay", iam=OPERATOR)[0] == 201
+    gateway.failed("RuntimeError")
+    bob = {"userArn": "arn:aws:iam::123456789012:user/bob", "userId": "AIDABOB"}
+    assert gateway.post("env-1", "replay", iam=bob)[0] == 404
+
+
+def test_a_mesh_without_sets_has_no_table_of_them(gateway: Gateway) -> None:
+    gateway.table = replace(MESH, actors={"infer": Actor(kind="handler")})
+    gateway.failed()
+    asked = {"position": 1, "slice": {"set_id": "s", "slice_index": 1, "origin_id": "o"}}
+    assert gateway.post("env-1", "reopen", asked)[0] == 200

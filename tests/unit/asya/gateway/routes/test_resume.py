@@ -1,0 +1,217 @@
+"""protocol §11, §13: the gateway's resume call, cancelling what is paused, and the sweep, over emulated tables and queues."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from asya.messaging.aws import clients
+from asya.messaging.lambdas.environment import RealSurroundings, Surroundings
+from asya.pause import pausing
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
+from asya.pause.lambdas import pause_release
+from asya.pause.lambdas import sweep as pause_sweep
+from asya.protocol.envelope import Envelope
+from asya.protocol.mesh_table import Actor, Gateway, MeshTable
+from asya.protocol.pause import Pause, PauseField
+from asya.protocol.task import TaskRecord, merge
+from asya.protocol.times import format_time
+from asya.sidecar.lambdas.services import Services
+from tests.doubles.api_function import ALICE, BUCKET, ApiFunction, emulated_shop
+from tests.doubles.envelopes import NOW as PAUSED_AT
+from tests.doubles.envelopes import hop, mesh, message, status
+from tests.doubles.tasks import event
+
+BOB = {"userArn": "arn:aws:iam::123456789012:user/bob", "userId": "AIDABOB"}
+FIELDS = (PauseField(name="approved", type="boolean", prompt="Go on?"),)
+APPROVE = Actor(kind="pause", pause=Pause(prompt="Send it?", fields=FIELDS))
+MESH = mesh(
+    {"approve": APPROVE, "x-resume": Actor(kind="crew")},
+    operators=("arn:aws:iam::123456789012:user/oscar",),
+    gateway=Gateway(max_body=4096),
+)
+NOW = datetime(2026, 11, 20, 15, tzinfo=UTC)
+YES = {"input": {"approved": True}}
+
+
+class Clock(RealSurroundings):
+    """A clock that stands still."""
+
+    is_threaded = False
+
+    def __init__(self, moment: datetime) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+
+@dataclass
+class World(ApiFunction):
+    """The API's function, and a task that is paused."""
+
+    table: MeshTable = MESH
+    surroundings: Surroundings = field(default_factory=lambda: Clock(NOW))
+    now: datetime = NOW
+
+    @property
+    def paused(self) -> PausedEnvelopes:
+        return PausedEnvelopes(clients.s3(), BUCKET)
+
+    def pause(self, task_id: str = "env-1", **members: Any) -> None:
+        """A task of Alice's pauses at its position 1, with five minutes left."""
+        started = _paused_hop(task_id, members)
+        kept = pausing.kept(started, now=PAUSED_AT)
+        about = pausing.pause_of(kept)
+        assert about is not None
+        self.paused.keep(PausePlace(task_id, 0, 1), kept)
+        events = [event(task_id, "registered", owner="AIDAALICE"), pausing.paused(started, about)]
+        self.tasks.report(events, NOW, may_create=True)
+
+    def post(self, task_id: str = "env-1", body: object = YES, iam: dict[str, str] = ALICE) -> tuple[int, Any]:
+        return self.call(task_id, "resume", body, iam)
+
+    def record(self, task_id: str = "env-1") -> TaskRecord:
+        return self.store.records([task_id], NOW, consistent=True)[task_id].record
+
+    def sweep(self, moment: datetime) -> None:
+        pause_sweep.build(Services(self.settings, Clock(moment))).sweep()
+
+
+def _paused_hop(task_id: str, members: dict[str, Any]) -> Any:
+    route = {"prev": ["prep"], "curr": "approve", "next": ["post"]}
+    known = {"id": task_id, "route": route, "status": status(deadline_at="2026-11-20T12:05:00.250000Z")}
+    return hop(message(**(known | members)), actor="approve", spec=APPROVE)
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with emulated_shop(monkeypatch, "x-resume", "x-sink"):
+        found = World()
+        found.pause()
+        yield found
+
+
+def test_resumed_it_runs_and_x_resume_gets_the_envelope(world: World) -> None:
+    assert world.post() == (202, {"id": "env-1", "status": "running"})
+    (sent,) = world.messages("x-resume")
+    assert (sent["id"], sent["route"]["curr"], sent["payload"]) == ("env-1", "x-resume", {"text": "hello"})
+    assert sent["headers"]["x-asya-resume-input"] == {"approved": True}
+    assert "deadline_at" not in sent["status"]
+    record = world.record()
+    assert (record.status, record.resumed_epoch, record.pause, record.handover) == ("running", 1, None, None)
+    assert record.deadline_at == format_time(NOW + timedelta(minutes=5))
+
+
+def test_a_second_resume_is_409(world: World) -> None:
+    world.post()
+    code, content = world.post()
+    assert (code, content["error"]["code"]) == (409, "not_paused")
+    assert len(world.messages("x-resume")) == 1
+
+
+def test_input_that_does_not_fit_is_told_field_by_field_and_the_task_stays_paused(world: World) -> None:
+    code, content = world.post(body={"input": {"approved": "yes", "colour": "red"}})
+    assert (code, content["error"]["code"]) == (422, "invalid_input")
+    assert [each["name"] for each in content["error"]["fields"]] == ["colour", "approved"]
+    assert (world.record().status, world.messages("x-resume")) == ("paused", [])
+    assert world.post()[0] == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "code"), [("{", 400), ('{"input": 1}', 400), (json.dumps({"input": "x" * 5000}), 413)]
+)
+def test_what_is_no_request_is_refused(world: World, body: str, code: int) -> None:
+    assert world.post(body=body)[0] == code
+    assert world.record().status == "paused"
+
+
+def test_somebody_elses_task_is_as_good_as_none(world: World) -> None:
+    assert world.post(iam=BOB)[0] == world.post("nobody")[0] == 404
+    assert world.record().status == "paused"
+
+
+def test_what_is_gone_cannot_be_resumed(world: World) -> None:
+    clients.s3().delete_object(Bucket=BUCKET, Key="paused/env-1/0/1.json")
+    code, content = world.post()
+    assert (code, content["error"]["code"]) == (409, "not_resumable")
+    assert world.record().status == "paused"
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, client: Any, operation: str) -> None:
+    def refuse(**_: Any) -> None:
+        answer: Any = {"Error": {"Code": "ServiceUnavailable"}, "ResponseMetadata": {"HTTPStatusCode": 503}}
+        raise ClientError(answer, operation)
+
+    monkeypatch.setattr(client, operation, refuse)
+
+
+def test_what_could_not_be_sent_is_sent_by_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        failing(broken, clients.sqs(), "send_message")
+        assert world.post()[0] == 202
+    assert world.messages("x-resume") == []
+    assert world.record().handover is not None
+    assert world.post()[0] == 409
+    world.sweep(NOW + timedelta(seconds=10))  # it may be about to be sent
+    assert world.messages("x-resume") == []
+    world.sweep(NOW + timedelta(seconds=61))
+    assert [sent["headers"]["x-asya-resume-input"] for sent in world.messages("x-resume")] == [{"approved": True}]
+    assert (world.record().status, world.record().handover) == ("running", None)
+    world.sweep(NOW + timedelta(seconds=122))
+    assert world.messages("x-resume") == []
+
+
+def test_sent_but_not_written_down_it_is_sent_again_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(pause_release.Handovers, "_clear", lambda *_: None)
+        world.post()
+    world.sweep(NOW + timedelta(seconds=61))
+    first, second = world.messages("x-resume")
+    assert first == second
+    assert world.record().handover is None
+
+
+def test_what_x_resume_has_done_is_not_sent_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(pause_release.Handovers, "_clear", lambda *_: None)
+        world.post()
+    assert len(world.messages("x-resume")) == 1
+    world.paused.bury(PausePlace("env-1", 0, 1), at=format_time(NOW))
+    world.sweep(NOW + timedelta(seconds=61))
+    assert (world.messages("x-resume"), world.record().handover) == ([], None)
+
+
+def test_canceled_while_paused_x_sink_gets_the_envelope_as_canceled(world: World) -> None:
+    world.tasks.report([event("env-1", "canceled", 1, 9)], NOW, may_create=True)
+    record = world.record()
+    found = pause_release.build(world.settings, world.tasks, print)
+    found.finish(record, NOW)
+    (sent,) = world.messages("x-sink")
+    assert (sent["status"]["phase"], sent["payload"], sent["id"]) == ("canceled", {"text": "hello"}, "env-1")
+    assert world.record().handover is None
+    assert world.post()[0] == 409
+
+
+def test_15_paused_age_is_that_of_each_actors_oldest_pause(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.sweep(PAUSED_AT + timedelta(hours=1))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "PausedAge" in line]
+    assert {line["actor"]: line["PausedAge"] for line in lines} == {"approve": [3600.0]}
+    world.post()
+    world.sweep(PAUSED_AT + timedelta(hours=4))
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "PausedAge" in line]
+    assert {line["actor"]: line["PausedAge"] for line in lines} == {"approve": [0.0]}
+
+
+def test_a_report_by_merge_and_one_by_the_gateway_do_not_undo_each_other(world: World) -> None:
+    world.post()
+    late = merge(world.record(), event("env-1", "paused", 1, 99))
+    assert late.status == "running"
+
+
+def test_what_is_kept_is_an_envelope_until_it_is_resumed(world: World) -> None:
+    assert isinstance(world.paused.load(PausePlace("env-1", 0, 1)), Envelope)

@@ -1,0 +1,206 @@
+"""Streams that go on, as AWS Lambda Web Adapter starts them (`protocol §13`, `gateway.streaming: adapter`)."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from asya.gateway.access import AccessRules
+from asya.gateway.streams import tokens
+from asya.gateway.streams.following import Following
+from asya.gateway.streams.formats import TODAYS
+from asya.gateway.streams.routes import Streams, Watch
+from asya.gateway.streams.server import LiveStreams, server
+from asya.gateway.streams.sse import KEEPALIVE_SECONDS, LONGEST_SECONDS
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.environment import REAL
+from asya.protocol.events import FlyEvent, TaskEvent
+from asya.protocol.mesh_table import MeshTable
+from asya.tasks.aws.tasks import Tasks
+from tests.doubles.looking_on import Clock, MemoryFlies
+from tests.doubles.task_store import MemoryTaskStore
+from tests.doubles.tasks import event, hop
+from tests.unit.asya.gateway.streams.test_following import said
+from tests.unit.asya.gateway.streams.test_routes import events_of
+
+OWNER = "AIDAALICE"
+MESH = MeshTable(namespace="flights", actors={}, operators=("arn:aws:iam::123456789012:role/Admin",))
+
+
+class Keys:
+    """The same key every day."""
+
+    def of(self, label: bytes) -> bytes:
+        return b"key"
+
+
+@dataclass
+class World:
+    """A mesh's tasks, and those who look on."""
+
+    surroundings: Any = REAL
+    store: MemoryTaskStore = field(default_factory=MemoryTaskStore)
+    flies: MemoryFlies = field(default_factory=MemoryFlies)
+
+    def __post_init__(self) -> None:
+        self.tasks = Tasks(self.store, print, threaded=False)
+        self.report(event("t", "registered", owner=OWNER))
+
+    def report(self, *events: TaskEvent) -> None:
+        self.tasks.report(events, datetime.now(UTC), may_create=True)
+
+    def say(self, *messages: FlyEvent) -> None:
+        self.flies.keep(messages)
+
+    def live(self, keepalive: float = KEEPALIVE_SECONDS, longest: float = LONGEST_SECONDS) -> LiveStreams:
+        streams = Streams(
+            namespace="flights",
+            tasks=self.tasks,
+            following=Following(self.tasks, self.flies, self.surroundings),
+            access=AccessRules(MESH, "123456789012", "us-east-1"),
+            keys=Keys(),  # type: ignore[arg-type]
+            warn=print,
+        )
+        return LiveStreams(streams, self.surroundings, Telemetry("flights", "test").log, keepalive, longest)
+
+
+@contextmanager
+def served(live: LiveStreams) -> Iterator[int]:
+    found = server(live, port=0)
+    thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield found.server_port
+    finally:
+        found.shutdown()
+        found.server_close()
+
+
+def opened(port: int, path: str, *, user: str | None = OWNER, **headers: str) -> http.client.HTTPResponse:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    identity = {"userArn": "arn:aws:iam::123456789012:user/alice", "caller": user, "user": user}
+    context = {"requestId": "r", "stage": "live", "identity": identity if user else {}}
+    connection.request("GET", path, headers={"x-amzn-request-context": json.dumps(context), **headers})
+    return connection.getresponse()
+
+
+def blocks(response: http.client.HTTPResponse) -> Iterator[str]:
+    """What comes, event by event, as it comes."""
+    lines: list[str] = []
+    for line in response:
+        if line == b"\n":
+            yield "\n".join(lines) + "\n\n"
+            lines = []
+        else:
+            lines.append(line.decode().rstrip("\n"))
+
+
+def test_a_stream_goes_on_with_keepalives_until_the_task_ends() -> None:
+    world = World()
+    with served(world.live(keepalive=0.05)) as port:
+        response = opened(port, "/api/v1/mesh/t/events")
+        assert (response.status, response.headers["content-type"]) == (200, "text/event-stream")
+        assert response.headers["transfer-encoding"] == "chunked"
+        coming = blocks(response)
+        assert next(coming) == "retry: 300\n\n"
+        assert [each["data"]["status"] for each in events_of(next(coming))] == ["running"]
+        # Nothing happens: only keep-alives come, one after the other.
+        assert [next(coming) for _ in range(3)] == [": keepalive\n\n"] * 3
+        world.report(*hop("t", 0)[:2])
+        world.say(said(0))
+        rest = []
+        for block in coming:
+            rest += events_of(block)
+            if rest and rest[-1]["event"] == "partial":
+                world.report(*hop("t", 0)[2:], event("t", "failed", 0, 9))
+        told = [(each["event"], each["data"].get("step")) for each in rest]
+        assert told == [
+            ("status", "received"), ("status", "processing"), ("partial", None), ("status", "completed"), ("final", None),
+        ]  # fmt: skip
+        again = opened(port, "/api/v1/mesh/t/events", **{"last-event-id": rest[-1]["id"]})
+        assert (again.status, again.read()) == (204, b"")
+
+
+def test_by_itself_a_keepalive_comes_every_15_seconds_and_an_answer_ends_after_five_minutes() -> None:
+    clock = Clock()
+    world = World(clock)
+    events = world.live().events(Watch("t", None, TODAYS))
+    at_ends = [clock.seconds for text in events if text == ": keepalive\n\n"]
+    assert at_ends[:3] == pytest.approx([15.0, 30.0, 45.0])
+    assert clock.seconds == pytest.approx(300.0)
+    assert len(at_ends) == 20
+
+
+def test_an_answer_that_has_gone_on_for_long_enough_is_taken_up_where_it_ended() -> None:
+    world = World()
+    with served(world.live(keepalive=0.05, longest=0.2)) as port:
+        first = events_of(opened(port, "/api/v1/mesh/t/events").read().decode())
+        world.report(*hop("t", 0)[:1])
+        second = events_of(opened(port, "/api/v1/mesh/t/events", **{"last-event-id": first[-1]["id"]}).read().decode())
+    assert [each["data"].get("step") for each in (*first, *second)] == [None, "received"]
+
+
+def test_who_may_look_on_is_told_by_api_gateway_or_by_a_token() -> None:
+    world = World()
+    world.report(event("t", "canceled", 0, 9))
+    ends_at = tokens.end_of(datetime.now(UTC))
+    token = tokens.sign(b"key", "t", ends_at)
+    with served(world.live()) as port:
+        assert opened(port, "/api/v1/mesh/t/events").status == 200
+        assert opened(port, "/live/api/v1/mesh/t/events").status == 200
+        assert opened(port, "/envelopes/t/stream").status == 200
+        assert opened(port, "/api/v1/mesh/t/events", user="AIDABOB").status == 404
+        assert opened(port, "/api/v1/mesh/t/events", user=None).status == 403
+        assert opened(port, "/api/v1/mesh/t/events", user=None, **{"x-amzn-request-context": "{"}).status == 403
+        with_token = opened(port, f"/api/v1/mesh/t/stream?token={token}", user=None)
+        assert (with_token.status, with_token.headers["access-control-allow-origin"]) == (200, "*")
+        refused = opened(port, "/api/v1/mesh/t/stream?token=x", user=None)
+        assert (refused.status, json.loads(refused.read())["error"]["code"]) == (403, "forbidden")
+        assert opened(port, "/api/v1/mesh/t", user=None).status == 404
+
+
+def test_whoever_brings_a_second_context_along_is_nobody() -> None:
+    world = World()
+    with served(world.live()) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        connection.putrequest("GET", "/api/v1/mesh/t/events")
+        for user in ("AIDABOB", OWNER):
+            identity = {"userArn": "arn:aws:iam::123456789012:user/x", "caller": user}
+            connection.putheader("x-amzn-request-context", json.dumps({"identity": identity}))
+        connection.endheaders()
+        assert connection.getresponse().status == 403
+
+
+def test_it_says_that_it_is_there() -> None:
+    with served(World().live()) as port:
+        response = opened(port, "/health", user=None)
+        assert (response.status, json.loads(response.read())) == (200, {"status": "ok"})
+
+
+def test_a_table_in_trouble_ends_the_stream_and_not_the_server() -> None:
+    world = World()
+    with served(world.live(keepalive=0.05)) as port:
+        coming = blocks(opened(port, "/api/v1/mesh/t/events"))
+        seen = [next(coming), next(coming)]
+        world.store.broken = True
+        assert set(coming) <= {": keepalive\n\n"}
+        assert opened(port, "/api/v1/mesh/t/events").status == 503
+        world.store.broken = False
+        last = events_of(seen[1])[0]["id"]
+        world.report(event("t", "canceled", 0, 9))
+        assert opened(port, "/api/v1/mesh/t/events", **{"last-event-id": last}).status == 200
+
+
+def test_whoever_goes_away_troubles_nobody() -> None:
+    world = World()
+    with served(world.live(keepalive=0.01, longest=3.0)) as port:
+        response = opened(port, "/api/v1/mesh/t/events")
+        assert response.read(5) == b"retry"
+        response.close()
+        assert opened(port, "/health", user=None).status == 200

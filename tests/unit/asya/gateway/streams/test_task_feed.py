@@ -1,0 +1,449 @@
+"""What is new of a task since what was shown (`protocol §13`, `GET …/events`; `§7`, FLY)."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Raw
+from msgspec.structs import replace
+
+from asya.gateway.streams.stream_cursor import Shown, decode
+from asya.gateway.streams.task_feed import FeedItem, has_overtaken, news
+from asya.protocol.events import FlyEvent, TaskEvent
+from asya.protocol.hops import Hop, fold, hops_of
+from asya.protocol.route import Route
+from asya.protocol.run_progress import RunNote
+from asya.protocol.task import TaskRecord, merge
+from asya.protocol.times import format_time
+from asya.tasks.partials import FlyPart, parts_of
+from asya.tasks.stream_events import PartialNews, StatusNews
+from asya.tasks.view import TaskView, view
+from tests.doubles.tasks import at, event, hop
+
+NOW = at(1000)
+CREATED = TaskRecord(id="t", status="pending", created_at=format_time(at(0)), updated_at=format_time(at(0)))
+
+
+def said(position: int, sequence: int, *, attempt: int = 1, receive: int = 1, data: bytes = b"{}") -> FlyEvent:
+    return FlyEvent(
+        id="t", at=format_time(at(0)), data=Raw(data), actor="a", position=position, attempt=attempt, receive=receive,
+        sequence=sequence,
+    )  # fmt: skip
+
+
+@dataclass
+class World:
+    """A task's record, its hops and messages, as reports come in."""
+
+    record: TaskRecord = CREATED
+    hops: dict[Any, Hop] = field(default_factory=dict)
+    parts: dict[Any, FlyPart] = field(default_factory=dict)
+
+    def report(self, *events: TaskEvent) -> None:
+        for each in events:
+            self.record = merge(self.record, each)
+        for part in hops_of(events):
+            self.hops[part.place, part.stage] = part
+
+    def say(self, *events: FlyEvent) -> None:
+        for part in parts_of(events):
+            self.parts[part.place] = part
+
+    @property
+    def task(self) -> TaskView:
+        return view(self.record, fold(self.hops.values(), self.record.generation), NOW)
+
+    def news(self, shown: Shown | None, most: int = 500) -> tuple[FeedItem, ...]:
+        flies = [self.parts[place] for place in sorted(self.parts)]
+        return news(shown, self.task, list(self.hops.values()), flies, most)
+
+
+def told(items: Sequence[FeedItem]) -> list[str]:
+    """In short: `received 0`, `say 0.3`, `paused`, `final succeeded`."""
+    return [_in_short(item) for item in items]
+
+
+def _in_short(item: FeedItem) -> str:
+    data = item.data
+    if isinstance(data, PartialNews):
+        return f"say {data.position}.{data.sequence}"
+    if isinstance(data, StatusNews):
+        mark = "snapshot " if data.is_snapshot else ""
+        attempt = f".{data.attempt}" if data.attempt != 1 else ""
+        return f"{data.step} {data.position}{attempt}" if data.step else mark + data.status
+    return f"final {data.status}"
+
+
+def percents(items: Sequence[FeedItem]) -> list[int]:
+    return [item.data.progress_percent for item in items if not isinstance(item.data, PartialNews)]
+
+
+def again(items: Sequence[FeedItem]) -> Shown | None:
+    """What the client sends back."""
+    return decode(items[-1].id)
+
+
+# --- in order
+
+
+def test_a_life_is_shown_as_it_goes() -> None:
+    world = World()
+    shown: Shown | None = Shown()
+    expected = [
+        ((), ["pending"], [0]),
+        (hop("t", 0)[:1], ["received 0"], [10]),
+        (hop("t", 0)[1:], ["processing 0", "completed 0"], [15, 33]),
+        (hop("t", 1), ["received 1", "processing 1", "completed 1"], [43, 48, 66]),
+        ([*hop("t", 2), event("t", "succeeded", 3, 90, result=Raw(b'{"n": 1}'))], ["received 2", "processing 2", "completed 2",
+                                                                           "final succeeded"], [76, 81, 99, 100]),
+    ]  # fmt: skip
+    for events, names, progress in expected:
+        world.report(*events)
+        items = world.news(shown)
+        assert (told(items), percents(items)) == (names, progress)
+        shown = again(items)
+        assert world.news(shown) == ()
+    final = items[-1].data
+    assert isinstance(final, TaskView)
+    assert isinstance(final.result, Raw)
+    assert json.loads(bytes(final.result)) == {"n": 1}
+
+
+def test_who_comes_late_is_shown_everything() -> None:
+    world = World()
+    world.report(*hop("t", 0), *hop("t", 1), event("t", "failed", 1, 30, reason="RuntimeError"))
+    assert told(world.news(Shown())) == [
+        "received 0", "processing 0", "completed 0", "received 1", "processing 1", "completed 1", "final failed",
+    ]  # fmt: skip
+
+
+def test_a_late_hop_is_shown_late_and_takes_nothing_back() -> None:
+    world = World()
+    world.report(*hop("t", 1))
+    items = world.news(Shown())
+    assert percents(items) == [43, 48, 66]
+    world.report(*hop("t", 0))
+    late = world.news(again(items))
+    assert told(late) == ["received 0", "processing 0", "completed 0"]
+    assert percents(late) == [66, 66, 66]
+    assert [item.task.status for item in late if item.task] == ["running"] * 3
+
+
+def test_each_attempt_is_shown() -> None:
+    world = World()
+    world.report(*hop("t", 0)[:2])
+    items = world.news(Shown())
+    world.report(event("t", "received", 0, 8, attempt=2), event("t", "completed", 0, 9, attempt=2))
+    assert told(world.news(again(items))) == ["received 0.2", "processing 0.2", "completed 0.2"]
+
+
+def test_a_repeated_report_is_no_news() -> None:
+    world = World()
+    world.report(*hop("t", 0))
+    items = world.news(Shown())
+    world.report(*hop("t", 0))
+    world.report(event("t", "processing", 0, 99))
+    assert world.news(again(items)) == ()
+
+
+# --- pauses, runs
+
+
+def test_pauses_come_and_go_and_a_late_step_does_not_end_one() -> None:
+    world = World()
+    world.report(*hop("t", 0)[:1], event("t", "paused", 0, 5, prompt="well?"))
+    items = world.news(Shown())
+    assert told(items) == ["received 0", "paused"]
+    assert isinstance(items[1].data, StatusNews)
+    assert items[1].data.pause is not None
+    assert items[1].data.pause.prompt == "well?"
+    world.report(*hop("t", 0)[1:2])
+    late = world.news(again(items))
+    assert (told(late), late[0].task and late[0].task.status) == (["processing 0"], "paused")
+    assert world.news(again(late)) == ()
+    world.record = replace(world.record, status="running", pause=None, resumed_epoch=0)
+    resumed = world.news(again(late))
+    assert told(resumed) == ["running"]
+    world.report(event("t", "paused", 1, 50))
+    paused = world.news(again(resumed))
+    assert told(paused) == ["paused"]
+    # Meanwhile resumed, and paused again: that is another pause.
+    world.record = replace(world.record, status="running", pause=None, resumed_epoch=1)
+    world.report(event("t", "paused", 2, 70))
+    assert told(world.news(again(paused))) == ["paused"]
+
+
+def test_a_task_that_runs_without_a_hop() -> None:
+    world = World()
+    world.report(event("t", "registered"))
+    items = world.news(Shown())
+    assert told(items) == ["running"]
+    world.report(*hop("t", 0)[:1])
+    assert told(world.news(again(items))) == ["received 0"]
+
+
+def test_how_far_a_job_run_is_is_told_again_when_it_is_further() -> None:
+    world = World()
+
+    def note(seconds: float) -> RunNote:
+        return RunNote(
+            run_id="r", job_run_id="j", state="RUNNING", at=format_time(at(seconds)), envelopes=1, done=int(seconds)
+        )
+
+    world.report(event("t", "processing", 0, 1, run=note(10)))
+    items = world.news(Shown())
+    assert told(items) == ["received 0", "processing 0"]
+    assert world.news(again(items)) == ()
+    world.report(event("t", "processing", 0, 1, run=note(20)))
+    further = world.news(again(items))
+    assert told(further) == ["running"]
+    assert isinstance(further[0].data, StatusNews)
+    assert further[0].data.run == note(20)
+    assert world.news(again(further)) == ()
+
+
+# --- what handlers say
+
+
+def test_messages_come_in_order_between_the_start_and_the_end_of_their_hop() -> None:
+    world = World()
+    world.report(*hop("t", 0)[:2])
+    world.say(said(0, 0), said(0, 1))
+    items = world.news(Shown())
+    assert told(items) == ["received 0", "processing 0", "say 0.0", "say 0.1"]
+    world.say(said(0, 1), said(0, 2))
+    world.report(*hop("t", 0)[2:], *hop("t", 1)[:1])
+    assert told(world.news(again(items))) == ["say 0.2", "completed 0", "received 1"]
+
+
+def test_a_message_that_is_written_late_is_not_shown_behind_a_later_one_of_its_hop() -> None:
+    world = World()
+    world.say(said(1, 5))
+    items = world.news(Shown())
+    assert told(items) == ["say 1.5", "pending"]
+    world.say(said(1, 4), said(0, 0))
+    assert told(world.news(again(items))) == ["say 0.0"]
+
+
+def test_a_redelivered_hop_says_it_all_again() -> None:
+    world = World()
+    world.say(said(0, 0), said(0, 1))
+    items = world.news(Shown())
+    world.say(said(0, 0, receive=2))
+    assert told(world.news(again(items))) == ["say 0.0"]
+
+
+def test_no_more_is_shown_at_once_than_one_can_take_and_the_end_comes_last() -> None:
+    world = World()
+    world.say(*(said(0, number, data=b'"%s"' % (b"x" * 60_000)) for number in range(40)))
+    world.report(event("t", "succeeded", 3, 90))
+    shown: Shown | None = Shown()
+    seen: list[str] = []
+    rounds = 0
+    while items := world.news(shown, most=10 if rounds == 3 else 500):
+        assert len(items) <= 25
+        seen += told(items)
+        shown = again(items)
+        rounds += 1
+    assert seen == [*(f"say 0.{number}" for number in range(40)), "final succeeded"]
+    assert rounds > 2
+
+
+# --- ids that do not say enough
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_where_nobody_knows_what_was_shown_all_is_shown_as_one(ended: bool) -> None:
+    world = World()
+    world.report(*hop("t", 0), *hop("t", 1)[:1])
+    world.say(said(0, 7))
+    if ended:
+        world.report(event("t", "canceled", 1, 50))
+    items = world.news(None)
+    assert told(items) == ["final canceled" if ended else "snapshot running"]
+    assert percents(items) == [43]
+    assert world.news(again(items)) == ()
+    if not ended:
+        world.report(*hop("t", 1)[1:2])
+        assert told(world.news(again(items))) == ["processing 1"]
+
+
+def test_an_id_of_an_earlier_generation() -> None:
+    world = World()
+    world.report(*hop("t", 0), event("t", "failed", 0, 20, reason="Timeout"))
+    items = world.news(Shown())
+    assert told(items)[-1] == "final failed"
+    world.report(*(event("t", "received", 0, 100, generation=1),))
+    later = world.news(again(items))
+    assert told(later) == ["snapshot running"]
+    assert percents(later) == [10]
+    assert told(world.news(Shown())) == ["received 0"]
+
+
+def test_a_late_report_on_a_hop_that_is_settled() -> None:
+    chance = random.Random(3)
+    world = World()
+    actors = tuple(f"a{number}" for number in range(800))
+
+    def received(position: int, attempt: int) -> Hop:
+        return Hop(
+            id="t", generation=0, position=position, attempt=attempt, stage="received", actor=actors[position],
+            percent=1, at="2026-11-20T09:00:00Z", received_at="2026-11-20T09:00:00Z", next=actors[position + 1 :],
+        )  # fmt: skip
+
+    for position in range(800):
+        for attempt in chance.sample(range(1, 6), 3):
+            world.hops[position, attempt] = received(position, attempt)
+    shown: Shown | None = Shown()
+    seen = 0
+    while items := world.news(shown):
+        seen += len(items)
+        shown = again(items)
+    assert seen == 800 * 3 + 0
+    assert shown is not None
+    assert shown.settled is not None
+    world.hops[0, 9] = received(0, 9)
+    assert told(world.news(shown)) == ["snapshot running"]
+
+
+# --- whatever the order, wherever the connection ends
+
+
+def life(chance: random.Random) -> list[list[TaskEvent] | list[FlyEvent]]:
+    """Reports as they come in, by the batch: shuffled, some twice; among them its end."""
+    events: list[TaskEvent] = []
+    flies: list[list[FlyEvent]] = []
+    for position in range(3):
+        for attempt in range(1, chance.randint(1, 3) + 1):
+            events += hop("t", position, attempt=attempt)[: chance.randint(1, 3)]
+            for receive in range(1, chance.randint(1, 3)):
+                count = chance.randint(1, 6)
+                some = [said(position, number, attempt=attempt, receive=receive) for number in range(count)]
+                cut = chance.randint(0, count)
+                flies += [part for part in (some[:cut], some[max(0, cut - 1) :]) if part]
+    events += chance.sample(events, len(events) // 3)
+    chance.shuffle(events)
+    batches: list[list[TaskEvent] | list[FlyEvent]] = [*flies]
+    while events:
+        size = chance.randint(1, 4)
+        batches.append(events[:size])
+        events = events[size:]
+    chance.shuffle(batches)
+    batches.append([event("t", chance.choice(["succeeded", "failed"]), 3, 200)])
+    return batches
+
+
+@settings(max_examples=120)
+@given(st.randoms(use_true_random=False))
+def test_nothing_is_lost_and_nothing_repeated_wherever_the_connection_ends(chance: random.Random) -> None:
+    world = World()
+    shown: Shown | None = Shown()
+    seen: list[FeedItem] = []
+    for batch in life(chance):
+        if isinstance(batch[0], FlyEvent):
+            world.say(*[each for each in batch if isinstance(each, FlyEvent)])
+        else:
+            world.report(*[each for each in batch if isinstance(each, TaskEvent)])
+        if chance.random() < 0.6:
+            items = world.news(shown, most=chance.choice([1, 3, 500]))
+            items = items[: chance.randint(0, len(items))]  # the connection ends in the middle
+            seen += items
+            shown = decode(items[-1].id) if items else shown
+    while items := world.news(shown, most=chance.choice([2, 500])):
+        seen += items
+        shown = again(items)
+    names = told(seen)
+    assert names[-1].startswith("final")
+    assert percents(seen) == sorted(percents(seen))
+    assert all(isinstance(item.data, StatusNews | PartialNews) for item in seen[:-1])
+    steps = [
+        (item.data.step, item.data.position, item.data.attempt)
+        for item in seen
+        if isinstance(item.data, StatusNews) and item.data.step
+    ]
+    assert sorted(steps) == sorted(expected_steps(world))
+    for position, attempt in {step[1:] for step in steps}:
+        of_attempt = [step[0] for step in steps if step[1:] == (position, attempt)]
+        assert of_attempt == ["received", "processing", "completed"][: len(of_attempt)]
+    partials = [item.data for item in seen if isinstance(item.data, PartialNews)]
+    for position in range(3):
+        order = [(each.attempt, each.receive, each.sequence) for each in partials if each.position == position]
+        assert order == sorted(set(order))
+    assert all(len(item.id) < 200 for item in seen)
+
+
+def expected_steps(world: World) -> set[tuple[str, int, int]]:
+    """Of every attempt at a hop, every step up to the furthest that any report tells of."""
+    order = {"received": 1, "start": 2, "done": 3}
+    return {
+        (step, part.position, part.attempt)
+        for part in world.hops.values()
+        for step in ("received", "processing", "completed")[: order[part.stage]]
+    }
+
+
+@settings(max_examples=60)
+@given(st.randoms(use_true_random=False))
+def test_messages_that_are_written_in_order_are_all_shown(chance: random.Random) -> None:
+    """Of one hop after the other, as long as a sidecar writes them; whichever way they are cut into parts."""
+    world = World()
+    shown: Shown | None = Shown()
+    seen: list[tuple[int, int]] = []
+    count = {position: chance.randint(0, 8) for position in range(6)}
+    for position, messages in count.items():
+        done = 0
+        while done < messages:
+            size = chance.randint(1, messages - done)
+            world.say(*(said(position, number) for number in range(done, done + size)))
+            done += size
+            items = world.news(shown)
+            items = items[: chance.randint(0, len(items))]
+            seen += [(each.data.position, each.data.sequence) for each in items if isinstance(each.data, PartialNews)]
+            shown = again(items) if items else shown
+    rest = world.news(shown)
+    seen += [(each.data.position, each.data.sequence) for each in rest if isinstance(each.data, PartialNews)]
+    assert seen == [(position, number) for position, messages in count.items() for number in range(messages)]
+
+
+# --- the end of the last hop and that of the task are told at the same time
+
+
+def test_whether_the_end_has_overtaken_a_hop() -> None:
+    world = World()
+    over = Route(("a", "b", "c"), "", ())
+    world.report(*hop("t", 0), *hop("t", 2), event("t", "succeeded", 3, 90, route=over))
+    assert has_overtaken(world.task, world.hops.values())
+    world.report(*hop("t", 1)[:2])
+    assert has_overtaken(world.task, world.hops.values())
+    world.report(*hop("t", 1)[2:])
+    assert not has_overtaken(world.task, world.hops.values())
+    redriven = World()
+    redriven.report(*hop("t", 2), event("t", "succeeded", 3, 90, route=over))
+    assert not has_overtaken(redriven.task, redriven.hops.values())
+    failed = World()
+    failed.report(*hop("t", 0)[:2], event("t", "failed", 0, 90))
+    assert not has_overtaken(failed.task, failed.hops.values())
+    # A handler that gave nothing leaves the route as it was.
+    empty = World()
+    empty.report(*hop("t", 0)[:2], event("t", "succeeded", 0, 90))
+    assert has_overtaken(empty.task, empty.hops.values())
+    empty.report(*hop("t", 0)[2:])
+    assert not has_overtaken(empty.task, empty.hops.values())
+
+
+def test_what_is_shown_is_json() -> None:
+    world = World()
+    world.report(*hop("t", 0))
+    data = json.loads(msgspec.json.encode(world.news(Shown())[0].data))
+    assert data == {
+        "id": "t", "status": "running", "progress_percent": 10, "generation": 0, "at": "2026-11-20T09:00:00.000000Z",
+        "step": "received", "actor": "inspect-dataset",
+        "route": {"prev": [], "curr": "inspect-dataset", "next": ["clean-flights", "publish-report"]},
+        "position": 0, "attempt": 1, "message_size_kb": 1.5,
+    }  # fmt: skip

@@ -1,0 +1,163 @@
+"""protocol §13: the mesh's own functions, operators, owners, and everybody else."""
+
+import pytest
+
+from asya.gateway.access import AccessRules, Identity, TokenIdentity, function_roles
+from asya.protocol import names
+from asya.protocol.mesh_table import Actor, MeshTable
+
+ACCOUNT = "123456789012"
+ACTORS = {"inspect-dataset": Actor(kind="handler"), "x-sink": Actor(kind="crew")}
+
+
+def rules(*operators: str) -> AccessRules:
+    table = MeshTable(namespace="flights", actors=ACTORS, operators=operators)
+    return AccessRules(table, ACCOUNT, "us-east-1")
+
+
+def session(role: str, account: str = ACCOUNT) -> Identity:
+    return Identity(f"arn:aws:sts::{account}:assumed-role/{role}/some-session", "AROAEXAMPLE:some-session")
+
+
+USER = Identity(f"arn:aws:iam::{ACCOUNT}:user/team/alice", "AIDAALICE")
+
+
+def test_a_function_of_the_mesh_is_known_by_its_role() -> None:
+    caller = rules().caller(session(names.role_name("flights", "inspect-dataset", "us-east-1")))
+    assert (caller.is_mesh_function, caller.is_operator, caller.principal) == (True, False, "AROAEXAMPLE")
+
+
+def test_system_functions_are_functions_of_the_mesh() -> None:
+    roles = function_roles(MeshTable(namespace="flights", actors=ACTORS), "us-east-1")
+    expected = ("inspect-dataset", "x-sink", names.DISPATCH, names.COMPLETION, names.RECONCILE, names.DLQ)
+    assert roles == {names.role_name("flights", name, "us-east-1") for name in expected}
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [
+        session(names.role_name("other", "inspect-dataset", "us-east-1")),
+        session(names.role_name("flights", "inspect-dataset", "eu-west-1")),
+        session(names.role_name("flights", "inspect-dataset", "us-east-1"), account="999999999999"),
+        session(names.role_name("flights", "x-job", "us-east-1")),
+        session(names.role_name("flights", names.GATEWAY_API, "us-east-1")),
+        Identity(f"arn:aws:iam::{ACCOUNT}:user/{names.role_name('flights', 'x-sink', 'us-east-1')}", "AIDAX"),
+    ],
+)
+def test_nobody_else_is(identity: Identity) -> None:
+    assert not rules().caller(identity).is_mesh_function
+
+
+def test_without_named_operators_everybody_else_is_one() -> None:
+    assert rules().caller(USER).is_operator
+    assert not rules().caller(session(names.role_name("flights", "x-sink", "us-east-1"))).is_operator
+
+
+@pytest.mark.parametrize(
+    ("operator", "identity", "expected"),
+    [
+        (f"arn:aws:iam::{ACCOUNT}:user/team/alice", USER, True),
+        (f"arn:aws:iam::{ACCOUNT}:user/team/*", USER, True),
+        (f"arn:aws:iam::{ACCOUNT}:user/bob", USER, False),
+        (f"arn:aws:iam::{ACCOUNT}:role/Admin", session("Admin"), True),
+        (f"arn:aws:iam::{ACCOUNT}:role/path/of/Admin", session("Admin"), True),
+        (f"arn:aws:iam::{ACCOUNT}:role/Adm*", session("Admin"), True),
+        (f"arn:aws:iam::{ACCOUNT}:role/Admin", session("Administrator"), False),
+        (f"arn:aws:iam::{ACCOUNT}:role/Admin", session("Admin", account="999999999999"), False),
+        (f"arn:aws:sts::{ACCOUNT}:assumed-role/Admin/some-session", session("Admin"), True),
+        ("*", USER, True),
+    ],
+)
+def test_operators_are_named_by_user_or_role(operator: str, identity: Identity, expected: bool) -> None:
+    assert rules(operator).caller(identity).is_operator is expected
+
+
+def test_owners_see_their_own_and_operators_everything() -> None:
+    alice = rules("nobody").caller(USER)
+    assert [alice.may_see(owner) for owner in ("AIDAALICE", "AIDABOB", None)] == [True, False, False]
+    operator = rules("*").caller(USER)
+    assert all(operator.may_see(owner) for owner in ("AIDAALICE", "AIDABOB", None))
+
+
+def test_every_session_of_a_role_owns_what_the_role_owns() -> None:
+    one = rules("nobody").caller(Identity(session("Analysts").arn, "AROAXYZ:monday"))
+    other = rules("nobody").caller(Identity(session("Analysts").arn, "AROAXYZ:tuesday"))
+    assert one.principal == other.principal == "AROAXYZ"
+
+
+# --- people with a token (JWT)
+
+ISSUER = "https://login.example/"
+
+
+def bearer(subject: str = "alice", issuer: str = ISSUER, **claims: str | tuple[str, ...]) -> TokenIdentity:
+    values = {name: value if isinstance(value, tuple) else (value,) for name, value in claims.items()}
+    return TokenIdentity(issuer, subject, values)
+
+
+def test_whoever_comes_with_a_token_is_a_person_and_by_default_no_operator() -> None:
+    caller = rules().caller(bearer())
+    assert (caller.principal, caller.is_mesh_function, caller.is_operator) == (f"jwt:alice#{ISSUER}", False, False)
+
+
+@pytest.mark.parametrize(
+    "subject", ["AIDAALICE", "AROAEXAMPLE", "AROAEXAMPLE:some-session", ":AIDAALICE", "123456789012"]
+)
+def test_no_subject_owns_what_an_iam_principal_owns(subject: str) -> None:
+    people = rules("nobody")
+    owner = people.caller(bearer(subject)).principal
+    for user_id in ("AIDAALICE", "AROAEXAMPLE:some-session", "123456789012", owner):
+        signer = people.caller(Identity(f"arn:aws:iam::{ACCOUNT}:user/x", user_id))
+        assert signer.principal != owner
+        assert not signer.may_see(owner)
+        assert not people.caller(bearer(subject)).may_see(signer.principal)
+
+
+def test_subjects_of_two_issuers_are_two_people() -> None:
+    people = [
+        ("a", ISSUER),
+        ("a", "https://other.example"),
+        ("a#https://other.example", ISSUER),
+        ("a#" + ISSUER, ISSUER),
+    ]
+    owners = {rules().caller(bearer(subject, issuer)).principal for subject, issuer in people}
+    assert len(owners) == len(people)
+
+
+def test_no_token_makes_anybody_a_function_of_the_mesh() -> None:
+    role = names.role_name("flights", "x-sink", "us-east-1")
+    arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/{role}/some-session"
+    for identity in (bearer(arn), bearer(role), bearer(userArn=arn, arn=arn, sub=arn)):
+        assert not rules("*", "sub=*").caller(identity).is_mesh_function
+
+
+@pytest.mark.parametrize(
+    ("operator", "identity", "expected"),
+    [
+        ("groups=mesh-operators", bearer(groups=("people", "mesh-operators")), True),
+        ("groups=mesh-operators", bearer(groups=("people",)), False),
+        ("groups=mesh-operators", bearer(groups=("mesh-operators x",)), False),
+        ("groups=mesh-operators", bearer(group=("mesh-operators",)), False),
+        ("groups=mesh-*", bearer(groups=("mesh-operators",)), True),
+        ("https://example.com/roles=admin", bearer(**{"https://example.com/roles": "admin"}), True),
+        ("sub=alice", bearer(), True),
+        ("sub=alice", bearer("bob", sub="alice"), False),
+        ("sub=*", bearer("bob"), True),
+        ("*", bearer(), False),
+        ("*alice*", bearer(), False),
+        (f"arn:aws:iam::{ACCOUNT}:user/team/alice", bearer(arn=f"arn:aws:iam::{ACCOUNT}:user/team/alice"), False),
+        (f"arn:aws:iam::{ACCOUNT}:user/a=b", bearer(**{f"arn:aws:iam::{ACCOUNT}:user/a": "b"}), False),
+    ],
+)
+def test_operators_are_named_by_claim(operator: str, identity: TokenIdentity, expected: bool) -> None:
+    assert rules(operator).caller(identity).is_operator is expected
+
+
+def test_operators_named_by_claim_are_all_there_are() -> None:
+    assert not rules("groups=mesh-operators").caller(USER).is_operator
+    assert not rules("arn=*").caller(USER).is_operator
+    assert (
+        rules(f"arn:aws:iam::{ACCOUNT}:user/a=b")
+        .caller(Identity(f"arn:aws:iam::{ACCOUNT}:user/a=b", "AIDAX"))
+        .is_operator
+    )

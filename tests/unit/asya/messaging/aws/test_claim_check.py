@@ -1,0 +1,169 @@
+"""protocol §4, claim check: a message above the limit leaves its payload in the mesh's own bucket."""
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.delivery import Delivery
+from asya.protocol.codec import ParseError, decode
+from tests.doubles.envelopes import message, status
+from tests.doubles.s3 import FakeS3
+
+LIMIT = 2000
+
+
+def make(s3: FakeS3, limit: int = LIMIT) -> ClaimCheck:
+    return ClaimCheck(s3, "mesh-bucket", limit)  # type: ignore[arg-type]
+
+
+def delivery(**members: Any) -> Delivery:
+    return Delivery("post", message(**members), "next", delay=7, group="acme")
+
+
+def reference(**changes: Any) -> dict[str, Any]:
+    text = b'{"big":1}'
+    known = {"key": "payloads/ab/object.json", "size": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+    return known | changes
+
+
+def refused(s3: FakeS3, header: Any) -> ParseError:
+    with pytest.raises(ParseError) as caught:
+        make(s3).redeem(message(payload=None, headers={"x-asya-payload-ref": header}))
+    return caught.value
+
+
+def test_a_small_message_is_left_alone() -> None:
+    s3 = FakeS3()
+    small = delivery()
+    assert make(s3).offload(small) is small
+    assert make(s3).redeem(small.body) is small.body
+    assert s3.calls == []
+
+
+def test_a_large_payload_travels_by_reference_and_comes_back_byte_for_byte() -> None:
+    s3 = FakeS3()
+    text = '{ "a" : 1.50, "text": "' + "ü" * LIMIT + '" }'
+    body = message(payload=None).replace(b'"payload":null', b'"payload":' + text.encode())
+    slim = make(s3).offload(Delivery("post", body, "next", delay=7, group="acme"))
+    assert (slim.actor, slim.kind, slim.delay, slim.group) == ("post", "next", 7, "acme")
+    assert len(slim.body) <= LIMIT
+    assert json.loads(slim.body)["payload"] is None
+    (key,) = s3.keys("payloads/")
+    assert s3.content(key) == text.encode()
+    back = decode(make(s3).redeem(slim.body))
+    assert back == decode(body)
+    assert "x-asya-payload-ref" not in back.headers
+
+
+def test_offloading_again_writes_the_same_object() -> None:
+    s3 = FakeS3()
+    large = delivery(payload="x" * LIMIT)
+    assert make(s3).offload(large) == make(s3).offload(large)
+    assert len(s3.objects) == 1
+
+
+def test_characters_that_sqs_refuses_travel_by_reference_too() -> None:
+    s3 = FakeS3()
+    body = '{"id":"e","route":{"prev":[],"curr":"post","next":[]},"payload":"\uffff"}'.encode()
+    slim = make(s3).offload(Delivery("post", body, "next"))
+    assert slim.body.isascii()
+    assert decode(make(s3).redeem(slim.body)) == decode(body)
+
+
+def test_an_envelope_too_large_for_its_headers_goes_to_x_sump_without_them() -> None:
+    s3 = FakeS3()
+    headers = {"mine": "h" * LIMIT, "x-asya-root": "env-0"}
+    slim = make(s3).offload(delivery(headers=headers, payload={"kept": True}))
+    assert (slim.actor, slim.kind, slim.delay) == ("x-sump", "sump", 0)
+    envelope = decode(make(s3).redeem(slim.body))
+    assert set(envelope.headers) == {"x-asya-root"}
+    assert json.loads(bytes(envelope.payload)) == {"kept": True}
+    assert envelope.status is not None
+    assert envelope.status.phase == "failed"
+    assert envelope.status.error is not None
+    assert f"{LIMIT} at most can be sent; its headers were dropped" in envelope.status.error.message
+
+
+def test_an_envelope_too_large_for_its_route_loses_that_too() -> None:
+    route = {"prev": [], "curr": "post", "next": ["post"] * LIMIT}
+    s3 = FakeS3()
+    slim = make(s3).offload(delivery(route=route, status=status(own="x" * LIMIT)))
+    envelope = decode(make(s3).redeem(slim.body))
+    assert slim.actor == "x-sump"
+    assert envelope.route.curr == "x-sump"
+
+
+def test_a_refusal_of_s3_keeps_the_message() -> None:
+    s3 = FakeS3(fails=lambda operation, key: True)
+    with pytest.raises(ClientError):
+        make(s3).offload(delivery(payload="x" * LIMIT))
+    with pytest.raises(ClientError):
+        make(s3).redeem(message(payload=None, headers={"x-asya-payload-ref": reference()}))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "runs/x",
+        "other/payloads/x",
+        "payloads/../runs/x",
+        "/payloads/x",
+        "s3://other/payloads/x",
+        "",
+        "payloads",
+        "inbox/..",
+    ],
+)
+def test_a_reference_to_anywhere_else_is_a_parse_error(key: str) -> None:
+    s3 = FakeS3()
+    error = refused(s3, reference(key=key))
+    assert "headers.x-asya-payload-ref" in str(error)
+    assert error.envelope_id == "env-1"
+    assert s3.calls == []
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "payloads/x",
+        5,
+        None,
+        [],
+        {"key": "payloads/x"},
+        reference(bucket="other"),
+        reference(size=-1),
+        reference(size="9"),
+    ],
+)
+def test_a_malformed_reference_is_a_parse_error(header: Any) -> None:
+    assert "x-asya-payload-ref" in str(refused(FakeS3(), header))
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (None, "does not exist"),
+        (b'{"big":2}', "is not the one referred to"),
+        (b'{"big":1} and more', "is not the one referred to"),
+        (b"", "is not the one referred to"),
+    ],
+)
+def test_a_missing_or_another_object_is_a_parse_error(content: bytes | None, problem: str) -> None:
+    objects = {("mesh-bucket", "payloads/ab/object.json"): content} if content is not None else {}
+    assert problem in str(refused(FakeS3(objects=objects), reference()))
+
+
+@pytest.mark.parametrize("content", [b"no json", b"[1,", b'"\xff"', b"[" * 100_000])
+def test_an_object_that_is_no_json_is_a_parse_error(content: bytes) -> None:
+    digest = hashlib.sha256(content).hexdigest()
+    s3 = FakeS3(objects={("mesh-bucket", "inbox/x"): content})
+    assert "is no JSON" in str(refused(s3, reference(key="inbox/x", size=len(content), sha256=digest)))
+
+
+def test_a_payload_that_only_speaks_of_the_header_is_left_alone() -> None:
+    body = message(payload="x-asya-payload-ref")
+    assert make(FakeS3()).redeem(body) is body

@@ -1,0 +1,179 @@
+"""protocol §4: a message is acked only once everything it caused was accepted; and what one bad neighbour may not do."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.batch import LONGEST_NACK_SECONDS, BatchWorker, Record, records
+from tests.doubles.mesh_world import kept, recorded, sqs_event
+from tests.doubles.sqs import FakeSqs
+
+
+@dataclass
+class FakeOutlet:
+    """Settles at the flush what was handed over."""
+
+    waiting: list[tuple[str, Ticket]] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
+    forgotten: set[str] = field(default_factory=set)
+    flushes: list[list[str]] = field(default_factory=list)
+
+    def hand_over(self, message_id: str) -> Ticket:
+        ticket = Ticket("next")
+        self.waiting.append((message_id, ticket))
+        return ticket
+
+    def flush(self) -> None:
+        self.flushes.append([message_id for message_id, _ in self.waiting])
+        for message_id, ticket in self.waiting:
+            if message_id not in self.forgotten:
+                ticket.settle(OSError("refused") if message_id in self.refused else None)
+        self.waiting = []
+
+
+def worker(sqs: FakeSqs, outlet: FakeOutlet) -> BatchWorker:
+    return BatchWorker(sqs, "https://sqs.example/1/asya-shop-infer", (outlet,), Telemetry("shop", "infer"))  # type: ignore[arg-type]
+
+
+def handing_over(outlet: FakeOutlet, *, raising: str = "") -> Callable[[Record], list[Ticket]]:
+    def handle(record: Record) -> list[Ticket]:
+        if record.message_id == raising:
+            raise ZeroDivisionError("unforeseen")
+        return [outlet.hand_over(record.message_id)]
+
+    return handle
+
+
+def test_the_records_of_a_recorded_event() -> None:
+    first, second, third = records(recorded("sqs-redelivered"))
+    assert first.message_id == "059f36b4-87a3-44ab-83d2-661975830a7d"
+    assert (first.arrival.receive_count, second.arrival.receive_count, third.arrival.receive_count) == (3, 2, 1)
+    assert first.arrival.sender == "AROAEXAMPLEGATEWAYROLE"
+    assert first.arrival.sent_at.isoformat() == "2026-11-20T11:59:59+00:00"
+    assert first.arrival.size == len(first.arrival.body)
+    assert first.receipt_handle.startswith("AQEB")
+
+
+def test_everything_is_flushed_once_and_acked() -> None:
+    sqs, outlet = FakeSqs(), FakeOutlet()
+    answer = worker(sqs, outlet).work(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
+    assert kept(answer) == []
+    assert outlet.flushes == [["message-0", "message-1", "message-2"]]
+    assert sqs.deleted == []
+    assert sqs.visibility == {}
+
+
+@pytest.mark.parametrize("fate", ["refused", "forgotten"])
+def test_what_was_not_accepted_keeps_its_message_alone(fate: str) -> None:
+    sqs, outlet = FakeSqs(), FakeOutlet()
+    getattr(outlet, fate).add("message-1")
+    answer = worker(sqs, outlet).work(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
+    assert kept(answer) == ["message-1"]
+    assert sqs.visibility == {"receipt-1": 5}
+
+
+def test_one_of_several_tickets_is_enough_to_keep_it() -> None:
+    outlet = FakeOutlet(refused={"second"})
+    answer = worker(FakeSqs(), outlet).work(
+        records(sqs_event(b"a")), lambda record: [outlet.hand_over("first"), outlet.hand_over("second")]
+    )
+    assert kept(answer) == ["message-0"]
+
+
+def test_an_error_nobody_foresaw_keeps_its_message_and_lets_the_others_go_on() -> None:
+    outlet = FakeOutlet()
+    answer = worker(FakeSqs(), outlet).work(
+        records(sqs_event(b"a", b"b", b"c")), handing_over(outlet, raising="message-0")
+    )
+    assert kept(answer) == ["message-0"]
+    assert outlet.flushes == [["message-1", "message-2"]]
+
+
+def test_suspects_go_last_and_each_is_deleted_as_it_finishes() -> None:
+    sqs, outlet = FakeSqs(), FakeOutlet()
+    deleted_before: dict[str, list[str]] = {}
+
+    def handle(record: Record) -> list[Ticket]:
+        deleted_before[record.message_id] = list(sqs.deleted)
+        return [outlet.hand_over(record.message_id)]
+
+    event = sqs_event(b"a", b"b", b"c", b"d", receive_counts={0: 4, 2: 2})
+    assert kept(worker(sqs, outlet).work(records(event), handle)) == []
+    assert deleted_before == {
+        "message-1": [],
+        "message-3": ["receipt-1"],
+        "message-2": ["receipt-1", "receipt-3"],
+        "message-0": ["receipt-1", "receipt-3", "receipt-2"],
+    }
+    assert sqs.deleted == ["receipt-1", "receipt-3", "receipt-2", "receipt-0"]
+
+
+def test_suspects_received_equally_often_change_places_each_time() -> None:
+    """Whoever stood behind the one that ends the process stands before it the next time."""
+    outlet = FakeOutlet()
+    orders: list[list[str]] = []
+    for count in (2, 3):
+        order: list[str] = []
+
+        def handle(record: Record, order: list[str] = order) -> list[Ticket]:
+            order.append(record.message_id)
+            return [outlet.hand_over(record.message_id)]
+
+        event = sqs_event(b"a", b"b", b"c", receive_counts=dict.fromkeys(range(3), count))
+        worker(FakeSqs(), outlet).work(records(event), handle)
+        orders.append(order)
+    assert orders[0] == orders[1][::-1]
+    assert sorted(orders[0]) == ["message-0", "message-1", "message-2"]
+
+
+@pytest.mark.parametrize("fate", ["refused", "raised"])
+def test_a_suspect_that_is_kept_is_not_deleted_and_the_others_are(fate: str) -> None:
+    sqs, outlet = FakeSqs(), FakeOutlet()
+    if fate == "refused":
+        outlet.refused.add("message-1")
+    event = sqs_event(b"a", b"b", b"c", receive_counts={1: 2, 2: 3})
+    handle = handing_over(outlet, raising="message-1" if fate == "raised" else "")
+    assert kept(worker(sqs, outlet).work(records(event), handle)) == ["message-1"]
+    assert sqs.deleted == ["receipt-0", "receipt-2"]
+    assert sqs.visibility == {"receipt-1": 10}
+
+
+def test_a_process_that_dies_takes_only_the_suspect_along() -> None:
+    sqs, outlet = FakeSqs(), FakeOutlet()
+
+    def handle(record: Record) -> list[Ticket]:
+        if record.message_id == "message-0":
+            raise SystemExit(1)  # as if the process were gone: nothing of ours catches it
+        return [outlet.hand_over(record.message_id)]
+
+    with pytest.raises(SystemExit):
+        worker(sqs, outlet).work(records(sqs_event(b"a", b"b", receive_counts={0: 2})), handle)
+    assert sqs.deleted == ["receipt-1"]
+
+
+def test_trouble_with_deleting_or_with_the_visibility_changes_no_outcome() -> None:
+    sqs, outlet = (
+        FakeSqs(broken={"delete_message", "change_message_visibility_batch"}),
+        FakeOutlet(refused={"message-1"}),
+    )
+    event = sqs_event(b"a", b"b", receive_counts={0: 2, 1: 2})
+    assert kept(worker(sqs, outlet).work(records(event), handing_over(outlet))) == ["message-1"]
+
+
+def test_kept_messages_come_again_soon_and_later_with_every_receive() -> None:
+    sqs, outlet = FakeSqs(), FakeOutlet(refused={f"message-{n}" for n in range(12)})
+    counts = dict(enumerate([1, 2, 3, 4, 5, 6, 100]))
+    worker(sqs, outlet).work(records(sqs_event(*[b"x"] * 12, receive_counts=counts)), handing_over(outlet))
+    assert [sqs.visibility[f"receipt-{n}"] for n in range(7)] == [5, 10, 20, 40, 80, 80, LONGEST_NACK_SECONDS]
+    assert len(sqs.visibility) == 12
+
+
+def test_what_follows_acceptance_is_told_for_each_accepted_record() -> None:
+    outlet, told = FakeOutlet(refused={"message-1"}), []
+    worker(FakeSqs(), outlet).work(
+        records(sqs_event(b"a", b"b", b"c")), handing_over(outlet), lambda record: told.append(record.message_id)
+    )
+    assert told == ["message-0", "message-2"]

@@ -1,0 +1,53 @@
+"""protocol §1, §5.12: where an envelope may be sent, checked at every sending; §3: overrides."""
+
+from typing import Any
+
+import pytest
+
+from asya.messaging.targets import UnknownTargetError, check_target, overrides
+from asya.protocol.codec import decode
+from asya.protocol.mesh_table import Actor
+from tests.doubles.envelopes import mesh, message
+
+ROUTABLE = {name: Actor(kind="crew") for name in ("x-pause", "x-resume", "x-checkpoint", "x-fan-in")}
+
+
+@pytest.mark.parametrize("actor", ["post", "infer", *ROUTABLE])
+def test_users_actors_and_four_of_the_crew_may_be_sent_to(actor: str) -> None:
+    assert check_target(mesh(ROUTABLE), actor) == actor
+
+
+@pytest.mark.parametrize(
+    ("actor", "problem"),
+    [
+        ("nowhere", "actor 'nowhere' is not in the mesh 'shop'"),
+        ("x-sink", "'x-sink' is reserved"),
+        ("x-sump", "'x-sump' is reserved"),
+        ("x-dispatch", "reserved"),
+        ("happy-end", "reserved"),
+        ("x-pause", "'x-pause' is not in the mesh"),
+        ("Infer", "no DNS label"),
+        ("post/../infer", "no DNS label"),
+        ("", "empty"),
+        ("p" * 64, "64 characters"),
+    ],
+)
+def test_everything_else_may_not(actor: str, problem: str) -> None:
+    with pytest.raises(UnknownTargetError) as caught:
+        check_target(mesh(), actor)
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ({"infer": "infer-v2"}, {"infer": "infer-v2"}),
+        ({"infer": 5, "post": "p2", "": "evil"}, {"post": "p2"}),
+        ("infer", {}),
+        ([["infer", "v2"]], {}),
+        (None, {}),
+    ],
+)
+def test_overrides_are_read_from_any_header(header: Any, found: dict[str, str]) -> None:
+    assert overrides(decode(message(headers={"x-asya-route-override": header}))) == found
+    assert overrides(decode(message())) == {}

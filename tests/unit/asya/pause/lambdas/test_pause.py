@@ -1,0 +1,286 @@
+"""protocol §11, x-pause and x-resume: their functions, and what redeliveries and deaths in between lead to."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pytest
+
+from asya.messaging.aws import clients
+from asya.pause.lambdas import pause, resume
+from asya.pause.resuming import handed_over
+from asya.protocol import codec
+from asya.protocol.envelope import Envelope
+from asya.protocol.events import TaskState
+from asya.protocol.mesh_table import Actor
+from asya.protocol.pause import Handover, Pause, PauseField
+from asya.protocol.status import Status
+from tests.doubles.envelopes import mesh, message, raw, status
+from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+from tests.doubles.sqs import Refusal
+
+FIELDS = (PauseField(name="approved", type="boolean"),)
+MESH = mesh(
+    {
+        "approve": Actor(kind="pause", pause=Pause(prompt="Send it?", fields=FIELDS)),
+        "x-resume": Actor(kind="crew"),
+    }
+)
+ROUTE = {"prev": ["prep"], "curr": "approve", "next": ["post"]}
+KEY = "paused/env-1/0/1.json"
+STEALTH = {"x-asya-mesh-status": "off"}
+
+
+@dataclass
+class FakeEvents:
+    """EventBridge's bus."""
+
+    details: list[dict[str, Any]] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+    refuses: bool = False
+
+    def put_events(self, *, Entries: list[dict[str, str]]) -> dict[str, Any]:  # noqa: N803
+        if self.refuses:
+            return {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "ThrottlingException", "ErrorMessage": "slow"}]}
+        self.details += [json.loads(entry["Detail"]) for entry in Entries]
+        self.sources += [f"{entry['Source']}: {entry['DetailType']}" for entry in Entries]
+        return {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}]}
+
+
+@pytest.fixture
+def bus(monkeypatch: pytest.MonkeyPatch, world: MeshWorld) -> FakeEvents:
+    found = FakeEvents()
+    monkeypatch.setattr(clients, "events", lambda: found)
+    return found
+
+
+def here(**members: object) -> bytes:
+    return message(**({"route": ROUTE} | members))
+
+
+def run(world: MeshWorld, *bodies: bytes, times: int = 1, reporting: bool = True) -> list[str]:
+    services = world.services("approve", MESH, reporting=reporting)
+    counts = dict.fromkeys(range(len(bodies)), times)
+    return kept(pause.build(services).process(sqs_event(*bodies, receive_counts=counts)))
+
+
+def stored(world: MeshWorld) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(world.s3.content(KEY))
+    return found
+
+
+def test_a_pause_is_kept_reported_and_told(world: MeshWorld, bus: FakeEvents) -> None:
+    assert run(world, here()) == []
+    assert world.targets == []
+    assert stored(world)["route"] == {"prev": ["prep", "approve"], "curr": "x-resume", "next": ["post"]}
+    assert stored(world)["payload"] == {"text": "hello"}
+    (report,) = [event for event in world.gateway.events if event.status == "paused"]
+    assert (report.position, report.data.prompt, report.data.fields) == (1, "Send it?", FIELDS)
+    assert bus.sources == ["asya.shop: Task Paused"]
+    (told,) = bus.details
+    assert (told["id"], told["actor"], told["prompt"], told["position"]) == ("env-1", "approve", "Send it?", 1)
+    assert told["message"] == "Task env-1 of the mesh shop is paused at approve: Send it?"
+    assert told["resume"].startswith("asya resume env-1 --namespace shop")
+
+
+def test_a_large_payload_is_kept_inline(world: MeshWorld, bus: FakeEvents) -> None:
+    services = world.services("approve", MESH)
+    large = json.dumps({"text": "x" * 1_100_000}).encode()
+    sent = services.claim_check.offload(_delivery(here().replace(b'{"text":"hello"}', large)))
+    assert b"x-asya-payload-ref" in sent.body
+    assert run(world, sent.body) == []
+    assert len(stored(world)["payload"]["text"]) == 1_100_000
+    assert "x-asya-payload-ref" not in stored(world)["headers"]
+
+
+def _delivery(body: bytes) -> Any:
+    from asya.messaging.delivery import Delivery
+
+    return Delivery("approve", body, "next")
+
+
+def test_redelivered_it_does_nothing_more(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here())
+    before = (stored(world), len(bus.details))
+    world.gateway.states["env-1"] = TaskState(id="env-1", status="paused", pause_epoch=1)
+    assert run(world, here(), times=2) == []
+    assert (stored(world), len(bus.details)) == before
+    assert world.targets == []
+    paused = [event for event in world.gateway.events if event.status == "paused"]
+    assert len({msgspec.json.encode(event) for event in paused}) == 1  # the same report again, if any
+
+
+def test_redelivered_after_the_resume_it_is_not_even_reported(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here())
+    continued(world, b"{}")
+    world.gateway.events.clear()
+    assert run(world, here(), times=2) == []
+    assert world.gateway.reported("env-1") == []
+    assert len(bus.details) == 1
+
+
+@pytest.mark.parametrize("dies", ["keep", "report", "tell", "note"])
+def test_whatever_fails_is_completed_by_the_redelivery(world: MeshWorld, bus: FakeEvents, dies: str) -> None:
+    if dies == "keep":
+        world.s3.fails = lambda operation, key: operation == "put"
+    if dies == "note":
+        world.s3.fails = lambda operation, key: operation == "put" and key.endswith(".notified")
+    world.gateway.status = 503 if dies == "report" else 200
+    bus.refuses = dies == "tell"
+    assert run(world, here()) == ["message-0"]
+    assert bool(bus.details) == (dies == "note")
+    world.s3.fails = lambda operation, key: False
+    world.gateway.status, bus.refuses = 200, False
+    assert run(world, here(), times=2) == []
+    assert stored(world)["id"] == "env-1"
+    assert "paused" in world.gateway.reported("env-1")
+    assert len(bus.details) == (2 if dies == "note" else 1)
+
+
+def test_a_bus_that_stays_out_of_reach_does_not_cost_the_task_its_pause(world: MeshWorld, bus: FakeEvents) -> None:
+    bus.refuses = True
+    assert run(world, here(), times=4) == ["message-0"]
+    assert run(world, here(), times=5) == []
+    assert "paused" in world.gateway.reported("env-1")
+    assert stored(world)["id"] == "env-1"
+
+
+def test_who_is_notified_finds_the_task_paused(world: MeshWorld, bus: FakeEvents) -> None:
+    world.gateway.item_status["env-1", "paused"] = 503
+    assert run(world, here()) == ["message-0"]
+    assert bus.details == []
+
+
+def test_stealth_fails_saying_so(world: MeshWorld, bus: FakeEvents) -> None:
+    assert run(world, here(headers=STEALTH)) == []
+    (failed,) = world.sent("x-sink")
+    assert failed.status is not None
+    assert failed.status.error is not None
+    assert (failed.status.phase, failed.status.reason) == ("failed", "RuntimeError")
+    assert "cannot pause" in failed.status.error.message
+    assert (world.s3.keys("paused/"), bus.details) == ([], [])
+
+
+def test_a_canceled_task_does_not_pause(world: MeshWorld, bus: FakeEvents) -> None:
+    world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled")
+    assert run(world, here()) == []
+    assert [sent.status.phase for sent in world.sent("x-sink") if sent.status] == ["canceled"]
+    assert bus.details == []
+
+
+@pytest.mark.parametrize(
+    ("members", "end"),
+    [
+        ({"id": ""}, "x-sump"),
+        ({"route": ROUTE | {"curr": "infer"}}, "x-sump"),
+        ({"status": status(deadline_at="2026-01-01T00:00:00Z")}, "x-sink"),
+    ],
+)
+def test_what_cannot_go_on_ends_as_at_any_actor(world: MeshWorld, bus: FakeEvents, members: Any, end: str) -> None:
+    assert run(world, here(**members)) == []
+    assert world.targets == [end]
+
+
+def test_pauses_in_a_loop_are_kept_apart(world: MeshWorld, bus: FakeEvents) -> None:
+    further = {"prev": ["prep", "approve", "x-resume", "infer"], "curr": "approve", "next": ["post"]}
+    run(world, here(), here(route=further))
+    assert [key for key in world.s3.keys("paused/") if key.endswith(".json")] == [KEY, "paused/env-1/0/4.json"]
+    assert [detail["position"] for detail in bus.details] == [1, 4]
+
+
+# --- x-resume -------------------------------------------------------------------------------------------------------
+
+
+def continued(world: MeshWorld, answers: bytes = b'{"approved":true}', times: int = 1) -> list[str]:
+    """x-resume gets what the gateway sends."""
+    found = codec.decode(world.s3.content(KEY))
+    handover = Handover(to="x-resume", epoch=1, at="2126-11-20T15:00:00.000000Z", input=msgspec.Raw(answers))
+    return at_x_resume(world, handed_over(found, handover).body, times)
+
+
+def at_x_resume(world: MeshWorld, body: bytes, times: int = 1) -> list[str]:
+    event = sqs_event(body, receive_counts={0: times})
+    return kept(resume.build(world.services("x-resume", MESH)).process(event))
+
+
+def status_of(envelope: Envelope) -> Status:
+    assert envelope.status is not None
+    return envelope.status
+
+
+def test_resumed_it_goes_to_the_next_actor_with_the_answers(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here(status=status(deadline_at="2126-11-20T12:00:00Z")))
+    assert continued(world) == []
+    (sent,) = world.sent("post")
+    assert (sent.id, sent.route.prev, sent.route.curr) == ("env-1", ("prep", "approve", "x-resume"), "post")
+    assert msgspec.json.decode(sent.payload) == {"text": "hello", "approved": True}
+    assert (status_of(sent).phase, status_of(sent).actor) == ("pending", "post")
+    assert str(status_of(sent).deadline_at) > "2126-11-20T15:00:00"
+    assert [name for name in sent.headers if "pause" in name or "resume" in name] == []
+    assert json.loads(world.s3.content(KEY))["resumed"] is True
+    assert world.gateway.reported("env-1")[-3:] == ["received", "processing", "completed"]
+    assert {event.position for event in world.gateway.events} == {1, 2}
+
+
+def test_it_asks_for_no_state(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here())
+    world.gateway.queries.clear()
+    world.gateway.states["env-1"] = TaskState(id="env-1", status="paused", pause_epoch=99)
+    assert continued(world) == []
+    assert world.gateway.queries == []
+    assert world.targets == ["post"]
+
+
+def test_resumed_again_nothing_more_leaves(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here())
+    body = codec.encode(codec.decode(world.s3.content(KEY)).with_headers({"x-asya-resume-input": raw({})}))
+    assert at_x_resume(world, body) == []
+    assert at_x_resume(world, body, times=2) == []
+    assert world.targets == ["post"]
+
+
+def test_the_tombstone_comes_after_the_sending(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here())
+    body = codec.encode(codec.decode(world.s3.content(KEY)))
+    world.sqs.refuse["asya-shop-post"] = [Refusal(sender_fault=True)]
+    assert at_x_resume(world, body) == ["message-0"]
+    assert "resumed" not in stored(world)
+    assert at_x_resume(world, body, times=2) == []
+    assert world.targets == ["post"]
+
+
+def test_without_a_tombstone_the_same_is_sent_again(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here())
+    body = codec.encode(codec.decode(world.s3.content(KEY)))
+    world.s3.fails = lambda operation, key: operation == "put"
+    assert at_x_resume(world, body) == ["message-0"]
+    world.s3.fails = lambda operation, key: False
+    assert at_x_resume(world, body, times=2) == []
+    first, second = world.sent("post")
+    assert (first.id, first.route, first.payload) == (second.id, second.route, second.payload)
+
+
+def test_at_the_end_of_the_route_it_succeeds(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here(route=ROUTE | {"next": []}))
+    continued(world)
+    (sent,) = world.sent("x-sink")
+    assert (status_of(sent).phase, sent.route.curr) == ("succeeded", "")
+
+
+def test_a_route_that_leads_nowhere_fails(world: MeshWorld, bus: FakeEvents) -> None:
+    run(world, here(route=ROUTE | {"next": ["nobody"]}))
+    continued(world)
+    (sent,) = world.sent("x-sump")
+    assert status_of(sent).reason == "RouteMismatch"
+
+
+def test_headers_that_nobody_of_the_mesh_wrote_end_in_the_sump(world: MeshWorld) -> None:
+    body = message(route={"prev": [], "curr": "x-resume", "next": ["post"]}, headers={"x-asya-pause": {"epoch": "x"}})
+    assert at_x_resume(world, body) == []
+    assert [status_of(sent).reason for sent in world.sent("x-sump")] == ["ParseError"]
+
+
+def test_an_envelope_that_never_paused_passes(world: MeshWorld) -> None:
+    assert at_x_resume(world, message(route={"prev": [], "curr": "x-resume", "next": ["post"]})) == []
+    assert world.targets == ["post"]

@@ -1,0 +1,160 @@
+"""protocol §11, §13: pauses in a task's record, ordered by their epochs."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Raw
+from msgspec.structs import replace
+
+from asya.protocol.hops import fold
+from asya.protocol.pause import Handover, PauseField, TaskPause
+from asya.protocol.task import TaskRecord, merge, reopened
+from asya.tasks.aws import items as task_items
+from asya.tasks.view import view
+from tests.doubles.tasks import at, event, hop
+
+FIELDS = (
+    PauseField(name="approved", type="boolean", default=False),
+    PauseField(name="n", type="number", options=(1, 2)),
+)
+
+
+def merged(*events: object, record: TaskRecord | None = None) -> TaskRecord:
+    for each in events:
+        record = merge(record, each)  # type: ignore[arg-type]
+    assert record is not None
+    return record
+
+
+def paused(position: int, seconds: float = 12.0, **more: object) -> object:
+    return event("t", "paused", position, seconds, **({"prompt": "Sure?", "fields": FIELDS} | more))
+
+
+def resumed(record: TaskRecord) -> TaskRecord:
+    """As the gateway writes it."""
+    epoch = record.pause_epoch or 0
+    handover = Handover(to="x-resume", epoch=epoch, at=record.updated_at, input=Raw(b'{"approved":true}'))
+    return replace(record, status="running", pause=None, resumed_epoch=epoch, handover=handover)
+
+
+def test_a_pause_is_kept_with_what_it_asks_for() -> None:
+    record = merged(*hop("t", 0), paused(1))
+    assert (record.status, record.pause_epoch, record.actor) == ("paused", 1, "clean-flights")
+    assert record.pause == TaskPause(prompt="Sure?", fields=FIELDS, since="2026-11-20T09:00:12.000000Z")
+
+
+def test_reported_twice_it_is_the_same() -> None:
+    record = merged(*hop("t", 0), paused(1))
+    assert merged(paused(1), paused(1), record=record) == record
+
+
+def test_a_report_not_above_the_last_resumed_epoch_is_dropped() -> None:
+    going_on = resumed(merged(*hop("t", 0), paused(4)))
+    for late in (1, 3, 4):
+        assert merged(paused(late, 50), record=going_on) == going_on
+    again = merged(paused(6, 50), record=going_on)
+    assert (again.status, again.pause_epoch, again.resumed_epoch) == ("paused", 6, 4)
+
+
+def test_only_a_resume_leads_back_to_running() -> None:
+    record = merged(*hop("t", 0), paused(1))
+    for told in ("registered", "received", "processing", "completed"):
+        assert merged(event("t", told, 2, 60), record=record).status == "paused"
+
+
+def test_of_two_pauses_the_further_counts_in_whatever_order_they_come() -> None:
+    found = {
+        merged(*order).pause_epoch
+        for order in itertools.permutations([event("t", "received"), paused(1, 10), paused(5, 40)])
+    }
+    assert found == {5}
+
+
+def test_a_later_pause_tells_that_what_was_handed_over_has_arrived() -> None:
+    record = merged(paused(5, 40), record=resumed(merged(*hop("t", 0), paused(1))))
+    assert (record.status, record.handover) == ("paused", None)
+
+
+def test_canceled_while_paused_what_was_kept_is_still_to_be_sent() -> None:
+    record = merged(paused(1), event("t", "canceled", 1, 99))
+    assert (record.status, record.pause) == ("canceled", None)
+    assert record.handover == Handover(to="x-sink", epoch=1, at="2026-11-20T09:01:39.000000Z")
+
+
+def test_canceled_after_the_resume_it_is_still_handed_to_x_resume() -> None:
+    """Further on somebody sees that the task was canceled, and ends it."""
+    record = merged(event("t", "canceled", 1, 99), record=resumed(merged(paused(1))))
+    assert record.handover is not None
+    assert record.handover.to == "x-resume"
+
+
+@pytest.mark.parametrize("end", ["succeeded", "failed"])
+def test_other_ends_leave_nothing_to_send(end: str) -> None:
+    ended = event("t", end, 3, 99)  # type: ignore[arg-type]
+    for record in (merged(paused(1)), resumed(merged(paused(1)))):
+        after = merged(ended, record=record)
+        assert (after.status, after.pause, after.handover) == (end, None, None)
+
+
+def test_a_new_generation_knows_nothing_of_pauses() -> None:
+    record = reopened(resumed(merged(paused(1))), 1, at="2026-11-20T09:10:00.000000Z")
+    assert (record.pause_epoch, record.resumed_epoch, record.pause, record.handover) == (None, None, None, None)
+    assert merged(paused(1, 70, generation=1), record=record).status == "paused"
+
+
+def test_what_it_waits_for_is_shown_only_while_it_waits() -> None:
+    record = merged(*hop("t", 0), paused(1))
+    shown = view(record, fold([], 0), at(20))
+    assert (shown.status, shown.pause) == ("paused", record.pause)
+    assert view(resumed(record), fold([], 0), at(20)).pause is None
+
+
+def test_13_paused_a_task_is_never_overdue() -> None:
+    record = merged(event("t", "registered", deadline_at="2026-11-20T09:00:15.000000Z"), paused(1))
+    assert view(record, fold([], 0), at(9999)).status == "paused"
+
+
+@pytest.mark.parametrize("record", [merged(*hop("t", 0), paused(1)), resumed(merged(paused(1))), merged(paused(2))])
+def test_it_survives_the_table(record: TaskRecord) -> None:
+    assert task_items.record_of(task_items.record_item(record, 1, 2**40)) == record
+
+
+def test_the_index_holds_what_waits_and_nothing_else() -> None:
+    waits = merged(*hop("t", 0), paused(1))
+    item = task_items.record_item(waits, 1, 2**40)
+    assert item["waits_in"]["S"].startswith("paused#")
+    assert item["waits_since"]["S"] == "2026-11-20T09:00:12.000000Z"
+    assert task_items.record_item(resumed(waits), 2, 2**40)["waits_in"]["S"].startswith("handover#")
+    done = replace(resumed(waits), handover=None)
+    assert "waits_in" not in task_items.record_item(done, 3, 2**40)
+
+
+STEPS = st.one_of(
+    st.tuples(st.sampled_from(["registered", "received", "completed"]), st.integers(0, 9)),
+    st.tuples(st.just("paused"), st.integers(0, 9)),
+    st.tuples(st.just("resume"), st.just(0)),
+    st.tuples(st.sampled_from(["succeeded", "failed", "canceled"]), st.integers(0, 9)),
+)
+
+
+@given(st.lists(STEPS, max_size=25))
+def test_whatever_comes_in_whatever_order_only_a_resume_leads_back(steps: list[tuple[str, int]]) -> None:
+    ranks = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
+    record = merged(event("t", "registered"))
+    for number, (what, position) in enumerate(steps):
+        before = record
+        if what == "resume":
+            record = resumed(record) if record.status == "paused" else record
+            continue
+        record = merge(record, event("t", what, position, number))  # type: ignore[arg-type]
+        assert ranks[record.status] >= ranks[before.status]
+        if before.is_terminal:
+            assert record == before
+        elif record.status == "paused":
+            assert (record.pause_epoch or 0) > (-1 if record.resumed_epoch is None else record.resumed_epoch)
+        assert (record.pause is not None) == (record.status == "paused")
+        if record.handover is not None and record.handover.to == "x-sink":
+            assert record.status == "canceled"
+        assert task_items.record_of(task_items.record_item(record, 1, 2**40)) == record

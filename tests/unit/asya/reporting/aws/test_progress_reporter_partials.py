@@ -1,0 +1,64 @@
+"""What handlers say to those who look on, on its way to the gateway (`protocol §7`, FLY)."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from botocore.credentials import Credentials
+from msgspec import Raw
+
+from asya.protocol.events import FlyEvent
+from asya.reporting.aws.gateway_client import GatewayClient
+from asya.reporting.aws.progress_reporter import FLY_WAITING_LIMIT, ProgressReporter
+from tests.doubles.gateway import FakeGateway, running_gateway
+from tests.doubles.tasks import event
+
+
+class Source:
+    def get_credentials(self) -> Credentials:
+        return Credentials("AKIAEXAMPLE", "secret")
+
+
+class Drops(list[tuple[int, str]]):
+    def __call__(self, count: int, problem: str) -> None:
+        self.append((count, problem))
+
+
+@pytest.fixture
+def gateway() -> Iterator[FakeGateway]:
+    with running_gateway() as running:
+        yield running
+
+
+@pytest.fixture
+def client() -> GatewayClient:
+    return GatewayClient(Source(), "eu-west-1")
+
+
+def fly(sequence: int) -> FlyEvent:
+    return FlyEvent(id="env-1", at="2026-11-20T09:00:00Z", data=Raw(b'{"n":%d}' % sequence), sequence=sequence)
+
+
+def test_protocol_7_what_a_handler_says_leaves_soon_and_in_order(gateway: FakeGateway, client: GatewayClient) -> None:
+    progress = ProgressReporter(client, Drops())
+    progress.report(gateway.url, event("env-1", "received"))
+    began = time.monotonic()
+    for number in range(20):
+        progress.report(gateway.url, fly(number))
+    while len(gateway.flies) < 20:
+        assert time.monotonic() < began + 1.0  # nobody flushed: it leaves within a second all the same
+        time.sleep(0.01)
+    assert [said.sequence for said in gateway.flies] == list(range(20))
+    assert gateway.reported("env-1") == ["received"]  # what came before leaves before
+
+
+def test_what_nobody_can_take_so_fast_is_dropped_and_counted(gateway: FakeGateway, client: GatewayClient) -> None:
+    drops = Drops()
+    progress = ProgressReporter(client, drops, threaded=False)
+    for number in range(FLY_WAITING_LIMIT + 3):
+        progress.report(gateway.url, fly(number))
+    progress.report(gateway.url, event("env-1", "completed"))
+    progress.flush()
+    assert [count for count, _ in drops] == [3]
+    assert gateway.reported("env-1") == ["completed"]
+    assert len(gateway.flies) == FLY_WAITING_LIMIT

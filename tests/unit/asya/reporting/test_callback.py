@@ -1,0 +1,68 @@
+"""protocol §3, `x-asya-gateway-url`: http or https, on the deployment's allow-list; otherwise the configured one."""
+
+from typing import Any
+
+import pytest
+
+from asya.protocol.codec import decode
+from asya.reporting.callback import callback_url
+from tests.doubles.envelopes import message
+
+OWN = "https://own.example"
+HOSTS = frozenset({"own.example", "other.example:8080"})
+
+
+def chosen(header: Any) -> str | None:
+    envelope = decode(message(headers={"x-asya-gateway-url": header}))
+    return callback_url(envelope, configured=OWN, allowed_hosts=HOSTS)
+
+
+@pytest.mark.parametrize(
+    ("header", "url"),
+    [
+        ("https://own.example", "https://own.example"),
+        ("http://other.example:8080/base/", "http://other.example:8080/base"),
+    ],
+)
+def test_allowed_hosts_are_taken(header: str, url: str) -> None:
+    assert chosen(header) == url
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "https://evil.example",
+        "https://own.example.evil.example",
+        "https://own.example:444",
+        "https://own.example@evil.example",
+        "https://user@own.example",
+        "https://evil.example#own.example",
+        "https://evil.example\\@own.example",
+        "https://evil.example/own.example",
+        "//own.example",
+        "own.example",
+        "ftp://own.example",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "http://[::1",
+        "http://169.254.169.254/latest/meta-data",
+        "http://",
+        "",
+        5,
+        None,
+        ["https://own.example"],
+    ],
+)
+def test_forged_ones_fall_back_to_the_configured_one(header: Any) -> None:
+    assert chosen(header) == OWN
+
+
+def test_the_url_is_made_from_what_was_checked() -> None:
+    """Tabs and newlines vanish when a URL is read here; the client would read them otherwise."""
+    assert chosen("https://own.exa\tmple\n/x?y=1#z") == "https://own.example/x"
+
+
+def test_without_a_header_and_without_a_gateway() -> None:
+    envelope = decode(message())
+    assert callback_url(envelope, configured=OWN, allowed_hosts=HOSTS) == OWN
+    assert callback_url(envelope, configured=None, allowed_hosts=frozenset()) is None

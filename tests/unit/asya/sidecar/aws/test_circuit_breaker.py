@@ -1,0 +1,162 @@
+"""protocol §8: the circuit that sidecars share: its cost, who wins when several change it, and what holds without its table."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+from asya.protocol.mesh_table import CircuitBreaker
+from asya.sidecar.aws.circuit_breaker import KNOWN_SECONDS, TROUBLE_SECONDS, Breaker
+from asya.sidecar.circuit_breaker import Passage, Rejection
+from tests.doubles.tables import MemoryDynamo, Table
+
+TABLE = "asya-shop-breaker"
+LIMITS = CircuitBreaker(failures=2, window=30, open_for=60)
+START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+def at(seconds: float) -> datetime:
+    return START + timedelta(seconds=seconds)
+
+
+class CountingDynamo(MemoryDynamo):
+    """Notes every call; `broken` makes all of them fail, `race` runs once right before a write."""
+
+    broken: Exception | None = None
+    race: Any = None
+
+    def __init__(self) -> None:
+        super().__init__({TABLE: Table()})
+        self.calls: list[str] = []
+
+    def get_item(self, **request: Any) -> dict[str, Any]:
+        self._note("get")
+        assert request["ConsistentRead"] is True
+        return super().get_item(**request)
+
+    def put_item(self, **request: Any) -> dict[str, Any]:
+        race, self.race = self.race, None
+        if race is not None:
+            race()
+        self._note("put")
+        return super().put_item(**request)
+
+    def _note(self, call: str) -> None:
+        self.calls.append(call)
+        if self.broken is not None:
+            raise self.broken
+
+
+@pytest.fixture
+def dynamo() -> CountingDynamo:
+    return CountingDynamo()
+
+
+def sidecar(dynamo: CountingDynamo, trouble: list[Exception] | None = None, **limits: Any) -> Breaker:
+    """One process's view of the circuit."""
+    return Breaker(
+        dynamo,  # type: ignore[arg-type]
+        table=TABLE,
+        actor="infer",
+        limits=CircuitBreaker(**limits) if limits else LIMITS,
+        probe_seconds=15,
+        on_trouble=(trouble if trouble is not None else []).append,
+    )
+
+
+def fails(breaker: Breaker, seconds: float, caller: str = "call") -> None:
+    passage = breaker.enter(caller, at(seconds))
+    assert isinstance(passage, Passage)
+    breaker.settle(passage, "failed", at(seconds))
+
+
+def test_a_healthy_actor_costs_one_read_a_second_and_no_write(dynamo: CountingDynamo) -> None:
+    breaker = sidecar(dynamo)
+    for number in range(100):
+        passage = breaker.enter(f"call-{number}", at(number * 0.03))
+        assert isinstance(passage, Passage)
+        assert breaker.settle(passage, "succeeded", at(number * 0.03)) is None
+    assert dynamo.calls == ["get"] * 3  # three seconds
+
+
+def test_failures_seen_by_several_sidecars_open_it_for_all(dynamo: CountingDynamo) -> None:
+    one, other, third = (sidecar(dynamo) for _ in range(3))
+    fails(one, 0)
+    fails(other, 1)
+    assert third.enter("call", at(2)) == Rejection(at(61).timestamp())
+    assert one.enter("call", at(0.5)) == Passage("call", 0)  # what it knows is less than a second old
+    assert one.enter("call", at(0 + KNOWN_SECONDS)) == Rejection(at(61).timestamp())
+
+
+def test_whoever_has_not_seen_the_latest_state_looks_again(dynamo: CountingDynamo) -> None:
+    one, other = sidecar(dynamo), sidecar(dynamo)
+    passage = one.enter("call", at(0))
+    assert isinstance(passage, Passage)
+    dynamo.race = lambda: fails(other, 0.1)
+    opened = one.settle(passage, "failed", at(0.2))
+    assert opened is not None
+    assert opened.open_until == at(60.2).timestamp()
+
+
+def test_of_two_that_would_probe_one_does(dynamo: CountingDynamo) -> None:
+    one, other = sidecar(dynamo), sidecar(dynamo)
+    fails(one, 0)
+    fails(one, 0)
+    answers = []
+    dynamo.race = lambda: answers.append(other.enter("quicker", at(61)))
+    answers.append(one.enter("slower", at(61)))
+    assert answers == [Passage("quicker", 1, is_probe=True), Rejection(at(76).timestamp())]
+
+
+def test_a_probe_closes_it_for_all(dynamo: CountingDynamo) -> None:
+    one, other = sidecar(dynamo), sidecar(dynamo)
+    fails(one, 0)
+    fails(one, 0)
+    probe = one.enter("probe", at(61))
+    assert isinstance(probe, Passage)
+    closed = one.settle(probe, "succeeded", at(62))
+    assert closed is not None
+    assert closed.open_until is None
+    assert isinstance(other.enter("call", at(62)), Passage)
+    (item,) = dynamo.tables[TABLE].items.values()
+    assert "open_until" not in item
+    assert int(item["expires_at"]["N"]) > at(7 * 86400).timestamp()
+
+
+def test_without_its_table_calls_are_made_and_the_table_is_left_alone_for_a_while(dynamo: CountingDynamo) -> None:
+    trouble: list[Exception] = []
+    breaker = sidecar(dynamo, trouble)
+    dynamo.broken = EndpointConnectionError(endpoint_url="x")
+    for second in range(5):
+        fails(breaker, second)
+    assert (len(trouble), dynamo.calls) == (1, ["get"])
+    dynamo.broken = None
+    fails(breaker, TROUBLE_SECONDS)
+    assert dynamo.calls == ["get", "get", "put"]
+
+
+def test_without_its_table_an_open_circuit_stays_open_until_then(dynamo: CountingDynamo) -> None:
+    breaker = sidecar(dynamo)
+    fails(breaker, 0)
+    fails(breaker, 0)
+    dynamo.broken = ClientError({"Error": {"Code": "InternalServerError", "Message": ""}}, "GetItem")
+    assert breaker.enter("call", at(30)) == Rejection(at(60).timestamp())
+    assert isinstance(breaker.enter("call", at(60)), Passage)
+
+
+def test_a_failure_that_cannot_be_noted_is_only_told(dynamo: CountingDynamo) -> None:
+    trouble: list[Exception] = []
+    breaker = sidecar(dynamo, trouble)
+    passage = breaker.enter("call", at(0))
+    assert isinstance(passage, Passage)
+    dynamo.broken = ClientError({"Error": {"Code": "ProvisionedThroughputExceededException", "Message": ""}}, "PutItem")
+    assert breaker.settle(passage, "failed", at(0)) is None
+    assert len(trouble) == 1
+
+
+def test_many_failures_fit_into_one_item(dynamo: CountingDynamo) -> None:
+    breaker = sidecar(dynamo, failures=1000, window=3600, open_for=60)
+    for number in range(1000):
+        fails(breaker, number / 1000, f"call-{number}")
+    assert isinstance(breaker.enter("call", at(1)), Rejection)

@@ -1,0 +1,56 @@
+"""protocol §6, `frames: buffered`: the complete list is written once, and the first writer's is everybody's."""
+
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asya.protocol.codec import decode
+from asya.protocol.frame import Frame
+from asya.protocol.strict_json import encode_value
+from asya.sidecar.aws.frame_buffer import KeptFrames
+from tests.doubles.envelopes import message, raw
+from tests.doubles.s3 import FakeS3
+from tests.unit.asya.protocol.test_codec import JSON
+
+ENVELOPE = decode(message(id="a/b", headers={"x-asya-generation": 2}))
+CHANGES = st.dictionaries(st.text(), st.none() | JSON.map(encode_value), max_size=3)
+FRAMES = st.builds(
+    Frame, JSON.map(encode_value), st.none() | st.lists(st.text(), max_size=3).map(tuple), CHANGES, CHANGES
+)
+
+
+def make(s3: FakeS3) -> KeptFrames:
+    return KeptFrames(s3, "mesh-bucket")  # type: ignore[arg-type]
+
+
+@given(st.lists(FRAMES, max_size=4))
+def test_what_is_kept_comes_back_equal(frames: list[Frame]) -> None:
+    s3 = FakeS3()
+    assert make(s3).keep(ENVELOPE, frames) == frames
+    assert make(s3).load(ENVELOPE) == frames
+    assert s3.keys() == ["frames/a%2Fb/2/1.json"]
+
+
+def test_nothing_kept_is_none_and_an_empty_list_is_a_list() -> None:
+    s3 = FakeS3()
+    assert make(s3).load(ENVELOPE) is None
+    make(s3).keep(ENVELOPE, [])
+    assert make(s3).load(ENVELOPE) == []
+
+
+def test_the_first_writers_list_is_everybodys() -> None:
+    s3 = FakeS3()
+    first, second = [Frame(raw(1))], [Frame(raw(2))]
+    make(s3).keep(ENVELOPE, first)
+    assert make(s3).keep(ENVELOPE, second) == first
+
+
+@pytest.mark.parametrize("operation", ["get", "put"])
+def test_trouble_with_s3_is_told(operation: str) -> None:
+    s3 = FakeS3(fails=lambda found, key: found == operation)
+    calls: dict[str, Any] = {"get": lambda: make(s3).load(ENVELOPE), "put": lambda: make(s3).keep(ENVELOPE, [])}
+    with pytest.raises(ClientError):
+        calls[operation]()

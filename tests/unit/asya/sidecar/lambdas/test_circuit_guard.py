@@ -1,0 +1,238 @@
+"""protocol §8: the circuit breaker in the sidecar, where step 7 would call the handler."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from asya.messaging.aws import clients
+from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency, Rule
+from asya.protocol.times import format_time, from_epoch_milliseconds
+from asya.sidecar.lambdas import sidecar
+from asya.sidecar.lambdas.circuit_guard import CIRCUIT_OPEN
+from asya.sidecar.lambdas.services import Services
+from tests.doubles.envelopes import message, status
+from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+from tests.doubles.tables import MemoryDynamo, Table
+
+TABLE = "asya-shop-breaker"
+BREAKER = CircuitBreaker(failures=2, window=3600, open_for=3600)
+BARE = Resiliency(circuit_breaker=BREAKER)
+
+
+class Handler:
+    """Fails as long as it is told to."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.fails = True
+
+    def __call__(self, payload: Any) -> Any:
+        self.calls += 1
+        if self.fails:
+            raise ConnectionError("no answer")
+        return payload
+
+
+@pytest.fixture
+def dynamo(monkeypatch: pytest.MonkeyPatch) -> MemoryDynamo:
+    memory = MemoryDynamo({TABLE: Table()})
+    monkeypatch.setattr(clients, "dynamodb", lambda: memory)
+    return memory
+
+
+def function(world: MeshWorld, handler: Callable[[Any], Any], resiliency: Resiliency = BARE, **spec: Any) -> Services:
+    return world.light(handler, resiliency=resiliency, **spec)
+
+
+def deliver(found: Services, *bodies: bytes | str) -> None:
+    """Each message in a batch of its own, as different sidecars would get them: none remembers the circuit."""
+    for body in bodies:
+        assert kept(sidecar.build(Services(found.settings)).process(sqs_event(body))) == []
+
+
+def open_circuit(found: Services) -> None:
+    deliver(found, message(id="bad-1"), message(id="bad-2"))
+
+
+def wait_until_half_open(dynamo: MemoryDynamo) -> None:
+    for item in dynamo.tables[TABLE].items.values():
+        item["open_until"] = {"N": "0"}
+
+
+def test_8_it_opens_and_the_handler_is_left_alone(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    handler = Handler()
+    found = function(world, handler)
+    open_circuit(found)
+    deliver(found, message())
+    assert handler.calls == 2
+    rejected = world.sent("x-sink")[-1]
+    assert rejected.status is not None
+    assert (rejected.status.phase, rejected.status.reason, rejected.status.attempt) == ("failed", "CircuitOpen", 1)
+    assert rejected.status.error is not None
+    assert rejected.status.error.type == CIRCUIT_OPEN
+    assert rejected.status.error.message.startswith("infer has failed too often of late; it is not called again before")
+    assert rejected.route.curr == "infer"
+    assert bytes(rejected.payload) == b'{"text":"hello"}'
+    assert [failed.status.reason for failed in world.sent("x-sink")[:2] if failed.status] == ["RuntimeError"] * 2
+
+
+def test_8_a_rejection_goes_by_the_rules_like_any_error(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    rules = Resiliency(
+        policies={"later": Policy(max_attempts=3, backoff="constant", initial_delay=7)},
+        rules=(Rule(errors=("CircuitOpen",), policy="later"),),
+        circuit_breaker=BREAKER,
+    )
+    found = function(world, Handler(), rules)
+    open_circuit(found)
+    deliver(found, message())
+    (retried,) = world.messages("infer")
+    assert (retried.envelope.id, retried.delay) == ("env-1", 7)
+    assert retried.envelope.status is not None
+    assert (retried.envelope.status.phase, retried.envelope.status.attempt) == ("retrying", 2)
+    deliver(found, message(status=status(phase="retrying", attempt=3)))
+    exhausted = world.sent("x-sink")[-1]
+    assert exhausted.status is not None
+    assert exhausted.status.reason == "PolicyExhausted"
+
+
+def test_8_a_rejection_may_take_a_detour(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    detour = Resiliency(
+        policies={"around": Policy(then_route=("rescue",))},
+        rules=(Rule(errors=("CircuitOpen",), policy="around"),),
+        circuit_breaker=BREAKER,
+    )
+    found = function(world, Handler(), detour)
+    open_circuit(found)
+    deliver(found, message())
+    (routed,) = world.sent("rescue")
+    assert routed.status is not None
+    assert routed.status.reason == "PolicyRouted"
+
+
+def test_8_retries_count_each_of_them(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    handler = Handler()
+    always = Resiliency(policies={"default": Policy(max_attempts=9)}, circuit_breaker=BREAKER)
+    found = function(world, handler, always)
+    deliver(found, message())
+    for _ in range(3):
+        deliver(found, world.messages("infer")[-1].body)
+    assert handler.calls == 2
+    last = world.sent("infer")[-1]
+    assert last.status is not None
+    assert last.status.error is not None
+    assert (last.status.attempt, last.status.error.type) == (5, CIRCUIT_OPEN)
+
+
+def test_8_one_probe_closes_it(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    handler = Handler()
+    found = function(world, handler)
+    open_circuit(found)
+    wait_until_half_open(dynamo)
+    handler.fails = False
+    deliver(found, message(id="probe"), message(id="next"))
+    assert [envelope.id for envelope in world.sent("post")] == ["probe", "next"]
+
+
+def test_8_a_probe_that_fails_opens_it_again(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    handler = Handler()
+    found = function(world, handler)
+    open_circuit(found)
+    wait_until_half_open(dynamo)
+    deliver(found, message(id="probe"), message(id="next"))
+    assert handler.calls == 3
+    reasons = [envelope.status.reason for envelope in world.sent("x-sink") if envelope.status]
+    assert reasons == ["RuntimeError"] * 3 + ["CircuitOpen"]
+
+
+def half_open_with(world: MeshWorld, dynamo: MemoryDynamo, probe: Callable[[Any], Any], **spec: Any) -> dict[str, Any]:
+    """The circuit's item after this handler has probed."""
+    open_circuit(function(world, Handler(), **spec))
+    wait_until_half_open(dynamo)
+    deliver(function(world, probe, **spec), message(id="probe"))
+    (item,) = dynamo.tables[TABLE].items.values()
+    return dict(item)
+
+
+def crashes(_: Any) -> None:
+    raise SystemExit(1)
+
+
+def never_ends(_: Any) -> None:
+    while True:
+        pass
+
+
+def leads_nowhere(payload: Any) -> Iterator[Any]:
+    yield "SET", ".route.next", ["nobody"]
+    yield payload
+
+
+@pytest.mark.parametrize(
+    ("probe", "is_open"),
+    [(crashes, True), (never_ends, True), (leads_nowhere, False), (lambda _: None, False), (lambda _: {1}, True)],
+)
+def test_8_what_a_probe_tells(
+    world: MeshWorld, dynamo: MemoryDynamo, probe: Callable[[Any], Any], is_open: bool
+) -> None:
+    item = half_open_with(world, dynamo, probe, timeout=0.2)
+    assert ("open_until" in item) == is_open
+    assert "probe" not in item
+
+
+def test_8_a_probe_whose_deadline_passes_tells_nothing(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    found = function(world, Handler())
+    open_circuit(found)
+    wait_until_half_open(dynamo)
+    soon = found.now().timestamp() + 1.2
+    deadline = format_time(from_epoch_milliseconds(int(soon * 1000)))
+    deliver(function(world, never_ends), message(id="probe", status=status(deadline_at=deadline)))
+    (item,) = dynamo.tables[TABLE].items.values()
+    assert item["open_until"] == {"N": "0.000000"}
+    assert "probe" not in item
+
+
+def test_8_what_never_reaches_the_handler_is_no_failure(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    found = function(world, Handler())
+    deliver(
+        found,
+        message(payload={"n": 1}).replace(b'{"n":1}', b"1e999"),
+        message(route={"prev": [], "curr": "post", "next": []}),
+        b"no envelope",
+        message(status=status(deadline_at="2020-01-01T00:00:00Z")),
+    )
+    assert dynamo.tables[TABLE].items == {}
+
+
+def test_8_kept_frames_leave_though_the_circuit_is_open(world: MeshWorld, dynamo: MemoryDynamo) -> None:
+    handler = Handler()
+    handler.fails = False
+    found = function(world, handler, frames="buffered")
+    deliver(found, message())
+    handler.fails = True
+    open_circuit(found)
+    deliver(found, message())
+    assert [envelope.id for envelope in world.sent("post")] == ["env-1", "env-1"]
+
+
+def test_8_an_actor_without_one_needs_no_table(world: MeshWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clients, "dynamodb", lambda: pytest.fail("no table is needed"))
+    handler = Handler()
+    deliver(function(world, handler, Resiliency()), *(message(id=f"env-{n}") for n in range(3)))
+    assert handler.calls == 3
+
+
+def test_8_without_its_table_the_handler_is_called(
+    world: MeshWorld, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(MemoryDynamo):
+        def get_item(self, **_: Any) -> dict[str, Any]:
+            raise EndpointConnectionError(endpoint_url="x")
+
+    monkeypatch.setattr(clients, "dynamodb", lambda: Broken({}))
+    handler = Handler()
+    handler.fails = False
+    deliver(function(world, handler), message())
+    assert [envelope.id for envelope in world.sent("post")] == ["env-1"]
+    assert "circuit breaker out of reach" in caplog.text

@@ -1,0 +1,188 @@
+"""protocol §15: what each function says of itself, read from what it writes to its log."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from asya.crew.lambdas import sump
+from asya.messaging.aws import clients
+from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency
+from asya.protocol.times import format_time
+from asya.sidecar.lambdas import sidecar
+from tests.doubles.emf import Metric, metrics, named
+from tests.doubles.envelopes import message, status
+from tests.doubles.heavy import World, done, failed, heavy_world
+from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+from tests.doubles.pipeline import Pipeline
+from tests.doubles.tables import MemoryDynamo, Table
+
+# Dimensions beside namespace and actor.
+SPLIT = {"Processed": "outcome", "Sent": "kind", "Failed": "reason", "JobRuns": "state"}
+OF_LIGHT_ACTORS = {
+    *("Received", "Processed", "Sent", "Failed", "Retried", "SlaExpired", "HandlerDuration", "HopLatency"),
+    *("MessageSize", "InFlight", "HopLimit"),
+}
+OF_HEAVY_ACTORS = {"PendingEnvelopes", "JobRuns", "EnvelopesPerRun"}
+UNITS = {"HandlerDuration": "Milliseconds", "HopLatency": "Milliseconds", "MessageSize": "Bytes"}
+
+
+def echo(payload: Any) -> Any:
+    return payload
+
+
+def fails(_: Any) -> None:
+    raise ValueError("no")
+
+
+def run(world: MeshWorld, handler: Any, *bodies: bytes, **options: Any) -> None:
+    assert kept(sidecar.build(world.light(handler, **options)).process(sqs_event(*bodies))) == []
+
+
+def check_dimensions(found: list[Metric], actors: set[str]) -> None:
+    """Nothing but namespace, actor and at most the one dimension that the metric is split by."""
+    for metric in found:
+        more = {SPLIT[metric.name]} if metric.name in SPLIT else set()
+        assert metric.dimensions.keys() == {"namespace", "actor"} | more, metric
+        assert metric.dimensions["actor"] in actors
+        assert metric.unit == UNITS.get(metric.name, "Count")
+
+
+def test_15_a_light_mesh_gives_every_metric_of_light_actors(
+    world: MeshWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran = Pipeline(world, {"prep": echo, "infer": fails}, {"resiliency": RETRIED})
+    ran.send("prep", message(route={"prev": [], "curr": "prep", "next": ["infer", "post"]}))
+    ran.send("infer", message(id="late", status=status(deadline_at="2020-01-01T00:00:00Z")))
+    ran.send("infer", message(id="looping", route={"prev": ["prep"] * 1000, "curr": "infer", "next": []}))
+    found = metrics(capsys)
+    assert {metric.name for metric in found} == OF_LIGHT_ACTORS
+    check_dimensions(found, {"prep", "infer", "x-sink", "x-sump"})
+    assert {metric.dimensions["namespace"] for metric in found} == {"shop"}
+
+
+RETRIED = Resiliency(policies={"default": Policy(max_attempts=2, initial_delay=0)})
+
+
+def test_15_a_batch_that_comes(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    bodies = [message(id=f"env-{number}") for number in range(3)]
+    run(world, echo, *bodies)
+    found = metrics(capsys)
+    assert named(found, "Received", actor="infer") == [3]
+    assert named(found, "InFlight") == [3]
+    assert named(found, "MessageSize") == [len(body) for body in bodies]
+    assert len(named(found, "HopLatency")) == 3
+    assert min(named(found, "HopLatency")) >= 0
+    assert named(found, "Processed", outcome="succeeded") == [3]
+    assert named(found, "Sent", kind="next") == [3]
+    assert len(named(found, "HandlerDuration")) == 3
+
+
+def test_15_how_a_hop_ends(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    def crashes(_: Any) -> None:
+        raise SystemExit
+
+    def never(_: Any) -> None:
+        while True:
+            pass
+
+    for handler in (echo, fails, crashes, never):
+        run(world, handler, message(), timeout=0.1)
+    run(world, echo, message(route={"prev": [], "curr": "post", "next": []}))
+    found = metrics(capsys)
+    outcomes = {metric.dimensions["outcome"]: sum(metric.values) for metric in found if metric.name == "Processed"}
+    assert outcomes == dict.fromkeys(("succeeded", "failed", "crashed", "timed_out", "diverted"), 1)
+
+
+def test_15_retries(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    run(world, fails, message(), resiliency=RETRIED)
+    found = metrics(capsys)
+    assert named(found, "Retried", actor="infer") == [1]
+    assert named(found, "Sent", kind="retry") == [1]
+
+
+def test_15_deadlines_before_and_within_the_handler(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    def never(_: Any) -> None:
+        while True:
+            pass
+
+    now = world.services("infer").now()
+    soon = format_time(now.fromtimestamp(now.timestamp() + 1.2, now.tzinfo))
+    late = message(status=status(deadline_at="2020-01-01T00:00:00Z"))
+    run(world, never, late, message(id="b", status=status(deadline_at=soon)))
+    assert named(metrics(capsys), "SlaExpired", actor="infer") == [2]
+
+
+def test_15_a_rejected_hop_has_no_duration(
+    world: MeshWorld, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = MemoryDynamo({"asya-shop-breaker": Table()})
+    monkeypatch.setattr(clients, "dynamodb", lambda: tables)
+    breaker = Resiliency(circuit_breaker=CircuitBreaker(failures=1, window=60, open_for=60))
+    run(world, fails, message(), message(id="b"), resiliency=breaker)
+    found = metrics(capsys)
+    assert named(found, "Processed", outcome="rejected") == [1]
+    assert len(named(found, "HandlerDuration")) == 1
+
+
+def test_15_failures_are_the_failing_actors(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    ended = status(phase="failed", reason="Timeout", actor="infer")
+    hostile = status(phase="failed", reason="an id or whatever", actor="made-up")
+    actor = sump.build(world.services("x-sump"))
+    assert kept(actor.process(sqs_event(message(status=ended), message(id="b", status=hostile)))) == []
+    found = [metric.dimensions for metric in metrics(capsys) if metric.name == "Failed"]
+    assert found == [
+        {"namespace": "shop", "actor": "infer", "reason": "Timeout"},
+        {"namespace": "shop", "actor": "x-sump", "reason": "RuntimeError"},
+    ]
+
+
+def test_15_progress_that_was_dropped(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    world.gateway.status = 500
+    run(world, echo, message())
+    assert sum(named(metrics(capsys), "ReportsDropped", actor="infer")) == 3
+
+
+# --- heavy actors
+
+
+@pytest.fixture
+def heavy(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with heavy_world(monkeypatch) as made:
+        yield made
+
+
+def test_15_a_heavy_actor_gives_its_own(heavy: World, capsys: pytest.CaptureFixture[str]) -> None:
+    for envelope_id in "abc":
+        heavy.send(envelope_id, {"n": 1})
+    heavy.send("late", status={"deadline_at": "2020-01-01T00:00:00Z"})
+    heavy.admit()
+    heavy.reconcile()
+    heavy.dispatch()
+    heavy.tell("run1", "RUNNING")
+    heavy.write_results(1, [done(0, {"rows": 1}), failed(1), done(2)])
+    heavy.tell("run1", "SUCCESS")
+    heavy.complete()
+    found = metrics(capsys)
+    assert {metric.name for metric in found} >= OF_HEAVY_ACTORS
+    check_dimensions(found, {"clean", "stats", "x-dispatch", "x-completion", "x-reconcile"})
+    assert named(found, "Received", actor="clean") == [4]
+    assert len(named(found, "HopLatency", actor="clean")) == 4
+    assert named(found, "SlaExpired", actor="clean") == [1]
+    assert named(found, "PendingEnvelopes", actor="clean") == [3]
+    assert named(found, "EnvelopesPerRun", actor="clean") == [3]
+    states = [metric.dimensions["state"] for metric in found if metric.name == "JobRuns"]
+    assert sorted(states) == ["running", "started", "success"]
+    assert {metric.dimensions["actor"] for metric in found if metric.name == "JobRuns"} == {"clean"}
+    assert named(found, "Processed", actor="clean", outcome="succeeded") == [2]
+    assert named(found, "Processed", actor="clean", outcome="pending") == [3]
+    assert len(named(found, "HandlerDuration", actor="clean")) == 3
+
+
+def test_15_many_pending_are_counted_to_a_limit(heavy: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("asya.spark.aws.pending.COUNTED_AT_MOST", 2)
+    for envelope_id in "abcdef":
+        heavy.send(envelope_id)
+    heavy.admit()
+    assert 2 <= heavy.services.pending.count("clean") < 6
+    assert heavy.services.pending.count("nobody") == 0

@@ -1,0 +1,149 @@
+"""protocol §5: what a sidecar decides before it calls the handler."""
+
+import time
+
+import pytest
+
+from asya.protocol import ids
+from asya.protocol.events import TaskState
+from asya.sidecar.lambdas import sidecar
+from tests.doubles.envelopes import message, status
+from tests.doubles.light_actor import LONG_AGO, echo, never, run
+from tests.doubles.mesh_world import MeshWorld, kept, recorded, sqs_event
+
+
+@pytest.mark.parametrize("body", ["Hello", '{"id": "env-9"}', "\ud800", "[1]"])
+def test_5_1_what_is_no_envelope_is_acked_because_x_sump_has_it(world: MeshWorld, body: str) -> None:
+    assert run(world, never, body) == []
+    (failed,) = world.sent("x-sump")
+    assert failed.id == ("env-9" if "env-9" in body else ids.id_of_message("message-0"))
+    assert world.targets == ["x-sump"]
+
+
+def test_5_1_the_log_names_the_id_and_the_message(world: MeshWorld, caplog: pytest.LogCaptureFixture) -> None:
+    actor = sidecar.build(world.light(never))
+    actor.process(recorded("sqs-not-an-envelope"))
+    message_id = "059f36b4-87a3-44ab-83d2-661975830a7d"
+    (line,) = (vars(record) for record in caplog.records if record.getMessage() == "handler not called")
+    assert (line["message_id"], line["envelope_id"]) == (message_id, ids.id_of_message(message_id))
+    assert line["why"] == "ParseError"
+
+
+@pytest.mark.parametrize(
+    ("headers", "target"),
+    [({"x-asya-route-override": '"\\ud800"'}, "x-sump"), ({"x-asya-mesh-status": "1e999"}, "x-sump")],
+)
+def test_5_1_headers_that_nobody_can_read_crash_nothing(world: MeshWorld, headers: dict[str, str], target: str) -> None:
+    text = ",".join(f'"{name}":{value}' for name, value in headers.items())
+    body = message(headers=...)[:-1].decode() + f',"headers":{{{text}}}}}'
+    assert run(world, echo, body, message(id="env-2")) == []
+    assert world.targets == ["post", target]
+
+
+def test_5_3_past_its_deadline(world: MeshWorld) -> None:
+    assert run(world, never, message(status=status(deadline_at=LONG_AGO))) == []
+    (ended,) = world.sent("x-sink")
+    assert ended.status is not None
+    assert (ended.status.phase, ended.status.reason) == ("failed", "Timeout")
+
+
+@pytest.mark.parametrize(
+    ("state", "phase"),
+    [
+        (TaskState(id="env-1", status="canceled"), "canceled"),
+        (TaskState(id="env-1", status="running", root_status="canceled"), "canceled"),
+        (TaskState(id="env-1", status="paused", pause_epoch=1), "paused"),
+    ],
+)
+def test_5_4_canceled_or_paused_at_the_pre_flight(world: MeshWorld, state: TaskState, phase: str) -> None:
+    world.gateway.states["env-1"] = state
+    assert run(world, never, message(headers={"x-asya-root": "env-0"})) == []
+    (ended,) = world.sent("x-sink")
+    assert ended.status is not None
+    assert ended.status.phase == phase
+    assert [(query.id, query.root_id) for query in world.gateway.queries[0]] == [("env-1", "env-0")]
+
+
+@pytest.mark.parametrize("trouble", ["status", "answer", "silent"])
+def test_5_4_no_answer_within_a_second_means_go_on(world: MeshWorld, trouble: str) -> None:
+    if trouble == "status":
+        world.gateway.status = 503
+    elif trouble == "answer":
+        world.gateway.answer = b"what?"
+    else:
+        world.gateway.silent = True
+    body = message(headers={"x-asya-mesh-status": "on"})
+    began = time.monotonic()
+    services = world.light(echo)
+    services.progress.flush = lambda *_: None  # type: ignore[method-assign] # reports have a time limit of their own
+    assert kept(sidecar.build(services).process(sqs_event(body))) == []
+    assert time.monotonic() - began < 3.0
+    assert world.targets == ["post"]
+
+
+def test_3_mesh_status_off_means_no_call_to_the_gateway_at_all(world: MeshWorld) -> None:
+    stealth = {"x-asya-mesh-status": "off"}
+    assert run(world, echo, message(headers=stealth), message(id="env-2", headers=stealth, status=...)) == []
+    assert (world.gateway.events, world.gateway.queries) == ([], [])
+    assert world.targets == ["post", "post"]
+
+
+def test_3_without_a_gateway_nothing_is_reported(world: MeshWorld) -> None:
+    assert run(world, echo, message(status=...), reporting=False) == []
+    assert world.targets == ["post"]
+
+
+def test_3_a_forged_gateway_url_is_not_called(world: MeshWorld) -> None:
+    with_other = message(headers={"x-asya-gateway-url": "http://169.254.169.254/"})
+    assert run(world, echo, with_other) == []
+    assert world.gateway.reported("env-1") == ["received", "processing", "completed"]
+
+
+def test_5_4_an_envelope_without_a_status_is_registered_before_anything_leaves(world: MeshWorld) -> None:
+    sent_when_registered = []
+
+    def watch(path: str, body: bytes) -> None:
+        if b'"registered"' in body:
+            sent_when_registered.append(list(world.targets))
+
+    world.gateway.watch = watch
+    actor = sidecar.build(world.light(echo))
+    assert kept(actor.process(recorded("sqs-raw-message"))) == []
+    registered = next(event for event in world.gateway.events if event.status == "registered")
+    assert (registered.id, registered.data.owner) == ("order-77", "AIDAEXAMPLEPERSON")
+    assert sent_when_registered == [[]]
+    (onward,) = world.sent("post")
+    assert onward.status is not None
+    assert onward.status.created_at == "2026-11-20T11:59:59.000000Z"
+    assert world.gateway.queries == []
+
+
+@pytest.mark.parametrize(("answer", "is_kept"), [(503, True), (429, True), (403, True), (404, False), (400, False)])
+def test_5_registered_must_arrive(world: MeshWorld, answer: int, is_kept: bool) -> None:
+    world.gateway.item_status["env-1", "registered"] = answer
+    assert run(world, echo, message(status=...), message(id="env-2")) == (["message-0"] if is_kept else [])
+    assert [envelope.id for envelope in world.sent("post")] == (["env-2"] if is_kept else ["env-1", "env-2"])
+
+
+def test_5_progress_that_is_not_taken_never_fails_a_message(world: MeshWorld) -> None:
+    for word in ("received", "processing", "completed"):
+        world.gateway.item_status["env-1", word] = 503
+    assert run(world, echo, message()) == []
+    assert world.targets == ["post"]
+
+
+def test_5_5_a_message_on_the_wrong_queue(world: MeshWorld) -> None:
+    assert run(world, never, message(route={"prev": [], "curr": "post", "next": []})) == []
+    assert world.targets == ["x-sump"]
+
+
+def test_5_2_not_before_is_resent_as_it_came(world: MeshWorld) -> None:
+    ahead = "2126-11-20T12:00:00Z"  # more than a day ahead counts as due now
+    soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 500))
+    waiting = message(headers={"x-asya-not-before": soon})
+    assert run(world, echo, waiting, message(id="env-2", headers={"x-asya-not-before": ahead})) == []
+    (again,) = world.messages("infer")
+    assert again.body.encode() == waiting
+    assert 490 <= again.delay <= 501
+    assert [envelope.id for envelope in world.sent("post")] == ["env-2"]
+    assert world.gateway.reported("env-1") == []

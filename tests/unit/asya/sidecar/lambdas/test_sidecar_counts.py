@@ -1,0 +1,140 @@
+"""What the light path costs in calls and writes: 1,000 envelopes through three actors in full batches, every call counted."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import msgspec
+import pytest
+
+from asya.gateway.lambdas import ingest as gateway_ingest
+from asya.messaging.aws.telemetry import Telemetry
+from asya.protocol.events import EventResult, EventResults, FlyEvent, TaskStates
+from asya.protocol.mesh_table import Actor
+from asya.protocol.status import created
+from asya.sidecar.lambdas import sidecar
+from asya.tasks.event_batch import read_events, read_queries
+from tests.doubles.dynamo import TASK_INDEXES
+from tests.doubles.mesh_world import MeshWorld, kept, mesh_world, sqs_event
+
+ACTORS = ("one", "two", "three")
+ENVELOPES = 1_000
+HOPS = ENVELOPES * len(ACTORS)
+BATCH = 10
+# Lambda's poller makes these for each batch: one to receive it, one to delete it.
+POLLER_CALLS = 2
+
+
+@dataclass
+class Counts:
+    """What was called and written on the way.
+
+    Attributes:
+        calls: POSTs to the gateway, by path.
+        writes: to the table of tasks, by kind of item.
+        index_writes: what these cost the table's indexes, by kind of item: an entry made or taken out is a write.
+        largest_hop: bytes of the largest item written for a hop, as JSON, which is longer than DynamoDB counts.
+    """
+
+    calls: Counter[str] = field(default_factory=Counter)
+    writes: Counter[str] = field(default_factory=Counter)
+    index_writes: Counter[str] = field(default_factory=Counter)
+    sends: int = 0
+    batches: int = 0
+    largest_hop: int = 0
+
+    def note_write(self, _table: str, before: Any, after: Any) -> None:
+        """An item was written."""
+        kind = after["sk"]["S"].partition("#")[0]
+        self.writes[kind] += 1
+        for partition, sort, _ in TASK_INDEXES.values():
+            was, is_now = (_entry(item or {}, partition, sort) for item in (before, after))
+            if was != is_now:
+                self.index_writes[kind] += (was is not None) + (is_now is not None)
+        if kind == "hop":
+            self.largest_hop = max(self.largest_hop, len(msgspec.json.encode(after)))
+
+    def for_each_hop(self, count: float) -> float:
+        """What a count comes to for each envelope and hop."""
+        return round(count / HOPS, 3)
+
+
+def _entry(item: Any, partition: str, sort: str) -> tuple[str, str] | None:
+    """Where an item stands in an index; None if it does not."""
+    return (item[partition]["S"], item[sort]["S"]) if partition in item and sort in item else None
+
+
+@pytest.fixture(scope="module", params=["through the gateway", "straight onto the queue"])
+def counts(request: pytest.FixtureRequest) -> Counts:
+    """Every envelope through every actor, once for each way that envelopes come."""
+    found = Counts()
+    with pytest.MonkeyPatch.context() as patch, mesh_world(patch) as world:
+        _connect_to_the_real_ingest(world, found)
+        world.dynamodb.watch = found.note_write
+        bodies = [_envelope(number, with_status=request.param == "through the gateway") for number in range(ENVELOPES)]
+        for actor in ACTORS:
+            bodies = _through(world, actor, bodies, found)
+        found.sends = len(world.sqs.calls)
+        assert len(bodies) == ENVELOPES
+    return found
+
+
+def test_at_most_1_05_writes_and_a_quarter_of_a_call_for_each_envelope_and_hop(counts: Counts) -> None:
+    assert 1 <= counts.for_each_hop(counts.writes["hop"]) <= 1.05
+    # DynamoDB counts a write for each KB begun, and one for each entry of an index that changes.
+    assert counts.largest_hop < 1024
+    assert counts.index_writes["hop"] == 0
+    assert counts.for_each_hop(sum(counts.calls.values())) <= 0.25
+
+
+def test_beside_that_a_task_costs_writes_for_its_life_not_for_its_hops(counts: Counts) -> None:
+    """Here: made or started. What indexes take of a whole life: tests/unit/asya/gateway/routes/test_lists.py."""
+    assert counts.writes["record"] <= 2 * ENVELOPES
+    assert counts.index_writes["record"] <= 2 * ENVELOPES
+    assert set(counts.writes) <= {"hop", "record", "hour"}
+
+
+def test_at_most_a_third_of_a_request_to_sqs_for_each_envelope_and_hop(counts: Counts) -> None:
+    assert counts.batches == HOPS / BATCH
+    assert counts.sends + POLLER_CALLS * counts.batches <= 0.35 * HOPS
+
+
+def _envelope(number: int, *, with_status: bool) -> str:
+    at = "2026-11-20T12:00:00.000000Z"
+    members: dict[str, Any] = {
+        "id": f"envelope-{number}",
+        "route": {"prev": [], "curr": ACTORS[0], "next": ACTORS[1:]},
+        "payload": {"number": number},
+    }
+    if with_status:
+        members["status"] = created(ACTORS[0], at)
+    return msgspec.json.encode(members).decode()
+
+
+def _through(world: MeshWorld, actor: str, bodies: list[str], found: Counts) -> list[str]:
+    """All of these through one actor's sidecar; what it sends on."""
+    others = {name: Actor(kind="handler", handler=f"handlers.{name}") for name in ACTORS if name != actor}
+    process = sidecar.build(world.light(lambda payload: payload, actor=actor, others=others)).process
+    waiting = iter(bodies)
+    while batch := list(islice(waiting, BATCH)):
+        assert not kept(process(sqs_event(*batch)))
+        found.batches += 1
+    following = dict(zip(ACTORS, (*ACTORS[1:], "x-sink"), strict=True))[actor]
+    return [message.body for message in world.messages(following)]
+
+
+def _connect_to_the_real_ingest(world: MeshWorld, found: Counts) -> None:
+    settings = world.services("x-gateway-ingest").settings
+    tasks = gateway_ingest.build(settings, Telemetry(settings.namespace, settings.actor)).tasks
+
+    def respond(path: str, body: bytes) -> bytes:
+        found.calls[path.rpartition("/")[2]] += 1
+        now = datetime.now(UTC)
+        if path.endswith("/states"):
+            return msgspec.json.encode(TaskStates(items=tasks.states(read_queries(body), now)))
+        events = [each for each in read_events(body) if not isinstance(each, EventResult | FlyEvent)]
+        return msgspec.json.encode(EventResults(items=tuple(tasks.report(events, now, may_create=True))))
+
+    world.gateway.respond = respond  # type: ignore[method-assign]

@@ -1,0 +1,251 @@
+"""protocol §5, §8: handlers that fail, take too long, or say what cannot be said."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from asya.protocol import ids
+from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
+from asya.runtime.load import LoadError
+from asya.sidecar.lambdas import sidecar
+from tests.doubles.envelopes import message
+from tests.doubles.light_actor import echo, never, run
+from tests.doubles.mesh_world import MeshWorld
+from tests.doubles.sqs import Refusal
+
+
+def boom(_: Any) -> Any:
+    raise ConnectionResetError("peer")
+
+
+POLICY = Resiliency(
+    policies={"default": Policy(max_attempts=2, initial_delay=3.0)},
+    rules=(Rule(errors=("Timeout",), policy="default"),),
+)
+
+
+def test_8_without_a_policy_a_failure_goes_to_x_sink(world: MeshWorld) -> None:
+    assert run(world, boom, message()) == []
+    (failed,) = world.sent("x-sink")
+    assert failed.status is not None
+    assert (failed.status.phase, failed.status.reason) == ("failed", "RuntimeError")
+    assert failed.status.error is not None
+    assert failed.status.error.type == "ConnectionResetError"
+    assert failed.status.error.mro == ("ConnectionError", "OSError", "Exception")
+    assert "in boom" in failed.status.error.traceback
+
+
+def test_8_a_retry_then_exhausted(world: MeshWorld) -> None:
+    assert run(world, boom, message(), resiliency=POLICY) == []
+    (again,) = world.messages("infer")
+    assert again.delay == 3
+    assert run(world, boom, again.body, resiliency=POLICY) == []
+    (failed,) = world.sent("x-sink")
+    assert failed.status is not None
+    assert (failed.status.reason, failed.status.attempt, failed.status.max_attempts) == ("PolicyExhausted", 2, 2)
+
+
+def test_1_a_handler_that_mutated_its_argument_and_failed_changed_nothing(world: MeshWorld) -> None:
+    def mutate(payload: Any) -> Any:
+        payload["text"] = "mutated"
+        payload["more"] = {1, 2}
+        raise ValueError("after the fact")
+
+    def mutate_and_return_nothing(payload: Any) -> None:
+        payload.clear()
+
+    text = b'{ "text" : "hello", "n": 1.50 }'
+    body = message(payload=None).replace(b'"payload":null', b'"payload":' + text)
+    assert run(world, mutate, body) == []
+    assert run(world, mutate, body, resiliency=POLICY) == []
+    assert run(world, mutate_and_return_nothing, body) == []
+    for envelope in (*world.sent("x-sink"), *world.sent("infer")):
+        assert bytes(envelope.payload) == text
+
+
+def test_7_what_a_handler_set_before_it_failed_is_discarded(world: MeshWorld) -> None:
+    def fail(_: Any) -> Iterator[Any]:
+        yield ("SET", ".headers.mine", 1)
+        yield ("SET", ".route.next", [])
+        raise ValueError
+
+    assert run(world, fail, message()) == []
+    (failed,) = world.sent("x-sink")
+    assert "mine" not in failed.headers
+    assert failed.route.next == ("post",)
+
+
+def test_4_huge_messages_and_tracebacks_are_cut(world: MeshWorld) -> None:
+    def fail(_: Any) -> Any:
+        raise ValueError("x" * 3_000_000)
+
+    assert run(world, fail, message()) == []
+    (sent,) = world.messages("x-sink")
+    assert len(sent.body) < 50_000
+
+
+@pytest.mark.parametrize("leave", [SystemExit, KeyboardInterrupt])
+def test_5_11_leaving_by_system_exit_is_a_crash_of_that_message_only(
+    world: MeshWorld, leave: type[BaseException]
+) -> None:
+    def exits(payload: Any) -> Any:
+        if payload == "leave":
+            raise leave(1)
+        return payload
+
+    assert run(world, exits, message(payload="leave"), message(id="env-2")) == []
+    (failed,) = world.sent("x-sump")
+    assert failed.status is not None
+    assert (failed.status.reason, failed.id) == ("RuntimeCrash", "env-1")
+    assert [envelope.id for envelope in world.sent("post")] == ["env-2"]
+
+
+def sleeps(_: Any) -> Any:
+    time.sleep(5)
+
+
+async def sleeps_async(_: Any) -> Any:
+    await asyncio.sleep(5)
+
+
+def sleeps_in_a_generator(_: Any) -> Iterator[Any]:
+    time.sleep(5)
+    yield 1
+
+
+@pytest.mark.parametrize("handler", [sleeps, sleeps_async, sleeps_in_a_generator])
+def test_5_11_the_time_limit_interrupts_and_the_next_message_is_served(
+    world: MeshWorld, handler: Callable[[Any], Any]
+) -> None:
+    def first_sleeps(payload: Any) -> Any:
+        return handler(payload) if payload == "sleep" else payload
+
+    began = time.monotonic()
+    assert run(world, first_sleeps, message(payload="sleep"), message(id="env-2"), timeout=0.1) == []
+    assert time.monotonic() - began < 3.0
+    (failed,) = world.sent("x-sump")
+    assert failed.status is not None
+    assert failed.status.error is not None
+    assert failed.status.error.message == "Runtime did not respond within 100ms"
+    assert failed.status.error.mro == ()
+    assert [envelope.id for envelope in world.sent("post")] == ["env-2"]
+
+
+def test_5_11_a_timeout_is_retried_by_a_literal_rule_only(world: MeshWorld) -> None:
+    assert run(world, sleeps, message(), timeout=0.05, resiliency=POLICY) == []
+    assert world.targets == ["infer"]
+
+
+def test_6_an_error_after_the_first_frame_is_a_failed_child(world: MeshWorld) -> None:
+    def half(_: Any) -> Iterator[Any]:
+        yield {"part": 0}
+        raise ValueError("then this")
+
+    assert run(world, half, message(), resiliency=POLICY) == []
+    assert [envelope.id for envelope in world.sent("post")] == ["env-1"]
+    (failed,) = world.sent("x-sink")
+    assert failed.id == ids.child_id("env-1", 0, 1, "error")
+    assert failed.parent_id == "env-1"
+    assert failed.root_id == "env-1"
+
+
+def test_5_12_a_bad_target_after_the_first_frame_is_a_failed_child_too(world: MeshWorld) -> None:
+    closed = []
+
+    def astray(_: Any) -> Iterator[Any]:
+        try:
+            yield {"part": 0}
+            yield ("SET", ".route.next", ["nowhere"])
+            yield {"part": 1}
+            yield {"part": 2}
+        finally:
+            closed.append(True)
+
+    assert run(world, astray, message()) == []
+    assert world.targets == ["post", "x-sump"]
+    assert world.sent("x-sump")[0].parent_id == "env-1"
+    assert closed == [True]
+
+
+def test_5_12_being_denied_is_no_unknown_actor_but_a_nack(world: MeshWorld) -> None:
+    world.sqs.refuse_always["asya-shop-post"] = Refusal("call", "AccessDenied")
+    assert run(world, echo, message()) == ["message-0"]
+    assert world.sent("x-sump") == []
+
+
+def test_5_1_a_payload_that_no_value_can_hold_is_never_given_to_the_handler(world: MeshWorld) -> None:
+    body = message(payload=None).replace(b'"payload":null', b'"payload":1e999')
+    assert run(world, never, body) == []
+    assert world.targets == ["x-sump"]
+
+
+def test_6_fan_out_lists(world: MeshWorld) -> None:
+    assert run(world, lambda _: [1, 2], message(), fan_out_lists=True) == []
+    assert len(world.sent("post")) == 2
+
+
+def test_fair_by_travels_to_the_queue_of_the_actor_that_asks_for_it(world: MeshWorld) -> None:
+    others = {"post": Actor(kind="handler", handler="x.y", fair_by="tenant")}
+    assert run(world, echo, message(), message(id="e2", headers={"tenant": "two words"}), others=others) == []
+    groups = [sent.group for sent in world.messages("post")]
+    assert groups[0] == "acme"
+    assert len(groups[1] or "") == 64
+
+
+def test_6_a_handler_that_cannot_be_loaded_is_named(world: MeshWorld) -> None:
+    with pytest.raises(LoadError, match=r"handler 'no\.where'"):
+        sidecar.build(world.light(echo, name="no.where"))
+    with pytest.raises(LoadError, match="actor 'infer' is of kind 'spark' and has no handler"):
+        sidecar.build(world.light(echo, kind="spark", name=None))
+
+
+def test_handlers_of_a_batch_run_one_after_the_other_in_the_main_thread(world: MeshWorld) -> None:
+    threads = []
+    run(world, lambda _: threads.append(threading.current_thread()), message(), message(id="env-2"))
+    assert threads == [threading.main_thread()] * 2
+
+
+def test_7_what_a_handler_says_to_those_who_look_on_is_reported_and_nothing_else(world: MeshWorld) -> None:
+    def talks(payload: Any) -> Iterator[Any]:
+        for number in range(3):
+            yield "FLY", {"text": f"token {number}"}
+        yield payload
+        yield "FLY", {"text": "after"}
+
+    assert run(world, talks, message()) == []
+    assert [(said.sequence, msgspec.json.decode(said.data)["text"]) for said in world.gateway.flies] == [
+        (0, "token 0"),
+        (1, "token 1"),
+        (2, "token 2"),
+        (3, "after"),
+    ]
+    assert {(said.id, said.actor, said.position, said.receive) for said in world.gateway.flies} == {
+        ("env-1", "infer", 1, 1)
+    }
+    assert len(world.sent("post")) == 1
+
+
+def test_7_what_json_cannot_hold_is_the_handlers_mistake(world: MeshWorld) -> None:
+    def talks(_: Any) -> Iterator[Any]:
+        yield "FLY", {"text": {1, 2}}
+
+    assert run(world, talks, message()) == []
+    assert world.gateway.flies == []
+    (ended,) = world.sent("x-sink")
+    assert ended.status is not None
+    assert ended.status.error is not None
+    assert ended.status.error.type == "TypeError" or "set" in ended.status.error.message
+
+
+def test_3_stealth_envelopes_say_nothing_to_those_who_look_on(world: MeshWorld) -> None:
+    def talks(payload: Any) -> Iterator[Any]:
+        yield "FLY", {"text": "psst"}
+        yield payload
+
+    assert run(world, talks, message(headers={"x-asya-mesh-status": "off"})) == []
+    assert world.gateway.flies == []

@@ -1,0 +1,220 @@
+"""protocol §8: the circuit breaker as a state machine, whatever the order in which its sidecars come to look and to write."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle as Kept
+from hypothesis.stateful import RuleBasedStateMachine, consumes, invariant, rule
+
+from asya.protocol.mesh_table import CircuitBreaker
+from asya.sidecar.circuit_breaker import Circuit, Passage, Probe, Rejection, admit, failed, released, succeeded
+
+LIMITS = CircuitBreaker(failures=3, window=30, open_for=60)
+PROBE = 15.0
+
+
+def enter(circuit: Circuit, caller: str, now: float) -> tuple[Passage | Rejection, Circuit]:
+    """Ask, and write what there is to write."""
+    answer = admit(circuit, caller, now=now, probe_seconds=PROBE)
+    return (answer.passage, answer.circuit) if isinstance(answer, Probe) else (answer, circuit)
+
+
+def after_failures(*times: float) -> Circuit:
+    """What becomes of a new circuit when calls fail at these times."""
+    circuit = Circuit()
+    for number, at in enumerate(times):
+        circuit = failed(circuit, LIMITS, Passage(f"call-{number}", circuit.era), now=at) or circuit
+    return circuit
+
+
+def test_it_opens_after_so_many_failures_within_the_window() -> None:
+    assert after_failures(0, 10).open_until is None
+    opened = after_failures(0, 10, 20)
+    assert opened.open_until == 20 + 60
+    assert enter(opened, "next", 79.9)[0] == Rejection(80)
+
+
+def test_failures_further_apart_than_the_window_do_not_open_it() -> None:
+    assert after_failures(0, 20, 30.5, 60, 90.5, 120).open_until is None
+    assert after_failures(0, 20, 30.5, 49).open_until == 109
+
+
+def test_a_healthy_actor_changes_nothing() -> None:
+    passage, circuit = enter(Circuit(), "call", 0)
+    assert circuit == Circuit()
+    assert isinstance(passage, Passage)
+    assert succeeded(circuit, passage) is None
+    assert released(circuit, passage) is None
+
+
+def test_one_probe_when_it_has_been_open_long_enough() -> None:
+    opened = after_failures(0, 0, 0)
+    probe, half_open = enter(opened, "first", 60)
+    assert probe == Passage("first", opened.era, is_probe=True)
+    assert enter(half_open, "second", 60)[0] == Rejection(75)
+
+
+def test_a_probe_that_goes_well_closes_it_with_a_clean_slate() -> None:
+    probe, half_open = enter(after_failures(0, 0, 0), "first", 60)
+    assert isinstance(probe, Passage)
+    closed = succeeded(half_open, probe)
+    assert closed is not None
+    assert (closed.open_until, closed.failures) == (None, ())
+
+
+def test_a_probe_that_fails_opens_it_for_as_long_again() -> None:
+    probe, half_open = enter(after_failures(0, 0, 0), "first", 60)
+    assert isinstance(probe, Passage)
+    again = failed(half_open, LIMITS, probe, now=63)
+    assert again is not None
+    assert again.open_until == 63 + 60
+
+
+def test_a_probe_that_tells_nothing_lets_the_next_one_probe() -> None:
+    probe, half_open = enter(after_failures(0, 0, 0), "first", 60)
+    assert isinstance(probe, Passage)
+    given_up = released(half_open, probe)
+    assert given_up is not None
+    answer, _ = enter(given_up, "second", 61)
+    assert isinstance(answer, Passage)
+    assert answer.is_probe
+
+
+def test_a_probe_whose_process_died_is_given_up_and_a_redelivery_goes_on_with_it() -> None:
+    _, half_open = enter(after_failures(0, 0, 0), "first", 60)
+    again, _ = enter(half_open, "first", 62)
+    assert isinstance(again, Passage)
+    later, taken_over = enter(half_open, "second", 75)
+    assert isinstance(later, Passage)
+    assert succeeded(taken_over, Passage("first", half_open.era, is_probe=True)) is None
+
+
+def test_calls_let_in_before_it_opened_say_nothing_once_it_has() -> None:
+    early = Passage("early", 0)
+    opened = after_failures(0, 0, 0)
+    assert failed(opened, LIMITS, early, now=1) is None
+    probe, half_open = enter(opened, "first", 60)
+    assert isinstance(probe, Passage)
+    closed = succeeded(half_open, probe)
+    assert closed is not None
+    assert failed(closed, LIMITS, early, now=61) is None
+
+
+@dataclass
+class Sidecar:
+    """What one sidecar has seen of the circuit, perhaps long ago."""
+
+    seen: Circuit = field(default_factory=Circuit)
+
+
+class Sidecars(RuleBasedStateMachine):
+    """Sidecars that look, ask, write and die in any order; a write takes place only where nobody has written meanwhile."""
+
+    calls = Kept("calls")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.stored = Circuit()
+        self.sidecars = [Sidecar() for _ in range(3)]
+        self.asked = 0
+        self.failures: list[float] = []  # of calls of the era that is on
+        self.probes: list[tuple[Passage, float]] = []  # let in, and given up at
+
+    @rule(seconds=st.sampled_from([0.1, 1.0, 7.0, PROBE, 29.0, 61.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(number=st.integers(0, 2))
+    def looks(self, number: int) -> None:
+        self.sidecars[number].seen = self.stored
+
+    @rule(target=calls, number=st.integers(0, 2))
+    def asks(self, number: int) -> tuple[int, Passage] | None:
+        self.asked += 1
+        seen = self.sidecars[number].seen
+        answer = admit(seen, f"call-{self.asked}", now=self.now, probe_seconds=PROBE)
+        if isinstance(answer, Passage):
+            return number, answer
+        if isinstance(answer, Rejection) or not self._write(number, seen, answer.circuit):
+            return None
+        under_way = [probe for probe, until in self.probes if self.now < until and probe.era == self.stored.era]
+        assert under_way == [], "two probes at a time"
+        self.probes.append((answer.passage, self.now + PROBE))
+        return number, answer.passage
+
+    @rule(call=consumes(calls), verdict=st.sampled_from(["succeeded", "failed", "released", "died"]))
+    def ends(self, call: tuple[int, Passage] | None, verdict: str) -> None:
+        if call is None or verdict == "died":
+            return
+        number, passage = call
+        while True:
+            seen = self.sidecars[number].seen
+            match verdict:
+                case "succeeded":
+                    changed = succeeded(seen, passage)
+                case "failed":
+                    changed = failed(seen, LIMITS, passage, now=self.now)
+                case _:
+                    changed = released(seen, passage)
+            if changed is None:
+                break
+            before = self.stored
+            if self._write(number, seen, changed):
+                self._check_transition(before, passage, verdict)
+                break
+            self.sidecars[number].seen = self.stored
+        if passage.is_probe:
+            self.probes = [(probe, until) for probe, until in self.probes if probe != passage]
+
+    def _write(self, number: int, seen: Circuit, new: Circuit) -> bool:
+        if self.stored.revision != seen.revision:
+            return False
+        self.stored = self.sidecars[number].seen = new
+        return True
+
+    def _check_transition(self, before: Circuit, passage: Passage, verdict: str) -> None:
+        after = self.stored
+        assert after.revision == before.revision + 1
+        assert passage.era == before.era
+        if before.open_until is None:
+            assert verdict == "failed"
+            self.failures.append(self.now)
+            recent = [at for at in self.failures if at > self.now - LIMITS.window]
+            assert (after.open_until is not None) == (len(recent) >= LIMITS.failures)
+        elif after.open_until is None:
+            assert verdict == "succeeded"
+            assert passage.caller == before.probe
+        if after.era != before.era:
+            assert after.era == before.era + 1
+            self.failures = []
+            if after.open_until is not None:
+                assert after.open_until == self.now + LIMITS.open_for
+
+    @invariant()
+    def open_means_open(self) -> None:
+        until = self.stored.open_until
+        answer = admit(self.stored, "somebody", now=self.now, probe_seconds=PROBE)
+        if until is None:
+            assert isinstance(answer, Passage)
+            assert len(self.stored.failures) < LIMITS.failures
+        elif self.now < until:
+            assert answer == Rejection(until)
+
+    @invariant()
+    def it_never_stays_open_for_ever(self) -> None:
+        if self.stored.open_until is not None:
+            late = max(self.stored.open_until, self.stored.probe_until)
+            assert isinstance(admit(self.stored, "somebody", now=late, probe_seconds=PROBE), Probe)
+
+
+TestSidecars = Sidecars.TestCase
+TestSidecars.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
+
+
+def test_fewer_failures_allowed_by_a_new_deployment_count_at_the_next_one() -> None:
+    stricter = CircuitBreaker(failures=1, window=30, open_for=60)
+    opened = failed(after_failures(0, 1), stricter, Passage("call", 0), now=2)
+    assert opened is not None
+    assert opened.open_until == 62

@@ -1,0 +1,234 @@
+"""protocol §5, steps 11 and 12, and §8: from a hop's failure to what leaves."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from asya.messaging.delivery import Delivery, Diversion
+from asya.messaging.hop import Hop
+from asya.messaging.targets import UnknownTargetError
+from asya.protocol import ids
+from asya.protocol.codec import decode
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.mesh_table import Actor, Policy, Rule
+from asya.protocol.times import format_time
+from asya.sidecar import arrival, outcome
+from tests.doubles.envelopes import NOW, SPAN, arrived, hop, mesh, message, status
+from tests.doubles.outcomes import ERROR, LATER, OUTPUT, carried, failed, resilient
+
+
+def test_8_without_a_policy_it_ends_at_x_sink() -> None:
+    delivery = failed(hop())
+    after = carried(delivery)
+    assert (delivery.actor, delivery.kind) == ("x-sink", "sink")
+    assert after.route == decode(message()).route
+    assert bytes(after.payload) == bytes(decode(message()).payload)
+    assert after.status is not None
+    assert (after.status.phase, after.status.reason, after.status.attempt) == ("failed", "RuntimeError", 1)
+    assert after.status.error == ERROR
+
+
+def test_8_a_retry_is_the_same_envelope_delayed() -> None:
+    spec = resilient(default=Policy(max_attempts=3, initial_delay=2.5))
+    body = message(payload={"n": 1.50}, other_key=[1])
+    delivery = failed(hop(body, spec=spec))
+    after = carried(delivery)
+    assert (delivery.actor, delivery.kind, delivery.delay) == ("infer", "retry", 3)
+    assert (after.id, after.route, bytes(after.payload)) == ("env-1", decode(body).route, bytes(decode(body).payload))
+    assert after.extra == decode(body).extra
+    assert after.status is not None
+    assert (after.status.phase, after.status.attempt, after.status.max_attempts) == ("retrying", 2, 3)
+    assert after.status.error == ERROR
+    assert after.header("x-asya-first-attempt") == format_time(NOW)
+    assert "x-asya-not-before" not in after.headers
+
+
+def test_8_beyond_900_s_the_header_says_when() -> None:
+    delivery = failed(hop(spec=resilient(default=Policy(max_attempts=3, initial_delay=1000.0))))
+    assert delivery.delay == 900
+    assert carried(delivery).header("x-asya-not-before") == format_time(LATER + timedelta(seconds=1000))
+
+
+def test_5_2_a_retry_days_ahead_waits_as_long_as_not_before_counts() -> None:
+    delivery = failed(hop(spec=resilient(default=Policy(max_attempts=3, initial_delay=86_400.0 * 3))))
+    again = arrival.receive(arrived(delivery.body), actor="infer", mesh=mesh(), now=LATER + timedelta(seconds=900))
+    assert isinstance(again, Diversion)  # still waiting, not "as due now"
+
+
+@pytest.mark.parametrize(("delay", "is_sent"), [(50.0, True), (70.0, False)])
+def test_8_a_retry_that_would_be_due_after_the_deadline_is_not_sent(delay: float, is_sent: bool) -> None:
+    spec = resilient(default=Policy(max_attempts=3, initial_delay=delay))
+    body = message(status=status(deadline_at=format_time(NOW + timedelta(seconds=60))))
+    delivery = failed(hop(body, spec=spec))
+    after = carried(delivery)
+    assert after.status is not None
+    if is_sent:
+        assert delivery.kind == "retry"
+        return
+    assert delivery.actor == "x-sink"
+    assert (after.status.phase, after.status.reason, after.status.max_attempts) == ("failed", "Timeout", 3)
+    assert after.status.error == ERROR
+
+
+def again(delivery: Delivery, spec: Actor, *, seconds: float) -> Hop:
+    """The hop of a message that was sent back to the own queue."""
+    now = NOW + timedelta(seconds=seconds)
+    table = mesh({"infer": spec})
+    received = arrival.receive(arrived(delivery.body), actor="infer", mesh=table, now=now)
+    assert isinstance(received, Hop)
+    started = arrival.start(received, None, now=now, new_span=lambda: SPAN)
+    assert isinstance(started, Hop)
+    return started
+
+
+def test_8_attempts_are_counted_in_the_envelope_until_the_policy_is_exhausted() -> None:
+    spec = resilient(default=Policy(max_attempts=3))
+    delays = []
+    current = hop(spec=spec)
+    for attempt in (1, 2):
+        assert current.attempt == attempt
+        delivery = failed(current)
+        delays.append(delivery.delay)
+        current = again(delivery, spec, seconds=10.0 * attempt)
+    assert delays == [1, 2]
+    last = failed(current)
+    after = carried(last)
+    assert last.actor == "x-sink"
+    assert after.status is not None
+    assert (after.status.reason, after.status.attempt, after.status.max_attempts) == ("PolicyExhausted", 3, 3)
+    assert after.status.error == ERROR
+
+
+def test_8_max_duration_counts_from_the_first_attempt() -> None:
+    spec = resilient(default=Policy(max_attempts=99, max_duration=30.0))
+    second = again(failed(hop(spec=spec)), spec, seconds=20)
+    assert failed(second, now=NOW + timedelta(seconds=29)).kind == "retry"
+    over = carried(failed(second, now=NOW + timedelta(seconds=30)))
+    assert over.status is not None
+    assert over.status.reason == "PolicyExhausted"
+
+
+def test_8_then_route_shifts_and_the_error_stays_readable_until_success() -> None:
+    spec = resilient(default=Policy(max_attempts=1, then_route=("rescue", "post")))
+    delivery = failed(hop(spec=spec))
+    after = carried(delivery)
+    assert (delivery.actor, delivery.kind) == ("rescue", "next")
+    assert (after.route.prev, after.route.curr, after.route.next) == (("prep", "infer"), "rescue", ("post",))
+    assert bytes(after.payload) == bytes(decode(message()).payload)
+    assert after.status is not None
+    assert (after.status.phase, after.status.reason, after.status.attempt) == ("pending", "PolicyRouted", 1)
+    assert after.status.error == ERROR
+    assert "x-asya-first-attempt" not in after.headers
+    at_rescue = hop(delivery.body, actor="rescue")
+    assert at_rescue.status.error == ERROR
+    onward = carried(outcome.frame(at_rescue, OUTPUT, 0, now=LATER))
+    assert onward.status is not None
+    assert onward.status.error is None
+    ended = carried(outcome.empty(at_rescue, now=LATER))
+    assert ended.status is not None
+    assert ended.status.error is None
+
+
+def test_8_then_route_to_an_unknown_actor_is_a_mismatch() -> None:
+    delivery = failed(hop(spec=resilient(default=Policy(then_route=("nowhere",)))))
+    after = carried(delivery)
+    assert delivery.actor == "x-sump"
+    assert after.status is not None
+    assert after.status.reason == "RouteMismatch"
+    assert after.status.error is not None
+    assert "nowhere" in after.status.error.message
+
+
+def test_8_then_route_heeds_overrides() -> None:
+    body = message(headers={"x-asya-route-override": {"rescue": "post"}})
+    delivery = failed(hop(body, spec=resilient(default=Policy(then_route=("rescue",)))))
+    assert delivery.actor == "post"
+    assert carried(delivery).header("x-asya-route-resolved") == {"rescue": {"target": "post", "by": "infer"}}
+
+
+def test_10_a_job_that_died_has_a_reason_of_its_own_where_no_policy_applies() -> None:
+    after = carried(failed(hop(), reason="SparkJobFailed"))
+    assert after.status is not None
+    assert after.status.reason == "SparkJobFailed"
+
+
+@pytest.mark.parametrize("how", ["failed", "timed_out", "deadline", "crashed", "mismatch"])
+def test_6_once_frame_0_has_left_a_failure_is_a_failed_child_and_never_a_retry(how: str) -> None:
+    rule = Rule(errors=("Timeout", "ValueError"), policy="default")
+    start = hop(spec=resilient(default=Policy(max_attempts=9, then_route=("rescue",)), rules=(rule,)))
+    limit = timedelta(seconds=30)
+    timing: dict[str, Any] = {"now": LATER, "jitter": 0.0, "frames_sent": 2}
+    ends: dict[str, tuple[Delivery, str, str]] = {
+        "failed": (failed(start, frames_sent=2), "x-sink", "RuntimeError"),
+        "timed_out": (outcome.timed_out(start, limit, by_deadline=False, **timing), "x-sump", "Timeout"),
+        "deadline": (outcome.timed_out(start, limit, by_deadline=True, **timing), "x-sink", "Timeout"),
+        "crashed": (outcome.crashed(start, ERROR, now=LATER, frames_sent=2), "x-sump", "RuntimeCrash"),
+        "mismatch": (
+            outcome.mismatch(start, UnknownTargetError("x"), now=LATER, frames_sent=2),
+            "x-sump",
+            "RouteMismatch",
+        ),
+    }
+    delivery, end, reason = ends[how]
+    after = carried(delivery)
+    assert delivery.actor == end
+    assert after.id == ids.child_id("env-1", 0, 1, "error")
+    assert (after.parent_id, after.root_id) == ("env-1", "env-1")
+    assert after.status is not None
+    assert (after.status.phase, after.status.reason) == ("failed", reason)
+    assert bytes(after.payload) == bytes(decode(message()).payload)
+
+
+def timed_out(start: Hop, *, by_deadline: bool = False) -> Delivery:
+    return outcome.timed_out(start, timedelta(seconds=300), by_deadline=by_deadline, now=LATER, jitter=0.0)
+
+
+def test_5_11_the_handlers_own_limit_goes_to_x_sump() -> None:
+    delivery = timed_out(hop(spec=resilient(default=Policy(max_attempts=5))))
+    after = carried(delivery)
+    assert delivery.actor == "x-sump"
+    assert after.status is not None
+    assert (after.status.phase, after.status.reason) == ("failed", "Timeout")
+    assert after.status.error == ErrorInfo(type="Timeout", message="Runtime did not respond within 5m0s")
+
+
+def test_5_11_the_deadlines_goes_to_x_sink_whatever_the_rules_say() -> None:
+    rule = Rule(errors=("Timeout",), policy="slow")
+    delivery = timed_out(hop(spec=resilient(slow=Policy(max_attempts=5), rules=(rule,))), by_deadline=True)
+    assert (delivery.actor, delivery.kind) == ("x-sink", "sink")
+
+
+def test_5_11_a_rule_that_says_timeout_retries_it_then_routes_else_x_sump() -> None:
+    rule = Rule(errors=("Timeout",), policy="slow")
+    retry = timed_out(hop(spec=resilient(slow=Policy(max_attempts=2), rules=(rule,))))
+    assert (retry.actor, retry.kind) == ("infer", "retry")
+    over = timed_out(hop(spec=resilient(slow=Policy(max_attempts=1), rules=(rule,))))
+    after = carried(over)
+    assert over.actor == "x-sump"
+    assert after.status is not None
+    assert (after.status.reason, after.status.max_attempts) == ("Timeout", 1)
+    routed = timed_out(hop(spec=resilient(slow=Policy(max_attempts=1, then_route=("rescue",)), rules=(rule,))))
+    assert (routed.actor, routed.kind) == ("rescue", "next")
+    nowhere = timed_out(hop(spec=resilient(slow=Policy(then_route=("nowhere",)), rules=(rule,))))
+    assert nowhere.actor == "x-sump"
+
+
+def test_5_11_a_crash_goes_to_x_sump_past_all_policies() -> None:
+    error = ErrorInfo(type="SystemExit", message="1")
+    delivery = outcome.crashed(hop(spec=resilient(default=Policy(max_attempts=5))), error, now=LATER)
+    after = carried(delivery)
+    assert delivery.actor == "x-sump"
+    assert after.status is not None
+    assert (after.status.reason, after.status.error) == ("RuntimeCrash", error)
+
+
+def test_5_1_a_payload_that_no_value_can_hold_is_a_parse_error() -> None:
+    body = message(payload=None).replace(b'"payload":null', b'"payload":1e999')
+    delivery = outcome.unreadable(hop(body), "Number out of range", now=LATER)
+    after = carried(delivery)
+    assert delivery.actor == "x-sump"
+    assert bytes(after.payload) == b"1e999"
+    assert after.status is not None
+    assert after.status.error is not None
+    assert after.status.error.message == "Failed to parse message: payload: Number out of range"

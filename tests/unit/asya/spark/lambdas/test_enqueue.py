@@ -1,0 +1,413 @@
+"""The heavy path from queue to queue, in moto's cloud (`protocol §10`)."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from asya.protocol.times import format_time
+from asya.spark.lambdas import completion
+from tests.doubles.heavy import BUCKET, TABLE, Context, World, done, failed, heavy_world
+
+
+@pytest.fixture
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with heavy_world(monkeypatch) as made:
+        yield made
+
+
+def started(world: World, *ids: str) -> None:
+    """Have these envelopes in a run that EMR Serverless has."""
+    for envelope_id in ids:
+        world.send(envelope_id, {"n": envelope_id})
+    world.admit()
+    world.dispatch()
+
+
+def test_from_the_queue_through_a_run_to_the_next_queue(world: World) -> None:
+    started(world, "a", "b")
+
+    manifest = world.manifest(1)
+    assert [member.id for member in manifest.members] == ["a", "b"]
+    assert world.emr.runs["run1"]["name"] == "asya.flights.clean.0000000001"
+    assert world.items("PENDING#") == []
+    assert world.reported("received") == ["a", "b"]
+
+    world.tell("run1", "RUNNING")
+    world.complete()
+    assert world.reported("processing") == ["a", "b"]
+    world.write_results(1, [done(0, {"rows": 1}), done(1)])
+    world.tell("run1", "SUCCESS")
+    world.complete()
+
+    (moved,) = world.bodies("publish")
+    assert (moved["id"], moved["payload"]) == ("a", {"rows": 1})
+    assert moved["route"] == {"prev": ["clean"], "curr": "publish", "next": []}
+    (ended,) = world.bodies("x-sink")
+    assert (ended["id"], ended["status"]["phase"], ended["payload"]) == ("b", "succeeded", {"n": "b"})
+    assert world.reported("completed") == ["a", "b"]
+    assert world.items("OPEN#") == []
+
+
+def test_a_redelivery_is_pending_once_but_asks_again(world: World) -> None:
+    world.send("a")
+    event = world.admit()
+    again = {"Records": [{**record, "messageId": "other"} for record in event["Records"]]}
+    world.services.requests.clear("clean")
+    from asya.spark.lambdas.enqueue import Admission
+
+    Admission(world.services_of("clean")).process(again)
+
+    assert len(world.items("PENDING#clean")) == 1
+    assert world.dispatch() == 2
+    assert len(world.emr.runs) == 1
+
+
+def test_one_request_stands_for_many_envelopes_and_a_run_takes_no_more_than_its_size(world: World) -> None:
+    for name in "abcdefg":
+        world.send(name)
+        world.admit()
+
+    assert world.dispatch() == 1
+    assert world.dispatch() == 1  # there was more than one run takes
+    assert world.dispatch() == 1
+    assert world.dispatch() == 0
+    assert [len(world.manifest(number).members) for number in (1, 2, 3)] == [3, 3, 1]
+
+
+def test_a_large_envelope_waits_in_s3(world: World) -> None:
+    world.send("large", {"text": "x" * 9000})
+    event = world.admit()
+    (item,) = world.items("PENDING#clean")
+    assert len(json.dumps(str(item))) < 2000
+    world.dispatch()
+    (member,) = world.manifest(1).members
+    assert member.envelope_key is not None
+    before = world.s3.get_object(Bucket=BUCKET, Key=member.envelope_key)["Body"].read()
+
+    from asya.spark.lambdas.enqueue import Admission
+
+    Admission(world.services_of("clean")).process(event)  # stamps anew, and must not change what is in a manifest
+
+    assert world.s3.get_object(Bucket=BUCKET, Key=member.envelope_key)["Body"].read() == before
+    world.write_results(1, [failed(0)])
+    world.tell("run1", "SUCCESS")
+    world.complete()
+    (retry,) = world.bodies("clean")
+    assert (retry["status"]["attempt"], retry["payload"]["text"]) == (2, "x" * 9000)
+
+
+def test_a_manifest_without_a_run_is_finished_before_another_is_formed(world: World) -> None:
+    started(world, "a")
+    first = world.manifest(1)
+    # Another dispatcher died right after it wrote the manifest of run 2.
+    world.send("b")
+    world.admit()
+    waiting = tuple(world.services.pending.waiting("clean"))
+    token = "t" * 64
+    world.services.manifests.commit(
+        replace(first, number=2, run_id="asya.flights.clean.0000000002", members=waiting, client_token=token)
+    )
+    world.send("c")
+    world.admit()
+
+    while world.dispatch():
+        pass
+
+    assert [run["name"][-1] for run in world.emr.runs.values()] == ["1", "2", "3"]
+    assert token in world.emr.by_token
+    assert [member.id for member in world.manifest(3).members] == ["c"]
+
+
+def test_a_lost_answer_of_emr_starts_nothing_twice(world: World) -> None:
+    started(world, "a")
+    key = {"pk": {"S": "RUN#clean"}, "sk": {"S": f"{1:010d}"}}
+    world.dynamodb.update_item(
+        TableName="asya-flights-pending",
+        Key=key,
+        UpdateExpression="SET #state = :formed REMOVE job_run_id",
+        ExpressionAttributeNames={"#state": "state"},
+        ExpressionAttributeValues={":formed": {"S": "formed"}},
+    )
+    world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
+
+    world.dispatch()
+
+    assert (world.emr.calls, len(world.emr.runs)) == (2, 1)
+    record = world.services.records.get("clean", 1)
+    assert record is not None
+    assert (record.state, record.job_run_id) == ("started", "run1")
+
+
+@pytest.mark.parametrize("code", ["ThrottlingException", "ServiceQuotaExceededException", "InternalServerException"])
+def test_being_busy_is_waiting(world: World, code: str) -> None:
+    world.emr.refusals = [code]
+    started(world, "a")
+
+    assert world.emr.runs == {}
+    assert world.services.requests.is_on_its_way("clean", now=datetime.now(UTC))
+    attributes = world.sqs.get_queue_attributes(
+        QueueUrl=world.services.settings.queue_url("x-dispatch"), AttributeNames=["All"]
+    )["Attributes"]
+    assert attributes["ApproximateNumberOfMessagesDelayed"] == "1"
+
+    world.services.requests.clear("clean")
+    world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
+    world.dispatch()
+    assert [run["name"][-1] for run in world.emr.runs.values()] == ["1"]
+
+
+def test_the_quota_is_kept_without_asking_emr(world: World) -> None:
+    for _ in range(25):
+        assert world.services.quota.take(now=datetime.now(UTC)) == 0
+
+    started(world, "a")
+
+    assert world.emr.calls == 0
+    assert world.services.requests.is_on_its_way("clean", now=datetime.now(UTC))
+
+
+def test_a_run_that_emr_refuses_fails_its_envelopes_with_the_reason(world: World) -> None:
+    world.emr.refusals = ["ValidationException"]
+    started(world, "a")
+
+    world.complete()
+
+    (retry,) = world.bodies("clean")
+    assert retry["status"]["error"]["type"] == "SparkJobFailed"
+    assert "ValidationException: as told" in retry["status"]["error"]["message"]
+
+
+def test_a_conflict_adopts_the_run_of_that_name(world: World) -> None:
+    world.emr.runs["elsewhere"] = {"name": "asya.flights.clean.0000000001", "state": "RUNNING", "stateDetails": ""}
+    world.emr.refusals = ["ConflictException"]
+
+    started(world, "a")
+
+    record = world.services.records.get("clean", 1)
+    assert record is not None
+    assert (record.state, record.job_run_id) == ("started", "elsewhere")
+
+
+def test_the_canceled_and_the_late_are_left_out_of_the_run(world: World) -> None:
+    world.send("a")
+    world.send("late", status={"deadline_at": format_time(datetime.now(UTC) + timedelta(seconds=1.2))})
+    world.send("canceled")
+    world.admit()
+    world.gateway.canceled = {"canceled"}
+    end = datetime.now(UTC) + timedelta(seconds=0.3)
+    while datetime.now(UTC) < end:
+        pass
+
+    world.dispatch()
+
+    assert [member.id for member in world.manifest(1).members] == ["a"]
+    ended = {body["id"]: body["status"] for body in world.bodies("x-sink")}
+    assert ended["canceled"]["phase"] == "canceled"
+    assert (ended["late"]["phase"], ended["late"]["reason"]) == ("failed", "Timeout")
+    assert world.items("PENDING#") == []
+
+
+def test_a_repeated_event_routes_nothing_twice(world: World) -> None:
+    started(world, "a")
+    world.write_results(1, [done(0, 1, 2)])
+    world.tell("run1", "SUCCESS")
+    world.tell("run1", "SUCCESS")
+
+    assert world.complete() == 2
+
+    frames = world.bodies("publish")
+    assert sorted(frame["payload"] for frame in frames) == [1, 2]
+    assert {frame.get("parent_id") for frame in frames} == {None, "a"}
+
+
+def test_of_two_attempts_one_commit_counts(world: World) -> None:
+    started(world, "a")
+    world.write_results(1, [done(0, "half")], attempt="a0", end=None)
+    world.write_results(1, [done(0, "first")], attempt="a1")
+    world.write_results(1, [done(0, "second")], attempt="a2")
+    world.tell("run1", "SUCCESS")
+    world.complete()
+
+    assert [body["payload"] for body in world.bodies("publish")] == ["first"]
+
+
+def test_what_a_dead_run_had_done_counts_and_the_rest_is_charged_with_the_details(world: World) -> None:
+    started(world, "a", "b", "c")
+    world.write_results(1, [done(0, 1), done(1, 2)], end="journal")
+    world.tell("run1", "FAILED", details="exit code 137")
+    world.complete()
+
+    assert [body["payload"] for body in world.bodies("publish")] == [1, 2]
+    (retry,) = world.bodies("clean")
+    assert (retry["id"], retry["status"]["phase"], retry["status"]["attempt"]) == ("c", "retrying", 2)
+    assert retry["status"]["error"]["type"] == "SparkJobFailed"
+    assert "exit code 137" in retry["status"]["error"]["message"]
+    assert world.items("OPEN#") == []
+
+
+def test_parts_that_a_dead_run_only_promised_do_not_count(world: World) -> None:
+    started(world, "a", "b", "c")
+    world.write_results(1, [done(0, 1), done(1, 2), done(2, 3)], end="journal")
+    world.s3.put_object(Bucket=BUCKET, Key="runs/clean/0000000001/attempts/a1/part-000001.jsonl", Body=b"{")
+    world.tell("run1", "FAILED")
+    world.complete()
+
+    assert [body["id"] for body in world.bodies("publish")] == ["a", "b"]
+    assert [body["id"] for body in world.bodies("clean")] == ["c"]
+
+
+def test_a_success_without_a_commit_is_a_failure(world: World) -> None:
+    started(world, "a")
+    world.tell("run1", "SUCCESS")
+    world.complete()
+
+    (retry,) = world.bodies("clean")
+    assert retry["status"]["error"]["type"] == "SparkJobFailed"
+
+
+def test_the_error_of_the_job_as_a_whole_is_told_for_every_member(world: World) -> None:
+    started(world, "a", "b")
+    error = {"type": "asya.runtime.load.LoadError", "message": "no such job", "mro": [], "traceback": ""}
+    world.write_results(1, [], error=error)
+    world.tell("run1", "SUCCESS")
+    world.complete()
+
+    assert [body["status"]["error"]["message"] for body in world.bodies("clean")] == ["no such job"] * 2
+
+
+def test_without_a_policy_a_dead_run_ends_its_envelopes_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    with heavy_world(monkeypatch) as world:
+        world.send("a", actor="stats")
+        world.admit("stats")
+        world.dispatch()
+        world.tell("run1", "CANCELLED")
+        world.complete()
+
+        (ended,) = world.bodies("x-sink")
+        assert (ended["status"]["phase"], ended["status"]["reason"]) == ("failed", "SparkJobFailed")
+
+
+def test_frames_before_an_error_leave_and_the_failure_is_a_child(world: World) -> None:
+    started(world, "a")
+    world.write_results(1, [failed(0, "one", "two")])
+    world.tell("run1", "SUCCESS")
+    world.complete()
+
+    assert len(world.bodies("publish")) == 2
+    (child,) = world.bodies("x-sink")
+    assert (child["parent_id"], child["status"]["phase"]) == ("a", "failed")
+
+
+def test_a_route_that_leads_nowhere_is_a_mismatch(world: World) -> None:
+    started(world, "a")
+    world.write_results(1, [done(0, 1, next=["nobody"])])
+    world.tell("run1", "SUCCESS")
+    world.complete()
+
+    (sumped,) = world.bodies("x-sump")
+    assert sumped["status"]["reason"] == "RouteMismatch"
+
+
+def test_canceled_meanwhile_drops_the_result(world: World) -> None:
+    started(world, "a", "b")
+    world.gateway.canceled = {"a"}
+    world.write_results(1, [done(0, 1), done(1, 2)])
+    world.tell("run1", "SUCCESS")
+    world.complete()
+
+    assert [body["id"] for body in world.bodies("publish")] == ["b"]
+    assert [body["status"]["phase"] for body in world.bodies("x-sink")] == ["canceled"]
+
+
+def test_many_children_are_routed_in_chunks_over_several_invocations(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(completion, "CHUNK", 7)
+    started(world, "a", "b", "c")
+    world.write_results(1, [done(0, *range(20)), done(1, "b"), done(2, *range(100, 120))])
+    world.tell("run1", "SUCCESS")
+    invocations = 0
+    while world.complete(Context(answers=1)):
+        invocations += 1
+
+    payloads = [body["payload"] for body in world.bodies("publish")]
+    assert invocations > 3
+    assert sorted(map(str, payloads)) == sorted(map(str, [*range(20), "b", *range(100, 120)]))
+    assert world.reported("completed") == ["a", "b", "c"]
+    assert world.items("OPEN#") == []
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        {"jobRunName": "somebody's job"},
+        {"jobRunName": "asya.other-mesh.clean.0000000001"},
+        {"jobRunName": "asya.flights.clean.0000000009"},
+        {"applicationId": "another"},
+        {"state": "QUEUED"},
+    ],
+)
+def test_events_about_something_else_are_acked(world: World, detail: dict[str, str]) -> None:
+    base = {"applicationId": "00app", "jobRunId": "x", "jobRunName": "asya.flights.clean.0000000001", "state": "FAILED"}
+    event = {"detail-type": "EMR Serverless Job Run State Change", "detail": base | detail}
+    world.put("x-completion", json.dumps(event))
+    world.put("x-completion", "no json")
+    world.put("x-dispatch", "no json")
+    world.put("x-dispatch", '{"actor": "publish"}')
+
+    assert world.complete() == 2
+    assert world.dispatch() == 2
+
+
+def test_the_sweep_finds_what_was_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.send("a")
+    world.admit()
+    world.receive("x-dispatch")  # the request is lost
+    world.services.requests.clear("clean")
+
+    world.reconcile()
+    assert world.dispatch() == 1
+
+    world.write_results(1, [done(0, 1)])
+    world.tell("run1", "SUCCESS", event=False)  # the event is lost
+    monkeypatch.setattr("asya.spark.lambdas.reconcile.YOUNG", timedelta(0))
+    world.reconcile()
+    assert world.complete() == 1
+    assert [body["payload"] for body in world.bodies("publish")] == [1]
+
+    world.reconcile()
+    assert (world.dispatch(), world.complete()) == (0, 0)
+
+
+def test_room_for_another_run_is_used_at_once(world: World) -> None:
+    started(world, "a")
+    world.emr.refusals = ["ServiceQuotaExceededException"]
+    world.send("b")
+    world.admit()
+    world.dispatch()
+    assert len(world.emr.runs) == 1
+
+    world.write_results(1, [done(0, 1)])
+    world.tell("run1", "SUCCESS")
+    world.complete()
+
+    assert world.dispatch() == 1
+    assert len(world.emr.runs) == 2
+
+
+def test_an_id_at_two_places_of_its_route_runs_in_two_runs(world: World) -> None:
+    world.send("a")
+    world.send("a", route={"prev": ["publish"], "curr": "clean", "next": []})
+    world.admit()
+
+    assert world.dispatch() == 1
+    assert world.dispatch() == 1
+    assert [member.position for number in (1, 2) for member in world.manifest(number).members] in ([0, 1], [1, 0])
+
+
+def test_the_mesh_of_these_tests_has_a_default_policy_for_one_of_them() -> None:
+    assert TABLE.actors["clean"].resiliency.policies
+    assert not TABLE.actors["stats"].resiliency.policies

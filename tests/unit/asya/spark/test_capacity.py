@@ -1,0 +1,25 @@
+"""Which ends of runs are for want of room (`protocol §10`)."""
+
+import pytest
+
+from asya.spark.capacity import was_for_want_of_room
+
+
+@pytest.mark.parametrize(
+    "details",
+    [
+        "ApplicationMaxCapacityExceededException: Worker could not be allocated as the application has exceeded "
+        "maximumCapacity settings: [cpu: 4]",
+        "Job failed. ServiceQuotaExceededException: The account's vCPU quota is used up",
+        "JobRun timed out in the queue",
+        "Job run reached its queue timeout of 360 minutes",
+    ],
+)
+def test_10_no_room_is_waiting(details: str) -> None:
+    assert was_for_want_of_room("FAILED", details)
+    assert not was_for_want_of_room("CANCELLED", details)
+
+
+@pytest.mark.parametrize("details", ["", "Job failed. ExitCode: 137", "Job execution timed out after 5 minutes"])
+def test_10_a_death_is_a_death(details: str) -> None:
+    assert not was_for_want_of_room("FAILED", details)

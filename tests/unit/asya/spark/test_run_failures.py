@@ -1,0 +1,368 @@
+"""What becomes of the envelopes of a run that died (`protocol §10`)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from msgspec.structs import replace
+
+from asya.protocol.job_runs import Half, Manifest, Member
+from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, Rule, SparkApplication, SparkJob
+from asya.spark import run_failures as run_deaths
+from asya.spark import run_formation
+from asya.spark.run_failures import CHARGED, DEATHS, START_DEATHS, Remains, Verdict
+from tests.doubles.heavy import BUCKET, Context, World, done, heavy_world
+
+NOTHING = Remains(lost=(0, 1, 2), stage="absent", at_work=None, deaths=1)
+
+
+def manifest(*names: str, shape: str = "payload", half: Half | None = None) -> Manifest:
+    return Manifest(
+        run_id="asya.flights.clean.0000000007",
+        namespace="flights",
+        actor="clean",
+        number=7,
+        formed_at="2026-01-01T00:00:00Z",
+        job="flights.clean",
+        shape=shape,  # type: ignore[arg-type]
+        timeout=60.0,
+        time_limit=5,
+        client_token="t",
+        members=tuple(
+            Member(id=name, position=0, attempt=1, admitted_at="2026-01-01T00:00:00Z", half=half) for name in names
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("remains", "verdict"),
+    [
+        (Remains(lost=(1, 2), stage="working", at_work=1, deaths=1), Verdict("again", 1)),
+        (Remains(lost=(1,), stage="working", at_work=1, deaths=1), Verdict("again", 1)),
+        (Remains(lost=(0, 1, 2), stage="working", at_work=None, deaths=1), Verdict("halved")),
+        (Remains(lost=(0, 1, 2), stage="starting", at_work=None, deaths=1), Verdict("halved")),
+        (Remains(lost=(0, 1, 2), stage="absent", at_work=None, deaths=START_DEATHS), CHARGED),
+        (Remains(lost=(0, 1, 2), stage="working", at_work=None, deaths=START_DEATHS), Verdict("halved")),
+        (Remains(lost=(0, 1, 2), stage="working", at_work=None, deaths=DEATHS), CHARGED),
+        (Remains(lost=(2,), stage="absent", at_work=None, deaths=1), CHARGED),
+        (Remains(lost=(1, 2), stage="working", at_work=None, deaths=1), Verdict("again")),  # between two envelopes
+        (Remains(lost=(1, 2), stage="working", at_work=0, deaths=1), Verdict("again")),  # its result is there
+        (Remains(lost=(), stage="working", at_work=None, deaths=1), CHARGED),
+    ],
+)
+def test_10_who_is_charged(remains: Remains, verdict: Verdict) -> None:
+    assert run_deaths.judge(manifest("a", "b", "c"), remains) == verdict
+
+
+def test_10_a_dataframe_that_died_amidst_its_results_is_halved() -> None:
+    remains = Remains(lost=(1, 2), stage="working", at_work=None, deaths=1)
+    assert run_deaths.judge(manifest("a", "b", "c", shape="dataframe"), remains) == Verdict("halved")
+
+
+def test_10_halves_share_their_origin_and_keep_apart() -> None:
+    first = run_deaths.returned(manifest(*"abcde"), Verdict("halved"), (0, 1, 2, 3, 4))
+    assert [(first[n].half.side, first[n].half.size) for n in range(5) if first[n].half] == [  # type: ignore[union-attr]
+        (0, 3), (0, 3), (0, 3), (1, 2), (1, 2),
+    ]  # fmt: skip
+    assert {member.returned_by for member in first.values()} == {7}
+    half = first[0].half
+    again = run_deaths.returned(manifest("a", "b", half=half), Verdict("halved"), (0, 1))
+    assert {member.half.origin for member in again.values() if member.half} == {7}
+    assert run_deaths.origin(manifest("a", half=half)) == 7
+    freed = run_deaths.returned(manifest("a", "b", half=half), Verdict("again", 0), (0, 1))
+    assert [(index, member.half) for index, member in freed.items()] == [(1, None)]
+
+
+def test_10_only_the_same_company_forms_a_run_and_what_comes_back_waits_for_the_close() -> None:
+    (a, b, c, d) = manifest(*"abcd").members
+    halves = [replace(member, returned_by=7, half=Half(run=7, side=0, size=2, origin=7)) for member in (a, b)]
+    others = [replace(c, is_suspect=True), d]
+
+    chosen = run_formation.select([*halves, *others], 10, is_closed=lambda _: True)
+    assert ([member.id for member in chosen.members], chosen.more) == (["a", "b"], True)
+    chosen = run_formation.select([*halves, *others], 10, is_closed=lambda _: False)
+    assert ([member.id for member in chosen.members], chosen.more) == (["c"], True)
+    assert not run_formation.select(halves, 10, is_closed=lambda _: False).more  # closing asks again
+
+
+# The whole path, in moto's cloud
+
+
+def table(size: int, attempts: int = 1) -> MeshTable:
+    policies = {"again": Policy(max_attempts=attempts, initial_delay=0.0)}
+    resiliency = Resiliency(policies=policies, rules=(Rule(errors=("SparkJobFailed",), policy="again"),))
+
+    def heavy(shape: str) -> Actor:
+        job = SparkJob(job=f"flights.{shape}", shape=shape)  # type: ignore[arg-type]
+        return Actor(kind="spark", spark=job, batch=Batch(size=size), resiliency=resiliency)
+
+    return MeshTable(
+        namespace="flights",
+        actors={
+            "clean": heavy("payload"),
+            "stats": heavy("dataframe"),
+            "publish": Actor(kind="handler", handler="f.p"),
+        },
+        spark=SparkApplication(start_per_second=1000.0, start_burst=1000),
+    )
+
+
+@pytest.fixture
+def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
+    open_worlds = []
+
+    def made(size: int, attempts: int = 1) -> World:
+        context = heavy_world(monkeypatch, table(size, attempts))
+        open_worlds.append(context)
+        return context.__enter__()
+
+    yield made
+    for context in open_worlds:
+        context.__exit__(None, None, None)
+
+
+def send(world: World, actor: str, count: int) -> None:
+    for number in range(count):
+        world.send(f"e{number:03d}", number, actor=actor)
+        if number % 10 == 9:
+            world.admit(actor)
+    world.admit(actor)
+
+
+def play(world: World, actor: str, dies: Callable[[Manifest], int | None], stage: str = "working") -> list[int]:
+    """Run whatever is to be run until nothing is left; the sizes of the runs.
+
+    Args:
+        dies: the place of the member that ends the process, None if none does.
+    """
+    sizes: list[int] = []
+    while True:
+        while world.dispatch():
+            pass
+        if len(world.emr.runs) == len(sizes):
+            return sizes
+        for number in range(len(sizes) + 1, len(world.emr.runs) + 1):
+            run = world.manifest(number, actor)
+            sizes.append(len(run.members))
+            culprit = dies(run)
+            whole = [done(index, f"result of {member.id}") for index, member in enumerate(run.members)]
+            if culprit is None:
+                world.write_results(number, whole, actor=actor)
+            elif run.shape == "payload":
+                world.write_results(number, whole[:culprit], actor=actor, end="journal")
+            elif stage != "absent":
+                world.write_results(number, [], actor=actor, end="journal", at_work=None, stage=stage)
+            world.tell(f"run{number}", "SUCCESS" if culprit is None else "FAILED", details="ExitCode: 9.")
+            while world.complete():
+                pass
+        world.admit(actor)
+
+
+def culprit_named(name: str) -> Callable[[Manifest], int | None]:
+    return lambda run: next((index for index, member in enumerate(run.members) if member.id == name), None)
+
+
+def ends(world: World) -> tuple[list[str], list[dict[str, object]]]:
+    """Who went on, and who failed."""
+    return [body["id"] for body in world.bodies("publish")], world.bodies("x-sink")
+
+
+@pytest.mark.parametrize(("actor", "attempts", "most"), [("clean", 1, 2), ("clean", 3, 4), ("stats", 2, 8)])
+def test_10_one_that_kills_its_process_fails_alone(
+    make: Callable[..., World], actor: str, attempts: int, most: int
+) -> None:
+    world = make(8, attempts)
+    send(world, actor, 8)
+
+    sizes = play(world, actor, culprit_named("e005"))
+
+    assert sizes[0] == 8
+    assert len(sizes) <= most
+    went_on, failed = ends(world)
+    assert went_on == [f"e00{number}" for number in range(8) if number != 5]
+    (poison,) = failed
+    status = poison["status"]
+    assert poison["id"] == "e005"
+    assert isinstance(status, dict)
+    assert (status["phase"], status["error"]["type"], status["attempt"]) == ("failed", "SparkJobFailed", attempts)
+    message = status["error"]["message"]
+    assert "ExitCode: 9" in message
+    assert ("while this envelope was at work" if actor == "clean" else "with this envelope alone in it") in message
+    assert "s3://asya-flights-bucket/runs/" in message
+    assert world.items("OPEN#") == world.items("PENDING#") == []
+
+
+def count_runs(members: Sequence[Member], shape: str, culprits: set[str]) -> tuple[int, list[str]]:
+    """How many runs it takes, and who is charged, decided as the completion and the dispatcher do."""
+    waiting, charged, deaths, number = list(members), [], 0, 0
+    while waiting:
+        number += 1
+        chosen = run_formation.select(waiting, 10_000).members
+        waiting = [member for member in waiting if member not in chosen]
+        run = replace(manifest(shape=shape), members=chosen, number=number)
+        places = [index for index, member in enumerate(chosen) if member.id in culprits]
+        if not places:
+            continue
+        deaths += 1
+        done_before = places[0] if shape == "payload" else 0
+        lost = range(done_before, len(chosen))
+        at_work = places[0] if shape == "payload" else None
+        remains = Remains(lost=lost, stage="working", at_work=at_work, deaths=deaths)
+        verdict = run_deaths.judge(run, remains)
+        back = run_deaths.returned(run, verdict, lost)
+        charged += [chosen[index].id for index in lost if index not in back]
+        waiting += back.values()
+    return number, charged
+
+
+@pytest.mark.parametrize(("shape", "most"), [("payload", 2), ("dataframe", 17)])
+def test_10_whichever_of_200_it_is_few_runs_find_it(shape: str, most: int) -> None:
+    members = manifest(*(f"e{number:03d}" for number in range(200))).members
+    for culprit in range(200):
+        number, charged = count_runs(members, shape, {f"e{culprit:03d}"})
+        assert charged == [f"e{culprit:03d}"]
+        assert number <= most
+
+
+def test_10_two_culprits_among_a_thousand_are_found_apart() -> None:
+    members = manifest(*(f"e{number:03d}" for number in range(1000))).members
+    number, charged = count_runs(members, "dataframe", {"e017", "e903"})
+    assert sorted(charged) == ["e017", "e903"]
+    assert number <= 41
+
+
+def test_10_everything_to_blame_in_user_code_ends_too() -> None:
+    members = manifest(*(f"e{number:03d}" for number in range(1000))).members
+    number, charged = count_runs(members, "dataframe", {member.id for member in members})
+    assert len(charged) == 1000
+    assert number <= 2 * DEATHS
+
+
+@pytest.mark.parametrize("stage", ["absent", "starting"])
+def test_10_a_start_that_dies_for_nobodys_sake_fails_all_in_a_bounded_number_of_runs(
+    make: Callable[..., World], stage: str
+) -> None:
+    world = make(9)
+    send(world, "stats", 9)
+
+    sizes = play(world, "stats", lambda _: 0, stage)
+
+    assert len(sizes) == 7
+    went_on, failed = ends(world)
+    assert (went_on, len(failed)) == ([], 9)
+    said = {str(body["status"]["error"]["message"]) for body in failed}  # type: ignore[index]
+    assert all("before the job was called, however they were divided" in text for text in said)
+
+
+def test_10_completing_a_death_twice_gives_back_once(
+    make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make(10)
+    send(world, "clean", 5)
+    world.dispatch()
+    world.write_results(1, [done(0, "a")], end="journal")
+    world.tell("run1", "FAILED", details="killed")
+
+    def dies(*_: object) -> None:
+        raise RuntimeError("the function dies after it has given everything back, and before that is noted")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("asya.spark.aws.run_records.RunRecords.advance", dies)
+        with pytest.raises(AssertionError):
+            world.complete()
+    assert len(world.items("PENDING#")) == 3
+    world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
+    world.dispatch()
+    assert len(world.emr.runs) == 1  # nothing of it runs before all of it is back
+
+    later = datetime.now(UTC) + timedelta(hours=1)  # the lease is over
+    monkeypatch.setattr("asya.spark.lambdas.services.SparkServices.now", lambda _: later)
+    for _ in range(2):
+        world.tell("run1", "FAILED", details="killed")
+        world.complete()
+        world.dispatch()
+    assert [member.id for member in world.manifest(2).members] == ["e002", "e003", "e004"]
+    assert (len(world.emr.runs), world.items("PENDING#")) == (2, [])
+    world.tell("run1", "FAILED", details="killed")
+    world.complete()
+    assert world.items("PENDING#") == []
+
+
+def test_10_a_late_removal_of_a_dead_runs_members_spares_what_it_gave_back(make: Callable[..., World]) -> None:
+    world = make(10)
+    send(world, "clean", 4)
+    world.dispatch()
+    world.write_results(1, [done(0, "a")], end="journal")
+    world.tell("run1", "FAILED")
+    world.complete()
+
+    world.services.pending.remove("clean", world.manifest(1).members)
+
+    world.dispatch()
+    assert [member.id for member in world.manifest(2).members] == ["e002", "e003"]
+
+
+def test_10_what_a_run_had_no_time_for_runs_again_uncharged(make: Callable[..., World]) -> None:
+    world = make(10)
+    send(world, "clean", 5)
+    world.dispatch()
+    world.write_results(1, [done(0, "a"), done(1, "b")], unreached=2)
+    world.tell("run1", "SUCCESS")
+    world.complete()
+    world.dispatch()
+
+    assert [(member.id, member.attempt) for member in world.manifest(2).members] == [
+        ("e002", 1), ("e003", 1), ("e004", 1),
+    ]  # fmt: skip
+    assert world.bodies("x-sink") == []
+
+
+def test_10_a_success_that_committed_nothing_is_a_death(make: Callable[..., World]) -> None:
+    world = make(10)
+    send(world, "clean", 3)
+    world.dispatch()
+    world.write_results(1, [done(0, "a")], end="journal")
+    world.tell("run1", "SUCCESS")
+    world.complete()
+    world.dispatch()
+
+    went_on, failed = ends(world)
+    assert went_on == ["e000"]
+    assert [body["id"] for body in failed] == ["e001"]
+    assert [member.id for member in world.manifest(2).members] == ["e002"]
+
+
+def test_10_what_the_drivers_python_ended_with_is_told(make: Callable[..., World]) -> None:
+    world = make(10)
+    send(world, "clean", 1)
+    world.dispatch()
+    world.write_results(1, [], end="journal")
+    error = b'{"type":"MemoryError","message":"no room","mro":["Exception"],"traceback":"Traceback: here"}'
+    world.s3.put_object(Bucket=BUCKET, Key="runs/clean/0000000001/attempts/a1/error.json", Body=error)
+    world.tell("run1", "FAILED", details="ExitCode: 1")
+    world.complete()
+
+    (failed,) = world.bodies("x-sink")
+    told = failed["status"]["error"]
+    assert (told["type"], told["traceback"]) == ("SparkJobFailed", "Traceback: here")
+    assert "The driver's Python ended with MemoryError: no room" in told["message"]
+
+
+def test_10_the_death_of_a_double_run_changes_nothing(make: Callable[..., World]) -> None:
+    world = make(10)
+    send(world, "clean", 2)
+    world.dispatch()
+    world.emr.runs["double"] = {**world.emr.runs["run1"], "state": "RUNNING"}
+    world.tell("run1", "RUNNING")
+    world.tell("double", "FAILED")
+    while world.complete():
+        pass
+    assert world.items("PENDING#") == []
+    record = world.services.records.get("clean", 1)
+    assert record is not None
+    assert record.settlement is None
+
+    world.write_results(1, [done(0, "a"), done(1, "b")])
+    world.tell("run1", "SUCCESS")
+    world.complete(Context())
+    assert len(world.bodies("publish")) == 2

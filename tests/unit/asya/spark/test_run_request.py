@@ -1,0 +1,124 @@
+"""What is asked of EMR Serverless: Spark's parameters and the rights of a run's session (`protocol §10`)."""
+
+import json
+import shlex
+from fnmatch import fnmatchcase
+
+import pytest
+from msgspec.structs import replace
+
+from asya.protocol.job_runs import Manifest
+from asya.protocol.mesh_table import SparkJob, WorkerSize
+from asya.spark.run_request import POLICY_LIMIT, Place, UnstartableError, run_request, session_policy
+
+ASSETS = "s3://cdk-hnb659fds-assets-123456789012-ap-northeast-1"
+PLACE = Place(
+    bucket="asya-" + "n" * 24 + "-123456789012-ap-northeast-1",
+    data_uri="s3://the-data-bucket/some/prefix/data/",
+    results_uri="s3://the-results-bucket/",
+    entry_point=f"{ASSETS}/{'e' * 64}.py",
+    py_files=(f"{ASSETS}/{'a' * 64}.zip", f"{ASSETS}/{'b' * 64}.zip"),
+    job_role_arn="arn:aws-cn:iam::123456789012:role/asya-ns-x-job",
+    access_policy_prefix="arn:aws-cn:iam::123456789012:policy/",
+)
+MANIFEST = Manifest(
+    run_id="asya.ns.heavy.0000000042",
+    namespace="ns",
+    actor="heavy",
+    number=42,
+    formed_at="2026-01-01T00:00:00.000000Z",
+    job="jobs.work",
+    shape="payload",
+    timeout=60.0,
+    time_limit=6,
+    client_token="t" * 64,
+    members=(),
+)
+JOB = SparkJob(
+    job="jobs.work",
+    driver=WorkerSize(cores=2, memory_mb=4096, disk_gb=30),
+    min_executors=0,
+    max_executors=2,
+    conf={"spark.sql.shuffle.partitions": "8", "spark.dynamicAllocation.maxExecutors": "7"},
+    env={"GREETING": 'it\'s "me" $HOME'},
+    archives=(f"{ASSETS}/packages.tar.gz#packages",),
+)
+
+
+def conf_of(parameters: str) -> dict[str, str]:
+    words = shlex.split(parameters)
+    pairs = [words[place + 1] for place, word in enumerate(words) if word == "--conf"]
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def allowed(policy: str, action: str, resource: str) -> bool:
+    return any(
+        fnmatchcase(resource, pattern)
+        for statement in json.loads(policy)["Statement"]
+        if action in ([statement["Action"]] if isinstance(statement["Action"], str) else statement["Action"])
+        for pattern in (statement["Resource"] if isinstance(statement["Resource"], list) else [statement["Resource"]])
+    )
+
+
+def test_the_request_of_a_run() -> None:
+    request = run_request(MANIFEST, JOB, PLACE)
+
+    assert (request.name, request.client_token, request.time_limit) == (MANIFEST.run_id, "t" * 64, 6)
+    manifest = f"s3://{PLACE.bucket}/runs/heavy/0000000042/manifest.json"
+    assert request.arguments == ("--manifest", manifest, "--data-uri", PLACE.data_uri)
+    assert request.policy_arns == ("arn:aws-cn:iam::123456789012:policy/asya-ns-heavy-access",)
+    assert request == run_request(MANIFEST, JOB, PLACE)
+
+
+def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
+    text = run_request(MANIFEST, JOB, PLACE).submit_parameters
+    conf = conf_of(text)
+
+    assert conf["spark.driver.cores"] == "2"
+    assert conf["spark.driver.memory"] == "4096m"
+    assert conf["spark.executor.memory"] == "2048m"
+    assert conf["spark.emr-serverless.driver.disk"] == "30g"
+    assert "spark.emr-serverless.executor.disk" not in conf
+    assert conf["spark.dynamicAllocation.minExecutors"] == "0"
+    assert conf["spark.dynamicAllocation.initialExecutors"] == "1"
+    assert conf["spark.dynamicAllocation.maxExecutors"] == "7"
+    assert conf["spark.emr-serverless.driverEnv.GREETING"] == conf["spark.executorEnv.GREETING"] == 'it\'s "me" $HOME'
+    assert conf["spark.emr-serverless.driverEnv.ASYA_DATA_URI"] == PLACE.data_uri
+    assert conf["spark.emr-serverless.driverEnv.ASYA_RESULTS_URI"] == PLACE.results_uri
+    words = shlex.split(text)
+    assert words[words.index("--py-files") + 1] == ",".join(PLACE.py_files)
+    assert words[words.index("--archives") + 1] == JOB.archives[0]
+
+
+def test_a_session_reaches_its_own_run_only() -> None:
+    policy = session_policy(MANIFEST, JOB, PLACE)
+    own, data = f"arn:aws-cn:s3:::{PLACE.bucket}", "arn:aws-cn:s3:::the-data-bucket/some/prefix/data"
+
+    assert len(policy) <= POLICY_LIMIT
+    assert allowed(policy, "s3:GetObject", f"{own}/runs/heavy/0000000042/manifest.json")
+    assert allowed(policy, "s3:PutObject", f"{own}/runs/heavy/0000000042/attempts/x/commit.json")
+    assert allowed(policy, "s3:GetObject", f"{own}/pending/heavy/abc.json")
+    assert allowed(policy, "s3:PutObject", f"{data}/scratch/heavy/0000000042/x/0/part")
+    assert allowed(policy, "s3:GetObject", PLACE.entry_point.replace("s3://", "arn:aws-cn:s3:::"))
+    assert allowed(policy, "s3:GetObject", f"{ASSETS}/packages.tar.gz".replace("s3://", "arn:aws-cn:s3:::"))
+    for resource in (
+        f"{own}/runs/heavy/0000000041/manifest.json",
+        f"{own}/runs/other/0000000042/manifest.json",
+        f"{own}/results/succeeded/a.json",
+        f"{data}/raw/flights.csv",
+        f"{data}/scratch/heavy/0000000043/x",
+    ):
+        assert not allowed(policy, "s3:GetObject", resource)
+    assert not allowed(policy, "s3:PutObject", f"{own}/pending/heavy/abc.json")
+
+
+def test_many_files_are_summed_up_and_what_cannot_be_said_is_refused() -> None:
+    longest = replace(MANIFEST, actor="a" * 63)
+    many = replace(JOB, py_files=tuple(f"{ASSETS}/libraries/{number:064d}.zip" for number in range(30)))
+    policy = session_policy(longest, many, PLACE)
+    assert len(policy) <= POLICY_LIMIT
+    assert allowed(policy, "s3:GetObject", many.py_files[0].replace("s3://", "arn:aws-cn:s3:::"))
+
+    scattered = replace(JOB, py_files=tuple(f"s3://{'b' * 50}{number:03d}/x.zip" for number in range(30)))
+    with pytest.raises(UnstartableError, match="session policy"):
+        session_policy(longest, scattered, PLACE)

@@ -1,0 +1,121 @@
+"""protocol §13: a batch of reports; what is malformed is told by item and field, and spoils no neighbour."""
+
+import json
+from typing import Any
+
+import pytest
+
+from asya.protocol.events import INLINE_RESULT_LIMIT, EventResult, Report, StateQuery, TaskEvent
+from asya.tasks.event_batch import BATCH_LIMIT, BatchError, read_events, read_queries
+
+ROUTE = {"prev": [], "curr": "a", "next": ["b"]}
+GOOD = {"id": "t", "status": "received", "at": "2026-11-20T09:00:00Z", "data": {"actor": "a", "route": ROUTE}}
+
+
+def read(*items: object) -> list[Report | EventResult]:
+    return read_events(json.dumps(items).encode())
+
+
+def test_times_are_brought_into_one_form() -> None:
+    data = {"deadline_at": "2026-11-20T12:00:00+01:00", "owner": "AIDA"}
+    [event] = read({"id": "t", "status": "registered", "at": "2026-11-20T10:00:00.5+01:00", "data": data})
+    assert isinstance(event, TaskEvent)
+    assert (event.at, event.data.deadline_at) == ("2026-11-20T09:00:00.500000Z", "2026-11-20T11:00:00.000000Z")
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"id": ""}, "id"),
+        ({"id": "x" * 257}, "id"),
+        ({"id": 7}, "id"),
+        ({"id": None}, "id"),
+        ({"status": "running"}, "status"),
+        ({"status": None}, "status"),
+        ({"type": "flight"}, "type"),
+        ({"type": "fly", "data": [1]}, "data"),
+        ({"type": "fly", "data": {"text": "x" * 66_000}}, "data"),
+        ({"type": "fly", "data": {}, "sequence": -1}, "sequence"),
+        ({"type": "fly", "data": {}, "at": "now"}, "at"),
+        ({"at": "yesterday"}, "at"),
+        ({"at": "2026-13-45T09:00:00Z"}, "at"),
+        ({"generation": -1}, "generation"),
+        ({"generation": 10_000}, "generation"),
+        ({"position": 1_000_000}, "position"),
+        ({"position": "1"}, "position"),
+        ({"attempt": 0}, "attempt"),
+        ({"attempt": True}, "attempt"),
+        ({"parent_id": ""}, "parent_id"),
+        ({"root_id": "x" * 257}, "root_id"),
+        ({"data": {"actor": "a"}}, "data.route"),
+        ({"data": {"route": {"prev": [], "curr": "a"}}}, "data.route"),
+        ({"data": {"route": ROUTE, "duration_ms": -1}}, "data.duration_ms"),
+        ({"data": {"route": ROUTE, "message_size_kb": 1e300}}, "data.message_size_kb"),
+        ({"data": {"route": ROUTE, "actor": "x" * 2000}}, "data.actor"),
+        ({"data": {"route": ROUTE, "deadline_at": "soon"}}, "data.deadline_at"),
+        ({"data": {"route": ROUTE, "result": "x" * INLINE_RESULT_LIMIT}}, "data.result"),
+        ({"data": {"route": ROUTE, "error": {"type": "E"}}}, "data.error"),
+        ({"data": {"route": ROUTE, "result": "x" * 300_000}}, "bytes"),
+    ],
+)
+def test_a_malformed_item_is_named_and_its_neighbours_are_taken(change: dict[str, Any], named: str) -> None:
+    before, bad, after = read(GOOD, GOOD | change, GOOD)
+    assert isinstance(before, TaskEvent)
+    assert isinstance(after, TaskEvent)
+    assert isinstance(bad, EventResult)
+    assert bad.status == 400
+    assert named in (bad.error or "").split(":")[0]
+    assert bad.id in ("t", "")
+
+
+@pytest.mark.parametrize("item", [None, 1, "x", [], {}, {"id": "t"}])
+def test_what_is_no_event_at_all(item: object) -> None:
+    [bad] = read(item)
+    assert isinstance(bad, EventResult)
+    assert bad.status == 400
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", b"null", b"[", b"[NaN]", b"\xff", b"[" * 100_000, b'["\xff"]x', b'["\\ud800"]']
+)
+def test_what_is_no_batch(body: bytes) -> None:
+    with pytest.raises(BatchError):
+        read_events(body)
+
+
+def test_hostile_items_are_refused_one_by_one() -> None:
+    deep = b'{"id":"t","data":' + b"[" * 300 + b"]" * 300 + b"}"
+    results = read_events(b"[" + deep + b',{"id":"\xff"}]')
+    assert [result.status for result in results if isinstance(result, EventResult)] == [400] * 2
+
+
+def test_too_many_items() -> None:
+    with pytest.raises(BatchError, match=f"{BATCH_LIMIT + 1} items"):
+        read(*[GOOD] * (BATCH_LIMIT + 1))
+
+
+def test_error_texts_are_shortened_not_refused() -> None:
+    error = {"type": "E", "message": "m" * 50_000, "traceback": "t" * 50_000, "mro": ["M"] * 99}
+    [event] = read(GOOD | {"status": "failed", "data": {"error": error}})
+    assert isinstance(event, TaskEvent)
+    assert event.data.error is not None
+    assert len(event.data.error.message) == 16 * 1024
+    assert len(event.data.error.traceback.encode()) <= 16 * 1024
+    assert len(event.data.error.mro) == 32
+
+
+def test_queries() -> None:
+    assert read_queries(b'[{"id":"a"},{"id":"b","root_id":"r"}]') == [
+        StateQuery(id="a"),
+        StateQuery(id="b", root_id="r"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [(b'[{"id":"a"},{}]', "[1].id"), (b'[{"id":""}]', "[0].id"), (b'[{"id":"a","root_id":""}]', "[0].root_id")],
+)
+def test_a_malformed_query_spoils_the_request(body: bytes, named: str) -> None:
+    with pytest.raises(BatchError) as caught:
+        read_queries(body)
+    assert caught.value.field == named

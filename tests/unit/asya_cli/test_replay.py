@@ -1,0 +1,97 @@
+"""`asya replay`, and how the command tells what the status endpoint answers."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from asya.dead_letters.redrive import Reopening
+from asya.dead_letters.replay import ReplayRequest
+from asya_cli import replay
+from asya_cli.errors import CommandError
+from asya_cli.main import app
+from asya_cli.mesh_client import MeshClient, RefusedError
+
+CALLS: list[tuple[str, str, Any]] = []
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client whose status endpoint answers what the test says."""
+    made = MeshClient(None)  # type: ignore[arg-type]
+    CALLS.clear()
+
+    def answering(status: int, answer: object) -> MeshClient:
+        body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+        def call(_: MeshClient, method: str, path: str, asked: bytes) -> tuple[int, bytes]:
+            CALLS.append((method, path, json.loads(asked or b"null")))
+            return status, body
+
+        monkeypatch.setattr(MeshClient, "_call", call)
+        monkeypatch.setattr(replay, "client", lambda *_: made)
+        return made
+
+    return answering
+
+
+STARTED = {"id": "new", "replay_of": "a/b", "source": "s3://bucket/results/failed/x.json"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "asked"), [([], {}), (["--from", "0"], {"hop": 0}), (["--from-checkpoint", "2"], {"checkpoint": 2})]
+)
+def test_the_new_id_is_printed_and_nothing_else_on_standard_output(
+    client: Any, arguments: list[str], asked: dict[str, int]
+) -> None:
+    client(201, STARTED)
+    done = CliRunner().invoke(app, ["replay", "a/b", *arguments])
+    assert (done.exit_code, done.stdout) == (0, "new\n")
+    assert "s3://bucket/results/failed/x.json" in done.stderr
+    assert [("POST", "/api/v1/mesh/a%2Fb/replay", asked)] == CALLS
+
+
+def test_hop_and_checkpoint_exclude_each_other(client: Any) -> None:
+    client(201, STARTED)
+    done = CliRunner().invoke(app, ["replay", "a", "--from", "1", "--from-checkpoint", "1"])
+    assert isinstance(done.exception, CommandError)
+    assert CALLS == []
+
+
+def test_a_refusal_is_told_in_the_gateways_own_words(client: Any) -> None:
+    mesh = client(409, {"error": {"code": "nothing_to_replay", "message": "it can be replayed from hop 2"}})
+    with pytest.raises(RefusedError, match=r"^it can be replayed from hop 2$"):
+        mesh.replay("a", ReplayRequest())
+    with pytest.raises(RefusedError):
+        mesh.reopen("a", Reopening())
+
+
+def test_a_task_that_is_not_there(client: Any) -> None:
+    mesh = client(404, {"error": {"code": "not_found", "message": "there is no task"}})
+    assert mesh.reopen("a", Reopening()) is None
+    assert mesh.task("a") is None
+    with pytest.raises(CommandError, match="there is no task 'a'"):
+        mesh.replay("a", ReplayRequest())
+
+
+def test_the_generation_is_the_gateways_to_choose(client: Any) -> None:
+    mesh = client(200, {"id": "a", "generation": 7})
+    assert mesh.reopen("a", Reopening(generation=1, position=2)) == 7
+    assert CALLS == [("POST", "/api/v1/mesh/a/reopen", {"generation": 1, "position": 2})]
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "said"),
+    [
+        (403, {"error": {"code": "forbidden", "message": "only operators"}}, "answered 403: only operators"),
+        (403, {"message": "Forbidden"}, 'answered 403: {"message": "Forbidden"}'),
+        (503, b"<html>", "answered 503: <html>"),
+        (200, b"<html>", "is not understood"),
+    ],
+)
+def test_other_answers_are_told_as_they_are(client: Any, status: int, answer: object, said: str) -> None:
+    with pytest.raises(CommandError, match=said.replace("{", r"\{")):
+        client(status, answer).reopen("a", Reopening())

@@ -1,0 +1,111 @@
+"""`asya resume`, and how `asya status` shows what a task waits for."""
+
+from __future__ import annotations
+
+import json
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from asya.protocol.pause import PauseField, TaskPause
+from asya.tasks.view import TaskView
+from asya_cli import resume
+from asya_cli.errors import CommandError
+from asya_cli.main import app
+from asya_cli.mesh_client import InvalidAnswersError, MeshClient, RefusedError
+from asya_cli.task_report import show_story
+
+CALLS: list[tuple[str, str, Any]] = []
+
+
+@pytest.fixture
+def client(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client whose status endpoint answers what the test says."""
+    made = MeshClient(None)  # type: ignore[arg-type]
+    CALLS.clear()
+
+    def answering(status: int, answer: object) -> None:
+        def call(_: MeshClient, method: str, path: str, asked: bytes) -> tuple[int, bytes]:
+            CALLS.append((method, path, json.loads(asked)))
+            return status, json.dumps(answer).encode()
+
+        monkeypatch.setattr(MeshClient, "_call", call)
+        monkeypatch.setattr(resume, "client", lambda *_: made)
+
+    return answering
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["resume", "a/b", *arguments])
+
+
+def test_the_answers_are_sent(client: Any) -> None:
+    client(202, {"id": "a/b", "status": "running"})
+    done = run("--input", '{"approved": true}')
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert CALLS == [("POST", "/api/v1/mesh/a%2Fb/resume", {"input": {"approved": True}})]
+
+
+def test_without_answers_none_are_sent(client: Any) -> None:
+    client(202, {"id": "a/b", "status": "running"})
+    assert run().exit_code == 0
+    assert CALLS[0][2] == {"input": {}}
+
+
+@pytest.mark.parametrize("answers", ["{", "[]", "true", '"x"', ""])
+def test_what_is_no_object_is_not_sent(client: Any, answers: str) -> None:
+    client(202, {})
+    done = run("--input", answers)
+    assert isinstance(done.exception, CommandError)
+    assert CALLS == []
+
+
+def test_what_does_not_fit_is_told_field_by_field(client: Any) -> None:
+    fields = [{"name": "approved", "message": "is missing"}, {"name": "x", "message": "is not asked for"}]
+    client(422, {"error": {"code": "invalid_input", "message": "…", "fields": fields}})
+    done = run()
+    assert isinstance(done.exception, InvalidAnswersError)
+    assert done.exception.fields == {"approved": "is missing", "x": "is not asked for"}
+    assert done.exception.advice.splitlines() == ["  approved: is missing", "  x: is not asked for"]
+
+
+def test_a_task_that_is_not_paused_is_told(client: Any) -> None:
+    client(409, {"error": {"code": "not_paused", "message": "task 'a/b' is not paused"}})
+    done = run()
+    assert isinstance(done.exception, RefusedError)
+    assert "is not paused" in done.exception.problem
+
+
+def test_no_such_task(client: Any) -> None:
+    client(404, {"error": {"code": "not_found", "message": "…"}})
+    assert "there is no task 'a/b'" in str(run().exception)
+
+
+def test_status_shows_prompt_and_fields() -> None:
+    fields = (
+        PauseField(name="approved", type="boolean", prompt="Publish it?"),
+        PauseField(name="title", type="string", required=False),
+        PauseField(name="channel", type="string", options=("web", "mail"), default="web"),
+        PauseField(name="tags", type="array", options=("a", 1)),
+    )
+    task = TaskView(
+        id="one",
+        status="paused",
+        progress_percent=48,
+        pause=TaskPause(prompt="Publish the report?", fields=fields, since="2026-01-01T00:00:01.000000Z"),
+        created_at="2026-01-01T00:00:00.000000Z",
+        updated_at="2026-01-01T00:00:01.000000Z",
+        generation=0,
+    )
+    output = StringIO()
+    show_story(Console(file=output, width=120), task, None, None)
+    lines = [" ".join(line.split()) for line in output.getvalue().splitlines()]
+    assert lines[0] == "one paused"
+    assert "waiting for Publish the report?" in lines
+    assert "approved true or false: Publish it?" in lines
+    assert "title a text (may be left out)" in lines
+    assert 'channel one of "web", "mail" ("web" if nothing is said)' in lines
+    assert 'tags a list of one of "a", 1' in lines

@@ -1,0 +1,97 @@
+"""`asya status`: what a person reads of an envelope."""
+
+import json
+from io import StringIO
+
+from msgspec.structs import replace
+from rich.console import Console
+
+from asya.protocol.codec import decode
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.route import Route
+from asya.protocol.task import EarlierGeneration
+from asya.tasks.view import TaskView
+from asya_cli.mesh_client import StoredObject
+from asya_cli.status import envelope_of
+from asya_cli.task_report import show_story
+
+FAILED = TaskView(
+    id="one",
+    status="failed",
+    progress_percent=48,
+    actor="b",
+    route=Route(("a",), "b", ("c",)),
+    error=ErrorInfo(type="ValueError", message="no such column"),
+    reason="RuntimeError",
+    created_at="2026-01-01T00:00:00.000000Z",
+    updated_at="2026-01-01T00:00:01.000000Z",
+    generation=0,
+    result_uri="s3://bucket/results/failed/one.json",
+)
+STORED = {
+    "id": "one",
+    "route": {"prev": ["a"], "curr": "b", "next": ["c"]},
+    "status": {
+        "phase": "failed",
+        "reason": "RuntimeError",
+        "attempt": 3,
+        "max_attempts": 3,
+        "error": {"type": "ValueError", "message": "no such column", "traceback": "Traceback…\nline 7"},
+    },
+    "payload": {},
+}
+
+
+def told(task: TaskView | None, stored: dict[str, object] | None) -> str:
+    output = StringIO()
+    body = json.dumps(stored).encode() if stored else b""
+    kept = StoredObject("s3://bucket/results/failed/one.json", body) if stored else None
+    show_story(Console(file=output, width=120), task, kept, decode(body) if stored else None)
+    return output.getvalue()
+
+
+def test_a_failure_says_what_where_and_how_often() -> None:
+    text = told(FAILED, STORED)
+    assert "one  failed (RuntimeError)" in text
+    assert "a ✓ → b ● → c" in text
+    assert "3 of 3" in text
+    assert "ValueError: no such column" in text
+    assert "line 7" in text
+    assert "s3://bucket/results/failed/one.json" in text
+
+
+def test_a_redriven_task_says_what_came_of_the_generations_before() -> None:
+    earlier = EarlierGeneration(
+        generation=0, status="failed", ended_at="2026-01-01T00:00:00Z", actor="b", reason="DeliveryExhausted"
+    )
+    text = told(replace(FAILED, generation=1, earlier=(earlier,)), None)
+    assert "generation 0: failed (DeliveryExhausted) at b, 2026-01-01T00:00:00Z" in text
+
+
+def test_a_task_under_way_says_how_far_it_is() -> None:
+    running = TaskView(
+        id="two",
+        status="running",
+        progress_percent=45,
+        actor="b",
+        route=Route(("a",), "b", ()),
+        attempt=2,
+        created_at="2026-01-01T00:00:00.000000Z",
+        updated_at="2026-01-01T00:00:01.000000Z",
+        generation=0,
+    )
+    text = told(running, None)
+    assert "two  running  45 %" in text
+    assert "a ✓ → b ●" in text
+    assert "stored as" not in text
+
+
+def test_an_envelope_without_record_is_told_from_what_is_stored() -> None:
+    text = told(None, STORED)
+    assert "one  failed (RuntimeError)" in text
+    assert "reporting was off" in text
+
+
+def test_an_object_that_is_no_envelope_is_only_pointed_at() -> None:
+    assert envelope_of(StoredObject("s3://bucket/results/sump/one.json", b"not json")) is None
+    assert envelope_of(None) is None

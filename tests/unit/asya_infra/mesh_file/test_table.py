@@ -1,0 +1,247 @@
+"""From a mesh file to the actor table that functions read."""
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from asya.protocol import mesh_table as table
+from asya.protocol.mesh_table import decode_table, encode_table
+from asya.protocol.pause import Pause
+from asya_infra.mesh_file import load_mesh, to_table
+from asya_infra.mesh_file.units import parse_bytes, parse_duration, show_duration
+from asya_infra.mesh_file.user_code import shape_of
+
+
+@pytest.fixture
+def load(tmp_path: Path):  # type: ignore[no-untyped-def]
+    (tmp_path / "functions/handlers").mkdir(parents=True)
+    (tmp_path / "functions/handlers/shop.py").write_text("def one(payload): return payload\n")
+    (tmp_path / "spark_jobs").mkdir()
+    (tmp_path / "spark_jobs/heavy.py").write_text("def crunch(spark, payload): return payload\n")
+
+    def loaded(text: str, stage: str = "") -> table.MeshTable:
+        (tmp_path / "mesh.yaml").write_text(dedent(text))
+        return to_table(load_mesh(tmp_path / "mesh.yaml", stage))
+
+    return loaded
+
+
+def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyped-def]
+    mesh = load("namespace: shop\nactors: {a: {handler: shop.one}, b: {spark: {job: heavy.crunch}}}\n")
+    assert mesh == table.MeshTable(
+        namespace="shop",
+        actors={
+            "a": table.Actor(kind="handler", handler="shop.one"),
+            "b": table.Actor(kind="spark", spark=table.SparkJob(job="heavy.crunch")),
+            "x-sink": table.Actor(kind="crew"),
+            "x-sump": table.Actor(kind="crew"),
+            "x-checkpoint": table.Actor(kind="crew"),
+            "x-resume": table.Actor(kind="crew"),
+            "x-pause": table.Actor(kind="pause", pause=Pause()),
+            "x-fan-in": table.Actor(kind="fan_in", fan_in=table.FanIn()),
+            "x-index": mesh.actors["x-index"],  # tests/infra/test_result_index.py
+        },
+        sink=table.Sink(index=True),
+    )
+
+
+def test_it_travels(load) -> None:  # type: ignore[no-untyped-def]
+    mesh = load("namespace: shop\nactors: {a: {handler: shop.one}}\n")
+    assert decode_table(encode_table(mesh)) == mesh
+    assert encode_table(mesh) == encode_table(decode_table(encode_table(mesh)))
+
+
+def test_a_stage_is_part_of_the_namespace(load) -> None:  # type: ignore[no-untyped-def]
+    assert load("namespace: shop\nactors: {a: {handler: shop.one}}\n", "test").namespace == "shop-test"
+
+
+def test_mappings_in_defaults_are_merged_and_everything_else_is_replaced(load) -> None:  # type: ignore[no-untyped-def]
+    actors = load("""
+        namespace: shop
+        defaults:
+          timeout: 10s
+          batch: {size: 4, window: 2s}
+          env: {ONE: "1", TWO: no}
+          resiliency: {policies: {later: {max_attempts: 3}}, rules: [{errors: [OSError], policy: later}]}
+        actors:
+          a: {handler: shop.one}
+          b:
+            spark: {job: heavy.crunch}
+            timeout: 5m
+            batch: {size: 100}
+            env: {TWO: 2}
+            resiliency: {policies: {never: {}}, rules: [{errors: KeyError, policy: never}]}
+    """).actors
+    assert (actors["a"].timeout, actors["b"].timeout) == (10.0, 300.0)
+    assert actors["b"].batch == table.Batch(size=100, window=2.0)
+    assert actors["b"].spark.env == {"ONE": "1", "TWO": "2"}
+    assert actors["b"].resiliency.policies.keys() == {"later", "never"}
+    assert actors["b"].resiliency.rules == (table.Rule(errors=("KeyError",), policy="never"),)
+    assert actors["a"].resiliency.rules == (table.Rule(errors=("OSError",), policy="later"),)
+
+
+def test_everything_about_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def]
+    job = (
+        load("""
+        namespace: shop
+        actors:
+          b:
+            spark:
+              job: heavy.crunch
+              driver: {cores: 2, memory: 4g, disk: 30g}
+              executors: {cores: 4, memory: 8g, min: 1, max: 3}
+              conf: {spark.sql.shuffle.partitions: 8, spark.sql.ansi.enabled: false, a: "x"}
+              archives: ["s3://b/k.zip#k"]
+              max_run: 2h
+              payload_schema: "a INT"
+            env: {MODE: fast}
+    """)
+        .actors["b"]
+        .spark
+    )
+    assert job == table.SparkJob(
+        job="heavy.crunch",
+        driver=table.WorkerSize(cores=2, memory_mb=4096, disk_gb=30),
+        executor=table.WorkerSize(cores=4, memory_mb=8192),
+        min_executors=1,
+        max_executors=3,
+        conf={"spark.sql.shuffle.partitions": "8", "spark.sql.ansi.enabled": "false", "a": "x"},
+        archives=("s3://b/k.zip#k",),
+        max_run=7200.0,
+        payload_schema="a INT",
+        env={"MODE": "fast"},
+    )
+
+
+ROUTES = """
+    namespace: shop
+    actors:
+      a: {handler: shop.one, resiliency: {policies: {later: {then_route: [c, d]}}}}
+      b: {handler: shop.one}
+      c: {handler: shop.one}
+      d: {handler: shop.one, can_send_to: [a]}
+      e: {handler: shop.one, can_send_to: "*"}
+      f: {handler: shop.one}
+    tools:
+      one: {route: [a, b, c, e]}
+      two: {route: [b, a, d]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("actor", "targets"),
+    [
+        ("a", ("b", "c", "d")),  # the next in both routes, and the first of its detour
+        ("b", ("a", "c")),
+        ("c", ("d", "e")),  # the next in the detour that leads over it, and in the tool's route
+        ("d", ("a",)),  # declared
+        ("e", None),  # declared: everywhere
+        ("f", None),  # in no route
+    ],
+)
+def test_where_an_actor_may_send(load, actor: str, targets: tuple[str, ...] | None) -> None:  # type: ignore[no-untyped-def]
+    assert load(ROUTES).actors[actor].can_send_to == targets
+
+
+def test_a_tool_without_a_route_is_the_actor_of_its_name(load) -> None:  # type: ignore[no-untyped-def]
+    tools = load("namespace: shop\nactors: {a: {handler: shop.one}}\ntools: {a: {timeout: 1m}}\n").tools
+    assert tools["a"] == table.Tool(description="", route=("a",), timeout=60.0)
+
+
+def test_the_agent_section_is_known_to_the_functions(load) -> None:  # type: ignore[no-untyped-def]
+    mesh = "namespace: shop\nactors: {a: {handler: shop.one}}\ntools: {a: {}}\n"
+    assert load(mesh).agent == table.Agent()
+    found = load(mesh + "agent: {name: Shop, version: '2', skills: [{id: a, tags: [orders]}]}\n").agent
+    assert found == table.Agent(name="Shop", version="2", skills=({"id": "a", "tags": ["orders"]},))
+
+
+@pytest.mark.parametrize(
+    ("sink", "prefixes"),
+    [
+        ("{}", ("succeeded/", "failed/")),
+        ("{layout: by-time}", ("happy-asya/", "error-asya/")),
+        ("{prefixes: {succeeded: good}}", ("good/", "failed/")),
+        ("{layout: by-time, prefixes: {failed: bad/}}", ("happy-asya/", "bad/")),
+    ],
+)
+def test_sink_prefixes(load, sink: str, prefixes: tuple[str, str]) -> None:  # type: ignore[no-untyped-def]
+    mesh = load(f"namespace: shop\nactors: {{a: {{handler: shop.one}}}}\nsink: {sink}\n")
+    assert (mesh.sink.succeeded_prefix, mesh.sink.failed_prefix) == prefixes
+
+
+@pytest.mark.parametrize(
+    ("signature", "shape"),
+    [
+        ("spark, payload", "payload"),
+        ("spark, envelopes", "dataframe"),
+        ("spark, rows: DataFrame", "dataframe"),
+        ("spark, rows: 'pyspark.sql.DataFrame'", "dataframe"),
+        ("spark, rows: sql.DataFrame", "dataframe"),
+        ("spark, rows: dict", "payload"),
+        ("*arguments", "payload"),
+    ],
+)
+def test_the_shape_of_a_job_is_read_from_its_second_parameter(tmp_path: Path, signature: str, shape: str) -> None:
+    (tmp_path / "heavy.py").write_text(f"from pyspark import sql\ndef crunch({signature}): ...\n")
+    assert shape_of(tmp_path, "heavy.crunch") == shape
+
+
+def test_the_shape_is_found_behind_imports(tmp_path: Path) -> None:
+    package = tmp_path / "flights"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "from .cleaning import clean as clean_flights\nfrom flights.cleaning import clean\n"
+    )
+    (package / "cleaning.py").write_text("def clean(spark, envelopes): ...\n")
+    assert shape_of(tmp_path, "flights.clean_flights") == "dataframe"
+    assert shape_of(tmp_path, "flights.clean") == "dataframe"
+    assert shape_of(tmp_path, "flights.cleaning.clean") == "dataframe"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("500ms", 0.5), ("30s", 30.0), ("10m", 600.0), ("2h", 7200.0), ("7d", 604800.0), ("0s", 0.0)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert parse_duration(text) == seconds
+    assert parse_duration(show_duration(seconds)) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "3", "-3s", "3 s", "1.5h", "3S", "s", 3, None, True, "１s"])
+def test_what_is_no_duration(text: object) -> None:
+    with pytest.raises(ValueError, match="should be a duration"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [(512, 512 * 2**20), ("512", 512 * 2**20), ("4g", 4 * 2**30), ("256k", 2**18), ("1M", 2**20)]
+)
+def test_sizes(text: object, size: int) -> None:
+    assert parse_bytes(text) == size
+
+
+def test_bare_words_mean_what_yaml_1_2_says(load) -> None:  # type: ignore[no-untyped-def]
+    job = (
+        load("""
+        namespace: shop
+        actors: {b: {spark: {job: heavy.crunch, conf: {a: no, b: on, c: 2024-01-01, d: 1:30, e: 010, f: true}}}}
+    """)
+        .actors["b"]
+        .spark
+    )
+    assert job.conf == {"a": "no", "b": "on", "c": "2024-01-01", "d": "1:30", "e": "010", "f": "true"}
+
+
+@pytest.mark.parametrize(
+    ("jwt", "calls"),
+    [
+        ("", ()),
+        ("jwt: {issuer: https://who, audience: us}", ("tasks", "tools", "mcp", "a2a", "streams")),
+        ("jwt: {issuer: https://who, audience: us, calls: [mcp]}", ("mcp",)),
+    ],
+)
+def test_which_calls_take_tokens(load, jwt: str, calls: tuple[str, ...]) -> None:  # type: ignore[no-untyped-def]
+    assert (
+        load(f"namespace: shop\nactors: {{a: {{handler: shop.one}}}}\ngateway: {{{jwt}}}\n").gateway.token_calls
+        == calls
+    )

@@ -1,0 +1,176 @@
+# ruff: noqa: N803 - boto3 names its parameters so
+"""The mirror against a bucket in memory that notes the order of what happens to it."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from asya_local.emr.access.readable_prefixes import Reach
+from asya_local.emr.settings import ControlRule
+from asya_local.emr.storage.mirror import Mirror, MirrorError
+from asya_local.emr.storage.ordering import Stamp, changes, is_object
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+RULE = ControlRule()
+
+
+class Bucket:
+    """As much of an S3 client as the mirror uses; keys under `denied/` are refused."""
+
+    def __init__(self, objects: dict[str, bytes] | None = None) -> None:
+        self.objects = dict(objects or {})
+        self.done: list[str] = []
+
+    def get_paginator(self, _operation: str) -> Bucket:
+        return self
+
+    def paginate(self, Bucket: str, Prefix: str) -> Iterator[dict[str, Any]]:
+        yield {"Contents": [{"Key": key} for key in sorted(self.objects) if key.startswith(Prefix)]}
+
+    def get_object(self, Bucket: str, Key: str) -> dict[str, Any]:
+        self._check(Key, "GetObject")
+        if Key not in self.objects:
+            raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
+        return {"Body": io.BytesIO(self.objects[Key])}
+
+    def put_object(self, Bucket: str, Key: str, Body: io.BufferedReader) -> None:
+        self._check(Key, "PutObject")
+        self.objects[Key] = Body.read()
+        self.done.append(f"put {Key}")
+
+    def delete_object(self, Bucket: str, Key: str) -> None:
+        self._check(Key, "DeleteObject")
+        del self.objects[Key]
+        self.done.append(f"delete {Key}")
+
+    def _check(self, key: str, operation: str) -> None:
+        if key.startswith("denied/"):
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, operation)
+
+
+class Folder:
+    """A mirror of one bucket, with the files that are open in it."""
+
+    def __init__(self, path: Path, objects: dict[str, bytes] | None = None) -> None:
+        self.bucket = Bucket(objects)
+        self.busy: set[str] = set()
+        self.root = path / "s3"
+        (self.root / "b").mkdir(parents=True)
+        self.mirror = Mirror(self.root, path / "aside", self.bucket, RULE, lambda: self.busy)
+
+    def write(self, key: str, text: str = "x") -> None:
+        path = self.root / "b" / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def test_only_what_matches_comes_in(tmp_path: Path) -> None:
+    objects = {"data/a.csv": b"1", "data/b.txt": b"2", "one": b"3", "data//c.csv": b"4", "data/": b"", "denied/x": b"5"}
+    folder = Folder(tmp_path, objects)
+
+    reaches = [Reach("b", "data/*.csv"), Reach("b", "one"), Reach("b", "none"), Reach("b", "denied/*")]
+    assert folder.mirror.fetch(reaches) == 2
+
+    found = {str(path.relative_to(folder.root)) for path in folder.root.rglob("*") if path.is_file()}
+    assert found == {"b/data/a.csv", "b/one"}
+    assert not folder.mirror.push(everything=True)
+
+
+def test_data_waits_until_a_control_file_needs_it(folder: Folder) -> None:
+    folder.write("data/out/part")
+    assert not folder.mirror.push(everything=False)
+
+    folder.write("runs/a/1/commit.json")
+    folder.write("runs/a/1/heartbeat.json")
+    folder.mirror.push(everything=False)
+
+    assert folder.bucket.done == ["put data/out/part", "put runs/a/1/heartbeat.json", "put runs/a/1/commit.json"]
+
+
+def test_what_is_being_written_waits(folder: Folder) -> None:
+    folder.write("data/done")
+    folder.write("data/half", "hal")
+    folder.write("runs/a/1/journal")
+    folder.busy = {str(folder.root / "b/data/half")}
+    folder.mirror.push(everything=False)
+    assert folder.bucket.done == ["put data/done", "put runs/a/1/journal"]
+
+    folder.write("data/half", "whole")
+    folder.mirror.push(everything=True)
+    assert folder.bucket.objects["data/half"] == b"whole"
+
+
+def test_a_statement_goes_as_it_was_when_it_was_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job goes on writing during the pass: data that the second look finds goes, a later statement does not."""
+    folder.write("data/1")
+    folder.write("runs/a/1/journal", "1 is done")
+    look, looks = folder.mirror._look, 0
+
+    def look_and_go_on() -> dict[str, Stamp]:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            folder.write("data/2")
+            folder.write("runs/a/1/journal", "1 and 2 are done")
+        return look()
+
+    monkeypatch.setattr(folder.mirror, "_look", look_and_go_on)
+    folder.mirror.push(everything=False)
+    assert folder.bucket.objects == {"data/1": b"x", "data/2": b"x", "runs/a/1/journal": b"1 is done"}
+
+    folder.mirror.push(everything=True)
+    assert folder.bucket.objects["runs/a/1/journal"] == b"1 and 2 are done"
+
+
+def test_overwriting_puts_before_it_deletes(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"data/out/old": b"old"})
+    folder.mirror.fetch([Reach("b", "data/*")])
+    os.unlink(folder.root / "b/data/out/old")
+    folder.write("data/out/new")
+    folder.write("runs/a/1/commit.json")
+
+    folder.mirror.push(everything=True)
+
+    assert folder.bucket.done == ["put data/out/new", "delete data/out/old", "put runs/a/1/commit.json"]
+
+
+def test_a_refused_write_keeps_the_commit_here(folder: Folder) -> None:
+    folder.write("denied/x")
+    folder.write("runs/a/1/commit.json")
+
+    with pytest.raises(MirrorError, match=r"AccessDenied: s3:PutObject on s3://b/denied/x"):
+        folder.mirror.push(everything=True)
+
+    assert "runs/a/1/commit.json" not in folder.bucket.objects
+
+
+@pytest.mark.parametrize("name", ["b/data/.part.crc", "b/data/_temporary/0/part", "b/.spark-staging-1/part"])
+def test_drafts_are_no_objects(name: str) -> None:
+    assert not is_object(name)
+    assert is_object("b/data/_SUCCESS")
+
+
+def test_changes_are_sorted_by_kind() -> None:
+    old, new = Stamp(1, 1, 1), Stamp(1, 2, 1)
+    found = changes(
+        {"b/same": old, "b/changed": old, "b/gone": old},
+        {"b/same": old, "b/changed": new, "b/runs/1/commit.json": new, "b/runs/1/x": new, "b/data/commit.json": new},
+        RULE,
+    )
+    assert found.data == ("b/changed", "b/data/commit.json")
+    assert found.deleted == ("b/gone",)
+    assert found.control == ("b/runs/1/x",)
+    assert found.commits == ("b/runs/1/commit.json",)

@@ -1,0 +1,41 @@
+import pytest
+
+from asya_local.emr.submit_parameters import SubmitParametersError, parse
+
+
+def test_options_are_read_as_spark_submit_reads_them() -> None:
+    parameters = parse(
+        "--conf spark.a=1 --conf 'spark.b=two words' --conf=spark.c=x=y --py-files s3://b/one.zip,s3://b/two.zip "
+        "--archives=s3://b/e.tar.gz#env --driver-memory 2g --name job "
+        "--conf spark.emr-serverless.driverEnv.PYTHONPATH=./env",
+        {"spark.a": "0", "spark.d": "kept"},
+    )
+
+    assert parameters.conf["spark.a"] == "1"
+    assert parameters.conf["spark.b"] == "two words"
+    assert parameters.conf["spark.c"] == "x=y"
+    assert parameters.conf["spark.d"] == "kept"
+    assert parameters.files("spark.submit.pyFiles") == ["s3://b/one.zip", "s3://b/two.zip"]
+    assert parameters.files("spark.archives") == ["s3://b/e.tar.gz#env"]
+    assert parameters.driver_environment() == {"PYTHONPATH": "./env"}
+
+
+def test_what_means_nothing_in_one_process_is_left_out() -> None:
+    parameters = parse(
+        "--conf spark.master=yarn --conf spark.dynamicAllocation.maxExecutors=4 --conf spark.sql.x=1 --jars s3://b/j.jar"
+    )
+    assert parameters.local_conf() == {"spark.sql.x": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("--deploy-mode cluster", "does not know --deploy-mode"),
+        ("--conf", "--conf has no value"),
+        ("--conf spark.a", "not of the form key=value"),
+        ("--conf 'open", "cannot be split"),
+    ],
+)
+def test_mistakes(text: str, message: str) -> None:
+    with pytest.raises(SubmitParametersError, match=message):
+        parse(text)

@@ -1,0 +1,119 @@
+"""Processes of a local cloud: recorded, found by their mark, ended; nobody else's touched."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from asya_local.errors import LocalCloudError
+from asya_local.processes import end_all, end_strays, members, read_records, start, write_records
+from asya_local.state_folder import MARK, StateFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
+# A server whose worker is in a session of its own, as a killed MiniStack leaves them.
+PARENT = [
+    sys.executable,
+    "-c",
+    "import subprocess, sys, time\n"
+    "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)\n"
+    "time.sleep(600)",
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[StateFolder]:
+    made = StateFolder.at(tmp_path / "state")
+    made.create()
+    yield made
+    end_all(made)
+
+
+def wait_for_members(folder: StateFolder, count: int) -> list[psutil.Process]:
+    import time
+
+    deadline = time.monotonic() + 10
+    while len(found := members(folder)) != count:
+        assert time.monotonic() < deadline, f"{len(found)} processes, not {count}"
+        time.sleep(0.05)
+    return found
+
+
+def test_a_killed_server_leaves_nobody_behind(folder: StateFolder) -> None:
+    record = start("server", PARENT, os.environ, folder, log=folder.logs / "log", port=0)
+    assert read_records(folder) == [record]
+    wait_for_members(folder, 2)
+
+    psutil.Process(record.pid).kill()
+    psutil.Process(record.pid).wait()
+    assert record.process() is None
+    assert len(members(folder)) == 1
+
+    assert end_all(folder) == 1
+    assert not members(folder)
+    assert not read_records(folder)
+
+
+def test_a_reused_id_is_not_taken_for_the_process(folder: StateFolder) -> None:
+    stranger = subprocess.Popen(SLEEP)
+    try:
+        record = start("server", SLEEP, os.environ, folder, log=folder.logs / "log", port=0)
+        write_records(folder, [record, replace(record, name="old", pid=stranger.pid, started_at=1.0)])
+
+        assert [known.process() is not None for known in read_records(folder)] == [True, False]
+        assert end_all(folder) == 1
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+def test_strays_are_ended_and_servers_with_their_workers_kept(folder: StateFolder) -> None:
+    record = start("server", PARENT, os.environ, folder, log=folder.logs / "log", port=0)
+    wait_for_members(folder, 2)
+    stray = subprocess.Popen(SLEEP, env={**os.environ, MARK: str(folder.root)})
+    wait_for_members(folder, 3)
+
+    end_strays(folder)
+
+    assert stray.poll() is not None
+    assert record.process() is not None
+    assert len(members(folder)) == 2
+
+
+def test_another_cloud_is_left_alone(folder: StateFolder, tmp_path: Path) -> None:
+    other = subprocess.Popen(SLEEP, env={**os.environ, MARK: str(tmp_path / "other")})
+    try:
+        assert end_all(folder) == 0
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_an_unreadable_note_is_no_note(folder: StateFolder) -> None:
+    folder.processes.write_text("{half")
+    assert read_records(folder) == []
+    assert end_all(folder) == 0
+
+
+def test_one_command_at_a_time(folder: StateFolder) -> None:
+    with folder.locked(), pytest.raises(LocalCloudError, match="Another `asya local` command"), folder.locked():
+        pass
+    with folder.locked():
+        pass
+
+
+def test_a_state_folder_reached_by_a_link_is_the_same(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert StateFolder.at(tmp_path / "link") == StateFolder.at(tmp_path / "real")

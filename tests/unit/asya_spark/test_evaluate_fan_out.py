@@ -1,0 +1,135 @@
+"""protocol §9 and §10: heavy jobs fan out, and work on slices, under the same rules as light handlers."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import msgspec
+import pytest
+
+from asya import fan_out
+from asya.messaging.delivery import Delivery
+from asya.protocol import ids
+from asya.protocol.codec import decode
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.job_runs import ResultFrame, ResultHead
+from asya.protocol.mesh_table import Actor, FanIn, Policy, Resiliency
+from asya.spark.results import deliveries
+from asya_spark.evaluate import ProcessingError, frames
+from asya_spark.manifest import Envelope
+from tests.doubles.envelopes import NOW, hop, mesh, message
+
+FAN_IN = {"x-fan-in": Actor(kind="fan_in", fan_in=FanIn())}
+HEADER = {
+    "actor": "x-fan-in",
+    "set_id": "s",
+    "origin_id": "o",
+    "slice_index": 1,
+    "slice_count": 3,
+    "aggregation_key": "/r",
+}
+ERROR = ErrorInfo(type="ValueError", message="late")
+IN_A_SET = {"x-asya-fan-in": HEADER}
+
+
+def lines(job: Callable[[], Any], headers: dict[str, Any] | None = None) -> list[str]:
+    envelope = Envelope("env-1", "", ("prep",), "infer", ("x-fan-in", "post"), headers or {"tenant": "acme"}, {}, None)
+    return list(frames(job, envelope))
+
+
+def left(
+    given: list[str],
+    headers: dict[str, Any] | None = None,
+    *,
+    end: Any = "done",
+    first: int = 0,
+    spec: Actor | None = None,
+) -> list[Delivery]:
+    """What leaves for one member whose job gave these lines."""
+    route = {"prev": ["prep"], "curr": "infer", "next": ["x-fan-in", "post"]}
+    actor = spec or Actor(kind="spark", handler=None)
+    started = hop(message(route=route, headers=headers or {}), spec=actor)
+    working = msgspec.structs.replace(started, mesh=mesh({**FAN_IN, "infer": actor}))
+    head = ResultHead(index=0, end=end, frames=len(given), error=None if end == "done" else ERROR)
+    results = iter([msgspec.json.decode(line, type=ResultFrame) for line in given])
+    return list(deliveries(working, head, results, first=first, now=NOW, jitter=0.0))
+
+
+def generator() -> Iterator[Any]:
+    yield "SET", ".headers.seen", 1
+    yield from fan_out([{"a": 1}, None], to=["score"])
+
+
+async def async_generator() -> AsyncIterator[Any]:
+    for frame in fan_out([{"a": 1}, None], to=["score"]):
+        yield frame
+
+
+@pytest.mark.parametrize("job", [generator, async_generator, lambda: fan_out([{"a": 1}, None], to=["score"])])
+def test_every_kind_of_job_fans_out(job: Callable[[], Any]) -> None:
+    origin, first, second = (json.loads(line) for line in lines(job))
+    assert "payload" not in origin  # as it was received
+    assert origin["next"] == ["x-fan-in", "post"]
+    assert (first["payload"], second["payload"]) == ({"a": 1}, None)
+    assert first["next"] == second["next"] == ["score", "x-fan-in"]
+    headers = [frame["headers"]["x-asya-fan-in"] for frame in (origin, first, second)]
+    assert [header["slice_index"] for header in headers] == [0, 1, 2]
+    assert {header["set_id"] for header in headers} == {ids.set_id("env-1", 0, 1)}
+
+
+def test_a_fan_out_is_a_jobs_only_output() -> None:
+    def job() -> Iterator[Any]:
+        yield 1
+        yield from fan_out([2], to=["score"])
+
+    with pytest.raises(ProcessingError, match="only output of its hop"):
+        lines(job)
+
+
+def test_its_frames_leave_as_those_of_a_light_handler() -> None:
+    sent = left(lines(lambda: fan_out([{"a": 1}, {"b": 2}], to=["post"])))
+    assert [delivery.actor for delivery in sent] == ["x-fan-in", "post", "post"]
+    origin, first, second = (decode(delivery.body) for delivery in sent)
+    assert json.loads(bytes(origin.payload)) == {"text": "hello"}
+    assert [envelope.id for envelope in (origin, first, second)] == [
+        "env-1",
+        ids.child_id("env-1", 0, 1, 1),
+        ids.child_id("env-1", 0, 1, 2),
+    ]
+
+
+def test_a_fan_out_that_leads_nowhere_sends_nothing_of_it() -> None:
+    (sunk,) = left(lines(lambda: fan_out([1, 2], to=["nobody"])))
+    assert (sunk.actor, decode(sunk.body).id) == ("x-sump", "env-1")
+
+
+def test_a_fan_out_before_an_error_does_not_count() -> None:
+    (ended,) = left(lines(lambda: fan_out([1, 2], to=["post"])), end="failed")
+    assert (ended.actor, decode(ended.body).id) == ("x-sink", "env-1")
+
+
+def test_a_slices_job_gives_one_frame() -> None:
+    one, two = '{"payload":1}', '{"payload":2}'
+    assert [delivery.actor for delivery in left([one], IN_A_SET)] == ["x-fan-in"]
+    (ended,) = left([one, two], IN_A_SET)
+    status = decode(ended.body).status
+    assert ended.actor == "x-sink"
+    assert status is not None
+    assert status.error is not None
+    assert status.error.type == "processing_error"
+    assert len(left([one, two])) == 2  # outside of sets
+
+
+def test_a_slices_frame_before_an_error_does_not_leave_and_the_slice_is_tried_again() -> None:
+    retried = Actor(kind="spark", resiliency=Resiliency(policies={"default": Policy(max_attempts=2)}))
+    (again,) = left(['{"payload":1}'], IN_A_SET, end="failed", spec=retried)
+    assert (again.kind, decode(again.body).id) == ("retry", "env-1")
+
+
+def test_routing_may_be_taken_up_again_anywhere() -> None:
+    given = lines(lambda: fan_out([1, 2, 3], to=["post"]))
+    whole = left(given)
+    for first in range(5):
+        assert left(given, first=first) == whole[first:]
+    failed = left(['{"payload":1}', '{"payload":2}'], IN_A_SET)
+    assert left(['{"payload":1}', '{"payload":2}'], IN_A_SET, first=1) == failed[1:] == []

@@ -1,0 +1,27 @@
+"""The Makefile: every target is listed, and set-up is done once."""
+
+import re
+import subprocess
+
+from tests.paths import PROJECT
+
+INTERNAL = {"java"}  # a part of setup
+
+
+def make(*arguments: str) -> str:
+    done = subprocess.run(["make", "-C", str(PROJECT), *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_help_lists_every_target() -> None:
+    targets = set(re.findall(r"^\.PHONY: (\S+)$", (PROJECT / "Makefile").read_text(), re.MULTILINE)) - INTERNAL
+    listed = set(re.findall(r"^  make (\S+) +\S", make("--no-print-directory", "help"), re.MULTILINE))
+    assert listed == targets
+
+
+def test_help_is_what_make_alone_says() -> None:
+    assert make("--no-print-directory") == make("--no-print-directory", "help")
+
+
+def test_continuous_integration_runs_make_test() -> None:
+    assert (PROJECT / ".ci" / "run").read_text().rstrip().endswith("exec make test")

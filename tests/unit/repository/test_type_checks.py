@@ -1,0 +1,31 @@
+"""What mypy reads of the CDK: too little would make `Any` of it, silently."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+
+from tests.paths import PROJECT
+
+
+def read_modules() -> set[str]:
+    """The CDK's modules that are not skipped."""
+    overrides = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    return {module for each in overrides if each.get("follow_imports") == "normal" for module in each["module"]}
+
+
+def used_modules() -> Iterator[str]:
+    """The CDK's modules that ours import from."""
+    for path in [PROJECT / "app.py", *(PROJECT / "infra").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names if alias.name.startswith("aws_cdk."))
+            elif isinstance(node, ast.ImportFrom) and node.module == "aws_cdk":
+                yield from (f"aws_cdk.{alias.name}" for alias in node.names if alias.name.startswith("aws_"))
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("aws_cdk."):
+                yield str(node.module)
+
+
+def test_every_module_of_the_cdk_that_is_used_is_read_by_mypy() -> None:
+    used = set(used_modules())
+    assert "aws_cdk.aws_lambda" in used
+    assert used <= read_modules()
