@@ -48,6 +48,7 @@ def test_a_payload_from_standard_input_goes_to_its_actor(cloud: DeployedCloud, t
     assert json.loads(said)["files"]["flights"]["reference"] == payload["flights"]
 
 
+@pytest.mark.rule("4.claim-check.senders")
 def test_a_payload_too_large_for_a_message_arrives_all_the_same(cloud: DeployedCloud, tmp_path: Path) -> None:
     payload = {**cloud.put_dataset(tmp_path, 1, "large"), "filler": "x" * 1_500_000}
     cloud.mesh.send(wrapped(json.dumps(payload).encode(), "payload", "inspect-dataset", [], "large-payload"))

@@ -204,6 +204,7 @@ def goes_on(story: Iterator[None]) -> None:
     assert next(story, "nothing more") == "nothing more"
 
 
+@pytest.mark.rule("11.sink.failed-upload")
 def test_s3_refuses_writes_the_end_is_reported_and_written_when_s3_is_back(outages: dict[str, Iterator[None]]) -> None:
     goes_on(outages["s3_refuses_writes"])
 

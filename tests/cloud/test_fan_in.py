@@ -203,6 +203,7 @@ def underway(paths: DeployedCloud) -> Underway:
     return Underway(ways, split, late, in_any_order(paths, 50))
 
 
+@pytest.mark.rule("9.merge")
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", WAYS)
 def test_each_set_comes_to_one_end(paths: DeployedCloud, underway: Underway, name: str, size: int) -> None:
@@ -221,6 +222,7 @@ def test_items_come_back_in_their_order(paths: DeployedCloud, underway: Underway
         assert (task.status, task.parent_id) == ("succeeded", origin)
 
 
+@pytest.mark.rule("9.merge")
 def test_fifty_slices_may_come_as_they_like(paths: DeployedCloud, underway: Underway) -> None:
     for origin in underway.fifty:
         assert succeeded(paths, origin) == put_together(50)
@@ -311,6 +313,7 @@ def test_of_two_slices_with_one_number_the_first_counts(paths: DeployedCloud) ->
     assert succeeded(paths, origin) == {"said": "origin", "r": [{"said": "one"}, {"said": "first"}]}
 
 
+@pytest.mark.rule("9.merge.once")
 def test_nothing_else_came_of_any_set(paths: DeployedCloud, underway: Underway) -> None:
     """Not even later: of duplicates, of slices that were late, of ends that were told twice."""
     leaves = {origin: WAYS[name].leaves for (name, _), origins in underway.ways.items() for origin in origins}
@@ -327,6 +330,7 @@ def test_nothing_else_came_of_any_set(paths: DeployedCloud, underway: Underway) 
     assert published() == +expected
 
 
+@pytest.mark.rule("15.FanInOpen")
 def test_the_sweep_may_read_the_index_and_counts_the_open_sets(paths: DeployedCloud) -> None:
     origin = str(uuid4())
     paths.send_raw("x-fan-in", by_hand(origin, 2, 1))

@@ -77,6 +77,7 @@ def items(caller: Caller, path: str, **query: str) -> list[Any]:
 # --- tools, lists, timelines
 
 
+@pytest.mark.rule("13.timeline", "13.tools.answer")
 def test_a_tool_answers_with_its_result(alice: Caller, operator: Caller) -> None:
     status, content = alice.call("POST", "/tools/call", {"name": "say", "arguments": {"text": "hello"}})
     if status == 202:  # the machine is busy: the answer says where to look
@@ -89,6 +90,7 @@ def test_a_tool_answers_with_its_result(alice: Caller, operator: Caller) -> None
     assert alice.call("POST", "/tools/call", {"name": "shout", "arguments": {}})[0] == 404
 
 
+@pytest.mark.rule("13.list")
 def test_everybody_sees_their_own_tasks_newest_first(alice: Caller, bob: Caller, operator: Caller) -> None:
     hers = [start(alice, "echo", {"n": number}) for number in range(5)]
     his = start(bob, "echo")
@@ -101,6 +103,7 @@ def test_everybody_sees_their_own_tasks_newest_first(alice: Caller, bob: Caller,
     assert his not in {each["id"] for each in items(alice, "/api/v1/mesh", status="succeeded")}
 
 
+@pytest.mark.rule("13.children")
 def test_what_a_task_fanned_out_into(alice: Caller, bob: Caller) -> None:
     root = start(alice, "split", {"parts": 12})
     ended(alice, root)
@@ -115,6 +118,7 @@ def test_what_a_task_fanned_out_into(alice: Caller, bob: Caller) -> None:
 # --- FLY
 
 
+@pytest.mark.rule("7.FLY.soon")
 def test_what_a_handler_says_is_there_while_it_is_at_work(gateway: DeployedCloud, alice: Caller) -> None:
     task_id = start(alice, "talk", {"messages": 20, "seconds": 4})
     table = names.table_name("gateway", "tasks")
@@ -135,6 +139,7 @@ def test_what_a_handler_says_is_there_while_it_is_at_work(gateway: DeployedCloud
 # --- cancelling, and what falls due
 
 
+@pytest.mark.rule("13.cancel")
 def test_a_canceled_task_goes_no_further(gateway: DeployedCloud, alice: Caller, bob: Caller) -> None:
     task_id = start(alice, "slow", {"seconds": 3})
     until(lambda: task(alice, task_id)["status"] == "running" or None, "the task to run")
@@ -148,6 +153,7 @@ def test_a_canceled_task_goes_no_further(gateway: DeployedCloud, alice: Caller, 
     assert alice.call("DELETE", f"/api/v1/mesh/{task_id}") == (204, None)
 
 
+@pytest.mark.rule("13.cancel.children")
 def test_children_are_canceled_with_their_root(operator: Caller, gateway: DeployedCloud) -> None:
     root = str(uuid4())
     route = {"prev": [], "curr": "split", "next": ["slow", "slow", "slow", "echo"]}
@@ -185,6 +191,7 @@ def known(gateway: DeployedCloud, *, age: timedelta = timedelta(0), deadline: ti
     return record.id
 
 
+@pytest.mark.rule("13.backstop.written")
 def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, operator: Caller) -> None:
     task_id = known(gateway, age=timedelta(minutes=2), deadline=timedelta(minutes=-1))
     assert (task(operator, task_id)["status"], task(operator, task_id)["reason"]) == ("failed", "Timeout")
@@ -200,6 +207,7 @@ def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, op
 # --- many reports at once
 
 
+@pytest.mark.rule("13.order", "13.progress.never-back", "13.stream.id")
 def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: DeployedCloud, operator: Caller) -> None:
     """200 reports for each of 12 tasks (50 in full size), shuffled, some twice, over connections at once. Meanwhile progress is
     watched, and two tasks, whose ends come last, are followed by clients whose connections break off."""
@@ -281,6 +289,7 @@ def life_of(task_id: str, actors: list[str], now: datetime) -> list[Any]:
 # --- who may do what
 
 
+@pytest.mark.rule("13.owner")
 def test_somebody_elses_task_is_not_there(alice: Caller, bob: Caller) -> None:
     task_id = start(alice, "echo")
     path = f"/api/v1/mesh/{task_id}"
@@ -295,6 +304,7 @@ def test_somebody_elses_task_is_not_there(alice: Caller, bob: Caller) -> None:
     assert ended(alice, task_id)["status"] == "succeeded"
 
 
+@pytest.mark.rule("13.signed")
 def test_unsigned_calls_are_refused_but_for_what_is_for_everybody(gateway: DeployedCloud, alice: Caller) -> None:
     stranger = callers.nobody(gateway)
     document = alice.call("GET", "/openapi.json")[1]
@@ -305,6 +315,7 @@ def test_unsigned_calls_are_refused_but_for_what_is_for_everybody(gateway: Deplo
             assert stranger.call(method.upper(), path.replace("{id}", "some-id"), body)[0] == expected, path
 
 
+@pytest.mark.rule("13.roles")
 def test_an_actors_role_reads_no_tasks_and_posts_nowhere_else(gateway: DeployedCloud, alice: Caller) -> None:
     calls = [
         ["GET", "/api/v1/mesh"],
@@ -366,6 +377,7 @@ FOLLOWED = ("/events", "/stream")
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 
+@pytest.mark.rule("13.openapi")
 def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Caller) -> None:
     """schemathesis makes calls of its own, right and wrong ones, of every operation."""
     status, document = operator.call("GET", "/openapi.json")

@@ -116,6 +116,7 @@ def result_of(task: Task) -> Any:
     return get_data_parts(artifact.parts)[0]
 
 
+@pytest.mark.rule("13.a2a.card")
 def test_the_card_is_for_everybody(gateway: DeployedCloud) -> None:
     status, card = callers.nobody(gateway).call("GET", "/.well-known/agent-card.json")
     assert (status, card["name"]) == (200, "gateway")
@@ -123,6 +124,7 @@ def test_the_card_is_for_everybody(gateway: DeployedCloud) -> None:
     assert callers.nobody(gateway).call("POST", "/a2a", {})[0] == 403
 
 
+@pytest.mark.rule("13.a2a.resume", "13.a2a.versions")
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
 def test_an_agent_runs_a_pipeline_and_answers_its_question(alice: Caller, version: str) -> None:
     """Send, get, resume of what asks for input; the whole life of a task, under one id."""
@@ -141,6 +143,7 @@ def test_an_agent_runs_a_pipeline_and_answers_its_question(alice: Caller, versio
     run(talk())
 
 
+@pytest.mark.rule("13.a2a.errors", "13.a2a.ids", "13.a2a.list")
 def test_lists_hold_ones_own_tasks_of_a_context(alice: Caller, bob: Caller) -> None:
     context = str(uuid4())
 
@@ -159,6 +162,7 @@ def test_lists_hold_ones_own_tasks_of_a_context(alice: Caller, bob: Caller) -> N
     run(talk())
 
 
+@pytest.mark.rule("13.a2a.cancel", "13.a2a.stream")
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
 def test_a_stream_tells_what_happens_and_canceling_ends_it(alice: Caller, version: str) -> None:
     async def talk() -> None:
@@ -205,6 +209,7 @@ def listening() -> Iterator[tuple[str, list[tuple[str | None, str | None, Any]]]
         thread.join()
 
 
+@pytest.mark.rule("13.a2a.push", "13.a2a.push.config")
 def test_a_client_is_told_of_each_change_at_its_own_address(alice: Caller) -> None:
     with listening() as (url, told):
 

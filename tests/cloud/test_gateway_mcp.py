@@ -76,6 +76,7 @@ def text(result: Any) -> str:
     return content.text
 
 
+@pytest.mark.rule("13.mcp.tools")
 def test_the_guides_client_runs_a_pipeline(
     example: dict[str, Any], alice: Caller, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +90,7 @@ def test_the_guides_client_runs_a_pipeline(
         assert "\n100 %: succeeded at echo\n" in said
 
 
+@pytest.mark.rule("13.mcp", "13.mcp.failures", "13.mcp.progress")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_calls_succeed_and_fail(example: dict[str, Any], alice: Caller, mode: str) -> None:
     async def run() -> None:
@@ -113,6 +115,7 @@ def test_calls_succeed_and_fail(example: dict[str, Any], alice: Caller, mode: st
     asyncio.run(run())
 
 
+@pytest.mark.rule("13.mcp.cancel")
 def test_a_call_is_canceled_by_its_client(
     example: dict[str, Any], alice: Caller, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -141,6 +144,7 @@ def test_a_call_is_canceled_by_its_client(
     assert asyncio.run(run())["reason"] == "Canceled"
 
 
+@pytest.mark.rule("13.mcp.answer", "13.mcp.owner")
 def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
     example: dict[str, Any], alice: Caller, bob: Caller
 ) -> None:
@@ -166,6 +170,7 @@ def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
     asyncio.run(run())
 
 
+@pytest.mark.rule("13.mcp.pause")
 def test_a_person_is_asked_and_the_call_goes_on(example: dict[str, Any], alice: Caller) -> None:
     asked: list[str] = []
 

@@ -42,6 +42,7 @@ def token_of(caller: Caller, task_id: str) -> Any:
     return content
 
 
+@pytest.mark.rule("13.stream")
 def test_a_loop_of_curl_follows_a_task_to_its_end(alice: Caller) -> None:
     task_id = start(alice, "talk", {"messages": 20, "seconds": 2})
     url = f"{on_a_host_of_its_own(alice)}/api/v1/mesh/{task_id}/events"
@@ -60,6 +61,7 @@ def test_a_loop_of_curl_follows_a_task_to_its_end(alice: Caller) -> None:
     assert curl(url, *signing(alice), last=seen[-1]["id"]) == (204, [])
 
 
+@pytest.mark.rule("13.stream")
 def test_a_browser_follows_a_task_to_its_end(gateway: DeployedCloud, alice: Caller, tmp_path: Path) -> None:
     """EventSource, which can neither sign nor set a header, on a page of another origin; it connects again by itself."""
     if CHROMIUM is None:
@@ -77,6 +79,7 @@ def test_a_browser_follows_a_task_to_its_end(gateway: DeployedCloud, alice: Call
     assert seen[-1]["opened"] > 1
 
 
+@pytest.mark.rule("13.stream-token")
 def test_a_token_opens_one_stream_and_nothing_else(gateway: DeployedCloud, alice: Caller, bob: Caller) -> None:
     ours, other = start(alice, "echo"), start(alice, "echo")
     assert bob.call("POST", f"/api/v1/mesh/{ours}/stream-token")[0] == 404
@@ -88,6 +91,7 @@ def test_a_token_opens_one_stream_and_nothing_else(gateway: DeployedCloud, alice
         assert curl(f"{stranger}/{refused}")[0] == 403
 
 
+@pytest.mark.rule("7.FLY.clients")
 def test_what_a_handler_says_is_seen_while_it_speaks(alice: Caller) -> None:
     """Across connections. How long it takes depends on the machine, and is printed: `pytest -rP` shows it."""
     client = Client(alice, start(alice, "talk", {"messages": 12, "seconds": 0, "every": 0.3}))

@@ -30,6 +30,7 @@ def started(caller: Caller) -> str:
     return str(content["id"])
 
 
+@pytest.mark.rule("13.jwt")
 def test_a_good_token_and_nothing_else_gets_in(
     gateway: DeployedCloud, issuer: Issuer, alice: Caller, operator: Caller
 ) -> None:
@@ -59,6 +60,7 @@ def test_a_good_token_and_nothing_else_gets_in(
         assert good.call("POST", route, [])[0] == 404
 
 
+@pytest.mark.rule("13.jwt.owner")
 def test_people_with_tokens_run_and_own_tasks(
     gateway: DeployedCloud, issuer: Issuer, alice: Caller, operator: Caller
 ) -> None:

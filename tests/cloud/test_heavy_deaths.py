@@ -100,6 +100,7 @@ def delays_of_progress(heavy: HeavyCloud, task_id: str, beats: int) -> list[floa
     return delays
 
 
+@pytest.mark.rule("10.progress")
 def test_10_a_run_that_works_tells_how_far_it_is_and_is_stopped_when_nobody_wants_it(heavy: HeavyCloud) -> None:
     heavy.send(["endless-0", "endless-1"], "endless")
 

@@ -121,6 +121,7 @@ def test_25_hops_are_25_steps(underway: Underway) -> None:
     assert done.envelope["route"]["prev"] == ["step", "helper"] * 12 + ["step"]
 
 
+@pytest.mark.rule("7.SET")
 def test_a_handler_says_where_it_goes_on(underway: Underway) -> None:
     done = underway.end("the plan is carried out")
     assert done.envelope["route"]["prev"] == ["planner", "helper", "step", "helper"]
@@ -142,6 +143,7 @@ def test_around_until_nothing_is_left(underway: Underway) -> None:
     assert done.payload == {"left": 0, "steps": 1}
 
 
+@pytest.mark.rule("1.max_hops")
 def test_an_endless_loop_ends_at_the_hop_limit(underway: Underway) -> None:
     done = underway.end("endless loop")
     assert done.why == ("failed", "MaxHops")
@@ -149,6 +151,7 @@ def test_an_endless_loop_ends_at_the_hop_limit(underway: Underway) -> None:
     assert done.payload == {"left": 1_000_000 - 40}
 
 
+@pytest.mark.rule("3.route-override")
 def test_another_actor_takes_the_place_of_one_and_the_route_keeps_its_name(underway: Underway) -> None:
     done = underway.end("override")
     assert done.payload == {"planned": True, "steps": 1}
@@ -156,6 +159,7 @@ def test_another_actor_takes_the_place_of_one_and_the_route_keeps_its_name(under
     assert done.envelope["headers"]["x-asya-route-resolved"] == {"step": {"target": "helper", "by": "planner"}}
 
 
+@pytest.mark.rule("4.child-ids")
 def test_each_leaf_of_a_fan_out_of_fan_outs_ends_by_itself(underway: Underway) -> None:
     root = underway.id("fan-out of fan-outs")
     branches = [root, *(ids.child_id(root, 0, 0, index) for index in (1, 2))]
@@ -168,6 +172,7 @@ def test_each_leaf_of_a_fan_out_of_fan_outs_ends_by_itself(underway: Underway) -
             assert leaf.envelope.get("headers", {}).get("x-asya-root") == (root if first or second else None)
 
 
+@pytest.mark.rule("4.claim-check")
 def test_a_payload_too_large_for_a_message_goes_on_by_claim_check(underway: Underway) -> None:
     done = underway.end("large")
     digest = hashlib.sha256(b"x" * 1_500_000).hexdigest()
@@ -179,6 +184,7 @@ def test_a_payload_too_large_for_a_message_goes_on_by_claim_check(underway: Unde
 # --- failing, and trying again -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("8.backoff")
 @pytest.mark.parametrize(("how", "least"), BACKOFFS.items())
 def test_a_retry_waits_as_its_policy_says(underway: Underway, how: str, least: list[int]) -> None:
     done = underway.end(how)
@@ -202,6 +208,7 @@ def test_the_default_policy_is_for_what_no_rule_names(underway: Underway) -> Non
     assert (done.why, done.error) == (("failed", "PolicyExhausted"), ("RuntimeError", "attempt 2"))
 
 
+@pytest.mark.rule("8.max_duration")
 def test_trying_ends_when_it_has_lasted_long_enough(underway: Underway) -> None:
     done = underway.end("lasting")
     assert done.why == ("failed", "PolicyExhausted")
@@ -211,6 +218,7 @@ def test_trying_ends_when_it_has_lasted_long_enough(underway: Underway) -> None:
     assert len(notes(underway.cloud, done.task.id)) <= 4
 
 
+@pytest.mark.rule("8.then_route")
 def test_who_is_exhausted_goes_elsewhere_with_the_error(underway: Underway) -> None:
     done = underway.end("rescued")
     assert done.task.status == "succeeded"
@@ -220,6 +228,7 @@ def test_who_is_exhausted_goes_elsewhere_with_the_error(underway: Underway) -> N
     assert "error" not in done.envelope["status"]
 
 
+@pytest.mark.rule("5.2")
 def test_a_retry_is_not_run_before_its_time(underway: Underway) -> None:
     done = underway.end("not before")
     assert (done.task.status, done.payload) == ("succeeded", {"attempt": 2})
@@ -228,6 +237,7 @@ def test_a_retry_is_not_run_before_its_time(underway: Underway) -> None:
     assert NOT_BEFORE not in done.envelope["headers"]
 
 
+@pytest.mark.rule("8.retry-after-deadline")
 def test_a_retry_that_would_come_too_late_is_not_sent(underway: Underway) -> None:
     done = underway.end("no time for the retry")
     assert (done.why, done.error) == (("failed", "Timeout"), ("TypeError", "attempt 1"))
@@ -243,6 +253,7 @@ def test_past_its_deadline_it_is_not_begun(underway: Underway) -> None:
     assert done.payload == {}
 
 
+@pytest.mark.rule("5.11.own-limit")
 @pytest.mark.parametrize("how", HANGING)
 def test_the_time_limit_ends_whatever_hangs(underway: Underway, how: str) -> None:
     done = underway.end(f"hangs as a {how}")
@@ -251,6 +262,7 @@ def test_the_time_limit_ends_whatever_hangs(underway: Underway, how: str) -> Non
     assert done.payload == {"how": how}
 
 
+@pytest.mark.rule("5.11.crash")
 def test_leaving_by_system_exit_is_a_crash(underway: Underway) -> None:
     done = underway.end("leaves")
     assert done.why == ("failed", "RuntimeCrash")
@@ -271,6 +283,7 @@ def test_a_process_that_was_interrupted_is_fit_to_go_on(underway: Underway) -> N
 # --- options -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("6.buffered.re-run")
 def test_buffered_frames_are_those_of_one_run(underway: Underway) -> None:
     frames = [underway.end("halves"), *(underway.child("halves", index) for index in (1, 2))]
     assert [frame.payload["number"] for frame in frames] == [0, 1, 2]
@@ -285,6 +298,7 @@ def test_a_whole_envelope_is_moved_on_by_its_handler(underway: Underway) -> None
     assert done.envelope["headers"]["seen-by"] == "whole"
 
 
+@pytest.mark.rule("4.deduplicate")
 def test_a_hop_that_was_completed_is_not_run_again(underway: Underway) -> None:
     done = underway.end("once")
     send(underway.cloud, Journey(["once"], {"n": 2}, envelope_id=done.task.id))
@@ -294,6 +308,7 @@ def test_a_hop_that_was_completed_is_not_run_again(underway: Underway) -> None:
     assert underway.end("once").payload == {"n": 1}
 
 
+@pytest.mark.rule("11.hooks")
 @pytest.mark.parametrize(("name", "what"), [("seen", "success"), ("seen failing", "RuntimeError")])
 def test_a_hook_sees_what_has_ended_once_and_nobody_is_told_of_that(underway: Underway, name: str, what: str) -> None:
     copy = ids.hook_id(underway.id(name), 0, "witness")
@@ -301,6 +316,7 @@ def test_a_hook_sees_what_has_ended_once_and_nobody_is_told_of_that(underway: Un
     assert underway.cloud.mesh.task(copy) is None
 
 
+@pytest.mark.rule("3.mesh-status")
 def test_nothing_is_told_of_who_asks_for_silence(underway: Underway) -> None:
     silent = underway.id("silent")
     place = underway.cloud.mesh.connection.results
@@ -317,6 +333,7 @@ def test_nothing_is_told_of_who_asks_for_silence(underway: Underway) -> None:
 # --- what still lies on a queue when all others are through ---------------------------------------------------------------
 
 
+@pytest.mark.rule("8.retry")
 def test_a_retry_in_an_hour_waits_on_the_queue(underway: Underway) -> None:
     for name in (*BACKOFFS, "lasting", "not before", "rescued"):
         underway.end(name)

@@ -84,6 +84,7 @@ def settled(cloud: DeployedCloud, actor: str) -> None:
     until(lambda: True if cloud.messages(queue) == 0 else None, f"{queue} to be empty")
 
 
+@pytest.mark.rule("2.deadline.resume", "11.pause.notify")
 def test_a_task_pauses_people_are_told_and_with_good_answers_it_goes_on(paths: DeployedCloud, told: str) -> None:
     deadline = datetime.now(UTC) + timedelta(seconds=300)
     status = {"phase": "pending", "deadline_at": format_time(deadline)}
@@ -131,6 +132,7 @@ def heard(cloud: DeployedCloud, url: str) -> Any:
     return next((json.loads(each["Body"]) for each in answer.get("Messages", [])), None)
 
 
+@pytest.mark.rule("11.pause.epoch")
 def test_two_pauses_in_one_route(paths: DeployedCloud) -> None:
     task_id = send(paths, Journey(["approve", "x-pause", "step"], {}))
     paused(paths, task_id, "approve")
@@ -158,6 +160,7 @@ def test_two_pauses_in_one_route(paths: DeployedCloud) -> None:
     assert end.envelope["route"]["prev"] == ["approve", "x-resume", "x-pause", "x-resume", "step"]
 
 
+@pytest.mark.rule("11.pause.redelivered")
 def test_messages_that_come_again_neither_pause_nor_resume_a_second_time(paths: DeployedCloud) -> None:
     journey = Journey(["approve", "stubborn"], {"until": 1})
     task_id = send(paths, journey)
@@ -180,6 +183,7 @@ def test_messages_that_come_again_neither_pause_nor_resume_a_second_time(paths: 
     assert paths.ended(task_id).status == "succeeded"
 
 
+@pytest.mark.rule("11.pause.cancel")
 def test_canceled_while_paused(paths: DeployedCloud) -> None:
     task_id = send(paths, Journey(["once", "approve", "helper"], {"text": "draft"}))
     paused(paths, task_id)
@@ -194,6 +198,7 @@ def test_canceled_while_paused(paths: DeployedCloud) -> None:
         paths.mesh.resume(task_id, YES)
 
 
+@pytest.mark.rule("11.pause.stealth")
 def test_what_nobody_hears_of_cannot_pause(paths: DeployedCloud) -> None:
     task_id = str(uuid4())
     headers = {"x-asya-mesh-status": "off"}

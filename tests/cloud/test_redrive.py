@@ -63,6 +63,7 @@ def begun(paths: DeployedCloud) -> None:
     start(paths, "order-1", "courier", "x-checkpoint", "clerk")
 
 
+@pytest.mark.rule("12.refused")
 def test_what_succeeded_is_not_redriven_unless_forced(paths: DeployedCloud) -> None:
     paths.mesh.upload("flags/clerk", b"mended")
     start(paths, "order-3", "clerk")
@@ -78,6 +79,7 @@ def test_what_succeeded_is_not_redriven_unless_forced(paths: DeployedCloud) -> N
     assert paths.envelope(task)["payload"] == {"order": "again", "booked": True}
 
 
+@pytest.mark.rule("4.dead-letters")
 def test_a_dead_letter_is_reported_left_and_redriven_once_the_cause_is_mended(paths: DeployedCloud) -> None:
     dlq = names.dlq_name("paths", "courier")
     paths.mesh.upload("flags/clerk", b"mended")
@@ -110,6 +112,7 @@ def test_a_dead_letter_is_reported_left_and_redriven_once_the_cause_is_mended(pa
     assert "before" in asya(paths, "status", "order-1")
 
 
+@pytest.mark.rule("12.old-task")
 def test_a_failed_envelope_is_replayed_and_the_old_task_stays_as_it_was(paths: DeployedCloud) -> None:
     connection = paths.mesh.connection
     paths.mesh.upload("flags/courier", b"mended")

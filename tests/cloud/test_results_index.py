@@ -48,6 +48,7 @@ def failed(cloud: DeployedCloud) -> TaskView:
     return send(cloud, "inspect-dataset", "index-failed", {"flights": "raw/not-there.csv"})
 
 
+@pytest.mark.rule("11.index")
 def test_an_end_is_a_row_under_its_day(cloud: DeployedCloud, failed: TaskView) -> None:
     day = failed.updated_at[:10]
     (row,) = until(lambda: rows(cloud, day, "index-failed") or None, "the row of x-sump")
@@ -57,6 +58,7 @@ def test_an_end_is_a_row_under_its_day(cloud: DeployedCloud, failed: TaskView) -
     assert (envelope["id"], envelope["status"]["phase"]) == ("index-failed", "failed")
 
 
+@pytest.mark.rule("11.metadata")
 def test_s3_alone_tells_whose_result_an_object_is(cloud: DeployedCloud, failed: TaskView) -> None:
     place = cloud.mesh.connection.results
     key = f"{place.prefix}failed/index-failed.json"
@@ -71,6 +73,7 @@ def test_s3_alone_tells_whose_result_an_object_is(cloud: DeployedCloud, failed: 
     }
 
 
+@pytest.mark.rule("11.index.compacted")
 def test_the_meshs_own_job_makes_a_day_of_them(cloud: DeployedCloud, failed: TaskView) -> None:
     day = failed.updated_at[:10]
     first = send(cloud, "x-index", "index-first", {"days": [day]})

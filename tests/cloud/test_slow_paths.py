@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cloud
 
 
+@pytest.mark.rule("5.11.deadline")
 def test_the_deadline_ends_a_handler_that_would_have_had_more_time(paths: DeployedCloud) -> None:
     done = end_of(paths, "overdue")
     assert done.why == ("failed", "Timeout")
@@ -36,6 +37,7 @@ def test_8_an_open_circuit_is_probed_and_closes(paths: DeployedCloud, rejected: 
     assert end_of(paths, send(paths, Journey(["flaky"], {"up": True}))).task.reason is None
 
 
+@pytest.mark.rule("5.13")
 @pytest.mark.parametrize("name", LOST)
 def test_a_process_that_is_lost_gives_its_message_back(paths: DeployedCloud, name: str) -> None:
     done = end_of(paths, name)

@@ -17,6 +17,7 @@ def variables(mesh: Synthesised, actor: str) -> dict[str, Any]:
     return dict(mesh.function(actor, "older")["Environment"]["Variables"])
 
 
+@pytest.mark.rule("14.environment.end-actor")
 def test_an_end_actor_finds_the_variables_it_was_written_for(older: Synthesised) -> None:
     found = variables(older, "archive")
     assert {
@@ -41,6 +42,7 @@ def test_happy_end_is_x_sink(older: Synthesised) -> None:
     assert feeding["FunctionName"].endswith(":warm")
 
 
+@pytest.mark.rule("14.operator-settings")
 def test_a_crew_actor_that_is_not_enabled_has_a_queue_but_no_function(older: Synthesised) -> None:
     functions = {function["FunctionName"] for function in older.resources("AWS::Lambda::Function")}
     assert "asya-older-x-sump" not in functions

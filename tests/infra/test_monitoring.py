@@ -30,6 +30,7 @@ def test_every_metric_has_a_graph(shop: Any) -> None:
     }
 
 
+@pytest.mark.rule("15.dimensions")
 @pytest.mark.parametrize(
     ("metric", "split"), [("Processed", "outcome"), ("Sent", "kind"), ("Failed", "reason"), ("JobRuns", "state")]
 )
@@ -40,6 +41,7 @@ def test_some_are_split_by_one_more_dimension(shop: Any, metric: str, split: str
         assert dimensions.keys() == {"namespace", "actor", split}
 
 
+@pytest.mark.rule("15.dimensions")
 def test_the_others_are_by_namespace_and_actor_alone(shop: Any) -> None:
     for name, dimensions in lines(shop):
         assert dimensions["namespace"] == "shop"

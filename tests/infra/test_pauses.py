@@ -82,6 +82,7 @@ def test_the_topic_takes_only_what_the_rule_sends_and_nothing_without_tls(shop: 
     ]
 
 
+@pytest.mark.rule("11.pause.notify")
 def test_the_rule_leads_the_meshs_own_events_to_the_topic(shop: Any) -> None:
     rule = shop.one("AWS::Events::Rule", Name="asya-shop-pauses")
     assert rule["EventPattern"] == {"source": ["asya.shop"], "detail-type": ["Task Paused"]}
@@ -89,6 +90,7 @@ def test_the_rule_leads_the_meshs_own_events_to_the_topic(shop: Any) -> None:
     assert (target["Arn"].startswith("<PauseNotificationsTopic"), target["InputPath"]) == (True, "$.detail")
 
 
+@pytest.mark.rule("11.pause.notify")
 def test_each_address_hears_of_the_actors_that_name_it(shop: Any) -> None:
     subscriptions = shop.resources("AWS::SNS::Subscription")
     assert sorted((each["Protocol"], each["Endpoint"]) for each in subscriptions) == [

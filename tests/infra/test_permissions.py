@@ -42,6 +42,7 @@ FAN_INS = ("x-fan-in", "gather")
 EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit", *CREW}
 
 
+@pytest.mark.rule("1.who-may-be-sent-to")
 @pytest.mark.parametrize(
     ("actor", "targets"),
     [
@@ -98,6 +99,7 @@ def test_receiving_only_from_the_own_queue(shop: Any) -> None:
     assert resources(shop, "x-gateway-api", "sqs:ReceiveMessage") == set()
 
 
+@pytest.mark.rule("11.dlq")
 def test_the_dlq_function_looks_at_every_dead_letter_queue_and_can_delete_from_none(shop: Any) -> None:
     users = ("intake", "score", "crunch", "free", "gather", "approve", "audit")
     watched = (*users, *CREW, "x-index", "x-dispatch", "x-completion")
@@ -245,6 +247,7 @@ def test_no_role_has_managed_policies_or_star_resources(shop: Any) -> None:
                 assert not any("*" in action for action in listed(statement["Action"]))
 
 
+@pytest.mark.rule("5.end-actors")
 def test_an_end_actor_neither_routes_nor_reports() -> None:
     place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
     table = MeshTable(namespace="shop", actors={"score": Actor(kind="handler"), "gather": Actor(kind="fan_in")})

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.infra.test_permissions import listed, resources, statements
 
 TABLE = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
@@ -20,6 +22,7 @@ def test_only_the_tasks_table_tells_of_its_changes(shop: Any) -> None:
     assert told == {"asya-shop-tasks": {"StreamViewType": "NEW_AND_OLD_IMAGES"}}
 
 
+@pytest.mark.rule("13.a2a.push.cost")
 def test_only_watched_records_wake_anybody(shop: Any) -> None:
     [feed] = changes(shop)
     assert (feed["EventSourceArn"], feed["StartingPosition"]) == ("<import>", "TRIM_HORIZON")
@@ -27,6 +30,7 @@ def test_only_watched_records_wake_anybody(shop: Any) -> None:
     assert pattern == {"dynamodb": {"Keys": {"sk": {"S": ["record"]}}, "NewImage": {"is_watched": {"BOOL": [True]}}}}
 
 
+@pytest.mark.rule("13.a2a.push")
 def test_what_cannot_be_told_ends_in_the_dead_letter_queue(shop: Any) -> None:
     [feed] = changes(shop)
     assert (feed["MaximumRetryAttempts"], feed["BisectBatchOnFunctionError"]) == (10, True)
@@ -35,6 +39,7 @@ def test_what_cannot_be_told_ends_in_the_dead_letter_queue(shop: Any) -> None:
     assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
 
 
+@pytest.mark.rule("13.a2a.push.address")
 def test_whoever_speaks_to_strangers_may_hardly_do_anything_else(shop: Any) -> None:
     allowed = {action for statement in statements(shop, "x-push") for action in listed(statement["Action"])}
     assert {action for action in allowed if not action.startswith(("logs:", "sqs:"))} == {"dynamodb:GetItem"}

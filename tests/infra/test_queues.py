@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from asya_infra.placement import SHARDS, shard_of
 
 WITH_QUEUE = {
@@ -11,6 +13,7 @@ WITH_QUEUE = {
 }
 
 
+@pytest.mark.rule("4.dead-letters", "4.queue-names")
 def test_each_queue_has_its_dead_letter_queue(shop: Any) -> None:
     queues = {queue["QueueName"]: queue for queue in shop.resources("AWS::SQS::Queue")}
     assert queues.keys() == {f"asya-shop-{name}{suffix}" for name in WITH_QUEUE for suffix in ("", "-dlq")}
@@ -30,6 +33,7 @@ def test_every_queue_refuses_requests_without_tls(shop: Any) -> None:
         assert denials[0]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
+@pytest.mark.rule("11.sump")
 def test_dead_letters_and_the_sump_raise_alarms_that_need_no_metric_math(shop: Any) -> None:
     alarms = {alarm["AlarmName"]: alarm for alarm in shop.resources("AWS::CloudWatch::Alarm")}
     assert alarms.keys() == {*(f"asya-shop-{name}-dlq" for name in WITH_QUEUE), "asya-shop-x-sump"}

@@ -15,6 +15,7 @@ QUEUE = "arn:<Partition>:sqs:<Region>:<AccountId>:asya-shop-x-index"
 RULE = "arn:<Partition>:events:<Region>:<AccountId>:rule/asya-shop-result-index"
 
 
+@pytest.mark.rule("11.index.compacted")
 def test_a_schedule_sends_an_envelope_each_night(shop: Any) -> None:
     rule = shop.one("AWS::Events::Rule", Name="asya-shop-result-index")
     assert rule["ScheduleExpression"] == "cron(30 0 * * ? *)"

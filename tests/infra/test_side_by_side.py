@@ -46,6 +46,7 @@ def neighbour(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None
     return synthesise(folder / "out", mesh=str(mesh), layer_target="host")
 
 
+@pytest.mark.rule("4.collisions.across-meshes")
 def test_meshes_and_stages_stand_side_by_side(shop: Any, plain: Any, example: Any) -> None:
     meshes = (shop, plain, example)
     for of in (names_of, stacks_of):
@@ -59,6 +60,7 @@ def test_whatever_can_have_a_name_has_one_with_the_namespace_in_it(shop: Any, pl
         assert all(f"asya-{namespace}" in name for _, name in names_of(mesh))
 
 
+@pytest.mark.rule("4.collisions.across-meshes")
 def test_who_wants_a_queue_that_another_mesh_has_is_refused_it(plain: Any, neighbour: Synthesised) -> None:
     """No stack of one replaces one of the other, and CloudFormation creates nothing twice under one name."""
     assert not stacks_of(plain) & stacks_of(neighbour)

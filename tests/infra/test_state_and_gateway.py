@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from asya.gateway.calls import CALLS
 from tests.doubles.dynamo import TASK_INDEXES
 
@@ -36,6 +38,7 @@ def test_state_outlives_its_stack(shop: Any) -> None:
             assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Retain"
 
 
+@pytest.mark.rule("4.claim-check.lifetime")
 def test_the_bucket_is_private_encrypted_and_forgets_what_was_in_transit(shop: Any) -> None:
     bucket = shop.one("AWS::S3::Bucket")
     assert bucket["BucketName"] == "asya-shop-<AccountId>-<Region>"
@@ -67,6 +70,7 @@ def test_outputs(shop: Any) -> None:
     assert "Fn::ImportValue" not in json.dumps(outputs)  # no stack can import what it exports itself
 
 
+@pytest.mark.rule("13.signed")
 def test_every_route_is_signed_for_but_the_health_check(shop: Any) -> None:
     routes = {route["RouteKey"]: route["AuthorizationType"] for route in shop.resources("AWS::ApiGatewayV2::Route")}
     assert routes == {call.route: "NONE" if call.is_public else "AWS_IAM" for call in CALLS}
@@ -83,6 +87,7 @@ def test_requests_are_logged(shop: Any) -> None:
     assert "$context.identity.userArn" in stage["AccessLogSettings"]["Format"]
 
 
+@pytest.mark.rule("13.limits")
 def test_calls_are_limited_and_reports_less_so(shop: Any) -> None:
     stage = shop.one("AWS::ApiGatewayV2::Stage")
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 500, "ThrottlingBurstLimit": 1000}

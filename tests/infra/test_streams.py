@@ -14,6 +14,7 @@ from tests.infra.test_permissions import resources
 STREAMS = ("x-gateway-stream", "x-gateway-live")
 
 
+@pytest.mark.rule("13.stream.watchers")
 def test_watchers_cannot_starve_the_mesh(shop: Any, example: Any) -> None:
     for function in STREAMS:
         assert shop.function(function)["ReservedConcurrentExecutions"] == 20
@@ -21,6 +22,7 @@ def test_watchers_cannot_starve_the_mesh(shop: Any, example: Any) -> None:
     assert example.function("x-gateway-stream", "flights")["ReservedConcurrentExecutions"] == 50
 
 
+@pytest.mark.rule("13.stream-token")
 def test_the_key_makes_macs_and_is_nobody_elses(shop: Any) -> None:
     key = shop.one("AWS::KMS::Key", Description="Stream tokens of the mesh shop")
     assert (key["KeySpec"], key["KeyUsage"]) == ("HMAC_256", "GENERATE_VERIFY_MAC")
@@ -49,6 +51,7 @@ def test_only_what_a_token_opens_is_open(shop: Any) -> None:
 # --- streams that go on
 
 
+@pytest.mark.rule("13.stream.adapter")
 def test_there_are_none_unless_asked_for(plain: Any, example: Any) -> None:
     for mesh in (plain, example):
         assert mesh.resources("AWS::ApiGateway::RestApi") == []
@@ -56,6 +59,7 @@ def test_there_are_none_unless_asked_for(plain: Any, example: Any) -> None:
         assert not [each for each in mesh.resources("AWS::Lambda::Function") if "live" in each["FunctionName"]]
 
 
+@pytest.mark.rule("13.stream.adapter")
 def test_a_rest_api_streams_what_the_function_says(shop: Any) -> None:
     [api] = shop.resources("AWS::ApiGateway::RestApi")
     assert api["EndpointConfiguration"]["Types"] == ["REGIONAL"]  # others end a silence sooner than a keep-alive comes
@@ -74,6 +78,7 @@ def test_a_rest_api_streams_what_the_function_says(shop: Any) -> None:
     assert stage["MethodSettings"][0]["ThrottlingRateLimit"] == 100
 
 
+@pytest.mark.rule("13.stream.adapter")
 def test_the_adapter_starts_the_server(shop: Any) -> None:
     function = shop.function("x-gateway-live")
     assert function["Handler"] == "run.sh"

@@ -33,6 +33,7 @@ def test_there_is_one_where_the_mesh_file_asks_for_it(plain: Any, shop: Any, api
     assert not {name for name in shop.templates["gateway"]["Outputs"] if "Jwt" in name}
 
 
+@pytest.mark.rule("13.jwt")
 def test_tokens_are_checked_for_their_issuer_and_audience(plain: Any, apis: dict[str, str]) -> None:
     [authorizer] = plain.resources("AWS::ApiGatewayV2::Authorizer")
     assert apis[authorizer["ApiId"]] == TOKENS
@@ -43,6 +44,7 @@ def test_tokens_are_checked_for_their_issuer_and_audience(plain: Any, apis: dict
     }
 
 
+@pytest.mark.rule("13.jwt")
 def test_every_route_needs_a_token_but_the_public_ones(plain: Any, apis: dict[str, str]) -> None:
     routes = of(plain, apis, "Route", TOKENS)
     found = {route["RouteKey"]: route["AuthorizationType"] for route in routes}
@@ -86,6 +88,7 @@ def test_each_api_may_call_its_functions_by_one_permission_for_all_routes(plain:
     assert by_api == {SIGNED: len(functions), TOKENS: len(functions) - 1}
 
 
+@pytest.mark.rule("13.jwt.functions")
 def test_envelopes_report_to_the_signed_api_whichever_they_came_through(plain: Any, apis: dict[str, str]) -> None:
     [signed] = (reference for reference, name in apis.items() if name == SIGNED)
     for call in CALLS:

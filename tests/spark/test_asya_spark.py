@@ -83,6 +83,7 @@ class Run:
         return [json.loads(bytes(frame.payload)) for frame in self.frames[index]]
 
 
+@pytest.mark.rule("10.as-a-handler")
 def test_every_kind_of_outcome_stands_alone(spark, tmp_path):
     kinds = ["count", "none", "raise", "not-json", "exit", "list", "async", "async-generator"]
 
@@ -109,6 +110,7 @@ def test_every_kind_of_outcome_stands_alone(spark, tmp_path):
     assert done.commit.error is None
 
 
+@pytest.mark.rule("10.as-a-handler")
 def test_generators_speak_the_abi_and_changes_apply_to_later_frames(spark, tmp_path):
     done = Run(spark, tmp_path, [{"do": "generator", "n": 9}])
 
@@ -126,6 +128,7 @@ def test_frames_before_an_error_count_only_if_streamed(spark, tmp_path, streamed
     assert (done.heads[0].end, done.heads[0].frames, done.heads[0].error.type) == ("failed", frames, "KeyError")
 
 
+@pytest.mark.rule("10.timeout.envelope")
 @pytest.mark.parametrize("what", ["sleep", "spin", "long-spark"])
 def test_a_time_limit_ends_one_envelope_and_the_next_one_is_well(spark, tmp_path, monkeypatch, what):
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
@@ -141,6 +144,7 @@ def test_a_time_limit_ends_one_envelope_and_the_next_one_is_well(spark, tmp_path
     assert done.payloads(1) == [{"rows": 3}]
 
 
+@pytest.mark.rule("10.timeout.envelope")
 def test_a_deadline_shortens_the_limit_and_a_passed_one_starts_nothing(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     now = datetime.now(UTC)
@@ -206,6 +210,7 @@ def test_a_missing_manifest_is_named(spark, tmp_path):
         run(spark, f"file://{tmp_path}/runs/heavy/0000000001/manifest.json")
 
 
+@pytest.mark.rule("10.dataframe")
 def test_a_dataframe_of_envelopes(spark, tmp_path):
     done = Run(spark, tmp_path, [{"n": n} for n in range(1, 6)], job="double", shape="dataframe")
 
@@ -216,6 +221,7 @@ def test_a_dataframe_of_envelopes(spark, tmp_path):
     assert (done.heads[4].end, done.heads[4].error.message) == ("failed", "five is too much")
 
 
+@pytest.mark.rule("10.dataframe")
 def test_a_dataframe_with_a_declared_schema(spark, tmp_path):
     done = Run(spark, tmp_path, [{"n": 1}, {"n": 2}], job="typed", shape="dataframe", payload_schema="n INT")
 
@@ -233,6 +239,7 @@ def test_a_dataframe_job_that_fails_for_all(spark, tmp_path, job, problem):
     assert done.commit.error is None
 
 
+@pytest.mark.rule("10.dataframe.one-bad")
 def test_10_one_bad_envelope_of_a_dataframe_fails_alone_with_its_own_error(spark, tmp_path):
     payloads = [{"n": n} for n in range(9)] + [{"n": "no number"}] + [{"n": n} for n in range(6)]
 
@@ -243,6 +250,7 @@ def test_10_one_bad_envelope_of_a_dataframe_fails_alone_with_its_own_error(spark
     assert [done.payloads(index)[0]["n"] for index in (0, 8, 15)] == [1, 9, 6]
 
 
+@pytest.mark.rule("10.dataframe.one-bad")
 def test_10_a_dataframe_job_that_always_fails_comes_to_an_end(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.dataframe_job.FAILED_CALLS", 5)
     calls = tmp_path / "calls"
@@ -254,6 +262,7 @@ def test_10_a_dataframe_job_that_always_fails_comes_to_an_end(spark, tmp_path, m
     assert len(calls.read_text()) <= 10
 
 
+@pytest.mark.rule("10.timeout.rest")
 def test_10_what_there_is_no_time_for_is_left_to_another_run(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     spark.range(3).count()
@@ -264,6 +273,7 @@ def test_10_what_there_is_no_time_for_is_left_to_another_run(spark, tmp_path, mo
     assert done.commit.error is None
 
 
+@pytest.mark.rule("10.timeout.rest")
 def test_10_the_first_one_has_all_the_time_of_its_run(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
 
@@ -282,6 +292,7 @@ def test_10_a_dataframe_that_takes_too_long_times_out_for_all_its_envelopes(spar
     assert [(head.end, head.limit, head.by_deadline) for head in done.heads.values()] == [("timed_out", 2.0, False)] * 2
 
 
+@pytest.mark.rule("10.fly")
 def test_7_what_a_job_says_at_once_is_written_in_order(spark, tmp_path):
     done = Run(spark, tmp_path, [{"do": "fly"}, {"do": "fly-by-abi"}])
 
@@ -295,6 +306,7 @@ def test_7_a_message_that_is_none_is_the_jobs_mistake(spark, tmp_path):
     assert (done.heads[0].error.type, done.flies()) == ("ValueError", [])
 
 
+@pytest.mark.rule("10.progress")
 def test_10_a_heartbeat_tells_stages_and_rows(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.heartbeat.TICK_SECONDS", 0.1)
 
@@ -311,6 +323,7 @@ def test_10_a_heartbeat_tells_stages_and_rows(spark, tmp_path, monkeypatch):
     assert {"done", "rows_read", "rows_written", "name", "stage"} <= stage.keys()
 
 
+@pytest.mark.rule("10.death.told")
 def test_10_a_driver_that_cannot_go_on_leaves_its_last_words(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.main.run_payloads", lambda *_: 1 / 0)
 

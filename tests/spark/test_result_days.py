@@ -55,6 +55,7 @@ def killed(*_):
     raise OSError("killed")
 
 
+@pytest.mark.rule("11.index.compacted")
 def test_every_row_is_there_once_with_its_day(spark, results):
     put(results, row("a"), row("b"))
     put(results, row("b"), row("c", phase="failed"))  # b's message came twice, in other company
@@ -66,6 +67,7 @@ def test_every_row_is_there_once_with_its_day(spark, results):
     assert {str(item.dt) for item in found.values()} == {DAY}
 
 
+@pytest.mark.rule("11.index.compacted")
 def test_a_day_is_compacted_again_with_what_came_late(spark, results):
     put(results, row("a"))
     days(spark, results)
@@ -76,6 +78,7 @@ def test_a_day_is_compacted_again_with_what_came_late(spark, results):
     assert len(list((results / "index/days" / f"dt={DAY}").glob("*.parquet"))) == 1
 
 
+@pytest.mark.rule("11.index.compacted")
 def test_what_died_after_writing_leaves_nothing_twice_once_it_is_run_again(spark, results, monkeypatch):
     put(results, row("a"))
     days(spark, results)
@@ -128,10 +131,12 @@ def test_a_day_of_which_some_may_be_gone_is_refused():
         result_days.check_day("2025-11-01", date(2025, 11, 30))
 
 
+@pytest.mark.rule("11.index.documented")
 def test_the_columns_are_those_that_x_sink_writes():
     assert tuple(result_days.COLUMNS) == ResultRow.__struct_fields__
 
 
+@pytest.mark.rule("11.index.documented")
 def test_the_documented_tables_have_these_columns():
     tables = re.findall(r"CREATE EXTERNAL TABLE[^(]*\((.*?)\)\s*PARTITIONED BY", DOCUMENT.read_text(), re.DOTALL)
     assert len(tables) == 2

@@ -106,6 +106,7 @@ def office(mesh: Mesh) -> DeadLetterOffice:
     return DeadLetterOffice(mesh)  # type: ignore[arg-type]
 
 
+@pytest.mark.rule("12.redrive")
 def test_a_dead_letter_is_sent_in_the_generation_that_its_task_was_reopened_in(mesh: Mesh) -> None:
     mesh.generations["env-1"] = 3
     mesh.put("infer", message(status=status(phase="retrying", attempt=2)))
@@ -256,6 +257,7 @@ def test_a_death_between_the_reopening_and_the_sending_leaves_the_letter(
     assert mesh.lying("infer-dlq") == []
 
 
+@pytest.mark.rule("12.redrive")
 def test_a_death_between_the_sending_and_the_removal_sends_twice_in_the_same_generation(mesh: Mesh) -> None:
     mesh.generations["env-1"] = 1
     mesh.put("infer", message())

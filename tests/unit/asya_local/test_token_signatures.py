@@ -24,6 +24,7 @@ def test_a_token_that_the_issuer_signed() -> None:
     assert jwt.decode(token, KEY.public_key(), algorithms=["RS256"], audience="us")["sub"] == "alice"
 
 
+@pytest.mark.rule("13.jwt")
 def test_a_token_that_somebody_else_signed_or_changed() -> None:
     token = ISSUER.token("alice")
     head, claims, signature = token.split(".")

@@ -145,6 +145,7 @@ def test_an_error_ends_without_an_increment(pipeline: MakePipeline) -> None:
         assert (ended.status.phase, ended.status.error.message) == ("failed", "Invalid input format")
 
 
+@pytest.mark.rule("6.error-like-dict")
 def test_a_returned_error_object_is_a_payload(pipeline: MakePipeline) -> None:
     """A departure: only raising is failing."""
     answer = {"error": "processing_error", "message": "Invalid input format"}
@@ -233,11 +234,13 @@ def test_the_final_report_has_the_error(pipeline: MakePipeline) -> None:
     assert final.data.error.message == "Invalid input format"
 
 
+@pytest.mark.rule("14.both-shapes")
 def test_both_shapes_in_one_envelope_mean_the_new_one() -> None:
     both = {"actors": ["prep"], "current": 0, "prev": ["prep"], "curr": "infer", "next": []}
     assert decode(message(route=both)).route == Route(("prep",), "infer", ())
 
 
+@pytest.mark.rule("14.routes")
 @pytest.mark.parametrize(
     ("route", "problem"),
     [
@@ -256,6 +259,7 @@ def test_what_is_no_route_of_this_generation(pipeline: MakePipeline, route: Any,
     assert refused.status.error.message == f"Failed to parse message: {problem}"
 
 
+@pytest.mark.rule("14.routes")
 def test_current_is_0_unless_said_otherwise_and_may_be_the_end() -> None:
     assert decode(message(route={"actors": ["a", "b"]})).route == Route((), "a", ("b",))
     assert decode(message(route={"actors": ["a", "b"], "current": 2})).route == Route(("a", "b"), "", ())

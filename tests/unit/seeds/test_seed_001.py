@@ -77,6 +77,7 @@ def test_a_single_response(pipeline: MakePipeline) -> None:
     assert ran.at("b")[0].route == Route(("a",), "b", ())
 
 
+@pytest.mark.rule("6.error-like-dict")
 def test_the_runtimes_own_wrapping_is_a_payload_if_a_handler_gives_it(pipeline: MakePipeline) -> None:
     """A departure: `{"status": "ok", "result": …}` was spoken between runtime and sidecar, never by handlers."""
     wrapped = {"status": "ok", "result": {"processed": True}}
@@ -192,6 +193,7 @@ def test_three_steps_with_a_fan_out(pipeline: MakePipeline) -> None:
 # --- the gateway's message
 
 
+@pytest.mark.rule("14.missing-id")
 def test_job_id_is_the_id(pipeline: MakePipeline) -> None:
     job = sent(["step1", "step2"], {"input": "user data"}, job_id="550e8400-e29b-41d4-a716-446655440000")
     ran = pipeline(step1=lambda payload: payload, step2=lambda payload: payload).send("step1", job)
@@ -201,6 +203,7 @@ def test_job_id_is_the_id(pipeline: MakePipeline) -> None:
     assert ran.task(ended.id).status == "succeeded"
 
 
+@pytest.mark.rule("14.missing-id")
 def test_only_a_steps_envelope_may_lack_an_id(pipeline: MakePipeline) -> None:
     for route in ({"actors": ["a"], "current": 0}, {"prev": [], "curr": "a", "next": []}):
         ran = pipeline(a=lambda payload: payload).send("a", {"route": route, "payload": 1, "job_id": "j"})

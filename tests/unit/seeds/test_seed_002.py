@@ -75,6 +75,7 @@ def test_the_envelope_is_read_and_written_as_it_is() -> None:
     assert json.loads(encode(envelope)) == ENVELOPE
 
 
+@pytest.mark.rule("2.phases")
 @pytest.mark.parametrize("phase", ["pending", "processing", "retrying", "succeeded", "failed", "paused", "canceled"])
 def test_every_phase_is_known(phase: str) -> None:
     body = json.dumps(ENVELOPE | {"status": {"phase": phase}}).encode()
@@ -83,6 +84,7 @@ def test_every_phase_is_known(phase: str) -> None:
     assert status.phase == phase
 
 
+@pytest.mark.rule("1.headers", "1.status")
 @pytest.mark.parametrize("optional", ["parent_id", "status", "headers"])
 def test_parent_id_status_and_headers_are_optional(optional: str) -> None:
     assert decode(json.dumps({k: v for k, v in ENVELOPE.items() if k != optional}).encode()).id == "unique-message-id"
@@ -132,6 +134,7 @@ def test_a_status_only_goes_up(reports: list[str], status: str) -> None:
 # --- headers
 
 
+@pytest.mark.rule("3.trace")
 def test_the_trace_goes_through_the_whole_route_with_a_span_for_each_hop(pipeline: MakePipeline) -> None:
     given = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     ran = three(pipeline).send("prep", sent(headers={"traceparent": given, "tracestate": "a=b"}))
@@ -187,6 +190,7 @@ def test_stealth_suppresses_every_report(pipeline: MakePipeline) -> None:
 # --- queues
 
 
+@pytest.mark.rule("4.queue-names")
 @pytest.mark.parametrize(
     ("actor", "queue"),
     [
@@ -233,6 +237,7 @@ def never_ends(_: Any) -> None:
         pass
 
 
+@pytest.mark.rule("8.bypass")
 @pytest.mark.parametrize(
     ("handler", "envelope", "reason"),
     [

@@ -4,6 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from asya.protocol.codec import decode, encode
 from asya.protocol.route import Route
 from tests.unit.seeds.conftest import MakePipeline
@@ -26,6 +28,7 @@ def process(state: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
+@pytest.mark.rule("1.route.curr")
 def test_the_envelope_says_where_it_was_is_and_will_be() -> None:
     envelope = decode(json.dumps(ENVELOPE).encode())
     assert envelope.route == Route(("preprocess",), "infer", ("postprocess", "store"))
@@ -57,6 +60,7 @@ def test_the_actor_never_sees_the_envelope(pipeline: MakePipeline) -> None:
     assert ran.at("postprocess")[0].header("trace_id") == "t-42"
 
 
+@pytest.mark.rule("1.state-in-envelope")
 def test_the_same_handler_serves_any_route(pipeline: MakePipeline) -> None:
     for route in (["infer", "store"], ["infer", "judge", "human-review"]):
         ran = pipeline(infer=process, store=echo, judge=echo, human_review=echo)
@@ -66,6 +70,7 @@ def test_the_same_handler_serves_any_route(pipeline: MakePipeline) -> None:
         ran.world.sqs.sent.clear()
 
 
+@pytest.mark.rule("1.state-in-envelope")
 def test_an_envelope_can_be_put_into_any_queue_to_go_on_from_there(pipeline: MakePipeline) -> None:
     first = pipeline(infer=process, postprocess=echo, store=echo).send("infer", ENVELOPE)
     (there,) = first.at("store")
@@ -75,6 +80,7 @@ def test_an_envelope_can_be_put_into_any_queue_to_go_on_from_there(pipeline: Mak
     assert stored == {"text": "Hello world", "cleaned": True, "prediction": "greeting: Hello world", "stored": True}
 
 
+@pytest.mark.rule("1.route.next")
 def test_actors_can_rewrite_what_is_ahead(pipeline: MakePipeline) -> None:
     def router(payload: Any) -> Iterator[Any]:
         yield "SET", ".route.next", ["judge"]

@@ -191,6 +191,7 @@ def test_an_end_handler_is_imported_with_what_the_deployment_gives_it(
     assert world.gateway.events == []  # no progress
 
 
+@pytest.mark.rule("14.end-actor")
 def test_an_end_handler_without_it_is_refused_at_import(own_handler: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ASYA_HANDLER_MODE", raising=False)
     with pytest.raises(LoadError, match="End handlers must run in envelope mode"):
@@ -273,6 +274,7 @@ def test_the_default_values_are_settings_of_x_sink_and_x_sump(tmp_path: Path) ->
     assert mesh.sink.endpoint == "http://minio.storage:9000"
 
 
+@pytest.mark.rule("14.no-keys")
 def test_transports_and_keys_that_there_are_no_more_are_refused(tmp_path: Path) -> None:
     text = VALUES.replace("      enabled: true\n      scaling", "      transport: rabbitmq\n      scaling").replace(
         "ASYA_S3_ENDPOINT\n                value: http://minio.storage:9000",

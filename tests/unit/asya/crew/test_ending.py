@@ -25,6 +25,7 @@ def targets(envelope: Envelope, sink: Sink = HOOKED) -> list[str]:
     return [delivery.actor for delivery in ending.passed_on(envelope, sink)]
 
 
+@pytest.mark.rule("11.hooks")
 def test_a_success_goes_to_the_hooks_and_a_failure_on_to_x_sump_after_them() -> None:
     assert targets(ended()) == ["notify", "archive"]
     assert targets(ended("failed")) == ["notify", "archive", "x-sump"]
@@ -36,12 +37,14 @@ def test_canceled_and_paused_go_nowhere(phase: str) -> None:
     assert targets(ended(phase)) == []
 
 
+@pytest.mark.rule("11.hooks")
 def test_children_trigger_hooks_only_if_asked_for() -> None:
     child = ended(parent_id="env-0")
     assert targets(child) == []
     assert targets(child, Sink(hooks=("notify",), hooks_for_children=True)) == ["notify"]
 
 
+@pytest.mark.rule("3.hook", "11.hooks")
 @pytest.mark.parametrize("for_children", [False, True])
 def test_a_hooks_own_run_triggers_none_and_ends_in_x_sump_if_it_failed(for_children: bool) -> None:
     sink = Sink(hooks=("notify",), hooks_for_children=for_children)
@@ -59,6 +62,7 @@ def test_users_hooks_do_not_hear_of_the_meshs_own_nightly_job(route: dict[str, A
     assert targets(ended("failed", route=route)) == ["x-sump"]
 
 
+@pytest.mark.rule("11.hooks")
 def test_each_hook_gets_a_copy_of_its_own_with_reporting_off() -> None:
     headers = {"tenant": "acme", "x-asya-first-attempt": "2026-11-20T11:00:00Z", "x-asya-fan-in": {"set_id": "s"}}
     late = status(phase="failed", reason="Timeout", error=ERROR, deadline_at="2020-01-01T00:00:00Z")

@@ -3,6 +3,8 @@
 import json
 from datetime import UTC, datetime
 
+import pytest
+
 from asya.crew.result_index import ResultRow, day_of, recent_object, result_row
 from asya.protocol.codec import decode
 from tests.doubles.envelopes import message, status
@@ -26,6 +28,7 @@ def block(**changes: object) -> dict[str, object]:
     return status(**({"phase": "succeeded", "reason": "Completed"} | times | changes))
 
 
+@pytest.mark.rule("11.index")
 def test_a_row_tells_how_it_ended_when_and_where_it_is() -> None:
     found = row(status=block(), route={"prev": ["prep", "infer"], "curr": "", "next": []}, payload={"a": 1})
     assert (found.phase, found.reason, found.last_actor, found.route) == (

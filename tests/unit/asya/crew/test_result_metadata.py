@@ -8,6 +8,7 @@ from asya.protocol.envelope import Envelope
 from tests.doubles.envelopes import message, status
 
 
+@pytest.mark.rule("11.metadata")
 def test_a_task_of_its_own() -> None:
     body = message(
         status=status(phase="succeeded", reason="Completed"),
@@ -38,6 +39,7 @@ def test_what_no_http_header_can_hold_is_percent_encoded(given: str, told: str) 
     assert result_metadata(decode(message(id=given)), "shop")["id"] == told
 
 
+@pytest.mark.rule("11.metadata")
 @pytest.mark.parametrize("letter", ["i", "ß", "日", "😀"])
 def test_ids_as_long_as_they_may_be_stay_within_what_s3_takes(letter: str) -> None:
     long = letter * (256 // len(letter.encode()))

@@ -33,6 +33,7 @@ def ended(body: bytes, *, actor: str = "infer", frame_left: bool = False, **more
     return dead_letters.exhausted(letter, MESH, frame_left=frame_left, now=NOW)
 
 
+@pytest.mark.rule("5.13")
 def test_an_envelope_on_its_way_failed_for_want_of_deliveries() -> None:
     found = ended(message(status=status(phase="retrying", attempt=2, error=ERROR)))
     assert found is not None
@@ -121,6 +122,7 @@ def test_the_set_of_a_slice_is_told() -> None:
     assert msgspec.to_builtins(told)["reason"] == "DeliveryExhausted"
 
 
+@pytest.mark.rule("6.streamed")
 def test_once_the_first_frame_has_left_a_child_failed_and_no_set_is_told() -> None:
     body = message(headers={"x-asya-fan-in": SLICE, "x-asya-root": "root", "x-asya-generation": 1})
     found = ended(body, frame_left=True)

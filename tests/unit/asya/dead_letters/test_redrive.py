@@ -41,6 +41,7 @@ def test_a_task_whose_end_the_dead_letter_was_is_reopened(state: str) -> None:
     assert [each.status for each in opened.earlier] == [state]
 
 
+@pytest.mark.rule("12.refused")
 @pytest.mark.parametrize(
     ("state", "position", "code"),
     [
@@ -100,6 +101,7 @@ def test_a_slice_of_an_open_set_may_come(index: int) -> None:
     redrive.check_set(a_slice(index), None)
 
 
+@pytest.mark.rule("12.refused")
 @pytest.mark.parametrize("how", ["merged", "failed", "canceled", "gone"])
 def test_a_slice_of_a_closed_set_is_refused_and_its_origin_named(how: str) -> None:
     with pytest.raises(RefusedError, match="replay its origin 'origin'") as refused:

@@ -44,6 +44,7 @@ def view(state: Any = "failed", reason: str | None = None) -> TaskView:
     )
 
 
+@pytest.mark.rule("3.replay-of", "12.replay")
 def test_it_is_a_new_task_on_the_same_route_with_the_same_payload() -> None:
     headers = {
         "tenant": "acme",
@@ -67,6 +68,7 @@ def test_it_is_a_new_task_on_the_same_route_with_the_same_payload() -> None:
     assert (new.status.created_at, new.status.deadline_at, new.status.error) == (format_time(NOW), None, None)
 
 
+@pytest.mark.rule("12.replay")
 def test_its_deadline_is_as_far_off_as_that_of_the_old_one_was() -> None:
     new = replayed(status=status(created_at="2026-11-20T10:00:00Z", deadline_at="2026-11-20T10:05:00Z"))
     assert new.status is not None
@@ -109,6 +111,7 @@ def test_where_it_cannot_start_it_is_refused(members: dict[str, Any], code: str)
     assert (refused.value.status, refused.value.code) == (409, code)
 
 
+@pytest.mark.rule("12.slice")
 def test_a_slice_is_told_which_origin_to_replay() -> None:
     with pytest.raises(RefusedError, match="replay its origin 'origin'"):
         replayed(headers={"x-asya-fan-in": SLICE | {"slice_index": 1}})
@@ -117,6 +120,7 @@ def test_a_slice_is_told_which_origin_to_replay() -> None:
 FOUND = Sources("result", "sump", {0: "dlq-0", 2: "dlq-2"}, {0: "hop-0", 2: "hop-2"}, {1: "checkpoint-1"})
 
 
+@pytest.mark.rule("12.replay.where")
 @pytest.mark.parametrize(
     ("asked", "task", "found", "expected"),
     [
@@ -133,6 +137,7 @@ def test_where_it_starts(asked: ReplayRequest, task: TaskView | None, found: Sou
     assert replay.chosen(asked, found, "env-1", task) == expected
 
 
+@pytest.mark.rule("12.replay.where")
 @pytest.mark.parametrize(
     ("asked", "task", "found", "said"),
     [

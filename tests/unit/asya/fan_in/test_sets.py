@@ -145,6 +145,7 @@ MERGED = Decision(how="merged", at=AT)
 ITEMS: dict[int, Raw] = {2: raw({"n": 2}), 1: Raw(b'{"n": 1.50}')}
 
 
+@pytest.mark.rule("9.merge")
 def test_the_merged_envelope_is_the_origin_again() -> None:
     delivery = leaving(origin(), MERGED, ITEMS)
     assert (delivery.actor, delivery.kind) == ("post", "next")
@@ -158,6 +159,7 @@ def test_the_merged_envelope_is_the_origin_again() -> None:
     assert merged.status.created_at == "2026-11-20T11:59:00.000000Z"
 
 
+@pytest.mark.rule("9.merge")
 def test_numeric_order_not_alphabetical() -> None:
     many = origin(headers={"x-asya-fan-in": HEADER | {"slice_count": 13}})
     delivery = leaving(many, MERGED, {index: raw(index) for index in range(12, 0, -1)})
@@ -177,6 +179,7 @@ def test_lost_items_are_null() -> None:
     assert json.loads(bytes(decode(delivery.body).payload))["results"] == [None, 2]
 
 
+@pytest.mark.rule("9.nesting")
 def test_a_nested_set_gives_the_enclosing_header_back() -> None:
     nested = origin(
         headers={"x-asya-fan-in": HEADER | {"outer": OUTER}},
@@ -187,6 +190,7 @@ def test_a_nested_set_gives_the_enclosing_header_back() -> None:
         assert json.loads(bytes(envelope.headers["x-asya-fan-in"])) == OUTER
 
 
+@pytest.mark.rule("9.on_failure.fail")
 def test_a_failed_set_ends_its_origin_at_x_sink_as_it_came() -> None:
     decision = decided(Fail("SliceFailed", "…", 2), LOST, now=NOW)
     delivery = leaving(origin(), decision, {})
@@ -238,6 +242,7 @@ def test_a_route_that_leads_nowhere_is_a_mismatch_outside_of_the_set() -> None:
     assert ended.status.reason == "RouteMismatch"
 
 
+@pytest.mark.rule("9.merge.once")
 @given(st.permutations(range(1, 6)), st.lists(st.integers(1, 5), unique=True))
 def test_it_is_the_same_bytes_each_time(order: list[int], missing: list[int]) -> None:
     many = origin(headers={"x-asya-fan-in": HEADER | {"slice_count": 6}})

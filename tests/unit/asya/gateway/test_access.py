@@ -53,6 +53,7 @@ def test_without_named_operators_everybody_else_is_one() -> None:
     assert not rules().caller(session(names.role_name("flights", "x-sink", "us-east-1"))).is_operator
 
 
+@pytest.mark.rule("13.operators")
 @pytest.mark.parametrize(
     ("operator", "identity", "expected"),
     [
@@ -72,6 +73,7 @@ def test_operators_are_named_by_user_or_role(operator: str, identity: Identity, 
     assert rules(operator).caller(identity).is_operator is expected
 
 
+@pytest.mark.rule("13.operators")
 def test_owners_see_their_own_and_operators_everything() -> None:
     alice = rules("nobody").caller(USER)
     assert [alice.may_see(owner) for owner in ("AIDAALICE", "AIDABOB", None)] == [True, False, False]
@@ -95,11 +97,13 @@ def bearer(subject: str = "alice", issuer: str = ISSUER, **claims: str | tuple[s
     return TokenIdentity(issuer, subject, values)
 
 
+@pytest.mark.rule("13.jwt.operators")
 def test_whoever_comes_with_a_token_is_a_person_and_by_default_no_operator() -> None:
     caller = rules().caller(bearer())
     assert (caller.principal, caller.is_mesh_function, caller.is_operator) == (f"jwt:alice#{ISSUER}", False, False)
 
 
+@pytest.mark.rule("13.jwt.owner")
 @pytest.mark.parametrize(
     "subject", ["AIDAALICE", "AROAEXAMPLE", "AROAEXAMPLE:some-session", ":AIDAALICE", "123456789012"]
 )
@@ -113,6 +117,7 @@ def test_no_subject_owns_what_an_iam_principal_owns(subject: str) -> None:
         assert not people.caller(bearer(subject)).may_see(signer.principal)
 
 
+@pytest.mark.rule("13.jwt.owner")
 def test_subjects_of_two_issuers_are_two_people() -> None:
     people = [
         ("a", ISSUER),
@@ -124,6 +129,7 @@ def test_subjects_of_two_issuers_are_two_people() -> None:
     assert len(owners) == len(people)
 
 
+@pytest.mark.rule("13.jwt.functions")
 def test_no_token_makes_anybody_a_function_of_the_mesh() -> None:
     role = names.role_name("flights", "x-sink", "us-east-1")
     arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/{role}/some-session"
@@ -131,6 +137,7 @@ def test_no_token_makes_anybody_a_function_of_the_mesh() -> None:
         assert not rules("*", "sub=*").caller(identity).is_mesh_function
 
 
+@pytest.mark.rule("13.jwt.operators")
 @pytest.mark.parametrize(
     ("operator", "identity", "expected"),
     [

@@ -13,6 +13,7 @@ def test_a_request_has_an_id_and_a_notification_has_none() -> None:
     assert read(b'{"jsonrpc": "2.0", "method": "ping"}').id is UNSET
 
 
+@pytest.mark.rule("13.mcp.failures")
 @pytest.mark.parametrize(
     ("body", "code", "said"),
     [

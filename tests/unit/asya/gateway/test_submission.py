@@ -42,6 +42,7 @@ def first(body: object, origin: Origin = ORIGIN) -> dict[str, Any]:
     return envelope
 
 
+@pytest.mark.rule("2.creation")
 def test_the_envelope_of_a_new_task() -> None:
     envelope = first({"payload": {"flights": "raw/f.csv"}, "headers": {"tenant": "acme"}, "timeout": 90})
     trace = envelope["headers"].pop("traceparent")
@@ -63,6 +64,7 @@ def test_the_envelope_of_a_new_task() -> None:
     }
 
 
+@pytest.mark.rule("2.creation")
 def test_without_a_timeout_there_is_no_deadline_and_without_a_payload_null() -> None:
     envelope = first({})
     assert "deadline_at" not in envelope["status"]
@@ -83,6 +85,7 @@ def test_payloads_are_carried_as_they_are_but_for_characters_a_queue_would_refus
     assert payload == rb'{"n": 0.10000000000000000000001, "text": "\u00e4\uffff"}'
 
 
+@pytest.mark.rule("3.gateway-strips")
 def test_managed_headers_are_stripped_but_for_two() -> None:
     sent = {
         "x-asya-generation": 7,
@@ -110,6 +113,7 @@ def test_an_override_changes_the_queue_and_its_tenant() -> None:
     assert queue_group(envelope, MESH.actors["inspect"]) is None
 
 
+@pytest.mark.rule("3.trace")
 def test_a_trace_goes_on() -> None:
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     going_on = first({}, Origin("https://api", "00f067aa0ba902b7", parent, "vendor=1"))
@@ -125,6 +129,7 @@ def test_stealth() -> None:
     assert not is_stealth(read({}))
 
 
+@pytest.mark.rule("13.start.timeout")
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -169,6 +174,7 @@ def test_an_actor_is_needed(actor: str | None) -> None:
     assert (caught.value.status, caught.value.field) == (400, "actor")
 
 
+@pytest.mark.rule("13.start.refused")
 @pytest.mark.parametrize(
     "actor", ["nobody", "x-sink", "x-pause", "x-anything", "happy-end", "In Spect", "inspect,nobody"]
 )

@@ -1,10 +1,13 @@
 """protocol §4: an envelope too large for its headers goes to x-sump, unmanaged headers dropped."""
 
+import pytest
+
 from asya.messaging.oversize import for_sump
 from asya.protocol.codec import decode
 from tests.doubles.envelopes import message, status
 
 
+@pytest.mark.rule("4.too-large-for-its-headers")
 def test_unmanaged_headers_go_first_then_the_route_too() -> None:
     managed = {"x-asya-root": "env-0", "x-asya-pause": "p" * 5000}
     body = message(headers={"mine": "x"} | managed, other="key", status=status(attempt=2, own="y"))

@@ -12,11 +12,13 @@ from tests.doubles.envelopes import mesh, message
 ROUTABLE = {name: Actor(kind="crew") for name in ("x-pause", "x-resume", "x-checkpoint", "x-fan-in")}
 
 
+@pytest.mark.rule("1.reserved")
 @pytest.mark.parametrize("actor", ["post", "infer", *ROUTABLE])
 def test_users_actors_and_four_of_the_crew_may_be_sent_to(actor: str) -> None:
     assert check_target(mesh(ROUTABLE), actor) == actor
 
 
+@pytest.mark.rule("1.reserved")
 @pytest.mark.parametrize(
     ("actor", "problem"),
     [
@@ -38,6 +40,7 @@ def test_everything_else_may_not(actor: str, problem: str) -> None:
     assert problem in str(caught.value)
 
 
+@pytest.mark.rule("3.route-override")
 @pytest.mark.parametrize(
     ("header", "found"),
     [

@@ -22,11 +22,13 @@ def pausing(**members: object) -> Hop:
     return hop(message(**members), spec=SPEC)
 
 
+@pytest.mark.rule("11.pause.route")
 def test_the_route_is_shifted_towards_x_resume() -> None:
     route = pause.kept(pausing(), now=NOW).route
     assert (route.prev, route.curr, route.next) == (("prep", "infer"), "x-resume", ("post",))
 
 
+@pytest.mark.rule("11.pause.route")
 def test_an_x_resume_that_stands_there_already_is_not_doubled() -> None:
     ahead = {"prev": ["prep"], "curr": "infer", "next": ["x-resume", "post"]}
     route = pause.kept(pausing(route=ahead), now=NOW).route
@@ -38,6 +40,7 @@ def test_at_the_end_of_a_route_too() -> None:
     assert (route.prev, route.curr, route.next) == (("infer",), "x-resume", ())
 
 
+@pytest.mark.rule("3.pause")
 def test_what_is_asked_stands_in_the_header() -> None:
     kept = pause.kept(pausing(), now=NOW)
     assert pause.pause_of(kept) == KeptPause(
@@ -47,6 +50,7 @@ def test_what_is_asked_stands_in_the_header() -> None:
     assert (kept.status.phase, kept.status.reason) == ("paused", "Paused")
 
 
+@pytest.mark.rule("11.resume.time")
 def test_the_time_left_is_kept_with_it() -> None:
     about = pause.pause_of(pause.kept(pausing(status=status(deadline_at=DEADLINE)), now=NOW))
     assert about is not None
@@ -98,6 +102,7 @@ def test_a_header_of_another_shape_is_a_parse_error(header: object) -> None:
         pause.pause_of(codec.decode(message(headers={"x-asya-pause": header})))
 
 
+@pytest.mark.rule("5.9.pause")
 def test_5_9_elsewhere_the_header_goes() -> None:
     started = hop(message(headers={"x-asya-pause": {"prompt": "?"}, "tenant": "acme"}))
     sent = codec.decode(outcome.frame(started, Frame(msgspec.Raw(b"1")), 0, now=NOW).body)

@@ -35,6 +35,7 @@ def test_each_type_takes_its_values(kind: str, value: Any) -> None:
     assert plain(checked([field(kind)], answers(it=value))) == {"it": value}
 
 
+@pytest.mark.rule("11.resume.input")
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
@@ -48,6 +49,7 @@ def test_and_no_others(kind: str, value: Any) -> None:
     assert (invalid.value.status, set(invalid.value.fields)) == (422, {"it"})
 
 
+@pytest.mark.rule("11.resume.input")
 def test_what_is_not_asked_for_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="colour: is not asked for; the fields are it"):
         checked([field("string")], answers(it="x", colour="red"))
@@ -82,6 +84,7 @@ def test_of_a_list_each_entry_is_one_of_the_options() -> None:
         checked(asked, answers(it=[1]))
 
 
+@pytest.mark.rule("11.resume.input")
 def test_every_mistake_is_told_at_once() -> None:
     asked = [PauseField(name="a", type="string"), PauseField(name="b", type="number")]
     with pytest.raises(InvalidInputError) as invalid:
@@ -93,12 +96,14 @@ def test_without_fields_everything_is_taken() -> None:
     assert plain(checked([], answers(x=1, y=[2]))) == {"x": 1, "y": [2]}
 
 
+@pytest.mark.rule("11.resume.merge")
 def test_an_answer_goes_where_its_pointer_says() -> None:
     fields = [field("string", payload_key="/a/b~1c"), PauseField(name="x/y", type="number")]
     payload = merged(Raw(b'{"a":{"k":1}}'), fields, {"it": raw("v"), "x/y": raw(2)})
     assert msgspec.json.decode(payload) == {"a": {"k": 1, "b/c": "v"}, "x/y": 2}
 
 
+@pytest.mark.rule("11.resume.input")
 def test_without_fields_the_input_is_merged_at_the_root() -> None:
     payload = merged(Raw(b'{"a":1,"b":2}'), [], answers(b=3, c=4))
     assert msgspec.json.decode(payload) == {"a": 1, "b": 3, "c": 4}

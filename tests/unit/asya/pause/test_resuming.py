@@ -74,6 +74,7 @@ def test_only_a_paused_task_is_resumed(state: Any) -> None:
     assert (refused.value.status, refused.value.code) == (409, "not_paused")
 
 
+@pytest.mark.rule("11.resume.once")
 def test_a_second_resume_is_told_that_there_was_a_first() -> None:
     first = resuming.resumed(paused(), kept(), answers(approved=True), now=LATER)
     with pytest.raises(RefusedError, match="has been resumed") as refused:
@@ -111,6 +112,7 @@ def left(envelope: Envelope) -> Envelope:
     return codec.decode(outcome.frame(restarted, frame, 0, now=LATER).body)
 
 
+@pytest.mark.rule("11.resume.time")
 def test_the_old_deadline_stops_nobody_on_the_way_to_x_resume() -> None:
     envelope = sent({"approved": True})
     assert envelope.status is not None
@@ -118,12 +120,14 @@ def test_the_old_deadline_stops_nobody_on_the_way_to_x_resume() -> None:
     assert envelope.header("x-asya-resume-input") == {"approved": True}
 
 
+@pytest.mark.rule("11.resume.merge")
 def test_the_answers_are_in_the_payload_and_the_rest_of_it_as_it_was() -> None:
     found = left(sent({"approved": True, "title": "Late"}, payload={"text": "hello"}))
     assert msgspec.json.decode(found.payload) == {"text": "hello", "approved": True, "report": {"title": "Late"}}
     assert (found.route.prev, found.route.curr, found.route.next) == (("prep", "infer", "x-resume"), "post", ())
 
 
+@pytest.mark.rule("2.deadline.resume")
 def test_2_the_new_deadline_is_what_was_left_from_the_moment_it_was_resumed() -> None:
     found = left(sent({"approved": True}))
     assert found.status is not None
@@ -137,6 +141,7 @@ def test_without_a_deadline_there_is_none_afterwards() -> None:
     assert found.status.deadline_at is None
 
 
+@pytest.mark.rule("3.pause")
 def test_3_no_header_of_the_pause_is_left() -> None:
     found = left(sent({"approved": True}))
     assert [name for name in found.headers if "pause" in name or "resume" in name] == []

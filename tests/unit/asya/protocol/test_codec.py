@@ -53,6 +53,7 @@ def refusal(body: bytes) -> ParseError | None:
     return None
 
 
+@pytest.mark.rule("1.raw-payload", "3.others-survive")
 @given(envelopes())
 def test_protocol_1_payload_and_headers_survive_relays_byte_for_byte(
     sample: tuple[tuple[dict[str, bytes], bytes], bytes],
@@ -67,6 +68,7 @@ def test_protocol_1_payload_and_headers_survive_relays_byte_for_byte(
     assert {name: value for name, value in before.items() if name not in empty} == after
 
 
+@pytest.mark.rule("5.1")
 @given(
     st.binary(max_size=60)
     | st.text(max_size=60).map(lambda text: text.encode("utf-8", "surrogatepass"))
@@ -77,6 +79,7 @@ def test_protocol_5_1_malformed_bytes_raise_nothing_but_parse_errors(body: bytes
     assert error is None or str(error).startswith("Failed to parse message: ")
 
 
+@pytest.mark.rule("1.id")
 @given(st.sampled_from(["id", "parent_id", "route", "headers", "status", "payload"]), JSON)
 def test_protocol_5_1_a_wrong_value_of_any_field_is_named(field: str, value: Any) -> None:
     error = refusal(message(**{field: value}))
@@ -142,6 +145,7 @@ MALFORMED: list[tuple[str, bytes, str, str | None]] = [
 ]
 
 
+@pytest.mark.rule("1.payload")
 @pytest.mark.parametrize(
     ("body", "named", "kept_id"), [case[1:] for case in MALFORMED], ids=[case[0] for case in MALFORMED]
 )
@@ -152,6 +156,7 @@ def test_protocol_5_1_the_field_is_named_and_a_usable_id_kept(body: bytes, named
     assert caught.value.envelope_id == kept_id
 
 
+@pytest.mark.rule("1.null-is-absent")
 @pytest.mark.parametrize("field", ["parent_id", "headers", "status"])
 @pytest.mark.parametrize("absent", [None, ..., ""], ids=["null", "missing", "empty"])
 def test_protocol_1_null_and_empty_are_absent_and_left_out(field: str, absent: Any) -> None:
@@ -162,10 +167,12 @@ def test_protocol_1_null_and_empty_are_absent_and_left_out(field: str, absent: A
     assert field != "status" or envelope.status is None
 
 
+@pytest.mark.rule("1.payload")
 def test_protocol_1_a_payload_of_null_is_a_payload() -> None:
     assert json.loads(encode(decode(message(payload=None))))["payload"] is None
 
 
+@pytest.mark.rule("1.unknown-keys")
 def test_protocol_1_unknown_keys_are_carried_along() -> None:
     body = message(priority={"level": 3}, status=status(owner="me"))
     after = json.loads(encode(decode(body)))
@@ -173,6 +180,7 @@ def test_protocol_1_unknown_keys_are_carried_along() -> None:
     assert after["status"]["owner"] == "me"
 
 
+@pytest.mark.rule("1.ascii")
 def test_protocol_1_what_we_write_is_ascii_and_what_we_relay_is_not_touched() -> None:
     body = '{"id":"größe","route":{"prev":[],"curr":"infer","next":[]},"headers":{"ключ":"значение"},"payload":"𝄞"}'.encode()
     out = encode(decode(body))
@@ -182,6 +190,7 @@ def test_protocol_1_what_we_write_is_ascii_and_what_we_relay_is_not_touched() ->
     assert decode(out) == decode(body)
 
 
+@pytest.mark.rule("2.times")
 def test_protocol_2_second_precision_and_offsets_are_accepted() -> None:
     for text in ("2026-11-20T12:00:00Z", "2026-11-20T14:00:00.5+02:00"):
         assert decode(message(status=status(deadline_at=text))).status.deadline_at == text  # type: ignore[union-attr]
@@ -204,6 +213,7 @@ OLDER: list[tuple[dict[str, Any], Route | str]] = [
 ]
 
 
+@pytest.mark.rule("14.routes")
 @pytest.mark.parametrize(("route", "expected"), OLDER)
 def test_protocol_14_older_routes_are_upgraded_on_receipt(route: dict[str, Any], expected: Route | str) -> None:
     if isinstance(expected, str):
@@ -217,6 +227,7 @@ def test_protocol_14_older_routes_are_upgraded_on_receipt(route: dict[str, Any],
     assert set(json.loads(encode(envelope))["route"]) == {"prev", "curr", "next"}
 
 
+@pytest.mark.rule("14.missing-id")
 def test_protocol_14_only_a_steps_envelope_may_lack_its_id() -> None:
     steps = {"steps": ["a"], "current": 0}
     assert decode(message(id=..., job_id="job-9", route=steps)).id == "job-9"
@@ -239,6 +250,7 @@ def test_protocol_1_both_passes_read_the_same() -> None:
     assert msgspec.structs.replace(careful, extra={}) == quick
 
 
+@pytest.mark.rule("1.position", "3.generation")
 @pytest.mark.parametrize(
     ("header", "generation"), [(1, 1), (9999, 9999), (10_000, 0), (-1, 0), (True, 0), ("2", 0), (1.5, 0), (None, 0)]
 )
@@ -246,6 +258,7 @@ def test_protocol_12_the_generation_is_0_where_the_header_is_no_such_number(head
     assert decode(message(headers={"x-asya-generation": header})).generation == generation
 
 
+@pytest.mark.rule("3.mesh-status")
 def test_protocol_3_only_the_word_off_makes_an_envelope_stealth() -> None:
     for value, stealth in (("off", True), ("OFF", False), (False, False), (None, False), ("on", False)):
         assert decode(message(headers={"x-asya-mesh-status": value})).is_stealth is stealth

@@ -21,6 +21,7 @@ def described(error: BaseException) -> tuple[str, tuple[str, ...]]:
     return found.type, found.mro
 
 
+@pytest.mark.rule("6.error-names")
 def test_types_are_module_qualified_but_builtins() -> None:
     assert described(ValueError("x")) == ("ValueError", ("Exception",))
     assert described(ConnectionResetError()) == ("ConnectionResetError", ("ConnectionError", "OSError", "Exception"))
@@ -36,6 +37,7 @@ def test_a_message_that_cannot_be_read_is_replaced() -> None:
     assert describe_exception(Unprintable()).message == "<Unprintable; its text could not be read: RuntimeError>"
 
 
+@pytest.mark.rule("4.tracebacks")
 @pytest.mark.parametrize("piece", ["x", "ü", "𝄞", "\ud800"])
 def test_messages_and_tracebacks_are_cut_at_16_kib(piece: str) -> None:
     def fail() -> None:

@@ -2,6 +2,7 @@
 
 import uuid
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from asya.protocol import ids
 HOPS = st.tuples(st.text(min_size=1), st.integers(0, 99), st.integers(0, 99), st.integers(1, 99) | st.just("error"))
 
 
+@pytest.mark.rule("4.child-ids")
 @given(HOPS)
 def test_child_ids_are_uuids_of_version_4(hop: tuple[str, int, int, int | str]) -> None:
     found = uuid.UUID(ids.child_id(*hop))
@@ -18,6 +20,7 @@ def test_child_ids_are_uuids_of_version_4(hop: tuple[str, int, int, int | str]) 
     assert ids.child_id(*hop) == str(found)
 
 
+@pytest.mark.rule("4.child-ids")
 @given(HOPS, HOPS)
 def test_two_places_never_share_an_id(
     one: tuple[str, int, int, int | str], other: tuple[str, int, int, int | str]
@@ -30,6 +33,7 @@ def test_the_parts_do_not_run_together() -> None:
     assert len({ids.child_id("a", 0, 0, 1), ids.hook_id("a", 0, "child"), ids.id_of_message("a")}) == 3
 
 
+@pytest.mark.rule("1.id")
 def test_an_id_has_1_to_256_bytes() -> None:
     for value, usable in (
         ("", False),

@@ -15,6 +15,7 @@ from tests.doubles.envelopes import message, status
 IDS = st.text(min_size=1, max_size=64) | st.lists(st.sampled_from([".", "..", "/", "a", "%2E", "%", "\\"])).map("".join)
 
 
+@pytest.mark.rule("11.keys")
 @given(IDS)
 def test_no_id_escapes_its_prefix(envelope_id: str) -> None:
     segment = safe_segment(envelope_id)
@@ -29,6 +30,7 @@ def test_no_two_ids_share_a_key(one: str, other: str) -> None:
     assert (safe_segment(one) == safe_segment(other)) == (one == other)
 
 
+@pytest.mark.rule("11.keys")
 @pytest.mark.parametrize(
     ("envelope_id", "segment"),
     [
@@ -49,6 +51,7 @@ def test_the_longest_id_fits_into_a_key() -> None:
     assert len("results/succeeded/" + safe_segment("/" * 256) + ".json") <= 1024
 
 
+@pytest.mark.rule("11.keys")
 @pytest.mark.parametrize(
     ("phase", "key"),
     [
@@ -66,6 +69,7 @@ def test_by_id_the_phase_says_where(phase: str, key: str) -> None:
 BY_TIME = Sink(layout="by-time", succeeded_prefix="happy-asya/", failed_prefix="error-asya/")
 
 
+@pytest.mark.rule("11.keys.by-time", "14.by-time")
 @pytest.mark.parametrize("updated_at", ["2025-11-18T14:30:45.123456Z", "2025-11-18T16:30:45.123456+02:00"])
 def test_by_time_is_the_old_layout_exactly(updated_at: str) -> None:
     body = message(
@@ -76,11 +80,13 @@ def test_by_time_is_the_old_layout_exactly(updated_at: str) -> None:
     assert result_key(decode(body), BY_TIME) == "happy-asya/2025-11-18T14:30:45.123456Z/text-processor/abc-123.json"
 
 
+@pytest.mark.rule("14.by-time")
 def test_by_time_has_six_fractional_digits_also_for_whole_seconds() -> None:
     body = message(status=status(phase="failed", updated_at="2025-11-18T14:30:45Z"))
     assert result_key(decode(body), BY_TIME) == "error-asya/2025-11-18T14:30:45.000000Z/infer/env-1.json"
 
 
+@pytest.mark.rule("11.keys.by-time")
 def test_the_last_actor() -> None:
     envelope = decode(message(route={"prev": [], "curr": "", "next": []}))
     assert last_actor(envelope) == "unknown"

@@ -11,6 +11,7 @@ SPAN = "00000000000000aa"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 
 
+@pytest.mark.rule("3.managed")
 @pytest.mark.parametrize(
     ("name", "managed"),
     [
@@ -25,11 +26,13 @@ def test_protocol_3_managed_headers(name: str, managed: bool) -> None:
     assert headers.is_managed(name) is managed
 
 
+@pytest.mark.rule("3.trace")
 def test_protocol_3_one_trace_from_hop_to_hop() -> None:
     received = Raw(f'"00-{TRACE}-b7ad6b7169203331-00"'.encode())
     assert tracing.next_hop(received, "env-1", SPAN) == f"00-{TRACE}-{SPAN}-00"
 
 
+@pytest.mark.rule("3.trace")
 @pytest.mark.parametrize(
     "received", [None, Raw(b"5"), Raw(b'"junk"'), Raw(f'"00-{"0" * 32}-b7ad6b7169203331-01"'.encode()), Raw(b"null")]
 )
@@ -40,6 +43,7 @@ def test_protocol_3_a_missing_or_broken_trace_starts_anew_from_the_id(received: 
     assert tracing.next_hop(Raw(f'"{made}"'.encode()), "env-1", SPAN) == made
 
 
+@pytest.mark.rule("5.11.words")
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
@@ -56,6 +60,7 @@ def test_protocol_5_11_durations(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
 
 
+@pytest.mark.rule("13.progress")
 def test_protocol_13_progress_of_three_actors() -> None:
     actors = ("a", "b", "c")
     shown = [
@@ -66,6 +71,7 @@ def test_protocol_13_progress_of_three_actors() -> None:
     assert shown == [10, 15, 33, 43, 48, 66, 76, 81, 99]
 
 
+@pytest.mark.rule("1.names")
 @pytest.mark.parametrize(
     ("name", "ok"), [("infer", True), ("a", True), ("a-1", True), ("x" * 63, True), ("x" * 64, False)]
 )
@@ -77,12 +83,14 @@ def test_protocol_1_labels(name: str, ok: bool) -> None:
         names.check_label(name, "actor")
 
 
+@pytest.mark.rule("1.names")
 @pytest.mark.parametrize("name", ["", "A", "-a", "a-", "a_b", "a.b", "é", "a/b", "a\n"])
 def test_protocol_1_no_labels(name: str) -> None:
     with pytest.raises(ValueError, match="actor name"):
         names.check_label(name, "actor")
 
 
+@pytest.mark.rule("1.reserved")
 def test_protocol_1_reserved_names() -> None:
     for name in ("x-sink", "x-sump", "x-dispatch", "x-anything", "happy-end", "error-end"):
         assert names.is_reserved(name)

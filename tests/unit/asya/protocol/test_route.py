@@ -5,6 +5,7 @@ import pytest
 from asya.protocol.route import Route
 
 
+@pytest.mark.rule("1.route.prev", "1.shift")
 @pytest.mark.parametrize(
     ("before", "ahead", "after"),
     [

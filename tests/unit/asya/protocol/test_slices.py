@@ -26,6 +26,7 @@ HEADER = {
 }
 
 
+@pytest.mark.rule("3.fan-in")
 def test_a_header_is_read_back_and_its_enclosing_one_kept_as_it_is() -> None:
     outer = HEADER | {"set_id": "outer", "slice_index": 3, "later_field": [1, 2.50]}
     envelope = decode(message(headers={"x-asya-fan-in": HEADER | {"outer": outer}}))
@@ -45,6 +46,7 @@ def test_what_is_no_slice_has_no_header() -> None:
     assert not fan_in.is_slice(decode(message(headers={"x-asya-fan-in": None})))
 
 
+@pytest.mark.rule("3.fan-in")
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
@@ -84,6 +86,7 @@ def test_messages_about_sets_are_told_from_envelopes() -> None:
         assert decode_message(body) is None
 
 
+@pytest.mark.rule("9.merge")
 @pytest.mark.parametrize(
     ("document", "pointer", "expected"),
     [

@@ -15,6 +15,7 @@ def start(received: Status | None, max_attempts: int = 1) -> Status:
     return status.started(received, actor="infer", now=NOW, sent_at=SENT, max_attempts=max_attempts)
 
 
+@pytest.mark.rule("2.reasons")
 def test_the_reasons_are_those_of_the_protocol() -> None:
     assert {
         *("Completed", "Canceled", "Paused", "RuntimeError", "RuntimeCrash", "SparkJobFailed", "CircuitOpen"),
@@ -23,6 +24,7 @@ def test_the_reasons_are_those_of_the_protocol() -> None:
     } == status.REASONS
 
 
+@pytest.mark.rule("2.creation")
 def test_creation() -> None:
     assert status.created("prep", NOW, "2026-11-20T13:00:00Z") == Status(
         phase="pending",
@@ -35,12 +37,14 @@ def test_creation() -> None:
     )
 
 
+@pytest.mark.rule("1.status", "2.without-status")
 def test_an_envelope_without_status_gets_one_created_when_it_was_sent() -> None:
     assert start(None) == Status(
         phase="processing", actor="infer", attempt=1, max_attempts=1, created_at=SENT, updated_at=NOW
     )
 
 
+@pytest.mark.rule("2.partial", "2.start")
 @pytest.mark.parametrize("phase", ["pending", "processing", "succeeded", "failed", None])
 def test_the_start_of_a_hop_keeps_the_attempt_only_when_retrying(phase: status.Phase | None) -> None:
     assert start(Status(phase=phase, attempt=4, max_attempts=9), max_attempts=2).attempt == 1
@@ -49,6 +53,7 @@ def test_the_start_of_a_hop_keeps_the_attempt_only_when_retrying(phase: status.P
     assert (again.attempt, again.max_attempts, again.error) == (4, 9, ERROR)
 
 
+@pytest.mark.rule("2.partial", "2.set-once")
 def test_created_at_and_deadline_are_set_once() -> None:
     born = Status(created_at="2026-01-01T00:00:00Z", deadline_at="2026-12-01T00:00:00Z")
     began = start(born)
@@ -66,6 +71,7 @@ def test_created_at_and_deadline_are_set_once() -> None:
         assert after.updated_at == (NOW if after is began else later)
 
 
+@pytest.mark.rule("2.routing")
 def test_routing_clears_error_and_reason() -> None:
     came = start(Status(phase="pending", reason="PolicyRouted", error=ERROR))
     assert came.error == ERROR  # readable to the then_route's handler
@@ -75,11 +81,13 @@ def test_routing_clears_error_and_reason() -> None:
     assert onward.reason is None
 
 
+@pytest.mark.rule("2.success")
 def test_success_keeps_the_attempt_that_succeeded_and_no_error() -> None:
     ended = status.succeeded(start(Status(phase="retrying", attempt=3, max_attempts=5, error=ERROR)), now=NOW)
     assert (ended.phase, ended.reason, ended.attempt, ended.error) == ("succeeded", "Completed", 3, None)
 
 
+@pytest.mark.rule("2.failure", "2.retry")
 def test_failure_and_retry() -> None:
     began = start(None, max_attempts=3)
     failed = status.failed(began, reason="PolicyExhausted", now=NOW, error=ERROR)

@@ -46,6 +46,7 @@ def as_lists(value: Any) -> Any:
     return {key: as_lists(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
+@pytest.mark.rule("1.strict-json")
 @given(ANYTHING)
 def test_any_value_arrives_equal_or_is_refused(value: Any) -> None:
     try:
@@ -56,6 +57,7 @@ def test_any_value_arrives_equal_or_is_refused(value: Any) -> None:
     assert decode_value(text) == json.loads(bytes(text)) == as_lists(value)
 
 
+@pytest.mark.rule("1.payload")
 @given(JSON)
 def test_every_json_value_is_taken(value: Any) -> None:
     assert decode_value(encode_value(value)) == value
@@ -115,6 +117,7 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.rule("1.strict-json", "6.not-json")
 @pytest.mark.parametrize(("value", "problem"), REFUSED, ids=[str(index) for index in range(len(REFUSED))])
 def test_what_json_cannot_hold_is_refused_by_type_and_path(value: Any, problem: str) -> None:
     with pytest.raises(NotJsonError) as caught:

@@ -29,6 +29,7 @@ def pending() -> TaskRecord:
     return TaskRecord(id="t", status="pending", created_at=moment, updated_at=moment, owner="AIDA", route=route_at(0))
 
 
+@pytest.mark.rule("13.running")
 def test_the_first_progress_makes_it_running() -> None:
     assert merged(event("t", "received", seconds=3), record=pending()).status == "running"
 
@@ -71,12 +72,14 @@ def test_failure_is_kept_with_its_error_and_reason() -> None:
     assert (record.status, record.error, record.reason) == ("failed", error, "RuntimeError")
 
 
+@pytest.mark.rule("13.statuses")
 @pytest.mark.parametrize("later", ["received", "completed", "registered", "paused", "succeeded", "canceled"])
 def test_terminal_stays(later: str) -> None:
     ended = merged(event("t", "failed", 1, 9, reason="Timeout"), record=pending())
     assert merged(event("t", later, 2, 20), record=ended) == ended  # type: ignore[arg-type]
 
 
+@pytest.mark.rule("11.sink.late-address")
 def test_the_results_address_may_come_later_but_only_once() -> None:
     ended = merged(event("t", "succeeded", 3, 9, result=RESULT))
     filled = merged(event("t", "succeeded", 3, 12, result_uri="s3://a"), record=ended)
@@ -89,6 +92,7 @@ def test_another_end_does_not_fill_in_its_address() -> None:
     assert merged(event("t", "failed", 3, 12, result_uri="s3://a"), record=ended).result_uri is None
 
 
+@pytest.mark.rule("13.resumed")
 def test_progress_does_not_wake_a_paused_task() -> None:
     paused = merged(*hop("t", 0), event("t", "paused", 1, 12))
     assert (paused.status, paused.pause_epoch) == ("paused", 1)
@@ -96,6 +100,7 @@ def test_progress_does_not_wake_a_paused_task() -> None:
     assert merged(event("t", "succeeded", 3, 30), record=paused).status == "succeeded"
 
 
+@pytest.mark.rule("13.new-generation")
 def test_a_new_generation_starts_again() -> None:
     ended = merged(event("t", "failed", 1, 9, reason="Timeout", result_uri="s3://a"), record=pending())
     again = merged(event("t", "received", 1, 20, generation=1), record=ended)
@@ -104,6 +109,7 @@ def test_a_new_generation_starts_again() -> None:
     assert merged(event("t", "succeeded", 3, 30, generation=0), record=again) == again
 
 
+@pytest.mark.rule("12.generation", "13.new-generation")
 def test_what_earlier_generations_came_to_is_still_told() -> None:
     error = ErrorInfo(type="ValueError", message="x" * 5000, traceback="long")
     ended = merged(event("t", "failed", 1, 9, reason="DeliveryExhausted", error=error), record=pending())
@@ -144,6 +150,7 @@ def reports() -> list[TaskEvent]:
     ]
 
 
+@pytest.mark.rule("13.order")
 @given(st.lists(st.sampled_from(reports()), max_size=20), st.permutations(reports()))
 def test_any_order_and_any_repetition_give_the_same_record(repeated: list[TaskEvent], order: list[TaskEvent]) -> None:
     # What the first report decides is decided here: both begin with the same one.
@@ -159,6 +166,7 @@ def without_times(record: TaskRecord) -> TaskRecord:
     return replace(record, updated_at="", earlier=tuple(replace(each, ended_at=None) for each in record.earlier))
 
 
+@pytest.mark.rule("13.statuses")
 @given(st.permutations(reports()))
 def test_no_report_ever_lowers_the_status(order: list[TaskEvent]) -> None:
     ranks = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}

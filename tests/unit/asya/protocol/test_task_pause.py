@@ -50,6 +50,7 @@ def test_reported_twice_it_is_the_same() -> None:
     assert merged(paused(1), paused(1), record=record) == record
 
 
+@pytest.mark.rule("11.pause.epoch")
 def test_a_report_not_above_the_last_resumed_epoch_is_dropped() -> None:
     going_on = resumed(merged(*hop("t", 0), paused(4)))
     for late in (1, 3, 4):
@@ -64,6 +65,7 @@ def test_only_a_resume_leads_back_to_running() -> None:
         assert merged(event("t", told, 2, 60), record=record).status == "paused"
 
 
+@pytest.mark.rule("11.pause.epoch")
 def test_of_two_pauses_the_further_counts_in_whatever_order_they_come() -> None:
     found = {
         merged(*order).pause_epoch
@@ -77,6 +79,7 @@ def test_a_later_pause_tells_that_what_was_handed_over_has_arrived() -> None:
     assert (record.status, record.handover) == ("paused", None)
 
 
+@pytest.mark.rule("11.pause.cancel")
 def test_canceled_while_paused_what_was_kept_is_still_to_be_sent() -> None:
     record = merged(paused(1), event("t", "canceled", 1, 99))
     assert (record.status, record.pause) == ("canceled", None)
@@ -111,6 +114,7 @@ def test_what_it_waits_for_is_shown_only_while_it_waits() -> None:
     assert view(resumed(record), fold([], 0), at(20)).pause is None
 
 
+@pytest.mark.rule("11.resume.time")
 def test_13_paused_a_task_is_never_overdue() -> None:
     record = merged(event("t", "registered", deadline_at="2026-11-20T09:00:15.000000Z"), paused(1))
     assert view(record, fold([], 0), at(9999)).status == "paused"

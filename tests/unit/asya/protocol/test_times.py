@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from asya.protocol.times import format_time, from_epoch_milliseconds, parse_time
 
 
+@pytest.mark.rule("2.times")
 @given(st.datetimes(timezones=st.just(UTC)))
 def test_every_moment_survives(moment: datetime) -> None:
     text = format_time(moment)
@@ -27,6 +28,7 @@ def test_any_text_is_a_time_or_a_value_error(text: str) -> None:
     assert repr(text) in found if isinstance(found, str) else found.tzinfo is UTC
 
 
+@pytest.mark.rule("2.times")
 def test_seconds_and_offsets_are_read_into_utc() -> None:
     assert parse_time("2025-11-18T14:30:45Z") == datetime(2025, 11, 18, 14, 30, 45, tzinfo=UTC)
     assert parse_time("2025-11-18T14:30:45.5+02:00") == datetime(2025, 11, 18, 12, 30, 45, 500_000, tzinfo=UTC)

@@ -17,6 +17,7 @@ def chosen(header: Any) -> str | None:
     return callback_url(envelope, configured=OWN, allowed_hosts=HOSTS)
 
 
+@pytest.mark.rule("3.gateway-url")
 @pytest.mark.parametrize(
     ("header", "url"),
     [
@@ -28,6 +29,7 @@ def test_allowed_hosts_are_taken(header: str, url: str) -> None:
     assert chosen(header) == url
 
 
+@pytest.mark.rule("3.gateway-url")
 @pytest.mark.parametrize(
     "header",
     [

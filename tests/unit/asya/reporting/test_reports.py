@@ -13,6 +13,7 @@ from tests.doubles.envelopes import NOW, hop, message, status
 ERROR = {"type": "ValueError", "message": "bad", "mro": [], "traceback": ""}
 
 
+@pytest.mark.rule("5.6")
 def test_received_and_processing() -> None:
     start = hop(message(parent_id="env-0", headers={"x-asya-root": "env-r", "x-asya-generation": 2}))
     received, processing = reports.received(start, now=NOW), reports.processing(start, now=NOW)
@@ -23,6 +24,7 @@ def test_received_and_processing() -> None:
     assert received.data.message_size_kb == round(start.arrival.size / 1024, 3)
 
 
+@pytest.mark.rule("5.8.completed")
 def test_completed_tells_the_route_as_the_handler_left_it() -> None:
     event = reports.completed(hop(), ("rescue",), now=NOW, duration_ms=12.34567)
     assert event.data.route == Route(("prep",), "infer", ("rescue",))

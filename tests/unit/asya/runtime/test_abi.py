@@ -40,15 +40,18 @@ READ: list[tuple[str, Any]] = [
 ]
 
 
+@pytest.mark.rule("7.GET", "7.paths", "7.readable")
 @pytest.mark.parametrize(("path", "value"), READ)
 def test_get(path: str, value: Any) -> None:
     assert run(("GET", path))[0] == value
 
 
+@pytest.mark.rule("7.readable")
 def test_get_of_missing_headers_is_empty() -> None:
     assert execute(view(headers={}), ("GET", ".headers")) == {}
 
 
+@pytest.mark.rule("7.GET")
 def test_get_gives_a_deep_copy() -> None:
     seen = view(headers={"list": [1]})
     execute(seen, ("GET", ".headers"))["list"].append(2)
@@ -71,6 +74,7 @@ ROUTES: list[tuple[tuple[Any, ...], list[str]]] = [
 ]
 
 
+@pytest.mark.rule("7.paths")
 @pytest.mark.parametrize(("command", "after"), ROUTES)
 def test_the_route_ahead_is_writable(command: tuple[Any, ...], after: list[str]) -> None:
     _, seen = run(command)
@@ -78,6 +82,7 @@ def test_the_route_ahead_is_writable(command: tuple[Any, ...], after: list[str])
     assert seen.next_touched
 
 
+@pytest.mark.rule("7.SET")
 def test_values_are_copied_on_set() -> None:
     seen, value = view(), {"a": [1]}
     execute(seen, ("SET", ".headers.mine", value))
@@ -85,6 +90,7 @@ def test_values_are_copied_on_set() -> None:
     assert seen.headers["mine"] == {"a": [1]}
 
 
+@pytest.mark.rule("3.handlers-may-not")
 def test_a_set_of_all_headers_or_of_the_status_replaces_the_rest_only() -> None:
     _, seen = run(("SET", ".headers", {"new": 1, "x-asya-root": "forged", "traceparent": "forged"}))
     assert seen.headers == {"new": 1, "x-asya-root": "r", "traceparent": "t"}
@@ -94,6 +100,7 @@ def test_a_set_of_all_headers_or_of_the_status_replaces_the_rest_only() -> None:
     assert seen.headers == {"x-asya-root": "r", "traceparent": "t"}
 
 
+@pytest.mark.rule("3.handlers-may-not")
 def test_the_fan_in_header_alone_of_the_managed_ones_may_be_set() -> None:
     _, seen = run(("SET", '.headers["x-asya-fan-in"].set_id', "other"))
     assert seen.headers["x-asya-fan-in"] == {"set_id": "other"}
@@ -165,6 +172,7 @@ REFUSED: list[tuple[tuple[Any, ...], type[Exception]]] = [
 ]
 
 
+@pytest.mark.rule("1.route.prev", "3.handlers-may-not", "7.errors", "7.writable")
 @pytest.mark.parametrize(("command", "error"), REFUSED, ids=lambda value: repr(value)[:60])
 def test_what_is_refused_by_its_own_error_and_changes_nothing(command: tuple[Any, ...], error: type[Exception]) -> None:
     before = run(("GET", ".id"))[1]
@@ -176,6 +184,7 @@ def test_what_is_refused_by_its_own_error_and_changes_nothing(command: tuple[Any
     assert seen == before
 
 
+@pytest.mark.rule("7.FLY")
 def test_fly_goes_out_in_order_and_is_never_a_frame() -> None:
     flown: list[Any] = []
     message = {"text": ["a"]}

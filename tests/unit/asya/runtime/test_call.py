@@ -51,6 +51,7 @@ def as_async(values: list[Any]) -> Callable[[Any], Any]:
     return handler
 
 
+@pytest.mark.rule("6.returns-value")
 @pytest.mark.parametrize(
     "value", [{}, [], 0, "", False, {"a": 1}, [1, 2], {"error": "no", "message": "x"}, {"status": "ok", "data": 1}, 1.5]
 )
@@ -62,11 +63,13 @@ def test_a_returned_value_is_exactly_one_frame(value: Any) -> None:
     assert payloads(later) == [value]
 
 
+@pytest.mark.rule("6.returns-value")
 def test_a_returned_list_or_tuple_is_one_payload() -> None:
     assert payloads(lambda _: [1, 2]) == [[1, 2]]
     assert payloads(lambda _: ("GET", ".id")) == [["GET", ".id"]]
 
 
+@pytest.mark.rule("6.returns-none")
 def test_none_is_no_frame() -> None:
     async def later(_: Any) -> Any:
         return None
@@ -74,6 +77,7 @@ def test_none_is_no_frame() -> None:
     assert payloads(lambda _: None) == payloads(later) == []
 
 
+@pytest.mark.rule("6.yields")
 @pytest.mark.parametrize("kind", [as_sync, as_async])
 def test_n_yields_are_n_frames_and_none_is_nothing(kind: Callable[[list[Any]], Callable[[Any], Any]]) -> None:
     assert payloads(kind([{"a": 1}, None, 0, [], "x", None])) == [{"a": 1}, 0, [], "x"]
@@ -81,6 +85,7 @@ def test_n_yields_are_n_frames_and_none_is_nothing(kind: Callable[[list[Any]], C
     assert payloads(kind([None])) == []
 
 
+@pytest.mark.rule("6.yields")
 def test_a_generators_own_return_value_is_ignored() -> None:
     def handler(_: Any) -> Generator[Any, Any, Any]:
         yield 1
@@ -89,6 +94,7 @@ def test_a_generators_own_return_value_is_ignored() -> None:
     assert payloads(handler) == [1]
 
 
+@pytest.mark.rule("6.fan_out_lists")
 def test_fan_out_lists_gives_one_frame_per_item_only_where_asked_for() -> None:
     assert payloads(lambda _: [1, 2], lists_fan_out=True) == [1, 2]
     assert payloads(lambda _: [], lists_fan_out=True) == []
@@ -97,6 +103,7 @@ def test_fan_out_lists_gives_one_frame_per_item_only_where_asked_for() -> None:
         next(Call(lambda _: [1, {2}], lists_fan_out=True).frames(None, view, 5.0))
 
 
+@pytest.mark.rule("6.kinds")
 def test_methods_partials_and_callables_work() -> None:
     class Model:
         def __call__(self, payload: Any) -> Any:
@@ -109,6 +116,7 @@ def test_methods_partials_and_callables_work() -> None:
     assert payloads(Model().predict, 1) == [3]
 
 
+@pytest.mark.rule("6.not-json")
 @pytest.mark.parametrize("kind", [as_sync, as_async])
 def test_what_json_cannot_hold_is_a_processing_error_after_the_frames_before(kind: Callable[[list[Any]], Any]) -> None:
     running = Call(kind([1, {"a": {2}}])).frames(None, view, 5.0)
@@ -135,6 +143,7 @@ def test_a_value_that_raises_when_it_is_read_is_the_handlers_error() -> None:
     assert caught.value.error.type == "OSError"
 
 
+@pytest.mark.rule("5.8")
 def test_frames_are_serialised_at_the_yield() -> None:
     def handler(_: Any) -> Iterator[Any]:
         value = {"n": 1}
@@ -173,6 +182,7 @@ def failing(kind: str) -> Callable[[Any], Any]:
     return handlers[kind]
 
 
+@pytest.mark.rule("6.error-names")
 @pytest.mark.parametrize("kind", ["plain", "coroutine", "generator", "async_generator"])
 def test_an_error_is_described_and_its_traceback_begins_in_the_users_code(kind: str) -> None:
     with pytest.raises(HandlerFailed) as caught:
@@ -201,6 +211,7 @@ def test_errors_with_a_meaning_for_generators_are_still_the_handlers(raised: typ
             frames(handler)
 
 
+@pytest.mark.rule("5.11.timeout-error")
 def test_a_timeout_error_of_the_handlers_own_is_an_ordinary_error() -> None:
     async def handler(_: Any) -> Any:
         await asyncio.wait_for(asyncio.sleep(5), timeout=0.001)
@@ -214,6 +225,7 @@ class OwnExit(BaseException):
     """Neither an Exception nor an exit."""
 
 
+@pytest.mark.rule("5.11.crash")
 @pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, OwnExit])
 def test_system_exit_and_its_like_are_crashes_and_the_next_call_works(raised: type[BaseException]) -> None:
     def plain(_: Any) -> Any:
@@ -281,6 +293,7 @@ def endless_generator(_: Any) -> Iterator[None]:
         yield None
 
 
+@pytest.mark.rule("6.kinds")
 @pytest.mark.parametrize(
     "handler",
     [
@@ -355,6 +368,7 @@ def test_the_argument_is_adapted_and_a_mismatch_is_the_handlers_error() -> None:
     assert caught.value.error.type == "ValueError"
 
 
+@pytest.mark.rule("6.yields-tuple", "7.SET")
 def test_protocol_7_commands_are_answered_and_change_later_frames_only() -> None:
     seen: list[Any] = []
 
@@ -381,6 +395,7 @@ def test_protocol_7_commands_are_answered_and_change_later_frames_only() -> None
     assert third.next == ()
 
 
+@pytest.mark.rule("6.yields-tuple", "7.errors")
 @pytest.mark.parametrize("kind", ["sync", "async"])
 def test_protocol_7_a_wrong_command_is_raised_where_it_was_yielded(kind: str) -> None:
     async def async_handler(_: Any) -> AsyncIterator[Any]:
@@ -406,6 +421,7 @@ def test_protocol_7_a_wrong_command_is_raised_where_it_was_yielded(kind: str) ->
     assert f'"{__file__}"' in caught.value.error.traceback
 
 
+@pytest.mark.rule("7.SET")
 def test_protocol_7_what_is_set_must_be_json() -> None:
     def handler(_: Any) -> Iterator[Any]:
         yield ("SET", ".headers.bad", {1, 2})

@@ -60,6 +60,7 @@ def yielded_itself(_payload: Any) -> Iterator[FanOut]:
     yield fan_out([{"a": 1}, None], to=["score", "check"], into="/scores")
 
 
+@pytest.mark.rule("9.fan_out")
 @pytest.mark.parametrize("handler", [generator, async_generator, function, coroutine, yielded_itself])
 def test_every_kind_of_handler_fans_out_alike(handler: Callable[[Any], Any]) -> None:
     origin, first, second = frames(handler)
@@ -79,6 +80,7 @@ def test_every_kind_of_handler_fans_out_alike(handler: Callable[[Any], Any]) -> 
     assert all(frame.opens_set for frame in (origin, first, second))
 
 
+@pytest.mark.rule("9.set-id")
 def test_the_sets_id_tells_generations_and_positions_apart() -> None:
     def set_of(**changes: Any) -> str:
         return str(header(frames(generator, **changes)[0])["set_id"])
@@ -93,12 +95,14 @@ def test_the_sets_id_tells_generations_and_positions_apart() -> None:
     assert set_of() == set_of()
 
 
+@pytest.mark.rule("9.no-items")
 def test_without_items_the_origin_goes_alone() -> None:
     (origin,) = frames(lambda _: fan_out([], to=["score"]))
     assert header(origin)["slice_count"] == 1
     assert header(origin)["aggregation_key"] == "/results"
 
 
+@pytest.mark.rule("9.fan_out")
 @pytest.mark.parametrize(
     ("ahead", "rest"),
     [
@@ -113,6 +117,7 @@ def test_the_rest_is_the_handlers_next_less_a_leading_fan_in_actor(ahead: list[s
     assert frames(generator, next=ahead)[0].next == ("x-fan-in", *rest)
 
 
+@pytest.mark.rule("9.fan_out")
 def test_next_as_the_handler_left_it_is_the_rest() -> None:
     def handler(_payload: Any) -> Iterator[Any]:
         yield "SET", ".route.next", ["audit"]
@@ -125,6 +130,7 @@ def test_next_as_the_handler_left_it_is_the_rest() -> None:
     assert bytes(origin.headers["seen"] or b"") == bytes(item.headers["seen"] or b"") == b"1"
 
 
+@pytest.mark.rule("9.nesting")
 @pytest.mark.parametrize(
     ("ahead", "rest"),
     [

@@ -48,17 +48,20 @@ def code_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
         del sys.modules[name]
 
 
+@pytest.mark.rule("6.handler")
 def test_a_function_a_method_and_a_nested_module() -> None:
     assert load("plain_handlers.process")(3) == 3
     assert load("plain_handlers.Model.Inner.run")(1) == "inner"
     assert load("pack.deep.run")(1) == "deep"
 
 
+@pytest.mark.rule("6.handler")
 def test_a_class_is_made_once_and_kept() -> None:
     predict = load("plain_handlers.Model.predict")
     assert (predict("a"), predict("b")) == (["a", 1], ["b", 1])
 
 
+@pytest.mark.rule("6.load-errors")
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
@@ -86,6 +89,7 @@ def test_load_errors_name_the_handler_and_what_is_wrong(name: str, problem: str)
     assert problem in str(caught.value)
 
 
+@pytest.mark.rule("6.handler")
 @pytest.mark.parametrize("handler", [lambda: None, lambda a, b: None, lambda *, a: None])
 def test_a_handler_takes_one_argument(handler: object) -> None:
     with pytest.raises(LoadError, match=r"'m\.run' must take one argument, the payload; its signature is"):

@@ -35,6 +35,7 @@ def test_the_handler_gets_the_whole_envelope() -> None:
     }
 
 
+@pytest.mark.rule("14.envelope-v1")
 def test_in_the_older_shape_the_route_is_actors_and_current() -> None:
     assert shown(OLD)["route"] == {"actors": ["prep", "infer", "post"], "current": 1}
     at_the_end = shown(OLD, prev=("prep", "infer"), curr="", next=[])
@@ -107,6 +108,7 @@ WRONG: list[tuple[EnvelopeMode, Any, str]] = [
 ]
 
 
+@pytest.mark.rule("6.envelope-mode")
 @pytest.mark.parametrize(("mode", "given", "problem"), WRONG)
 def test_what_is_done_and_its_own_name_must_be_intact(mode: EnvelopeMode, given: Any, problem: str) -> None:
     with pytest.raises(HandlerFailed) as caught:

@@ -58,11 +58,13 @@ async def coroutine(order: Order) -> Any:
 PAYLOAD = {"count": 2, "address": {"city": "Oslo"}}
 
 
+@pytest.mark.rule("6.typed")
 @pytest.mark.parametrize("handler", [by_dataclass, Typed().run, Typed(), coroutine])
 def test_a_dataclass_is_made(handler: Callable[[Any], Any]) -> None:
     assert adapter("m.run", handler)(PAYLOAD) == Order(2, Address("Oslo"))
 
 
+@pytest.mark.rule("6.typed")
 def test_a_pydantic_model_is_made() -> None:
     assert adapter("m.run", by_model)({"count": 2, "tags": ["a"]}) == Model(count=2, tags=["a"])
 
@@ -72,6 +74,7 @@ def test_other_handlers_get_the_payload_as_it_is(handler: Callable[[Any], Any]) 
     assert adapter("m.run", handler)(PAYLOAD) is PAYLOAD
 
 
+@pytest.mark.rule("6.typed")
 @pytest.mark.parametrize(
     ("handler", "payload", "named"),
     [

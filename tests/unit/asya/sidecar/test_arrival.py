@@ -59,6 +59,7 @@ def error_of(envelope: Envelope) -> tuple[Any, ...]:
 # --- step 1
 
 
+@pytest.mark.rule("5.1")
 def test_5_1_what_cannot_be_parsed_goes_to_x_sump_whole_under_the_id_it_has() -> None:
     body = message(payload=...)
     envelope = diverted(receive(body), "x-sump", "ParseError")
@@ -75,6 +76,7 @@ def test_5_1_what_cannot_be_parsed_goes_to_x_sump_whole_under_the_id_it_has() ->
     assert envelope.status.created_at == format_time(SENT_AT)
 
 
+@pytest.mark.rule("5.1.id")
 @pytest.mark.parametrize("body", [b"junk", message(id=...), message(id="x" * 300), b"[]"])
 def test_5_1_without_a_usable_id_it_gets_one_from_the_sqs_message_id(body: bytes) -> None:
     envelope = diverted(receive(body), "x-sump", "ParseError")
@@ -82,6 +84,7 @@ def test_5_1_without_a_usable_id_it_gets_one_from_the_sqs_message_id(body: bytes
     assert envelope == diverted(receive(body), "x-sump", "ParseError")
 
 
+@pytest.mark.rule("5.1")
 def test_5_1_what_is_not_utf_8_travels_in_base64() -> None:
     body = b'{"id": "\xff\xfe"}'
     payload = msgspec.json.decode(diverted(receive(body), "x-sump", "ParseError").payload)
@@ -89,6 +92,7 @@ def test_5_1_what_is_not_utf_8_travels_in_base64() -> None:
     assert base64.b64decode(payload["original_message"]) == body
 
 
+@pytest.mark.rule("5.1.headers")
 def test_5_1_headers_that_can_be_read_go_along_but_for_the_reference_to_a_payload() -> None:
     known = {"x-asya-generation": 2, "mine": [1.50], "x-asya-payload-ref": {"key": "elsewhere"}}
     bad = message(payload=..., headers=known)[:-1].replace(b'"mine"', b'"large":1e999,"mine"') + b"}"
@@ -100,6 +104,7 @@ def test_5_1_headers_that_can_be_read_go_along_but_for_the_reference_to_a_payloa
     assert envelope.generation == 2
 
 
+@pytest.mark.rule("5.1.headers")
 @pytest.mark.parametrize("headers", [b"[]", b"7", b'"x"', b"null", b'{"a": "\xff"}', rb'{"a": "\udc00"}'])
 def test_5_1_headers_that_cannot_be_read_stay_behind(headers: bytes) -> None:
     bad = message(route=..., headers=...)[:-1] + b',"headers":' + headers + b"}"
@@ -109,6 +114,7 @@ def test_5_1_headers_that_cannot_be_read_stay_behind(headers: bytes) -> None:
 # --- step 2
 
 
+@pytest.mark.rule("3.not-before", "5.2")
 @pytest.mark.parametrize(("ahead", "delay"), [(0.2, 1), (30.5, 31), (900, 900), (901, 900), (86_400, 900)])
 def test_5_2_not_due_yet_is_sent_again_unchanged_without_a_hop(ahead: float, delay: int) -> None:
     body = message(headers={"x-asya-not-before": at(ahead)}, unknown="kept")
@@ -119,12 +125,14 @@ def test_5_2_not_due_yet_is_sent_again_unchanged_without_a_hop(ahead: float, del
     assert delivery.body == body
 
 
+@pytest.mark.rule("5.2.as-due-now")
 @pytest.mark.parametrize("value", [at(0), at(-5), at(86_401), "soon", 5, None, {}])
 def test_5_2_due_too_far_ahead_or_no_time_is_as_due_now(value: Any) -> None:
     hop = went_on(start(message(headers={"x-asya-not-before": value})))
     assert "x-asya-not-before" not in hop.envelope.headers
 
 
+@pytest.mark.rule("5.2.as-due-now")
 def test_5_2_past_the_deadline_is_as_due_now() -> None:
     headers = {"x-asya-not-before": at(60)}
     went_on(receive(message(headers=headers, status=status(deadline_at=at(59)))))
@@ -134,6 +142,7 @@ def test_5_2_past_the_deadline_is_as_due_now() -> None:
 # --- step 3
 
 
+@pytest.mark.rule("5.3")
 @pytest.mark.parametrize("left", [-60, 0, 0.999])
 def test_5_3_a_passed_deadline_goes_to_x_sink_untouched(left: float) -> None:
     body = message(status=status(deadline_at=at(left)), payload={"big": [1.10, "ü"]})
@@ -145,6 +154,7 @@ def test_5_3_a_passed_deadline_goes_to_x_sink_untouched(left: float) -> None:
     assert envelope.status.actor == "infer"
 
 
+@pytest.mark.rule("5.3")
 def test_5_3_a_second_left_is_enough() -> None:
     assert isinstance(start(message(status=status(deadline_at=at(1)))), Hop)
 
@@ -159,6 +169,7 @@ def test_5_3_the_deadline_is_looked_at_again_when_its_turn_comes() -> None:
 # --- step 4
 
 
+@pytest.mark.rule("5.4", "9.cancel-root")
 @pytest.mark.parametrize(
     "state",
     [TaskState(id="env-1", status="canceled"), TaskState(id="env-1", status="running", root_status="canceled")],
@@ -171,6 +182,7 @@ def test_5_4_canceled_itself_or_by_its_root(state: TaskState) -> None:
     assert bytes(envelope.payload) == bytes(decode(message()).payload)
 
 
+@pytest.mark.rule("5.4")
 @pytest.mark.parametrize(("epoch", "stops"), [(None, True), (0, False), (1, True), (7, True)])
 def test_5_4_paused_counts_up_to_its_epoch(epoch: int | None, stops: bool) -> None:
     found = start(message(), TaskState(id="env-1", status="paused", pause_epoch=epoch))
@@ -182,12 +194,14 @@ def test_5_4_paused_counts_up_to_its_epoch(epoch: int | None, stops: bool) -> No
     assert (envelope.status.phase, envelope.status.reason) == ("paused", "Paused")
 
 
+@pytest.mark.rule("5.4.go-on")
 @pytest.mark.parametrize("word", ["unknown", "pending", "running", "succeeded", "failed"])
 def test_5_4_every_other_state_goes_on(word: str) -> None:
     went_on(start(message(), TaskState(id="env-1", status=word)))
     went_on(start(message(), TaskState(id="env-1", status="running", root_status="paused")))
 
 
+@pytest.mark.rule("5.4.registered")
 def test_5_4_only_an_envelope_without_a_status_registers() -> None:
     assert went_on(receive(message(status=...))).registers
     assert went_on(receive(message(status={}))).registers
@@ -199,6 +213,7 @@ def test_5_4_only_an_envelope_without_a_status_registers() -> None:
 # --- step 5
 
 
+@pytest.mark.rule("5.5")
 @pytest.mark.parametrize(
     ("curr", "said"),
     [("post", "route.curr is 'post', but the message lay on the queue of 'infer'"), ("", "the route is at its end")],
@@ -211,6 +226,7 @@ def test_5_5_not_this_actors_turn_goes_to_x_sump(curr: str, said: str) -> None:
     assert envelope.route.curr == curr
 
 
+@pytest.mark.rule("5.5")
 def test_5_5_overrides_are_heeded() -> None:
     headers = {"x-asya-route-override": {"infer": "rescue"}}
     went_on(start(message(headers=headers), actor="rescue"))
@@ -219,6 +235,7 @@ def test_5_5_overrides_are_heeded() -> None:
     diverted(start(message(route=end, headers={"x-asya-route-override": {"": "infer"}})), "x-sump", "RouteMismatch")
 
 
+@pytest.mark.rule("1.max_hops")
 @pytest.mark.parametrize(("done", "limit", "stops"), [(3, 4, False), (4, 4, True), (5, 4, True)])
 def test_1_max_hops(done: int, limit: int, stops: bool) -> None:
     found = start(message(route={"prev": ["prep"] * done, "curr": "infer", "next": []}), max_hops=limit)
@@ -233,6 +250,7 @@ def test_1_max_hops(done: int, limit: int, stops: bool) -> None:
 # --- step 6
 
 
+@pytest.mark.rule("2.start", "5.6")
 def test_5_6_status_and_headers_are_stamped() -> None:
     hop = went_on(start(message()))
     assert hop.status.phase == "processing"
@@ -242,6 +260,7 @@ def test_5_6_status_and_headers_are_stamped() -> None:
     assert hop.envelope.header("tenant") == "acme"
 
 
+@pytest.mark.rule("3.first-attempt")
 def test_3_the_first_attempt_is_kept_across_retries_only() -> None:
     first = "2026-11-20T11:00:00Z"
     headers = {"x-asya-first-attempt": first}
@@ -256,6 +275,7 @@ def test_3_the_first_attempt_is_kept_across_retries_only() -> None:
         assert hop.envelope.header("x-asya-first-attempt") == at(0)
 
 
+@pytest.mark.rule("2.retry")
 def test_2_max_attempts_are_those_of_the_default_policy_or_of_the_retry() -> None:
     spec = Actor(kind="handler", resiliency=Resiliency(policies={"default": Policy(max_attempts=4)}))
     table = mesh({"infer": spec})
@@ -265,6 +285,7 @@ def test_2_max_attempts_are_those_of_the_default_policy_or_of_the_retry() -> Non
         assert went_on(arrival.start(found, None, now=NOW, new_span=lambda: SPAN)).status.max_attempts == expected
 
 
+@pytest.mark.rule("5.7")
 def test_5_7_the_time_limit_is_the_shorter_of_timeout_and_deadline() -> None:
     own = went_on(start(message(status=status(deadline_at=at(3600)))))
     assert own.time_limit(NOW) == (timedelta(seconds=30), False)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle as Kept
@@ -28,6 +29,7 @@ def after_failures(*times: float) -> Circuit:
     return circuit
 
 
+@pytest.mark.rule("8.circuit-breaker")
 def test_it_opens_after_so_many_failures_within_the_window() -> None:
     assert after_failures(0, 10).open_until is None
     opened = after_failures(0, 10, 20)
@@ -48,6 +50,7 @@ def test_a_healthy_actor_changes_nothing() -> None:
     assert released(circuit, passage) is None
 
 
+@pytest.mark.rule("8.circuit-breaker")
 def test_one_probe_when_it_has_been_open_long_enough() -> None:
     opened = after_failures(0, 0, 0)
     probe, half_open = enter(opened, "first", 60)

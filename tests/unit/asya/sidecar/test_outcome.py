@@ -16,6 +16,7 @@ from tests.doubles.envelopes import NOW, SPAN, arrived, hop, mesh, message, raw,
 from tests.doubles.outcomes import ERROR, LAST, LATER, OUTPUT, carried, failed
 
 
+@pytest.mark.rule("1.shift", "5.9")
 def test_5_8_a_frame_shifts_the_route_and_goes_to_the_next_actor() -> None:
     delivery = outcome.frame(hop(), OUTPUT, 0, now=LATER)
     after = carried(delivery)
@@ -30,6 +31,7 @@ def test_5_8_a_frame_shifts_the_route_and_goes_to_the_next_actor() -> None:
     assert after.status.updated_at == format_time(LATER)
 
 
+@pytest.mark.rule("1.route.curr")
 def test_5_8_at_the_end_of_the_route_it_goes_to_x_sink_succeeded() -> None:
     body = message(
         route=LAST, status=status(phase="retrying", attempt=2, max_attempts=3, error={"type": "E", "message": "x"})
@@ -43,6 +45,7 @@ def test_5_8_at_the_end_of_the_route_it_goes_to_x_sink_succeeded() -> None:
     assert after.status.error is None
 
 
+@pytest.mark.rule("1.shift")
 @pytest.mark.parametrize(
     ("ahead", "goes_to", "rest"),
     [((), "x-sink", ()), (("rescue", "post"), "rescue", ("post",)), (("infer",), "infer", ()), (None, "post", ())],
@@ -55,6 +58,7 @@ def test_1_the_route_is_as_the_handler_left_it_for_that_frame(
     assert carried(delivery).route.next == rest
 
 
+@pytest.mark.rule("1.parent_id", "3.root")
 def test_4_later_frames_are_children_with_derived_ids_and_the_trees_root() -> None:
     first, second, third = (carried(outcome.frame(hop(), OUTPUT, index, now=LATER)) for index in range(3))
     assert second.id == ids.child_id("env-1", 0, 1, 1)
@@ -68,6 +72,7 @@ def test_4_later_frames_are_children_with_derived_ids_and_the_trees_root() -> No
     assert second.status == first.status
 
 
+@pytest.mark.rule("1.parent_id", "1.unknown-keys", "3.root")
 def test_1_frame_0_keeps_the_parent_and_a_grandchild_the_root() -> None:
     body = message(parent_id="env-0", headers={"x-asya-root": "env-root"}, extra_key=1)
     own, grandchild = (carried(outcome.frame(hop(body), OUTPUT, index, now=LATER)) for index in range(2))
@@ -76,11 +81,13 @@ def test_1_frame_0_keeps_the_parent_and_a_grandchild_the_root() -> None:
     assert grandchild.extra == own.extra != {}
 
 
+@pytest.mark.rule("3.generation", "12.generation")
 def test_12_the_generation_is_part_of_a_childs_id() -> None:
     body = message(headers={"x-asya-generation": 3})
     assert carried(outcome.frame(hop(body), OUTPUT, 1, now=LATER)).id == ids.child_id("env-1", 3, 1, 1)
 
 
+@pytest.mark.rule("3.first-attempt", "3.others-survive", "5.9.pause")
 def test_3_what_ends_with_the_hop_is_removed_at_the_shift_and_the_rest_kept() -> None:
     headers = {
         "x-asya-first-attempt": "2026-11-20T11:00:00Z",
@@ -116,6 +123,7 @@ def test_7_what_the_handler_set_travels_and_what_routing_stamps_wins() -> None:
     assert after.status.actor == "post"
 
 
+@pytest.mark.rule("3.route-override")
 def test_3_overrides_change_the_queue_and_are_noted_while_the_route_keeps_the_logical_name() -> None:
     headers = {
         "x-asya-route-override": {"post": "rescue"},
@@ -131,12 +139,14 @@ def test_3_overrides_change_the_queue_and_are_noted_while_the_route_keeps_the_lo
     }
 
 
+@pytest.mark.rule("3.route-override")
 @pytest.mark.parametrize("target", ["x-sink", "nowhere", "Not A Name"])
 def test_3_targets_of_overrides_obey_the_same_rules(target: str) -> None:
     with pytest.raises(UnknownTargetError):
         outcome.frame(hop(message(headers={"x-asya-route-override": {"post": target}})), OUTPUT, 0, now=LATER)
 
 
+@pytest.mark.rule("1.who-may-be-sent-to", "5.12")
 @pytest.mark.parametrize("target", ["nowhere", "x-sink", "x-sump", "Post", ""])
 def test_5_12_a_next_actor_that_is_none_of_the_mesh_fails_the_hop(target: str) -> None:
     output = Frame(OUTPUT.payload, next=(target, "post"))
@@ -153,6 +163,7 @@ def test_5_12_a_next_actor_that_is_none_of_the_mesh_fails_the_hop(target: str) -
     assert after.payload == decode(message()).payload
 
 
+@pytest.mark.rule("1.un-shifted", "5.10")
 def test_5_10_no_frame_ends_well_un_shifted() -> None:
     body = message(payload={"n": 1.50})
     delivery = outcome.empty(hop(body), now=LATER)
@@ -176,6 +187,7 @@ def test_fair_by_is_the_targets() -> None:
     assert outcome.frame(started, OUTPUT, 0, now=LATER).group == "acme"
 
 
+@pytest.mark.rule("1.raw-payload")
 def test_1_raw_payloads_are_written_as_they_came() -> None:
     text = b'{ "a" : 1.0 , "b":"\xc3\xbc" }'
     body = message(payload=None).replace(b'"payload":null', b'"payload":' + text)

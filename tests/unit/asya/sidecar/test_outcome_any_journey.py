@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -206,6 +207,7 @@ def _is_ours(name: str) -> bool:
     return name.startswith("x-asya-") or name == "traceparent"
 
 
+@pytest.mark.rule("1.raw-payload", "1.un-shifted", "3.others-survive")
 @given(samples(), st.lists(st.tuples(st.sampled_from(RELAYS), ROUTES.map(tuple)), max_size=8), st.sampled_from(ENDS))
 def test_any_payload_and_header_survive_any_number_of_relays_byte_for_byte(
     sample: Sample, steps: list[tuple[str, tuple[str, ...]]], end: str
@@ -276,6 +278,7 @@ def value(text: bytes) -> str:
     return json.dumps(json.loads(text), sort_keys=True)
 
 
+@pytest.mark.rule("1.strict-json")
 @given(samples(), st.lists(st.sampled_from(HANDLERS), max_size=6))
 def test_any_payload_and_header_survive_any_number_of_handlers_as_values(
     sample: Sample, handlers: list[Handler]
@@ -365,6 +368,7 @@ def routes_left(route: Route, commands: list[tuple[Any, ...]]) -> list[list[str]
     return left
 
 
+@pytest.mark.rule("1.shift")
 @given(samples(), st.lists(st.lists(COMMANDS, max_size=8), min_size=1, max_size=4), st.randoms())
 def test_the_shift_and_the_handler_alone_move_a_route(
     sample: Sample, hops: list[list[tuple[Any, ...]]], chance: Any

@@ -18,6 +18,7 @@ from tests.doubles.envelopes import NOW, SPAN, arrived, hop, mesh, message, stat
 from tests.doubles.outcomes import ERROR, LATER, OUTPUT, carried, failed, resilient
 
 
+@pytest.mark.rule("1.un-shifted")
 def test_8_without_a_policy_it_ends_at_x_sink() -> None:
     delivery = failed(hop())
     after = carried(delivery)
@@ -29,6 +30,7 @@ def test_8_without_a_policy_it_ends_at_x_sink() -> None:
     assert after.status.error == ERROR
 
 
+@pytest.mark.rule("8.retry")
 def test_8_a_retry_is_the_same_envelope_delayed() -> None:
     spec = resilient(default=Policy(max_attempts=3, initial_delay=2.5))
     body = message(payload={"n": 1.50}, other_key=[1])
@@ -44,6 +46,7 @@ def test_8_a_retry_is_the_same_envelope_delayed() -> None:
     assert "x-asya-not-before" not in after.headers
 
 
+@pytest.mark.rule("3.not-before", "8.retry")
 def test_8_beyond_900_s_the_header_says_when() -> None:
     delivery = failed(hop(spec=resilient(default=Policy(max_attempts=3, initial_delay=1000.0))))
     assert delivery.delay == 900
@@ -56,6 +59,7 @@ def test_5_2_a_retry_days_ahead_waits_as_long_as_not_before_counts() -> None:
     assert isinstance(again, Diversion)  # still waiting, not "as due now"
 
 
+@pytest.mark.rule("8.retry-after-deadline")
 @pytest.mark.parametrize(("delay", "is_sent"), [(50.0, True), (70.0, False)])
 def test_8_a_retry_that_would_be_due_after_the_deadline_is_not_sent(delay: float, is_sent: bool) -> None:
     spec = resilient(default=Policy(max_attempts=3, initial_delay=delay))
@@ -82,6 +86,7 @@ def again(delivery: Delivery, spec: Actor, *, seconds: float) -> Hop:
     return started
 
 
+@pytest.mark.rule("4.attempts", "8.exhausted")
 def test_8_attempts_are_counted_in_the_envelope_until_the_policy_is_exhausted() -> None:
     spec = resilient(default=Policy(max_attempts=3))
     delays = []
@@ -100,6 +105,7 @@ def test_8_attempts_are_counted_in_the_envelope_until_the_policy_is_exhausted() 
     assert after.status.error == ERROR
 
 
+@pytest.mark.rule("8.max_duration")
 def test_8_max_duration_counts_from_the_first_attempt() -> None:
     spec = resilient(default=Policy(max_attempts=99, max_duration=30.0))
     second = again(failed(hop(spec=spec)), spec, seconds=20)
@@ -109,6 +115,7 @@ def test_8_max_duration_counts_from_the_first_attempt() -> None:
     assert over.status.reason == "PolicyExhausted"
 
 
+@pytest.mark.rule("8.then_route", "8.then_route.error")
 def test_8_then_route_shifts_and_the_error_stays_readable_until_success() -> None:
     spec = resilient(default=Policy(max_attempts=1, then_route=("rescue", "post")))
     delivery = failed(hop(spec=spec))
@@ -130,6 +137,7 @@ def test_8_then_route_shifts_and_the_error_stays_readable_until_success() -> Non
     assert ended.status.error is None
 
 
+@pytest.mark.rule("8.then_route")
 def test_8_then_route_to_an_unknown_actor_is_a_mismatch() -> None:
     delivery = failed(hop(spec=resilient(default=Policy(then_route=("nowhere",)))))
     after = carried(delivery)
@@ -140,6 +148,7 @@ def test_8_then_route_to_an_unknown_actor_is_a_mismatch() -> None:
     assert "nowhere" in after.status.error.message
 
 
+@pytest.mark.rule("8.then_route")
 def test_8_then_route_heeds_overrides() -> None:
     body = message(headers={"x-asya-route-override": {"rescue": "post"}})
     delivery = failed(hop(body, spec=resilient(default=Policy(then_route=("rescue",)))))
@@ -153,6 +162,7 @@ def test_10_a_job_that_died_has_a_reason_of_its_own_where_no_policy_applies() ->
     assert after.status.reason == "SparkJobFailed"
 
 
+@pytest.mark.rule("6.streamed")
 @pytest.mark.parametrize("how", ["failed", "timed_out", "deadline", "crashed", "mismatch"])
 def test_6_once_frame_0_has_left_a_failure_is_a_failed_child_and_never_a_retry(how: str) -> None:
     rule = Rule(errors=("Timeout", "ValueError"), policy="default")
@@ -184,6 +194,7 @@ def timed_out(start: Hop, *, by_deadline: bool = False) -> Delivery:
     return outcome.timed_out(start, timedelta(seconds=300), by_deadline=by_deadline, now=LATER, jitter=0.0)
 
 
+@pytest.mark.rule("5.11.own-limit", "5.11.words")
 def test_5_11_the_handlers_own_limit_goes_to_x_sump() -> None:
     delivery = timed_out(hop(spec=resilient(default=Policy(max_attempts=5))))
     after = carried(delivery)
@@ -193,12 +204,14 @@ def test_5_11_the_handlers_own_limit_goes_to_x_sump() -> None:
     assert after.status.error == ErrorInfo(type="Timeout", message="Runtime did not respond within 5m0s")
 
 
+@pytest.mark.rule("5.11.deadline")
 def test_5_11_the_deadlines_goes_to_x_sink_whatever_the_rules_say() -> None:
     rule = Rule(errors=("Timeout",), policy="slow")
     delivery = timed_out(hop(spec=resilient(slow=Policy(max_attempts=5), rules=(rule,))), by_deadline=True)
     assert (delivery.actor, delivery.kind) == ("x-sink", "sink")
 
 
+@pytest.mark.rule("5.11.literal-rule")
 def test_5_11_a_rule_that_says_timeout_retries_it_then_routes_else_x_sump() -> None:
     rule = Rule(errors=("Timeout",), policy="slow")
     retry = timed_out(hop(spec=resilient(slow=Policy(max_attempts=2), rules=(rule,))))
@@ -214,6 +227,7 @@ def test_5_11_a_rule_that_says_timeout_retries_it_then_routes_else_x_sump() -> N
     assert nowhere.actor == "x-sump"
 
 
+@pytest.mark.rule("5.11.crash")
 def test_5_11_a_crash_goes_to_x_sump_past_all_policies() -> None:
     error = ErrorInfo(type="SystemExit", message="1")
     delivery = outcome.crashed(hop(spec=resilient(default=Policy(max_attempts=5))), error, now=LATER)

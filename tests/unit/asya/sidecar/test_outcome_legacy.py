@@ -49,6 +49,7 @@ def envelopes(deliveries: list[Delivery]) -> list[Envelope]:
 # --- child_ids: suffix
 
 
+@pytest.mark.rule("14.child_ids")
 def test_14_children_are_numbered_after_the_envelope() -> None:
     own, first, second = envelopes(frames(at(message(id="abc-123"), SUFFIX), 3))
     assert [own.id, first.id, second.id] == ["abc-123", "abc-123-1", "abc-123-2"]
@@ -60,6 +61,7 @@ def test_14_a_redelivery_gives_the_same_ids() -> None:
     assert bodies[0] == bodies[1]
 
 
+@pytest.mark.rule("14.child_ids")
 def test_14_a_second_fan_out_of_the_same_id_gives_uuids() -> None:
     first = frames(at(message(), SUFFIX), 2)
     again = at(first[0].body, SUFFIX, "post")
@@ -99,6 +101,7 @@ def test_14_a_copy_for_a_hook_has_its_own_ids_to_give() -> None:
     assert headers.SUFFIXED_AT not in decode(copy.body).headers
 
 
+@pytest.mark.rule("14.child_ids")
 @given(st.lists(st.tuples(st.sampled_from(["suffix", "uuid"]), st.integers(1, 3)), min_size=1, max_size=4))
 def test_14_no_id_is_given_twice_whatever_the_actors_do(hops: list[tuple[str, int]]) -> None:
     route = {"prev": [], "curr": "a0", "next": [f"a{number}" for number in range(1, len(hops))]}
@@ -134,6 +137,7 @@ def wrapped(delivery: Delivery) -> Any:
     return msgspec.json.decode(decode(delivery.body).payload)
 
 
+@pytest.mark.rule("14.failed_payload")
 def test_14_a_failure_leaves_with_its_error_beside_the_payload() -> None:
     leaving = outcome.failed(at(message(), WRAPPED), ERROR, now=NOW, jitter=0)
     assert leaving.actor == "x-sink"
@@ -167,6 +171,7 @@ def test_14_the_original_payload_is_carried_byte_for_byte() -> None:
         assert bytes(decode(leaving.body).payload).endswith(b',"original_payload":' + odd + b"}")
 
 
+@pytest.mark.rule("14.failed_payload")
 def test_14_only_what_has_failed_for_good_is_wrapped() -> None:
     retried = Actor(
         kind="handler", failed_payload="wrapped", resiliency=Resiliency(policies={"default": Policy(max_attempts=2)})

@@ -26,6 +26,7 @@ def decided(resiliency: Resiliency, error: ErrorInfo = CONNECTION, attempt: int 
     return decide(resiliency, error, **(known | more))
 
 
+@pytest.mark.rule("8.patterns")
 @pytest.mark.parametrize(
     ("pattern", "qualified", "hit"),
     [
@@ -54,6 +55,7 @@ def rules(*pairs: tuple[str, str]) -> Resiliency:
     return Resiliency(policies=policies, rules=tuple(Rule(errors=tuple(e.split()), policy=p) for e, p in pairs))
 
 
+@pytest.mark.rule("8.rules")
 @pytest.mark.parametrize(
     ("resiliency", "error", "attempts"),
     [
@@ -77,12 +79,14 @@ def test_the_first_rule_that_hits_then_default(resiliency: Resiliency, error: Er
     assert verdict.max_attempts == attempts
 
 
+@pytest.mark.rule("8.max_attempts", "8.rules")
 def test_without_a_rule_and_a_default_there_is_one_attempt() -> None:
     only = Resiliency(policies={"a": policy()}, rules=(Rule(errors=("KeyError",), policy="a"),))
     assert decided(only) == NoPolicy()
     assert decided(Resiliency()) == NoPolicy()
 
 
+@pytest.mark.rule("8.max_attempts")
 def test_max_attempts_counts_the_first() -> None:
     three = Resiliency(policies={"default": policy(max_attempts=3, then_route=("rescue",))})
     assert [type(decided(three, attempt=n)) for n in (1, 2, 3, 4)] == [Retry, Retry, Exhausted, Exhausted]
@@ -90,12 +94,14 @@ def test_max_attempts_counts_the_first() -> None:
     assert decided(Resiliency(policies={"default": Policy()})) == Exhausted(1, None)
 
 
+@pytest.mark.rule("8.max_duration")
 def test_max_duration_is_wall_clock_since_the_first_attempt() -> None:
     limited = Resiliency(policies={"default": policy(max_duration=60.0)})
     for seconds, verdict in ((59.9, Retry), (60.0, Exhausted)):
         assert isinstance(decided(limited, now=NOW + timedelta(seconds=seconds)), verdict)
 
 
+@pytest.mark.rule("8.backoff", "8.initial_delay")
 @pytest.mark.parametrize(
     ("values", "delays"),
     [
@@ -110,6 +116,7 @@ def test_backoff(values: dict[str, Any], delays: list[float]) -> None:
     assert [backoff(policy(**values), n, 0.99) for n in (1, 2, 3, 4)] == delays
 
 
+@pytest.mark.rule("8.jitter", "8.max_interval")
 def test_the_cap_comes_before_the_jitter() -> None:
     jittery = policy(initial_delay=100.0, max_interval=10.0, jitter=True)
     assert [backoff(jittery, 5, jitter) for jitter in (0.0, 0.5, 0.75)] == [5.0, 10.0, 12.5]
@@ -134,6 +141,7 @@ def test_a_delay_is_always_a_time_within_a_day(
         assert verdict.delay <= timedelta(seconds=cap * 1.5 + 0.001)
 
 
+@pytest.mark.rule("5.11.literal-rule")
 def test_protocol_5_11_only_a_rule_that_says_timeout_literally_is_for_the_time_limit() -> None:
     assert decided(rules(("OSError Timeout", "b"), ("Timeout", "a")), TIMEOUT, time_limit=True) == Retry(
         timedelta(seconds=1), 20

@@ -48,6 +48,7 @@ def ended(
     return found
 
 
+@pytest.mark.rule("9.slice-ended")
 def test_the_set_of_a_slice_is_told_how_it_ended() -> None:
     ((actor, told),) = ended()
     assert actor == "x-fan-in"
@@ -62,6 +63,7 @@ def test_the_set_of_a_slice_is_told_how_it_ended() -> None:
     assert told.error.message == "bad"
 
 
+@pytest.mark.rule("9.slice-ended")
 def test_success_at_x_sink_is_an_end_without_a_result_and_a_pause_is_no_end() -> None:
     assert [told.phase for _, told in ended("succeeded")] == ["succeeded"]
     assert [told.phase for _, told in ended("canceled")] == ["canceled"]
@@ -106,6 +108,7 @@ def test_a_slice_at_its_fan_in_actor_is_taken() -> None:
     assert slices.header_here(at_fan_in({"x-asya-fan-in": header()})).set_id == "s"
 
 
+@pytest.mark.rule("9.only-slices")
 @pytest.mark.parametrize(
     ("headers", "problem"),
     [
@@ -127,6 +130,7 @@ def frame(slice_header: Any = None) -> Frame:
     return Frame(raw({}), headers={"x-asya-fan-in": raw(slice_header)} if slice_header else {})
 
 
+@pytest.mark.rule("9.one-frame")
 def test_a_slices_actor_gives_one_frame() -> None:
     working = hop(message(headers={"x-asya-fan-in": header()}))
     slices.check_frames(working, [])

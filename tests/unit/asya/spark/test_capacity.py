@@ -5,6 +5,7 @@ import pytest
 from asya.spark.capacity import was_for_want_of_room
 
 
+@pytest.mark.rule("10.busy.no-room")
 @pytest.mark.parametrize(
     "details",
     [

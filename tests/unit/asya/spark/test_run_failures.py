@@ -34,6 +34,7 @@ def manifest(*names: str, shape: str = "payload", half: Half | None = None) -> M
     )
 
 
+@pytest.mark.rule("10.death.at-work")
 @pytest.mark.parametrize(
     ("remains", "verdict"),
     [
@@ -59,6 +60,7 @@ def test_10_a_dataframe_that_died_amidst_its_results_is_halved() -> None:
     assert run_deaths.judge(manifest("a", "b", "c", shape="dataframe"), remains) == Verdict("halved")
 
 
+@pytest.mark.rule("10.death.halved")
 def test_10_halves_share_their_origin_and_keep_apart() -> None:
     first = run_deaths.returned(manifest(*"abcde"), Verdict("halved"), (0, 1, 2, 3, 4))
     assert [(first[n].half.side, first[n].half.size) for n in range(5) if first[n].half] == [  # type: ignore[union-attr]
@@ -73,6 +75,7 @@ def test_10_halves_share_their_origin_and_keep_apart() -> None:
     assert [(index, member.half) for index, member in freed.items()] == [(1, None)]
 
 
+@pytest.mark.rule("10.death.halved")
 def test_10_only_the_same_company_forms_a_run_and_what_comes_back_waits_for_the_close() -> None:
     (a, b, c, d) = manifest(*"abcd").members
     halves = [replace(member, returned_by=7, half=Half(run=7, side=0, size=2, origin=7)) for member in (a, b)]
@@ -167,6 +170,7 @@ def ends(world: World) -> tuple[list[str], list[dict[str, object]]]:
     return [body["id"] for body in world.bodies("publish")], world.bodies("x-sink")
 
 
+@pytest.mark.rule("10.death.at-work")
 @pytest.mark.parametrize(("actor", "attempts", "most"), [("clean", 1, 2), ("clean", 3, 4), ("stats", 2, 8)])
 def test_10_one_that_kills_its_process_fails_alone(
     make: Callable[..., World], actor: str, attempts: int, most: int
@@ -215,6 +219,7 @@ def count_runs(members: Sequence[Member], shape: str, culprits: set[str]) -> tup
     return number, charged
 
 
+@pytest.mark.rule("10.death.halved")
 @pytest.mark.parametrize(("shape", "most"), [("payload", 2), ("dataframe", 17)])
 def test_10_whichever_of_200_it_is_few_runs_find_it(shape: str, most: int) -> None:
     members = manifest(*(f"e{number:03d}" for number in range(200))).members
@@ -231,6 +236,7 @@ def test_10_two_culprits_among_a_thousand_are_found_apart() -> None:
     assert number <= 41
 
 
+@pytest.mark.rule("10.death.bounded")
 def test_10_everything_to_blame_in_user_code_ends_too() -> None:
     members = manifest(*(f"e{number:03d}" for number in range(1000))).members
     number, charged = count_runs(members, "dataframe", {member.id for member in members})
@@ -238,6 +244,7 @@ def test_10_everything_to_blame_in_user_code_ends_too() -> None:
     assert number <= 2 * DEATHS
 
 
+@pytest.mark.rule("10.death.bounded")
 @pytest.mark.parametrize("stage", ["absent", "starting"])
 def test_10_a_start_that_dies_for_nobodys_sake_fails_all_in_a_bounded_number_of_runs(
     make: Callable[..., World], stage: str
@@ -254,6 +261,7 @@ def test_10_a_start_that_dies_for_nobodys_sake_fails_all_in_a_bounded_number_of_
     assert all("before the job was called, however they were divided" in text for text in said)
 
 
+@pytest.mark.rule("10.death.once")
 def test_10_completing_a_death_twice_gives_back_once(
     make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -288,6 +296,7 @@ def test_10_completing_a_death_twice_gives_back_once(
     assert world.items("PENDING#") == []
 
 
+@pytest.mark.rule("10.death.once")
 def test_10_a_late_removal_of_a_dead_runs_members_spares_what_it_gave_back(make: Callable[..., World]) -> None:
     world = make(10)
     send(world, "clean", 4)
@@ -302,6 +311,7 @@ def test_10_a_late_removal_of_a_dead_runs_members_spares_what_it_gave_back(make:
     assert [member.id for member in world.manifest(2).members] == ["e002", "e003"]
 
 
+@pytest.mark.rule("10.timeout.rest")
 def test_10_what_a_run_had_no_time_for_runs_again_uncharged(make: Callable[..., World]) -> None:
     world = make(10)
     send(world, "clean", 5)
@@ -317,6 +327,7 @@ def test_10_what_a_run_had_no_time_for_runs_again_uncharged(make: Callable[..., 
     assert world.bodies("x-sink") == []
 
 
+@pytest.mark.rule("10.death.success")
 def test_10_a_success_that_committed_nothing_is_a_death(make: Callable[..., World]) -> None:
     world = make(10)
     send(world, "clean", 3)
@@ -332,6 +343,7 @@ def test_10_a_success_that_committed_nothing_is_a_death(make: Callable[..., Worl
     assert [member.id for member in world.manifest(2).members] == ["e002"]
 
 
+@pytest.mark.rule("10.death.told")
 def test_10_what_the_drivers_python_ended_with_is_told(make: Callable[..., World]) -> None:
     world = make(10)
     send(world, "clean", 1)
@@ -348,6 +360,7 @@ def test_10_what_the_drivers_python_ended_with_is_told(make: Callable[..., World
     assert "The driver's Python ended with MemoryError: no room" in told["message"]
 
 
+@pytest.mark.rule("10.double")
 def test_10_the_death_of_a_double_run_changes_nothing(make: Callable[..., World]) -> None:
     world = make(10)
     send(world, "clean", 2)

@@ -50,6 +50,7 @@ def test_reading_stops_where_the_run_is_full() -> None:
     assert len(run_formation.select(endless, 5).members) == 5
 
 
+@pytest.mark.rule("10.timeout.run")
 @pytest.mark.parametrize(
     ("deadlines", "shape", "minutes"),
     [
@@ -71,6 +72,7 @@ def test_the_time_limit_of_a_run(deadlines: list[str | None], shape: str, minute
     assert manifest.time_limit == minutes
 
 
+@pytest.mark.rule("10.run.once")
 def test_a_token_stands_for_one_run_of_these_envelopes_at_these_attempts() -> None:
     members = [member("a"), member("b")]
     variants = [

@@ -23,6 +23,7 @@ def test_times_are_brought_into_one_form() -> None:
     assert (event.at, event.data.deadline_at) == ("2026-11-20T09:00:00.500000Z", "2026-11-20T11:00:00.000000Z")
 
 
+@pytest.mark.rule("13.inline-results")
 @pytest.mark.parametrize(
     ("change", "named"),
     [

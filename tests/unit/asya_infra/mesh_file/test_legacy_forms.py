@@ -46,6 +46,7 @@ def actor(keys: str) -> ActorSection:
 # --- variables
 
 
+@pytest.mark.rule("14.environment")
 def test_14_variables_of_an_actor_are_its_settings() -> None:
     section = actor("""
         env:
@@ -85,6 +86,7 @@ def test_14_they_may_stand_in_a_list_as_in_kubernetes() -> None:
     ]
 
 
+@pytest.mark.rule("14.environment")
 def test_14_the_bucket_and_the_prefixes_of_results_are_the_meshs() -> None:
     loaded = load(
         with_actor("""
@@ -98,6 +100,7 @@ def test_14_the_bucket_and_the_prefixes_of_results_are_the_meshs() -> None:
     assert loaded.mesh.actors["a"].env == {}
 
 
+@pytest.mark.rule("14.environment.end-actor")
 def test_14_an_end_actor_keeps_the_variables_its_handler_writes_by() -> None:
     loaded = load(
         with_actor("""
@@ -118,6 +121,7 @@ def test_14_an_end_actor_keeps_the_variables_its_handler_writes_by() -> None:
     }
 
 
+@pytest.mark.rule("14.environment")
 def test_14_an_endpoint_becomes_the_sdks_own_setting() -> None:
     section = actor("""
         handler: shop.one
@@ -216,6 +220,7 @@ def test_14_handlers_of_whole_envelopes_find_what_they_look_for_when_imported() 
 # --- operator settings
 
 
+@pytest.mark.rule("14.operator-settings")
 def test_14_replicas_and_queue_length_are_the_functions_and_its_batch() -> None:
     section = actor("""
         handler: shop.one
@@ -227,6 +232,7 @@ def test_14_replicas_and_queue_length_are_the_functions_and_its_batch() -> None:
     assert actor("handler: shop.one\nscaling: {minReplicas: 0}").provisioned == 0
 
 
+@pytest.mark.rule("14.operator-settings")
 @pytest.mark.parametrize(
     ("resources", "memory"),
     [

@@ -52,6 +52,7 @@ def test_it_travels(load) -> None:  # type: ignore[no-untyped-def]
     assert encode_table(mesh) == encode_table(decode_table(encode_table(mesh)))
 
 
+@pytest.mark.rule("4.stage")
 def test_a_stage_is_part_of_the_namespace(load) -> None:  # type: ignore[no-untyped-def]
     assert load("namespace: shop\nactors: {a: {handler: shop.one}}\n", "test").namespace == "shop-test"
 
@@ -129,6 +130,7 @@ ROUTES = """
 """
 
 
+@pytest.mark.rule("1.who-may-be-sent-to")
 @pytest.mark.parametrize(
     ("actor", "targets"),
     [

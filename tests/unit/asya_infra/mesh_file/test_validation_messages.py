@@ -89,6 +89,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
             load_mesh(tmp_path / name)
 
 
+@pytest.mark.rule("8.unknown-policy")
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
@@ -273,6 +274,7 @@ def test_folders(folder: Path) -> None:
     assert told.startswith("1: code: functions/handlers/asya would hide what the mesh itself brings under that name")
 
 
+@pytest.mark.rule("1.names")
 @pytest.mark.parametrize(
     ("name", "told"),
     [
@@ -296,6 +298,7 @@ def test_crew_that_may_be_set_up_differently(folder: Path) -> None:
     assert mistakes("namespace: shop\nactors:\n  x-pause: {kind: pause, pause: {prompt: Sure}}\n") == []
 
 
+@pytest.mark.rule("4.80-characters")
 def test_queue_names_end_at_80_characters(folder: Path) -> None:
     fits, too_long = "a" * 63, "b" * 63
     assert mistakes(f"namespace: shops\nactors:\n  {fits}: {{handler: shop.one}}\n") == []
@@ -303,6 +306,7 @@ def test_queue_names_end_at_80_characters(folder: Path) -> None:
     assert "has 81 characters and SQS takes 80; make the actor's name or the namespace 1 shorter" in told
 
 
+@pytest.mark.rule("4.stage")
 def test_a_stage_counts_in_names(folder: Path) -> None:
     text = f"namespace: shop\nactors:\n  {'a' * 60}: {{handler: shop.one}}\n"
     assert mistakes(text) == []
@@ -310,11 +314,13 @@ def test_a_stage_counts_in_names(folder: Path) -> None:
     assert "namespace name 'shop-Test' is no DNS label" in mistakes(text, stage="Test")[0]
 
 
+@pytest.mark.rule("4.collisions")
 def test_queues_that_would_collide(folder: Path) -> None:
     (told,) = mistakes("namespace: shop\nactors:\n  foo: {handler: shop.one}\n  foo-dlq: {handler: shop.one}\n")
     assert told == "4: actors.foo-dlq: its queue 'asya-shop-foo-dlq' is also one of actor 'foo'; rename one of them"
 
 
+@pytest.mark.rule("14.end-actor")
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
@@ -364,6 +370,7 @@ def test_tools(folder: Path, tool: str, told: str) -> None:
     assert mistakes(text) == [told]
 
 
+@pytest.mark.rule("13.mcp.tools")
 @pytest.mark.parametrize(
     ("name", "told"),
     [
@@ -377,6 +384,7 @@ def test_names_of_tools(folder: Path, name: str, told: str) -> None:
     assert mistakes(text) == [told]
 
 
+@pytest.mark.rule("13.a2a.card")
 @pytest.mark.parametrize(
     ("skills", "told"),
     [

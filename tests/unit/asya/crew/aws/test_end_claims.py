@@ -47,6 +47,7 @@ def test_another_phase_is_refused(claims: SinkClaims, other: Claim) -> None:
     assert (result.outcome, result.claim) == ("refused", claim())
 
 
+@pytest.mark.rule("11.sink.claim", "12.newer-object")
 def test_a_higher_generation_takes_over_and_a_lower_one_is_refused(claims: SinkClaims) -> None:
     claims.take(claim("failed"), epoch_seconds=1000)
     taken = claims.take(claim("succeeded", 1), epoch_seconds=1000)

@@ -15,6 +15,7 @@ def make(s3: FakeS3, uri: str = "s3://bucket/results/") -> Results:
     return Results(s3, uri)  # type: ignore[arg-type]
 
 
+@pytest.mark.rule("11.keys.body")
 def test_the_body_is_the_envelope_indented_by_two() -> None:
     s3 = FakeS3()
     body = message(payload={"text": "größe"})
@@ -27,6 +28,7 @@ def test_the_body_is_the_envelope_indented_by_two() -> None:
     assert "größe" in written
 
 
+@pytest.mark.rule("11.sink.failed-upload")
 @pytest.mark.parametrize(("failures", "written"), [(0, True), (2, True), (3, False)])
 def test_three_tries(failures: int, written: bool) -> None:
     s3 = FakeS3()

@@ -23,6 +23,7 @@ def here(**members: object) -> bytes:
     return message(**({"route": ROUTE} | members))
 
 
+@pytest.mark.rule("11.checkpoint")
 def test_the_envelope_is_kept_before_the_shift_and_goes_on_with_its_payload_untouched(world: MeshWorld) -> None:
     body = here().replace(b'{"text":"hello"}', b'{"text" : "hello", "n": 1.0}')
     assert run(world, body) == []
@@ -48,6 +49,7 @@ def test_at_the_end_of_the_route_it_goes_to_the_sink(world: MeshWorld) -> None:
     assert (sent.route.curr, sent.status.phase) == ("", "succeeded")
 
 
+@pytest.mark.rule("11.checkpoint")
 def test_nothing_passes_without_its_checkpoint(world: MeshWorld) -> None:
     world.s3.fails = lambda operation, key: operation == "put"
     assert run(world, here()) == ["message-0"]
@@ -64,6 +66,7 @@ def test_a_send_that_fails_keeps_the_message_and_done_again_it_writes_the_same(w
     assert world.s3.keys("results/checkpoint/") == [KEY]
 
 
+@pytest.mark.rule("11.checkpoint")
 def test_a_loop_leaves_a_checkpoint_at_each_position(world: MeshWorld) -> None:
     run(world, here(), here(route=ROUTE | {"prev": ["prep", "x-checkpoint", "infer"]}))
     assert world.s3.keys("results/checkpoint/") == [KEY, "results/checkpoint/env-1/3.json"]

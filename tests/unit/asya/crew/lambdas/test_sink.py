@@ -49,6 +49,7 @@ def results(world: MeshWorld) -> list[str]:
     return [key.removeprefix("results/") for key in world.s3.keys("results/")]
 
 
+@pytest.mark.rule("11.sink.order")
 def test_a_success_is_written_whole_then_reported_with_its_address(world: MeshWorld) -> None:
     seen: list[list[str]] = []
     world.gateway.watch = lambda path, body: seen.append(results(world))
@@ -71,6 +72,7 @@ def test_a_failure_is_written_reported_and_handed_to_x_sump(world: MeshWorld) ->
     assert world.targets == ["x-sump"]
 
 
+@pytest.mark.rule("11.sink.at-rest")
 @pytest.mark.parametrize("phase", ["canceled", "paused"])
 def test_canceled_and_paused_are_written_but_not_reported_again(world: MeshWorld, phase: str) -> None:
     assert run(world, ended(phase)) == []
@@ -85,6 +87,7 @@ def test_what_was_paused_may_still_end(world: MeshWorld) -> None:
     assert world.gateway.reported("env-1") == ["succeeded"]
 
 
+@pytest.mark.rule("11.sink.claim")
 @pytest.mark.parametrize("later", ["failed", "canceled"])
 def test_another_end_of_the_same_id_is_acked_and_not_reported(world: MeshWorld, later: str) -> None:
     assert run(world, ended("succeeded")) == []
@@ -94,6 +97,7 @@ def test_another_end_of_the_same_id_is_acked_and_not_reported(world: MeshWorld, 
     assert world.targets == []
 
 
+@pytest.mark.rule("11.sink.claim")
 def test_a_redelivery_finishes_what_is_missing(world: MeshWorld) -> None:
     world.gateway.item_status["env-1", "succeeded"] = 503
     assert run(world, ended()) == ["message-0"]
@@ -102,6 +106,7 @@ def test_a_redelivery_finishes_what_is_missing(world: MeshWorld) -> None:
     assert world.gateway.reported("env-1") == ["succeeded", "succeeded"]
 
 
+@pytest.mark.rule("5.must-arrive")
 @pytest.mark.parametrize(
     ("answer", "is_kept"), [(204, False), (400, False), (404, False), (403, True), (429, True), (500, True)]
 )
@@ -117,6 +122,7 @@ def test_a_batch_is_one_report_call(world: MeshWorld) -> None:
     assert calls == ["/api/v1/mesh/events"]
 
 
+@pytest.mark.rule("11.sink.claim", "12.newer-object")
 def test_a_higher_generation_replaces_and_removes_the_older_object_even_if_it_dies_in_between(world: MeshWorld) -> None:
     redriven = ended("succeeded", headers={"x-asya-generation": 1})
     assert run(world, ended("failed")) == []
@@ -133,6 +139,7 @@ def test_a_higher_generation_replaces_and_removes_the_older_object_even_if_it_di
     ]
 
 
+@pytest.mark.rule("11.sink.failed-upload")
 def test_an_upload_that_fails_three_times_is_reported_inline_and_the_message_kept(world: MeshWorld) -> None:
     world.s3.fails = lambda operation, key: True
     assert run(world, ended(payload={"answer": 42})) == ["message-0"]
@@ -158,6 +165,7 @@ def test_a_table_that_refuses_keeps_the_message_and_reports_nothing(
     assert results(world) == []
 
 
+@pytest.mark.rule("11.sink.persist")
 def test_without_persistence_it_reports_and_acks(world: MeshWorld) -> None:
     assert run(world, ended(payload=1), options=Sink(persist=False)) == []
     assert results(world) == []
@@ -171,6 +179,7 @@ def test_a_stealth_envelope_is_persisted_and_claimed_but_not_reported(world: Mes
     assert world.gateway.events == []
 
 
+@pytest.mark.rule("9.children", "11.sink.children")
 def test_children_are_persisted_and_reported_as_their_own_tasks(world: MeshWorld) -> None:
     child = ended(id="child-1", parent_id="env-1", headers={"x-asya-root": "env-0"})
     assert run(world, child, options=Sink(hooks=("post",))) == []
@@ -179,6 +188,7 @@ def test_children_are_persisted_and_reported_as_their_own_tasks(world: MeshWorld
     assert world.targets == []
 
 
+@pytest.mark.rule("11.hooks")
 def test_hooks_get_copies_and_a_hooks_own_end_is_silent(world: MeshWorld) -> None:
     options = Sink(hooks=("post",))
     assert run(world, ended(), options=options) == []
@@ -210,6 +220,7 @@ def test_by_time_writes_one_object_however_often_the_end_comes(world: MeshWorld)
     assert results(world) == ["happy-asya/2025-11-18T14:30:45.123456Z/infer/env-1.json"]
 
 
+@pytest.mark.rule("5.end-actors")
 def test_a_deadline_a_route_or_a_cancellation_is_not_looked_at(world: MeshWorld) -> None:
     late = status(phase="succeeded", deadline_at="2020-01-01T00:00:00Z")
     body = ended(route={"prev": [], "curr": "infer", "next": []}, status=late)
@@ -231,6 +242,7 @@ def rows(world: MeshWorld) -> list[dict[str, Any]]:
     return [json.loads(line) for key in keys for line in world.s3.content(key).splitlines()]
 
 
+@pytest.mark.rule("11.index")
 def test_the_ends_of_a_batch_are_rows_of_one_object(world: MeshWorld) -> None:
     assert run(world, *(ended(id=f"env-{n}") for n in range(10)), options=Sink(index=True)) == []
     assert len(world.s3.keys("results/index/recent/")) == 1
@@ -245,6 +257,7 @@ def test_the_ends_of_a_batch_are_rows_of_one_object(world: MeshWorld) -> None:
     assert row["result_uri"].endswith(f"/results/succeeded/{row['id']}.json")
 
 
+@pytest.mark.rule("11.index.at-least-once")
 def test_a_batch_that_comes_again_writes_the_same_object(world: MeshWorld) -> None:
     batch = [ended(id=f"env-{n}") for n in range(3)]
     run(world, *batch, options=Sink(index=True))
@@ -253,6 +266,7 @@ def test_a_batch_that_comes_again_writes_the_same_object(world: MeshWorld) -> No
     assert world.s3.objects == first
 
 
+@pytest.mark.rule("11.index.at-least-once")
 def test_a_message_stays_until_its_row_is_written(world: MeshWorld) -> None:
     world.s3.fails = lambda _operation, key: "index/" in key
     assert run(world, ended(), ended(id="env-2"), options=Sink(index=True)) == ["message-0", "message-1"]
@@ -262,6 +276,7 @@ def test_a_message_stays_until_its_row_is_written(world: MeshWorld) -> None:
     assert {row["id"] for row in rows(world)} == {"env-1", "env-2"}
 
 
+@pytest.mark.rule("11.index")
 def test_what_is_not_written_has_not_ended_or_goes_on_to_x_sump_has_no_row_here(world: MeshWorld) -> None:
     run(world, ended("paused"), options=Sink(index=True))
     run(world, ended("failed", id="env-5"), options=Sink(index=True))
@@ -272,6 +287,7 @@ def test_what_is_not_written_has_not_ended_or_goes_on_to_x_sump_has_no_row_here(
     assert rows(world) == []
 
 
+@pytest.mark.rule("11.metadata")
 def test_s3_alone_tells_whose_result_an_object_is(world: MeshWorld) -> None:
     run(world, ended("failed", headers={"x-asya-root": "root-1"}, parent_id="root-1"))
     ((_, told),) = [(key, value) for key, value in world.s3.metadata.items() if "failed/" in key[1]]

@@ -23,6 +23,7 @@ def log_lines(caplog: pytest.LogCaptureFixture, text: str) -> list[dict[str, Any
     return [vars(record) for record in caplog.records if record.getMessage() == text and record.levelname == "ERROR"]
 
 
+@pytest.mark.rule("11.sump")
 def test_a_failure_is_reported_logged_once_and_kept(world: MeshWorld, caplog: pytest.LogCaptureFixture) -> None:
     assert run(world, message(status=FAILED, payload={"big": "x" * 5000})) == []
     (event,) = world.gateway.events
@@ -33,6 +34,7 @@ def test_a_failure_is_reported_logged_once_and_kept(world: MeshWorld, caplog: py
     assert len(line["payload"]) <= 2048 < line["payload_bytes"]
 
 
+@pytest.mark.rule("5.must-arrive")
 @pytest.mark.parametrize(("answer", "is_kept"), [(404, False), (400, False), (503, True), (429, True)])
 def test_the_report_must_arrive(world: MeshWorld, answer: int, is_kept: bool) -> None:
     world.gateway.item_status["env-1", "failed"] = answer
@@ -45,6 +47,7 @@ def test_a_copy_that_cannot_be_written_keeps_the_message(world: MeshWorld) -> No
     assert world.gateway.reported("env-1") == ["failed"]
 
 
+@pytest.mark.rule("11.sump.unreadable")
 @pytest.mark.parametrize("body", ["junk", "\ud800", '{"id":5}'])
 def test_what_cannot_be_parsed_is_logged_kept_as_it_is_and_acked(
     world: MeshWorld, body: str, caplog: pytest.LogCaptureFixture
@@ -73,6 +76,7 @@ def test_a_hostile_id_stays_below_its_prefix(world: MeshWorld) -> None:
     assert world.s3.keys() == ["results/sump/%2E%2E%2F%2E%2E%2Fsucceeded%2Fenv-1.json"]
 
 
+@pytest.mark.rule("11.index")
 def test_what_failed_is_in_the_index_of_results_by_its_copy_here(world: MeshWorld) -> None:
     assert run(world, message(status=FAILED), index=True) == []
     (key,) = world.s3.keys("results/index/recent/")

@@ -93,6 +93,7 @@ def watched(world: MeshWorld) -> Watched:
     return Watched(world, world.services("x-dlq", MESH))
 
 
+@pytest.mark.rule("11.dlq")
 def test_a_dead_letter_is_copied_reported_noted_and_left(watched: Watched) -> None:
     queue = watched.put("infer", "m-1", message())
     watched.look()
@@ -102,6 +103,7 @@ def test_a_dead_letter_is_copied_reported_noted_and_left(watched: Watched) -> No
     assert queue.hidden_for == dlq.HIDE_SECONDS > dlq.LOOK_SECONDS
 
 
+@pytest.mark.rule("11.dlq")
 def test_it_is_reported_once_however_often_it_is_looked_at(watched: Watched) -> None:
     for number in range(5):
         watched.put("infer", f"m-{number}", message(id=f"env-{number}"))
@@ -143,6 +145,7 @@ def test_no_copy_keeps_nobody_from_reporting_but_is_tried_again(watched: Watched
     assert watched.world.s3.keys("dlq/") == ["dlq/env-1/0/1.json"]
 
 
+@pytest.mark.rule("9.slice-ended")
 def test_the_set_of_a_slice_is_told_and_told_again_if_that_failed(watched: Watched) -> None:
     watched.put("infer", "m-1", message(headers={"x-asya-fan-in": SLICE}))
     watched.world.sqs.refuse["asya-shop-x-fan-in"] = [Refusal(sender_fault=True)]
@@ -189,6 +192,7 @@ def test_what_is_no_envelope_is_kept_by_its_message_id(watched: Watched, caplog:
     ]
 
 
+@pytest.mark.rule("11.dlq")
 def test_what_had_ended_keeps_its_phase(watched: Watched) -> None:
     watched.put("x-sink", "m-1", message(status=status(phase="failed", reason="Timeout")))
     watched.put("x-sink", "m-2", message(id="env-2", status=status(phase="succeeded")))

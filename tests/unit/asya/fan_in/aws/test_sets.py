@@ -66,6 +66,7 @@ def test_each_arrival_sees_the_set_after_it(sets: FanInSets) -> None:
     assert seen[0].due_at == TIMES.due_at
 
 
+@pytest.mark.rule("9.stored-once")
 def test_the_first_slice_of_an_index_counts(sets: FanInSets) -> None:
     arrive(sets, 1, b"first")
     arrive(sets, 1, b"second")
@@ -151,6 +152,7 @@ def test_a_lease_is_taken_by_one_until_it_is_over_or_given_back(sets: FanInSets)
     assert not sets.take_lease("s", epoch_seconds=EPOCH + 10 * LEASE_SECONDS)
 
 
+@pytest.mark.rule("9.expiry")
 def test_a_done_set_takes_nothing_more(sets: FanInSets) -> None:
     arrive(sets, 0)
     sets.decide("s", FAILED)
@@ -188,6 +190,7 @@ def test_sets_that_are_not_known(sets: FanInSets) -> None:
     assert sets.get("nobody") is None
 
 
+@pytest.mark.rule("9.expiry")
 def test_everything_expires(sets: FanInSets, dynamodb: "DynamoDBClient") -> None:
     arrive(sets, 0)
     lose(sets, 1)

@@ -21,6 +21,7 @@ def test_items_come_back_in_one_envelope_in_their_order(start: Start, count: int
     assert mesh.open_sets() == 0
 
 
+@pytest.mark.rule("5.10.fan-in", "9.children", "9.incomplete")
 def test_each_items_own_task_is_reported_and_nothing_of_the_origin_while_it_waits(start: Start) -> None:
     mesh = start()
     mesh.start(numbers(2))
@@ -57,6 +58,7 @@ def test_stealth_sets_are_merged_without_a_word(start: Start) -> None:
     assert mesh.world.gateway.events == []
 
 
+@pytest.mark.rule("9.size")
 def test_large_slices_lie_in_s3_and_their_reports_say_where(start: Start) -> None:
     mesh = start()
     large = {"text": "x" * 300_000}
@@ -69,6 +71,7 @@ def test_large_slices_lie_in_s3_and_their_reports_say_where(start: Start) -> Non
     assert json.loads(mesh.world.s3.content(key))["payload"] == large
 
 
+@pytest.mark.rule("9.size")
 def test_a_merged_envelope_may_be_larger_than_a_message(start: Start) -> None:
     mesh = start()
     mesh.start({"items": [{"text": str(n) * 500_000} for n in range(4)]})
@@ -76,6 +79,7 @@ def test_a_merged_envelope_may_be_larger_than_a_message(start: Start) -> None:
     assert [len(item["text"]) for item in mesh.result()["payload"]["results"]] == [500_000] * 4
 
 
+@pytest.mark.rule("9.set-id")
 def test_two_sets_of_one_origin_one_after_the_other(start: Start) -> None:
     mesh = start()
     mesh.start(numbers(3), ahead=("x-fan-in", "split", "x-fan-in", "post"))
@@ -85,6 +89,7 @@ def test_two_sets_of_one_origin_one_after_the_other(start: Start) -> None:
     assert len(mesh.world.messages("post")) == 1
 
 
+@pytest.mark.rule("9.nesting")
 def test_sets_nest(start: Start) -> None:
     mesh = start()
     inner = {"items": [{"n": 1}, {"n": 2}], "into": "/inner"}
@@ -97,6 +102,7 @@ def test_sets_nest(start: Start) -> None:
     assert mesh.open_sets() == 0
 
 
+@pytest.mark.rule("9.only-slices")
 def test_an_ordinary_envelope_at_a_fan_in_actor_is_a_mismatch(start: Start) -> None:
     mesh = start()
     mesh.send("x-fan-in", json.dumps({"id": "e", "route": {"prev": [], "curr": "x-fan-in", "next": []}, "payload": 1}))
@@ -134,6 +140,7 @@ def test_messages_about_sets_that_are_not_known_are_acked(start: Start) -> None:
     assert mesh.world.targets == ["x-sump"]
 
 
+@pytest.mark.rule("9.user-actors")
 def test_a_user_fan_in_actor_works_like_x_fan_in(start: Start) -> None:
     mesh = start()
     mesh.start(numbers(2) | {"at": "gather", "into": "/a/b"}, ahead=("gather", "post"))

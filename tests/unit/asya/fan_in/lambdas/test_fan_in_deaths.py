@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
+@pytest.mark.rule("5.must-arrive")
 def test_a_report_that_is_not_taken_keeps_the_slice(start: Start) -> None:
     mesh = start()
     mesh.start(numbers(2))
@@ -43,6 +44,7 @@ def test_a_merged_envelope_that_could_not_be_sent_is_sent_again_the_same(start: 
     assert len(mesh.world.messages("post")) == 1
 
 
+@pytest.mark.rule("9.merge.once")
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("call", range(1, 9))
 def test_whenever_the_process_dies_over_the_last_slice_one_envelope_leaves(start: Start, call: int, when: str) -> None:
@@ -87,6 +89,7 @@ def test_while_another_finishes_a_set_a_look_is_left_behind(start: Start) -> Non
     assert len(mesh.world.messages("post")) == 1
 
 
+@pytest.mark.rule("6.buffered.fan-out")
 def test_a_handler_that_never_fans_out_the_same_twice_has_done_so_once(start: Start) -> None:
     mesh = start()
     runs: list[int] = []
@@ -140,6 +143,7 @@ def expected(item: Any, rule: FanIn) -> Any:
     return item | {"results": results}
 
 
+@pytest.mark.rule("9.stored-once")
 @given(
     payload=payloads(),
     rule=st.sampled_from([FanIn(), PARTIAL]),

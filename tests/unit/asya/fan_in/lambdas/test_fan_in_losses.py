@@ -2,12 +2,15 @@
 
 import json
 
+import pytest
+
 from asya.protocol.mesh_table import Actor, FanIn, Policy, Resiliency
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, failure
 from tests.doubles.fan_mesh import HANDLERS, Waiting, fan_table
 from tests.doubles.mesh_world import MeshWorld
 
 
+@pytest.mark.rule("9.on_failure.fail")
 def test_a_failing_slice_fails_the_origin_with_its_error(start: Start) -> None:
     mesh = start()
     mesh.start({"items": [{"n": 1}, {"fail": "no such airport"}, {"n": 3}]})
@@ -28,6 +31,7 @@ def test_a_failing_slice_fails_the_origin_with_its_error(start: Start) -> None:
     assert mesh.world.gateway.reported(child(3))[-1] == "succeeded"
 
 
+@pytest.mark.rule("5.1.headers", "9.slice-ended")
 def test_a_slice_that_became_unreadable_fails_the_origin_at_once(start: Start) -> None:
     mesh = start()
 
@@ -49,6 +53,7 @@ def test_a_slice_that_became_unreadable_fails_the_origin_at_once(start: Start) -
     assert mesh.open_sets() == 0
 
 
+@pytest.mark.rule("9.on_failure.partial")
 def test_partial_sets_have_null_in_the_lost_ones_place(start: Start) -> None:
     mesh = start(PARTIAL)
     mesh.start({"items": [{"n": 1}, {"fail": "x"}, {"n": 3}]})
@@ -56,6 +61,7 @@ def test_partial_sets_have_null_in_the_lost_ones_place(start: Start) -> None:
     assert mesh.result()["payload"]["results"] == [{"scored": 10}, None, {"scored": 30}]
 
 
+@pytest.mark.rule("9.on_failure.partial")
 def test_below_the_quorum_a_partial_set_fails(start: Start) -> None:
     mesh = start(FanIn(on_failure="partial", quorum=2))
     mesh.start({"items": [{"n": 1}, {"fail": "x"}, {"fail": "y"}]})
@@ -76,6 +82,7 @@ def test_a_slice_that_gave_nothing_has_no_result(start: Start) -> None:
     }
 
 
+@pytest.mark.rule("9.one-frame")
 def test_a_second_frame_of_a_slice_fails_it_before_the_first_has_left(start: Start) -> None:
     mesh = start()
     mesh.start({"items": [{"twice": 1}]})
@@ -94,6 +101,7 @@ def test_a_slice_at_a_missing_actor_ends_its_set(start: Start) -> None:
     assert (status["reason"], status["error"]["type"]) == ("SliceFailed", "RouteMismatch")
 
 
+@pytest.mark.rule("9.slice-ended")
 def test_a_slice_that_ends_at_an_end_actor_of_ones_own_is_lost_to_its_set(start: Start) -> None:
     mesh = start(PARTIAL)
     archive = Actor(kind="end", handler=f"{HANDLERS}.post", handler_mode="envelope", validate=False, timeout=5.0)

@@ -11,6 +11,7 @@ from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers
 from tests.doubles.fan_mesh import Waiting
 
 
+@pytest.mark.rule("9.timeout")
 def test_a_set_out_of_time_fails_and_a_late_slice_changes_nothing(start: Start) -> None:
     mesh = start(FanIn(timeout=3000.0))
     held = hold_back(mesh, child(2))
@@ -32,6 +33,7 @@ def test_a_set_out_of_time_fails_and_a_late_slice_changes_nothing(start: Start) 
     assert mesh.world.gateway.reported(child(2))[-1] == "succeeded"
 
 
+@pytest.mark.rule("9.timeout")
 def test_a_partial_set_is_merged_when_its_time_is_up(start: Start) -> None:
     mesh = start(FanIn(timeout=60.0, on_failure="partial", quorum=1))
     mesh.lost = lambda message: message.actor == "score" and child(2) in message.body
@@ -42,6 +44,7 @@ def test_a_partial_set_is_merged_when_its_time_is_up(start: Start) -> None:
     assert mesh.result()["payload"]["results"] == [{"scored": 10}, None, {"scored": 30}]
 
 
+@pytest.mark.rule("9.awaits-origin")
 def test_a_late_origin_ends_with_its_sets_failure(start: Start) -> None:
     mesh = start(FanIn(timeout=60.0))
     held: list[Waiting] = []
@@ -62,6 +65,7 @@ def test_a_late_origin_ends_with_its_sets_failure(start: Start) -> None:
     assert mesh.result(phase="failed")["status"]["error"]["message"] == "early"
 
 
+@pytest.mark.rule("9.timeout", "15.FanInOpen")
 def test_the_sweep_finds_a_set_whose_look_was_lost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     mesh = start(FanIn(timeout=60.0))
     mesh.lost = lambda message: (message.actor == "score" and child(2) in message.body) or "set-due" in message.body
@@ -89,6 +93,7 @@ def test_the_sweep_leaves_sets_alone_that_still_have_time(start: Start) -> None:
     assert len(mesh.world.messages("x-fan-in")) == before
 
 
+@pytest.mark.rule("9.canceled")
 def test_a_canceled_slice_closes_nothing(start: Start) -> None:
     mesh = start(PARTIAL)
     mesh.world.gateway.states[child(1)] = TaskState(id=child(1), status="canceled")
@@ -98,6 +103,7 @@ def test_a_canceled_slice_closes_nothing(start: Start) -> None:
     assert mesh.ends == [f"canceled/{child(1)}.json"]
 
 
+@pytest.mark.rule("9.canceled")
 def test_a_canceled_origin_leaves_its_set_at_once(start: Start) -> None:
     mesh = start()
     mesh.lost = lambda message: message.actor == "score"
@@ -114,6 +120,7 @@ def test_a_canceled_origin_leaves_its_set_at_once(start: Start) -> None:
     assert [end for end in mesh.ends if end.startswith("failed")] == []
 
 
+@pytest.mark.rule("9.canceled")
 def test_an_origin_that_ended_elsewhere_closes_its_set(start: Start) -> None:
     mesh = start()
     mesh.lost = lambda message: message.actor == "score"

@@ -8,6 +8,7 @@ from tests.doubles.gateway_functions import MESH, Gateway, by, calling, holding
 pytestmark = pytest.mark.usefixtures("with_tools")
 
 
+@pytest.mark.rule("13.a2a.card")
 def test_the_card_is_for_everybody_and_speaks_of_the_tools(gateway: Gateway) -> None:
     status, card = gateway.api(by(calling("GET /.well-known/agent-card.json"), None))
     url = "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com/a2a"
@@ -25,6 +26,7 @@ def test_the_card_is_for_everybody_and_speaks_of_the_tools(gateway: Gateway) -> 
     assert list(card["securitySchemes"]) == ["sigv4"]
 
 
+@pytest.mark.rule("13.a2a.card")
 def test_the_card_says_what_the_mesh_file_says(gateway: Gateway) -> None:
     skill = {"id": "plain", "name": "Plain", "description": "d", "tags": ["flights"]}
     agent = changed(MESH.agent, name="Flights", description="All about flights", version="2.1", skills=(skill,))
@@ -35,6 +37,7 @@ def test_the_card_says_what_the_mesh_file_says(gateway: Gateway) -> None:
     assert shown == skill | {"inputModes": ["application/json"], "outputModes": ["application/json"]}
 
 
+@pytest.mark.rule("13.a2a.card")
 def test_who_comes_with_a_token_is_told_so_by_the_card(gateway: Gateway) -> None:
     gateway.environ = gateway.environ | {"ASYA_GATEWAY_URL": "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"}
     event = calling("GET /.well-known/agent-card.json")

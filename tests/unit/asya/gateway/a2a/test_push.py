@@ -13,6 +13,7 @@ from tests.doubles.gateway_functions import Gateway, calling, report
 pytestmark = pytest.mark.usefixtures("with_tools")
 
 
+@pytest.mark.rule("13.a2a.push.config")
 def test_configurations_are_kept_shown_and_forgotten(gateway: Gateway) -> None:
     task_id = started(gateway)
     given = {
@@ -51,6 +52,7 @@ def item(task_id: str, key: str = "record") -> Json:
     return found
 
 
+@pytest.mark.rule("13.a2a.push.cost")
 def test_a_task_is_watched_only_if_somebody_wants_to_know(gateway: Gateway) -> None:
     assert "is_watched" not in item(started(gateway))
     config = {"taskPushNotificationConfig": {"url": "https://client.example/n"}}
@@ -66,6 +68,7 @@ def test_a_task_is_watched_only_if_somebody_wants_to_know(gateway: Gateway) -> N
     assert item(task_id)["is_watched"] == {"BOOL": True}
 
 
+@pytest.mark.rule("13.a2a.push.address")
 @pytest.mark.parametrize(
     ("config", "field"),
     [
@@ -90,12 +93,14 @@ def test_notifications_do_not_go_just_anywhere(gateway: Gateway, config: Json, f
     assert (told["code"], told["data"][0]["metadata"]) == (-32602, {"field": field})
 
 
+@pytest.mark.rule("13.a2a.push.address")
 def test_a_host_that_the_mesh_file_allows_may_be_private(gateway: Gateway) -> None:
     task_id = started(gateway)
     assert result(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "http://127.0.0.1:9/n"})
     assert error(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "http://127.0.0.1:8/n"})
 
 
+@pytest.mark.rule("13.a2a.push.config")
 def test_a_task_has_no_more_than_ten_configurations(gateway: Gateway) -> None:
     task_id = started(gateway)
     for number in range(10):
@@ -111,6 +116,7 @@ def test_a_task_has_no_more_than_ten_configurations(gateway: Gateway) -> None:
     )
 
 
+@pytest.mark.rule("13.a2a.push.config")
 def test_a_mesh_without_tools_sends_none(gateway: Gateway) -> None:
     task_id = started(gateway)
     gateway.mesh = changed(gateway.mesh, tools={})

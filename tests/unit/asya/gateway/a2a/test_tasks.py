@@ -11,6 +11,7 @@ from tests.doubles.gateway_functions import ALICE, BOB, Gateway, by, calling, re
 pytestmark = pytest.mark.usefixtures("with_tools")
 
 
+@pytest.mark.rule("13.a2a.states")
 @pytest.mark.parametrize(
     ("told", "data", "word"),
     [
@@ -31,6 +32,7 @@ def test_every_state_has_its_word(gateway: Gateway, told: str, data: Json | None
     assert (new["metadata"]["progress_percent"] == 100) == (told == "succeeded")
 
 
+@pytest.mark.rule("13.a2a.states")
 def test_a_failure_says_why_and_a_pause_what_is_asked(gateway: Gateway) -> None:
     task_id = started(gateway)
     report(gateway, task_id, "paused", 1, data={"prompt": "Go on?", "fields": [{"name": "ok", "type": "boolean"}]})
@@ -46,6 +48,7 @@ def test_a_failure_says_why_and_a_pause_what_is_asked(gateway: Gateway) -> None:
     ]
 
 
+@pytest.mark.rule("13.a2a.states")
 @pytest.mark.parametrize(
     ("data", "new", "old"),
     [
@@ -67,6 +70,7 @@ def test_a_result_is_an_artifact(gateway: Gateway, data: Json, new: Json, old: J
     assert result(gateway, "tasks/get", {"id": task_id})["artifacts"][0]["parts"] == [old]
 
 
+@pytest.mark.rule("13.a2a.list")
 def test_lists_hold_ones_own_tasks_and_filter_them(gateway: Gateway) -> None:
     first, second = started(gateway, contextId="trip"), started(gateway, number=2, contextId="trip")
     third = started(gateway, number=3)
@@ -85,6 +89,7 @@ def test_lists_hold_ones_own_tasks_and_filter_them(gateway: Gateway) -> None:
     assert "artifacts" not in result(gateway, "tasks/list", {"status": "completed"})["tasks"][0]
 
 
+@pytest.mark.rule("13.a2a.list")
 def test_lists_come_page_by_page(gateway: Gateway) -> None:
     made = {started(gateway, number=number) for number in range(3)}
     page = result(gateway, "ListTasks", {"pageSize": 2})
@@ -94,6 +99,7 @@ def test_lists_come_page_by_page(gateway: Gateway) -> None:
     assert rest["nextPageToken"] == ""
 
 
+@pytest.mark.rule("13.a2a.list")
 @pytest.mark.parametrize(
     ("params", "field"),
     [
@@ -109,6 +115,7 @@ def test_lists_say_what_they_do_not_understand(gateway: Gateway, params: Json, f
     assert (told["code"], told["data"][0]["metadata"]["field"]) == (-32602, field)
 
 
+@pytest.mark.rule("13.a2a.errors")
 def test_somebody_elses_task_is_not_there(gateway: Gateway) -> None:
     task_id = started(gateway)
     config = {"url": "https://x.example/"}
@@ -129,6 +136,7 @@ def test_somebody_elses_task_is_not_there(gateway: Gateway) -> None:
     assert gateway.api(by(calling("POST /a2a", ALICE, {}), None))[0] == 403
 
 
+@pytest.mark.rule("13.a2a.errors")
 @pytest.mark.parametrize(
     ("body", "code"),
     [
@@ -157,6 +165,7 @@ def test_what_is_no_call_is_answered_by_an_error(gateway: Gateway, body: object,
     assert gateway.api(event)[1]["error"]["code"] == code
 
 
+@pytest.mark.rule("13.a2a.versions")
 def test_versions_that_nobody_speaks_are_refused(gateway: Gateway) -> None:
     assert error(gateway, "GetTask", {"id": "x"}, A2A_Version="2.0")["code"] == -32009
     assert error(gateway, "GetTask", {"id": "x"}, A2A_Version="1.0.1")["code"] == -32001

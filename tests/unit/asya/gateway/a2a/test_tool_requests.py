@@ -10,6 +10,7 @@ from tests.doubles.gateway_functions import ALICE, BOB, Gateway, calling, readin
 pytestmark = pytest.mark.usefixtures("with_tools")
 
 
+@pytest.mark.rule("13.a2a.versions")
 @pytest.mark.parametrize(("method", "role", "state"), TALKS)
 def test_a_message_starts_the_route_of_a_tool(gateway: Gateway, method: str, role: str, state: str) -> None:
     part = {"kind": "data", "data": {"tool": "analyse", "arguments": GOOD}}
@@ -24,6 +25,7 @@ def test_a_message_starts_the_route_of_a_tool(gateway: Gateway, method: str, rol
     assert shown["owner"] == "AIDAALICE"
 
 
+@pytest.mark.rule("13.a2a.ids")
 def test_ids_and_contexts_are_kept_by_the_mesh_alone(gateway: Gateway) -> None:
     """Every call here is answered by a function of its own, that has never seen the others."""
     own = result(gateway, "SendMessage", calling_tool())["task"]
@@ -34,6 +36,7 @@ def test_ids_and_contexts_are_kept_by_the_mesh_alone(gateway: Gateway) -> None:
     assert result(gateway, "tasks/get", {"id": given["id"]})["contextId"] == "trip-1"
 
 
+@pytest.mark.rule("13.a2a.ids")
 def test_a_message_that_comes_twice_is_one_task(gateway: Gateway) -> None:
     assert started(gateway) == started(gateway)
     assert len(gateway.messages()) == 1
@@ -43,6 +46,7 @@ def test_a_message_that_comes_twice_is_one_task(gateway: Gateway) -> None:
     assert result(gateway, "SendMessage", calling_tool(), BOB)["task"]["id"] != started(gateway)
 
 
+@pytest.mark.rule("13.a2a.send")
 @pytest.mark.parametrize(
     ("params", "payload"),
     [
@@ -59,12 +63,14 @@ def test_a_tool_is_named_by_part_or_metadata(gateway: Gateway, params: Json, pay
     assert [message["payload"] for message in gateway.messages()] == [payload]
 
 
+@pytest.mark.rule("13.a2a.send")
 def test_the_only_tool_needs_no_name(gateway: Gateway) -> None:
     gateway.mesh = changed(gateway.mesh, tools={"analyse": ANALYSE})
     result(gateway, "SendMessage", saying({"text": "raw/f.csv"}))
     assert gateway.messages()[0]["payload"] == GOOD
 
 
+@pytest.mark.rule("13.a2a.send")
 @pytest.mark.parametrize(
     ("params", "code", "field"),
     [
@@ -96,6 +102,7 @@ def test_what_starts_nothing_says_why(gateway: Gateway, params: Json, code: int,
     assert gateway.messages() == gateway.messages("publish-report") == []
 
 
+@pytest.mark.rule("13.a2a.send")
 def test_every_wrong_argument_is_named(gateway: Gateway) -> None:
     told = error(
         gateway,
@@ -110,6 +117,7 @@ OK = PauseField(name="ok", type="boolean")
 SURE = PauseField(name="sure", type="boolean")
 
 
+@pytest.mark.rule("13.a2a.resume")
 @pytest.mark.parametrize(
     ("parts", "given"),
     [
@@ -128,6 +136,7 @@ def test_a_message_to_a_task_that_asks_resumes_it(gateway: Gateway, parts: list[
     assert error(gateway, "SendMessage", saying(*parts, taskId=task_id))["code"] == -32004
 
 
+@pytest.mark.rule("13.a2a.resume")
 def test_answers_that_do_not_fit_are_told_field_by_field(gateway: Gateway) -> None:
     task_id = paused(gateway, OK)
     part = {"kind": "data", "data": {"ok": 1, "why": 2}}
@@ -139,6 +148,7 @@ def test_answers_that_do_not_fit_are_told_field_by_field(gateway: Gateway) -> No
     assert gateway.messages("x-resume") == []
 
 
+@pytest.mark.rule("13.a2a.resume")
 @pytest.mark.parametrize(
     ("params", "code"),
     [
@@ -156,6 +166,7 @@ def test_a_task_takes_no_other_messages(gateway: Gateway, params: Json, code: in
     assert error(gateway, "SendMessage", {"message": message})["code"] == code
 
 
+@pytest.mark.rule("13.a2a.cancel")
 def test_cancelling_by_method_and_by_path(gateway: Gateway) -> None:
     task_id = started(gateway)
     assert result(gateway, "tasks/cancel", {"id": task_id})["status"]["state"] == "canceled"

@@ -157,6 +157,7 @@ def test_another_request_under_the_same_key_is_a_conflict(gateway: Gateway) -> N
     assert refused(caught) == (409, "idempotency_mismatch")
 
 
+@pytest.mark.rule("13.start.idempotent")
 @pytest.mark.parametrize("sent", [False, True])
 def test_dying_before_or_after_the_message_is_mended_by_the_repetition(gateway: Gateway, sent: bool) -> None:
     gateway.queue.before, gateway.queue.after = (None, Died()) if sent else (Died(), None)

@@ -50,6 +50,7 @@ def test_the_recorded_event_names_its_person(gateway: Gateway) -> None:
     assert (shown[0], shown[1]["owner"]) == (200, f"jwt:00u7q2example#{ISSUER}")
 
 
+@pytest.mark.rule("13.jwt.owner")
 def test_a_token_and_a_signature_are_two_people(gateway: Gateway) -> None:
     by_token = started(gateway, holding(start_task(), "AIDAALICE"))
     by_key = started(gateway, by(start_task(), ALICE))
@@ -61,6 +62,7 @@ def test_a_token_and_a_signature_are_two_people(gateway: Gateway) -> None:
     assert [each["id"] for each in listed] == [by_token]
 
 
+@pytest.mark.rule("13.jwt.operators")
 @pytest.mark.parametrize(
     ("claims", "expected"),
     [
@@ -79,6 +81,7 @@ def test_operators_by_claim_see_every_task(gateway: Gateway, claims: dict[str, A
     assert gateway.api(holding(reading(task_id), "oscar", **claims))[0] == expected
 
 
+@pytest.mark.rule("13.jwt.functions")
 def test_what_comes_by_token_reports_to_the_signed_api_and_is_followed_at_its_own(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,6 +126,7 @@ def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
     assert not {"/tools/call", "/api/v1/mesh/states"} & open_to_tokens
 
 
+@pytest.mark.rule("13.jwt.functions")
 def test_a_token_reports_nothing(gateway: Gateway) -> None:
     """No route of theirs leads there; and if one did, these calls are the functions' and the operators'."""
     events = (calling("POST /api/v1/mesh/events", body=[]), calling("POST /api/v1/mesh/states", body=[]))
@@ -170,6 +174,7 @@ def token_of(content: object) -> str:
     return f"Bearer {head}.{content if isinstance(content, str) else json.dumps(content)}.{rest.partition('.')[2]}"
 
 
+@pytest.mark.rule("13.jwt.operators")
 @pytest.mark.parametrize(
     "authorization",
     [

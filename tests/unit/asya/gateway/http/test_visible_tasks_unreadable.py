@@ -34,6 +34,7 @@ def status_written(task_id: str) -> str:
     return str(clients.dynamodb().get_item(TableName=TABLE, Key=key)["Item"]["status"]["S"])
 
 
+@pytest.mark.rule("13.unknown")
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -62,6 +63,7 @@ def test_without_a_readable_owner_it_is_the_operators(gateway: Gateway) -> None:
     assert gateway.api(by(reading(task_id), ADMIN))[1]["status"] == "unknown"
 
 
+@pytest.mark.rule("13.unknown")
 def test_it_takes_no_other_task_along_and_is_never_written_over(gateway: Gateway) -> None:
     good, bad = start(gateway), start(gateway)
     spoil(bad)
@@ -81,6 +83,7 @@ def ended(task_id: str) -> dict[str, Any]:
     return {"id": task_id, "type": "status", "status": "succeeded", "at": at, "data": {"actor": "publish-report"}}
 
 
+@pytest.mark.rule("13.unknown")
 def test_unknown_is_no_status_that_a_record_or_a_report_can_have(gateway: Gateway) -> None:
     assert set(get_args(ShownStatus)) - set(get_args(TaskStatus)) == {"unknown"}
     task_id = start(gateway)

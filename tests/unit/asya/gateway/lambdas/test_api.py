@@ -35,6 +35,7 @@ from tests.doubles.tasks import at
 # --- POST /api/v1/mesh ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("13.start")
 def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None:
     status, content = gateway.api(recorded("start-task"))
     assert (status, set(content)) == (201, {"id"})
@@ -74,6 +75,7 @@ def test_the_deployments_own_address_goes_before_the_requests(gateway: Gateway) 
     assert gateway.messages()[0]["headers"]["x-asya-gateway-url"] == "https://status.example.org"
 
 
+@pytest.mark.rule("13.start.idempotent")
 def test_a_repeated_key_starts_once(gateway: Gateway) -> None:
     first = gateway.api(recorded("start-task"))
     assert gateway.api(recorded("start-task"), at(60)) == first
@@ -93,6 +95,7 @@ def test_a_malformed_key_is_refused(gateway: Gateway, key: str) -> None:
     assert (status, content["error"]["field"]) == (400, "Idempotency-Key")
 
 
+@pytest.mark.rule("13.start.stealth")
 def test_stealth_is_not_tracked(gateway: Gateway) -> None:
     status, content = gateway.api(asking(recorded("start-task"), {"headers": {"x-asya-mesh-status": "off"}}))
     assert (status, content["tracked"]) == (201, False)
@@ -107,6 +110,7 @@ def test_a_base64_body_is_read(gateway: Gateway) -> None:
     assert gateway.messages()[0]["payload"] == "ä"
 
 
+@pytest.mark.rule("13.errors", "13.start.refused")
 @pytest.mark.parametrize(
     ("body", "query", "status", "code", "field"),
     [
@@ -167,6 +171,7 @@ def test_an_unknown_task_is_not_found(gateway: Gateway) -> None:
     assert (status, content["error"]["code"], content["error"]["field"]) == (404, "not_found", "id")
 
 
+@pytest.mark.rule("13.owner")
 def test_somebody_elses_task_is_not_found(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
     started = gateway.api(by(asking(recorded("start-task")), ALICE))[1]["id"]
@@ -179,6 +184,7 @@ def test_somebody_elses_task_is_not_found(gateway: Gateway) -> None:
     assert gateway.api(reading(started, admin))[0] == 200
 
 
+@pytest.mark.rule("13.signed")
 def test_unsigned_calls_are_forbidden_but_for_health(gateway: Gateway) -> None:
     for name in ("start-task", "read-task"):
         assert gateway.api(by(recorded(name), None))[0] == 403
@@ -218,6 +224,7 @@ def test_what_is_no_event_of_an_api_is_answered_too(gateway: Gateway, event: Eve
     assert (status, content["error"]["code"]) == (400, "invalid_event")
 
 
+@pytest.mark.rule("13.errors")
 def test_what_nobody_expected_is_an_answer_too(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
@@ -234,6 +241,7 @@ def test_what_nobody_expected_is_an_answer_too(gateway: Gateway, monkeypatch: py
 TASK = recorded("read-task")["pathParameters"]["id"]
 
 
+@pytest.mark.rule("13.event-data")
 def test_reports_are_taken_and_shown(gateway: Gateway) -> None:
     status, content = gateway.ingest(recorded("report-events"))
     assert (status, [item["status"] for item in content["items"]]) == (200, [204] * 4)
@@ -245,6 +253,7 @@ def test_reports_are_taken_and_shown(gateway: Gateway) -> None:
     assert (shown["result"], shown["result_uri"]) == (done["data"]["result"], done["data"]["result_uri"])
 
 
+@pytest.mark.rule("13.events.batch")
 def test_one_malformed_report_is_named_and_the_others_taken(gateway: Gateway) -> None:
     event = recorded("report-events")
     items = json.loads(event["body"])
@@ -268,6 +277,7 @@ def test_who_is_neither_function_nor_operator_reports_nothing(gateway: Gateway) 
     assert (status, content["error"]["code"]) == (403, "forbidden")
 
 
+@pytest.mark.rule("13.roles")
 def test_a_function_of_another_mesh_reports_nothing_new(gateway: Gateway) -> None:
     role = names.role_name("other", "inspect-dataset", "us-east-1")
     stranger = {"userArn": f"arn:aws:sts::123456789012:assumed-role/{role}/x", "userId": "AROAX:x"}
@@ -282,6 +292,7 @@ def test_what_is_no_batch_is_refused(gateway: Gateway, body: str) -> None:
         assert (status, content["error"]["code"]) == (400, "invalid_batch")
 
 
+@pytest.mark.rule("13.events.batch")
 def test_trouble_is_told_per_report(gateway: Gateway) -> None:
     clients.dynamodb().delete_table(TableName="asya-flights-tasks")
     status, content = gateway.ingest(recorded("report-events"))
@@ -289,6 +300,7 @@ def test_trouble_is_told_per_report(gateway: Gateway) -> None:
     assert gateway.ingest(recorded("ask-states"))[0] == 503
 
 
+@pytest.mark.rule("13.states")
 def test_states_are_told_to_functions_only(gateway: Gateway) -> None:
     gateway.ingest(recorded("report-events"))
     child = json.loads(recorded("ask-states")["body"])[1]["id"]

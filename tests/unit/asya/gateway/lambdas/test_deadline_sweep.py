@@ -41,6 +41,7 @@ def with_operators(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
 
 
+@pytest.mark.rule("13.backstop.written")
 def test_overdue_tasks_are_written_down_as_failed(gateway: Gateway) -> None:
     soon, later, never = start(gateway, timeout=70), start(gateway, timeout=600), start(gateway)
     report(gateway, soon, "received", 1, data={"actor": "inspect-dataset"})
@@ -55,6 +56,7 @@ def test_overdue_tasks_are_written_down_as_failed(gateway: Gateway) -> None:
     assert shown(gateway, soon, 200) == before
 
 
+@pytest.mark.rule("13.backstop.written")
 def test_the_end_that_x_sink_reports_may_come_a_little_later(gateway: Gateway) -> None:
     task_id = start(gateway, timeout=70)
     sweep(gateway, 85)
@@ -70,6 +72,7 @@ def test_the_end_that_x_sink_reports_may_come_a_little_later(gateway: Gateway) -
     )
 
 
+@pytest.mark.rule("13.backstop.written")
 def test_what_was_left_alone_is_found_after_an_outage(gateway: Gateway) -> None:
     task_id = start(gateway, timeout=115)
     sweep(gateway, 121)
@@ -78,6 +81,7 @@ def test_what_was_left_alone_is_found_after_an_outage(gateway: Gateway) -> None:
     assert written(task_id) == ("failed", "Timeout")
 
 
+@pytest.mark.rule("13.backstop.written")
 def test_ended_and_paused_tasks_are_left_alone(gateway: Gateway) -> None:
     ended, paused, canceled = (start(gateway, timeout=70) for _ in range(3))
     for task_id, status in ((ended, "succeeded"), (paused, "paused"), (canceled, "canceled")):
@@ -87,6 +91,7 @@ def test_ended_and_paused_tasks_are_left_alone(gateway: Gateway) -> None:
     assert [written(task_id)[0] for task_id in (ended, paused, canceled)] == ["succeeded", "paused", "canceled"]
 
 
+@pytest.mark.rule("13.backstop.written")
 def test_nothing_is_missed_while_nobody_looked(gateway: Gateway) -> None:
     sweep(gateway, 0)
     tasks = [start(gateway, timeout=600 * number) for number in range(1, 20)]

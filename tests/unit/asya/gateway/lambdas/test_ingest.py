@@ -32,6 +32,7 @@ def said(gateway: Gateway, task_id: str = "t", seconds: float = 0.0) -> list[tup
     ]
 
 
+@pytest.mark.rule("13.events.single")
 def test_the_meshs_functions_create_a_task_by_reporting_on_it(gateway: Gateway) -> None:
     body = {"type": "status", "status": "processing", "data": {"route": HERE, "actor": "publish-report"}}
     assert post(gateway, body) == (204, None)
@@ -40,6 +41,7 @@ def test_the_meshs_functions_create_a_task_by_reporting_on_it(gateway: Gateway) 
     assert found["updated_at"].startswith("2026-11-20T09:00:00")
 
 
+@pytest.mark.rule("13.events.single")
 def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
     body = {"status": "succeeded", "data": {"result": {"n": 1}}}
     assert post(gateway, body, ALICE)[0] == 404
@@ -52,6 +54,7 @@ def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
     assert (shown(gateway)["status"], shown(gateway)["result"]) == ("succeeded", {"n": 1})
 
 
+@pytest.mark.rule("13.statuses")
 def test_a_lower_status_is_dropped_silently(gateway: Gateway) -> None:
     assert post(gateway, {"status": "failed", "data": {"reason": "Timeout"}})[0] == 204
     for late in ("succeeded", "running", "pending", "paused", "canceled"):
@@ -59,11 +62,13 @@ def test_a_lower_status_is_dropped_silently(gateway: Gateway) -> None:
     assert (shown(gateway)["status"], shown(gateway)["reason"]) == ("failed", "Timeout")
 
 
+@pytest.mark.rule("13.events.single")
 def test_strangers_report_nothing(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
     assert post(gateway, {"status": "running"}, BOB)[0] == 403
 
 
+@pytest.mark.rule("13.event-data")
 @pytest.mark.parametrize(
     ("body", "field"),
     [
@@ -86,6 +91,7 @@ def test_what_is_no_report_is_refused_naming_the_field(gateway: Gateway, body: o
     assert (status, content["error"]["code"], content["error"].get("field")) == (400, "invalid_report", field)
 
 
+@pytest.mark.rule("13.events.fly")
 def test_messages_are_kept_in_order_and_change_no_record(gateway: Gateway) -> None:
     batch = by(recorded("report-events"), FUNCTION) | {
         "body": json.dumps(
@@ -105,6 +111,7 @@ def test_messages_are_kept_in_order_and_change_no_record(gateway: Gateway) -> No
     assert said(gateway, seconds=KEPT_SECONDS + 1) == []
 
 
+@pytest.mark.rule("13.events.fly")
 def test_messages_that_come_together_cost_one_write(gateway: Gateway) -> None:
     flies = [
         {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"n": n}} for n in range(100)

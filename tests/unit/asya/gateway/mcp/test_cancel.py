@@ -10,6 +10,7 @@ from tests.doubles.gateway_functions import ALICE, BOB
 from tests.doubles.mcp_gateway import AT_ONCE, GOOD, LEGACY, McpGateway
 
 
+@pytest.mark.rule("13.mcp.cancel")
 def test_a_request_is_canceled_by_its_id(mcp: McpGateway) -> None:
     session = mcp.in_session
     mcp.use("analyse", GOOD, revision=LEGACY, headers=session | AT_ONCE, id="r1")
@@ -22,6 +23,7 @@ def test_a_request_is_canceled_by_its_id(mcp: McpGateway) -> None:
     assert cancel(mcp, "r1", mcp.session) == (202, None)
 
 
+@pytest.mark.rule("13.mcp.cancel")
 def test_a_call_in_flight_ends_when_it_is_canceled(mcp: McpGateway) -> None:
     mcp.then(lambda: mcp.report("received"), lambda: _taken(cancel(mcp, 7, mcp.session)))
     result = mcp.use("analyse", GOOD, revision=LEGACY, headers=mcp.in_session)
@@ -29,6 +31,7 @@ def test_a_call_in_flight_ends_when_it_is_canceled(mcp: McpGateway) -> None:
     assert mcp.clock.seconds < 5
 
 
+@pytest.mark.rule("13.mcp.cancel")
 def test_a_cancellation_waits_for_a_request_that_is_on_its_way(mcp: McpGateway) -> None:
     mcp.then(
         lambda: None,
@@ -38,6 +41,7 @@ def test_a_cancellation_waits_for_a_request_that_is_on_its_way(mcp: McpGateway) 
     assert mcp.shown()["status"] == "canceled"
 
 
+@pytest.mark.rule("13.mcp.cancel")
 def test_a_request_that_is_repeated_starts_nothing(mcp: McpGateway) -> None:
     more: Any = {"revision": LEGACY, "headers": mcp.in_session | AT_ONCE}
     first = mcp.use("analyse", GOOD, **more)["structuredContent"]["id"]

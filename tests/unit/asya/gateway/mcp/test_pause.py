@@ -13,6 +13,7 @@ from tests.doubles.mcp_gateway import APPROVE, GOOD, McpGateway
 ASKS: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}}
 
 
+@pytest.mark.rule("13.mcp.pause")
 def test_a_paused_task_says_how_it_goes_on(mcp: McpGateway) -> None:
     mcp.then(mcp.pause)
     result = mcp.use("analyse", GOOD)
@@ -36,6 +37,7 @@ def answer(mcp: McpGateway, asked: Any, said: object, **more: Any) -> Any:
     return mcp.use("analyse", GOOD, params=params, **more)
 
 
+@pytest.mark.rule("13.mcp.pause")
 def test_clients_that_ask_their_person_are_given_the_question(mcp: McpGateway) -> None:
     mcp.then(mcp.pause)
     asked = mcp.use("analyse", GOOD, params=ASKS)
@@ -70,6 +72,7 @@ def test_clients_that_ask_their_person_are_given_the_question(mcp: McpGateway) -
     assert mcp.gateway.messages("x-resume") == []
 
 
+@pytest.mark.rule("13.mcp.pause")
 def test_an_answer_is_to_one_pause_only(mcp: McpGateway) -> None:
     mcp.then(mcp.pause)
     asked = mcp.use("analyse", GOOD, params=ASKS)
@@ -83,6 +86,7 @@ def test_an_answer_is_to_one_pause_only(mcp: McpGateway) -> None:
     assert mcp.shown()["status"] == "paused"
 
 
+@pytest.mark.rule("13.mcp.pause")
 def test_only_the_owner_answers(mcp: McpGateway) -> None:
     mcp.then(mcp.pause)
     asked = mcp.use("analyse", GOOD, params=ASKS)

@@ -12,6 +12,7 @@ from tests.doubles.gateway_functions import ALICE, by, calling
 from tests.doubles.mcp_gateway import AT_ONCE, BASE, GOOD, LEGACY, ROUTE, McpGateway, events
 
 
+@pytest.mark.rule("13.mcp")
 @pytest.mark.parametrize(("wanted", "got"), [("2025-06-18", "2025-06-18"), ("2025-03-26", LEGACY)])
 def test_a_handshake_ends_with_a_revision_and_a_session_name(mcp: McpGateway, wanted: str, got: str) -> None:
     asked = {"protocolVersion": wanted, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
@@ -25,6 +26,7 @@ def test_a_handshake_ends_with_a_revision_and_a_session_name(mcp: McpGateway, wa
     assert response["headers"]["mcp-session-id"] != mcp.call(event)["headers"]["mcp-session-id"]
 
 
+@pytest.mark.rule("13.mcp")
 def test_what_is_spoken_here_can_be_asked_without_a_handshake(mcp: McpGateway) -> None:
     status, content = mcp.ask("server/discover")
     result = content["result"]
@@ -33,6 +35,7 @@ def test_what_is_spoken_here_can_be_asked_without_a_handshake(mcp: McpGateway) -
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "asya-flights"
 
 
+@pytest.mark.rule("13.mcp")
 @pytest.mark.parametrize("revision", ["2025-11-25", "2025-06-18"])
 def test_methods_of_the_revisions_with_a_handshake(mcp: McpGateway, revision: str) -> None:
     assert mcp.ask("ping", revision=revision) == (200, {"jsonrpc": "2.0", "id": 7, "result": {}})
@@ -43,12 +46,14 @@ def test_methods_of_the_revisions_with_a_handshake(mcp: McpGateway, revision: st
     assert mcp.post(initialized, {"mcp-protocol-version": revision}) == (202, None)
 
 
+@pytest.mark.rule("13.mcp")
 def test_methods_that_the_newest_revision_has_no_more(mcp: McpGateway) -> None:
     for method in ("ping", "initialize", "logging/setLevel", "subscriptions/listen"):
         status, content = mcp.ask(method, {"protocolVersion": LEGACY})
         assert (status, content["error"]["code"]) == (404, -32601)
 
 
+@pytest.mark.rule("13.mcp.http")
 def test_a_request_has_to_agree_with_itself(mcp: McpGateway) -> None:
     version, capabilities = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"
     wrong: list[tuple[dict[str, str], dict[str, Any], int]] = [
@@ -66,6 +71,7 @@ def test_a_request_has_to_agree_with_itself(mcp: McpGateway) -> None:
         assert (status, content["error"]["code"], content["id"]) == (400, code, 7), (headers, meta)
 
 
+@pytest.mark.rule("13.mcp.http")
 def test_names_of_tools_stand_in_a_header_too(mcp: McpGateway) -> None:
     params = {"name": "analyse", "arguments": GOOD}
     for header in ("quiet", "=?base64?!?=", "=?base64?/w==?="):
@@ -74,6 +80,7 @@ def test_names_of_tools_stand_in_a_header_too(mcp: McpGateway) -> None:
     assert mcp.ask("tools/call", params, headers=encoded)[0] == 200
 
 
+@pytest.mark.rule("13.mcp")
 def test_other_revisions_are_told_which_there_are(mcp: McpGateway) -> None:
     for revision in ("2024-11-05", "2025-03-26", "2027-01-01", ""):
         status, content = mcp.ask("tools/list", revision=revision)
@@ -91,6 +98,7 @@ def test_a_request_says_its_revision(mcp: McpGateway) -> None:
     assert (status, content["error"]["code"], content["id"]) == (400, -32020, "a")
 
 
+@pytest.mark.rule("13.mcp.failures")
 def test_what_is_no_message_is_refused(mcp: McpGateway) -> None:
     for body, code in {
         "{": -32700,
@@ -104,12 +112,14 @@ def test_what_is_no_message_is_refused(mcp: McpGateway) -> None:
         assert (status, content["error"]["code"]) == (400, code), body
 
 
+@pytest.mark.rule("13.mcp.http")
 def test_pages_of_other_sites_are_refused(mcp: McpGateway) -> None:
     origins = [BASE, "https://evil.example", "null", "http://[", BASE + ".evil.example"]
     answered = [mcp.ask("tools/list", headers={"origin": origin})[0] for origin in origins]
     assert answered == [200, 403, 403, 403, 403]
 
 
+@pytest.mark.rule("13.mcp.http")
 def test_what_the_client_takes(mcp: McpGateway) -> None:
     accepts = ["application/json, text/event-stream", "application/json;q=0.9", "*/*", "text/html", ""]
     answered = [mcp.ask("tools/list", headers={"accept": accept})[0] for accept in accepts]
@@ -118,12 +128,14 @@ def test_what_the_client_takes(mcp: McpGateway) -> None:
     assert (status, events(content)[0]["result"]["tools"] != []) == (200, True)
 
 
+@pytest.mark.rule("13.mcp.http")
 def test_who_asks_is_known_and_messages_have_a_size(mcp: McpGateway) -> None:
     unsigned = by(calling(ROUTE, ALICE, {"jsonrpc": "2.0", "id": 1, "method": "ping"}), None)
     assert mcp.call(unsigned)["statusCode"] == 403
     assert mcp.ask("tools/list", {"a": "x" * 300_000})[0] == 413
 
 
+@pytest.mark.rule("13.mcp.http")
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_there_is_no_stream_to_hold_open_and_no_session_to_end(mcp: McpGateway, method: str) -> None:
     response = mcp.call(calling(f"{method} /mcp", ALICE))

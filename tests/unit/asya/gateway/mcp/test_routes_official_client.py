@@ -46,6 +46,7 @@ def text(result: Any) -> str:
     return content.text
 
 
+@pytest.mark.rule("13.mcp")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_client_lists_and_calls(mcp: McpGateway, mode: str) -> None:
     async def run() -> None:
@@ -73,6 +74,7 @@ def test_a_client_lists_and_calls(mcp: McpGateway, mode: str) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.rule("13.mcp.answer")
 @pytest.mark.parametrize("mode", MODES)
 def test_a_client_goes_on_with_what_takes_longer(mcp: McpGateway, mode: str) -> None:
     async def run() -> None:
@@ -91,6 +93,7 @@ def test_a_client_goes_on_with_what_takes_longer(mcp: McpGateway, mode: str) -> 
     asyncio.run(run())
 
 
+@pytest.mark.rule("13.mcp.pause")
 def test_a_clients_person_is_asked(mcp: McpGateway) -> None:
     asked: list[str] = []
 

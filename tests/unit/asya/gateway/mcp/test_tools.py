@@ -14,6 +14,7 @@ from tests.doubles.gateway_functions import ALICE, BOB, JWT_HOST, calling, holdi
 from tests.doubles.mcp_gateway import AT_ONCE, BASE, GOOD, LEGACY, ROUTE, McpGateway, events
 
 
+@pytest.mark.rule("13.mcp.tools")
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_tools_come_with_their_schemas(mcp: McpGateway, revision: str) -> None:
     tools = mcp.ask("tools/list", revision=revision)[1]["result"]["tools"]
@@ -23,6 +24,7 @@ def test_tools_come_with_their_schemas(mcp: McpGateway, revision: str) -> None:
     assert tools[4]["annotations"]["readOnlyHint"]
 
 
+@pytest.mark.rule("13.mcp.tools")
 def test_tools_come_by_the_page(mcp: McpGateway) -> None:
     tools = {f"tool-{number:03d}": Tool(description="d", route=("publish-report",)) for number in range(230)}
     mcp.gateway.mesh = changed(mcp.gateway.mesh, tools=tools)
@@ -54,6 +56,7 @@ def test_schemas_ask_nobody_to_repeat_arguments_in_headers(mcp: McpGateway) -> N
     assert shown == {"type": "object", "properties": {"a": {"properties": {"x-mcp-header": {}}}, "b": True}}
 
 
+@pytest.mark.rule("13.mcp.answer")
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_a_call_answers_with_what_its_task_came_to(mcp: McpGateway, revision: str) -> None:
     mcp.then(lambda: mcp.report("received"), lambda: mcp.report("succeeded", 2, result={"n": "ü"}))
@@ -77,6 +80,7 @@ def test_results_that_are_no_objects(mcp: McpGateway, value: object, text: str) 
     assert "structuredContent" not in result
 
 
+@pytest.mark.rule("13.mcp.answer")
 def test_large_results_are_linked(mcp: McpGateway) -> None:
     mcp.then(lambda: mcp.report("succeeded", result_uri="s3://bucket/key.json"))
     result = mcp.use("analyse", GOOD)
@@ -85,6 +89,7 @@ def test_large_results_are_linked(mcp: McpGateway) -> None:
     assert result["content"][1]["uri"] == result["structuredContent"]["result_uri"] == "s3://bucket/key.json"
 
 
+@pytest.mark.rule("13.mcp.failures")
 @pytest.mark.parametrize(
     ("end", "data", "said"),
     [
@@ -101,6 +106,7 @@ def test_failures_are_results(mcp: McpGateway, end: str, data: dict[str, Any], s
     assert (result["structuredContent"]["status"], result["structuredContent"]["id"]) == (end, mcp.task())
 
 
+@pytest.mark.rule("13.mcp.failures")
 def test_arguments_that_do_not_fit_are_told_one_by_one(mcp: McpGateway) -> None:
     result = mcp.use("analyse", {"flights": "clean/x", "month": 13})
     assert result["isError"] is True
@@ -111,6 +117,7 @@ def test_arguments_that_do_not_fit_are_told_one_by_one(mcp: McpGateway) -> None:
     assert mcp.gateway.messages() == []
 
 
+@pytest.mark.rule("13.mcp.failures")
 @pytest.mark.parametrize(
     ("params", "said"),
     [
@@ -145,6 +152,7 @@ def test_what_cannot_be_sent_is_a_failure_and_trouble_of_ours_an_error(
     assert (status, content["error"]["code"]) == (200, -32603)
 
 
+@pytest.mark.rule("13.mcp.answer")
 def test_after_a_while_the_answer_says_where_to_look(mcp: McpGateway) -> None:
     mcp.then(lambda: mcp.report("received"))
     result = mcp.use("analyse", GOOD)
@@ -176,6 +184,7 @@ def test_a_task_is_waited_for_again(mcp: McpGateway) -> None:
     assert mcp.started == [task_id]
 
 
+@pytest.mark.rule("13.mcp.owner")
 @pytest.mark.parametrize("tool", ["wait_for_task", "cancel_task", "resume_task"])
 def test_other_peoples_tasks_are_not_there(mcp: McpGateway, tool: str) -> None:
     task_id = mcp.use("analyse", GOOD, headers=AT_ONCE)["structuredContent"]["id"]
@@ -197,6 +206,7 @@ def test_a_task_is_canceled_by_the_tool(mcp: McpGateway) -> None:
     assert mcp.shown()["status"] == "canceled"
 
 
+@pytest.mark.rule("13.mcp.owner")
 def test_people_with_tokens_own_what_they_call_and_are_sent_to_their_own_api(mcp: McpGateway) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "analyse", "arguments": GOOD}}
     event = calling(ROUTE, ALICE, body)
@@ -207,6 +217,7 @@ def test_people_with_tokens_own_what_they_call_and_are_sent_to_their_own_api(mcp
     assert [mcp.call(each)["statusCode"] for each in (holding(reading, "00u7"), reading)] == [200, 404]
 
 
+@pytest.mark.rule("13.mcp.progress")
 @pytest.mark.parametrize(("revision", "token"), [(REVISIONS[0], 3), (REVISIONS[1], "a-token"), (REVISIONS[2], 0)])
 def test_progress_comes_before_the_answer_and_never_twice(mcp: McpGateway, token: object, revision: str) -> None:
     mcp.then(
@@ -225,6 +236,7 @@ def test_progress_comes_before_the_answer_and_never_twice(mcp: McpGateway, token
     assert notices[0]["params"]["message"] == "running at inspect-dataset"
 
 
+@pytest.mark.rule("13.mcp.progress")
 def test_progress_is_told_to_those_who_ask_and_can_take_it(mcp: McpGateway) -> None:
     def done() -> None:
         mcp.report("succeeded", result={})

@@ -48,6 +48,7 @@ def start(gateway: Gateway, iam: dict[str, str] = ALICE, **body: Any) -> str:
     return str(gateway.api(by(asking(recorded("start-task"), body), iam))[1]["id"])
 
 
+@pytest.mark.rule("13.cancel")
 def test_a_task_is_canceled_and_stays_so(gateway: Gateway) -> None:
     task_id = start(gateway)
     report(gateway, task_id, "received", 1, data={"actor": "inspect-dataset"})
@@ -59,6 +60,7 @@ def test_a_task_is_canceled_and_stays_so(gateway: Gateway) -> None:
     assert shown(gateway, task_id, 9)["updated_at"].startswith("2026-11-20T09:00:05")
 
 
+@pytest.mark.rule("13.cancel")
 def test_what_has_ended_stays_as_it_ended(gateway: Gateway) -> None:
     for end in ("succeeded", "failed"):
         task_id = start(gateway)
@@ -67,6 +69,7 @@ def test_what_has_ended_stays_as_it_ended(gateway: Gateway) -> None:
         assert shown(gateway, task_id)["status"] == end
 
 
+@pytest.mark.rule("13.backstop.read")
 def test_what_is_overdue_has_failed(gateway: Gateway) -> None:
     task_id = start(gateway, timeout=3)
     assert cancel(gateway, task_id) == (204, None)
@@ -82,6 +85,7 @@ def test_only_those_cancel_who_may_see(gateway: Gateway) -> None:
     assert gateway.api(by(calling(ROUTE, ALICE, id=task_id), None))[0] == 403
 
 
+@pytest.mark.rule("13.cancel.children")
 def test_what_came_of_it_is_canceled_with_it(gateway: Gateway) -> None:
     task_id = start(gateway)
     report(gateway, task_id, "received", 1)
@@ -97,6 +101,7 @@ def test_what_came_of_it_is_canceled_with_it(gateway: Gateway) -> None:
     assert shown(gateway, "stranger")["status"] == "running"
 
 
+@pytest.mark.rule("13.cancel.runs")
 def test_job_runs_are_asked_to_stop(gateway: Gateway) -> None:
     gateway.mesh = changed(gateway.mesh, actors=MESH.actors | {"clean": Actor(kind="spark")})
     task_id = start(gateway)
@@ -111,6 +116,7 @@ def test_job_runs_are_asked_to_stop(gateway: Gateway) -> None:
     assert [decode_cancel(json.loads(message["Body"])) for message in messages] == [task_id, task_id]
 
 
+@pytest.mark.rule("13.cancel.paused")
 def test_what_is_kept_of_a_paused_task_is_handed_to_x_sink(gateway: Gateway) -> None:
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-sink"))
     task_id = start(gateway)

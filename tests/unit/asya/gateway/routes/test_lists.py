@@ -40,6 +40,7 @@ def everything(gateway: Gateway, iam: dict[str, str] = ADMIN, **query: str) -> l
         content = page(gateway, iam, 0.0, LIST, cursor=content["next_cursor"], **query)
 
 
+@pytest.mark.rule("13.list")
 def test_own_tasks_newest_first_and_everybodys_for_operators(gateway: Gateway) -> None:
     started = [
         gateway.api(by(asking(recorded("start-task")), iam), at(number))[1]["id"]
@@ -51,6 +52,7 @@ def test_own_tasks_newest_first_and_everybodys_for_operators(gateway: Gateway) -
     assert page(gateway, {"userArn": "arn:aws:iam::123456789012:user/eve", "userId": "AIDAEVE"}) == {"items": []}
 
 
+@pytest.mark.rule("13.list.cursor")
 def test_pages_are_complete_without_repetition_over_hours_and_days(gateway: Gateway) -> None:
     made = [f"t{number:03d}" for number in range(27)]
     for number, task_id in enumerate(made):
@@ -67,6 +69,7 @@ def test_tasks_of_the_same_moment_are_all_there(gateway: Gateway) -> None:
     assert sorted(chain(*pages)) == sorted(f"t{number}" for number in range(57))
 
 
+@pytest.mark.rule("13.list.cursor")
 def test_what_is_started_meanwhile_moves_no_page(gateway: Gateway) -> None:
     for number in range(4):
         report(gateway, f"t{number}", "received", number)
@@ -75,6 +78,7 @@ def test_what_is_started_meanwhile_moves_no_page(gateway: Gateway) -> None:
     assert ids(gateway, cursor=first["next_cursor"]) == ["t1", "t0"]
 
 
+@pytest.mark.rule("13.backstop.read", "13.list.status")
 def test_by_status(gateway: Gateway) -> None:
     for number, end in enumerate(("succeeded", "failed", "canceled", "paused")):
         report(gateway, end, "received", number)
@@ -116,6 +120,7 @@ def test_lists_show_no_results_and_no_tracebacks(gateway: Gateway) -> None:
     assert failed["error"] == {"type": "E", "message": "m" * 1024, "mro": [], "traceback": ""}
 
 
+@pytest.mark.rule("9.children.list", "13.children")
 def test_children_newest_first(gateway: Gateway) -> None:
     report(gateway, "root", "received", data={"owner": "AIDAALICE"})
     for number in range(55):
@@ -133,6 +138,7 @@ def test_children_newest_first(gateway: Gateway) -> None:
     assert ids(gateway, ALICE, parent="root", status="succeeded") == []
 
 
+@pytest.mark.rule("13.timeline")
 def test_the_timeline_of_a_task(gateway: Gateway) -> None:
     report(gateway, "t", "registered", data={"owner": "AIDAALICE"})
     for position in range(3):
@@ -167,6 +173,7 @@ def test_the_timeline_of_a_task(gateway: Gateway) -> None:
     assert gateway.api(calling(route, ALICE, id="unknown"))[0] == 404
 
 
+@pytest.mark.rule("13.errors")
 @pytest.mark.parametrize(
     ("query", "field"),
     [
@@ -188,6 +195,7 @@ def test_what_is_asked_wrongly_is_refused_naming_the_parameter(
     assert (status, content["error"]["field"]) == (400, field)
 
 
+@pytest.mark.rule("13.list.cursor")
 def test_a_cursor_is_of_its_own_list_and_whole(gateway: Gateway) -> None:
     for number in range(3):
         report(gateway, f"t{number}", "received", number, parent_id="p")
@@ -204,6 +212,7 @@ def test_a_cursor_is_of_its_own_list_and_whole(gateway: Gateway) -> None:
     assert gateway.api(calling("GET /api/v1/mesh/{id}/timeline", ADMIN, id="t0", cursor=cursor))[0] == 400
 
 
+@pytest.mark.rule("13.list.writes")
 def test_what_a_task_costs_the_indexes(gateway: Gateway) -> None:
     """Written down in docs/tasks-table.md: one entry each while it runs, and one change when it ends."""
 

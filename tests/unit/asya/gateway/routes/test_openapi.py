@@ -58,6 +58,7 @@ def test_there_is_a_recorded_event_of_every_route() -> None:
     assert {route_of(event) for event in RECORDED.values()} == {call.route for call in CALLS}
 
 
+@pytest.mark.rule("13.openapi")
 @pytest.mark.parametrize("name", RECORDED)
 def test_recorded_events_are_answered_as_documented(gateway: Gateway, name: str) -> None:
     """The task they speak of is there, and whoever asks may."""

@@ -66,6 +66,7 @@ def test_a_failed_task_is_reopened_once_however_often_it_is_asked(gateway: Gatew
     assert [(each.generation, each.reason) for each in task.earlier] == [(0, "DeliveryExhausted")]
 
 
+@pytest.mark.rule("12.older-reports")
 def test_a_late_report_of_the_older_generation_changes_only_what_is_told_of_that_one(gateway: Gateway) -> None:
     gateway.told(event("env-1", "received", 1))
     gateway.post("env-1", "reopen", {"position": 1})
@@ -85,6 +86,7 @@ def test_the_new_generations_own_reports_count(gateway: Gateway) -> None:
     assert (task.status, task.generation, task.progress_percent) == ("succeeded", 1, 100)
 
 
+@pytest.mark.rule("12.redrive")
 def test_only_operators_reopen_not_even_the_owner(gateway: Gateway) -> None:
     gateway.failed()
     status_code, body = gateway.post("env-1", "reopen", {}, iam=ALICE)
@@ -127,6 +129,7 @@ def test_a_slice_of_a_closed_set_is_refused_and_one_of_an_open_set_is_not(gatewa
 FAILED = status(phase="failed", reason="RuntimeError", deadline_at="2026-11-20T12:04:00Z")
 
 
+@pytest.mark.rule("12.old-task")
 def test_a_failure_is_replayed_as_a_task_of_its_own(gateway: Gateway) -> None:
     uri = f"s3://{BUCKET}/{RESULTS}error-asya/t/infer/env-1.json"
     gateway.failed("RuntimeError", result_uri=uri)
@@ -144,6 +147,7 @@ def test_a_failure_is_replayed_as_a_task_of_its_own(gateway: Gateway) -> None:
     assert gateway.tasks.read("env-1", NOW) == before
 
 
+@pytest.mark.rule("12.replay.where")
 def test_replays_start_from_kept_hops_checkpoints_and_dead_letters_too(gateway: Gateway) -> None:
     gateway.failed()
     post = {"prev": ["prep", "infer"], "curr": "post", "next": []}
@@ -167,6 +171,7 @@ def test_what_is_not_there_is_refused_listing_what_is(gateway: Gateway) -> None:
     assert body["error"]["message"].endswith("it can be replayed from where it failed")
 
 
+@pytest.mark.rule("4.claim-check.senders")
 def test_a_large_payload_is_fetched_and_put_aside_again(gateway: Gateway) -> None:
     gateway.failed("RuntimeError")
     large = "x" * (1024 * 1024)

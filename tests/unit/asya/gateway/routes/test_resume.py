@@ -96,6 +96,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         yield found
 
 
+@pytest.mark.rule("2.deadline.resume", "13.resumed")
 def test_resumed_it_runs_and_x_resume_gets_the_envelope(world: World) -> None:
     assert world.post() == (202, {"id": "env-1", "status": "running"})
     (sent,) = world.messages("x-resume")
@@ -107,6 +108,7 @@ def test_resumed_it_runs_and_x_resume_gets_the_envelope(world: World) -> None:
     assert record.deadline_at == format_time(NOW + timedelta(minutes=5))
 
 
+@pytest.mark.rule("11.resume.once")
 def test_a_second_resume_is_409(world: World) -> None:
     world.post()
     code, content = world.post()
@@ -114,6 +116,7 @@ def test_a_second_resume_is_409(world: World) -> None:
     assert len(world.messages("x-resume")) == 1
 
 
+@pytest.mark.rule("11.resume.input")
 def test_input_that_does_not_fit_is_told_field_by_field_and_the_task_stays_paused(world: World) -> None:
     code, content = world.post(body={"input": {"approved": "yes", "colour": "red"}})
     assert (code, content["error"]["code"]) == (422, "invalid_input")
@@ -150,6 +153,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, client: Any, operation: str) -> Non
     monkeypatch.setattr(client, operation, refuse)
 
 
+@pytest.mark.rule("11.resume.pending")
 def test_what_could_not_be_sent_is_sent_by_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         failing(broken, clients.sqs(), "send_message")
@@ -166,6 +170,7 @@ def test_what_could_not_be_sent_is_sent_by_the_sweep(world: World, monkeypatch: 
     assert world.messages("x-resume") == []
 
 
+@pytest.mark.rule("11.resume.pending")
 def test_sent_but_not_written_down_it_is_sent_again_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(pause_release.Handovers, "_clear", lambda *_: None)
@@ -186,6 +191,7 @@ def test_what_x_resume_has_done_is_not_sent_again(world: World, monkeypatch: pyt
     assert (world.messages("x-resume"), world.record().handover) == ([], None)
 
 
+@pytest.mark.rule("11.pause.cancel")
 def test_canceled_while_paused_x_sink_gets_the_envelope_as_canceled(world: World) -> None:
     world.tasks.report([event("env-1", "canceled", 1, 9)], NOW, may_create=True)
     record = world.record()
@@ -197,6 +203,7 @@ def test_canceled_while_paused_x_sink_gets_the_envelope_as_canceled(world: World
     assert world.post()[0] == 409
 
 
+@pytest.mark.rule("15.PausedAge")
 def test_15_paused_age_is_that_of_each_actors_oldest_pause(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     world.sweep(PAUSED_AT + timedelta(hours=1))
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if "PausedAge" in line]

@@ -39,6 +39,7 @@ def call(gateway: Gateway, body: object, iam: dict[str, str] = ALICE) -> tuple[i
     return gateway.api(calling(ROUTE, iam, body))
 
 
+@pytest.mark.rule("13.tools")
 def test_a_call_starts_the_whole_route_with_the_arguments_as_payload(gateway: Gateway) -> None:
     status, content = call(gateway, {"name": "analyse", "arguments": GOOD})
     assert status == 202
@@ -62,6 +63,7 @@ def test_a_call_starts_the_whole_route_with_the_arguments_as_payload(gateway: Ga
     )
 
 
+@pytest.mark.rule("13.tools.answer")
 @pytest.mark.parametrize(
     ("end", "data", "told"),
     [
@@ -100,6 +102,7 @@ def test_a_repetition_with_its_key_starts_nothing(gateway: Gateway) -> None:
     assert gateway.api(event | {"body": '{"name": "plain", "arguments": {"a": 1}}'})[0] == 409
 
 
+@pytest.mark.rule("13.limits", "13.tools.refused")
 @pytest.mark.parametrize(
     ("body", "status", "code", "field"),
     [

@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
@@ -88,6 +89,7 @@ def test_of_a_task_that_is_not_there_nothing_is_new() -> None:
     assert Watched().next(Shown()) == ()
 
 
+@pytest.mark.rule("7.FLY.clients")
 def test_what_a_handler_says_is_seen_within_half_a_second() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:2])
@@ -165,6 +167,7 @@ def test_the_end_does_not_wait_long_for_what_may_never_come() -> None:
     assert watched.clock.seconds == before
 
 
+@pytest.mark.rule("13.stream.id")
 def test_each_of_several_clients_sees_each_status_of_50_tasks_once_across_reconnects() -> None:
     """200 reports a task, shuffled, some twice; connections that end anywhere. Half of the ends come before the rest."""
     chance = random.Random(11)

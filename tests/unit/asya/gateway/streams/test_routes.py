@@ -96,6 +96,7 @@ def say(gateway: Gateway, task_id: str, *numbers: int) -> None:
 # --- the stream
 
 
+@pytest.mark.rule("13.stream")
 def test_a_task_is_followed_to_its_end_across_connections(gateway: Gateway, task_id: str) -> None:
     seen = follow(gateway, task_id)
     assert [(each["event"], each["data"]["status"]) for each in seen] == [("status", "pending")]
@@ -115,12 +116,14 @@ def test_a_task_is_followed_to_its_end_across_connections(gateway: Gateway, task
     assert final["result"] == {"n": 1}
 
 
+@pytest.mark.rule("13.stream")
 def test_who_has_seen_the_end_is_told_not_to_come_back(gateway: Gateway, task_id: str) -> None:
     report(gateway, task_id, "canceled")
     [final] = follow(gateway, task_id)
     assert gateway.stream(asked(SIGNED, task_id, final["id"])) == (204, None)
 
 
+@pytest.mark.rule("13.stream.wait")
 def test_without_news_an_answer_keeps_the_connection_in_mind(gateway: Gateway, task_id: str) -> None:
     [pending] = follow(gateway, task_id)
     status, content = gateway.stream(asked(SIGNED, task_id, pending["id"]))
@@ -173,6 +176,7 @@ def token_of(gateway: Gateway, task_id: str, now: datetime | None = None) -> str
     return str(content["token"])
 
 
+@pytest.mark.rule("13.stream-token")
 def test_a_token_opens_the_stream_of_its_task(gateway: Gateway, task_id: str) -> None:
     status, content = gateway.stream(asked(TOKEN, task_id))
     assert status == 201
@@ -195,6 +199,7 @@ def test_pages_of_any_origin_may_read_what_a_token_opens(gateway: Gateway, task_
     assert "access-control-allow-origin" not in signed["headers"]
 
 
+@pytest.mark.rule("13.stream-token")
 def test_a_token_opens_nothing_else_and_not_for_ever(gateway: Gateway, task_id: str) -> None:
     other = str(gateway.api(by(asking(recorded("start-task")), ALICE))[1]["id"])
     token = token_of(gateway, task_id)
@@ -264,6 +269,7 @@ def test_forged_tokens_cost_no_call(gateway: Gateway, task_id: str, monkeypatch:
 # --- older generations
 
 
+@pytest.mark.rule("14.api.streams")
 def test_an_envelope_is_followed_in_the_first_generations_words(gateway: Gateway, task_id: str) -> None:
     report(gateway, task_id, "received", 1)
     say(gateway, task_id, 0)
@@ -278,6 +284,7 @@ def test_an_envelope_is_followed_in_the_first_generations_words(gateway: Gateway
     assert gateway.stream(asked("GET /envelopes/{id}/stream", task_id, seen[-1]["id"]))[0] == 204
 
 
+@pytest.mark.rule("14.api.streams")
 def test_a_job_is_followed_in_the_second_generations_words(gateway: Gateway, task_id: str) -> None:
     report(gateway, task_id, "completed", 1)
     report(gateway, task_id, "succeeded", 4, data={"result": 7})

@@ -101,6 +101,7 @@ def blocks(response: http.client.HTTPResponse) -> Iterator[str]:
             lines.append(line.decode().rstrip("\n"))
 
 
+@pytest.mark.rule("13.stream.wait")
 def test_a_stream_goes_on_with_keepalives_until_the_task_ends() -> None:
     world = World()
     with served(world.live(keepalive=0.05)) as port:
@@ -127,6 +128,7 @@ def test_a_stream_goes_on_with_keepalives_until_the_task_ends() -> None:
         assert (again.status, again.read()) == (204, b"")
 
 
+@pytest.mark.rule("13.stream.wait")
 def test_by_itself_a_keepalive_comes_every_15_seconds_and_an_answer_ends_after_five_minutes() -> None:
     clock = Clock()
     world = World(clock)

@@ -22,6 +22,7 @@ anything_shown = st.builds(
 )
 
 
+@pytest.mark.rule("13.stream.id")
 @given(anything_shown)
 def test_an_id_tells_exactly_what_was_shown(shown: Shown) -> None:
     text = shown.encode()
@@ -41,6 +42,7 @@ def test_an_irregular_loop_of_25_hops_stays_small() -> None:
     assert len(Shown(state="r", steps=steps).encode()) < 300
 
 
+@pytest.mark.rule("13.stream.snapshot")
 @settings(max_examples=15)
 @given(st.integers(0, 2**31))
 def test_no_id_is_too_long(seed: int) -> None:

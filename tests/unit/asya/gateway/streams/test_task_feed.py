@@ -123,6 +123,7 @@ def test_who_comes_late_is_shown_everything() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.rule("13.stream.id")
 def test_a_late_hop_is_shown_late_and_takes_nothing_back() -> None:
     world = World()
     world.report(*hop("t", 1))
@@ -211,6 +212,7 @@ def test_how_far_a_job_run_is_is_told_again_when_it_is_further() -> None:
 # --- what handlers say
 
 
+@pytest.mark.rule("7.FLY.clients")
 def test_messages_come_in_order_between_the_start_and_the_end_of_their_hop() -> None:
     world = World()
     world.report(*hop("t", 0)[:2])
@@ -258,6 +260,7 @@ def test_no_more_is_shown_at_once_than_one_can_take_and_the_end_comes_last() -> 
 # --- ids that do not say enough
 
 
+@pytest.mark.rule("13.stream.snapshot")
 @pytest.mark.parametrize("ended", [False, True])
 def test_where_nobody_knows_what_was_shown_all_is_shown_as_one(ended: bool) -> None:
     world = World()
@@ -274,6 +277,7 @@ def test_where_nobody_knows_what_was_shown_all_is_shown_as_one(ended: bool) -> N
         assert told(world.news(again(items))) == ["processing 1"]
 
 
+@pytest.mark.rule("13.stream.snapshot")
 def test_an_id_of_an_earlier_generation() -> None:
     world = World()
     world.report(*hop("t", 0), event("t", "failed", 0, 20, reason="Timeout"))
@@ -286,6 +290,7 @@ def test_an_id_of_an_earlier_generation() -> None:
     assert told(world.news(Shown())) == ["received 0"]
 
 
+@pytest.mark.rule("13.stream.snapshot")
 def test_a_late_report_on_a_hop_that_is_settled() -> None:
     chance = random.Random(3)
     world = World()
@@ -339,6 +344,7 @@ def life(chance: random.Random) -> list[list[TaskEvent] | list[FlyEvent]]:
     return batches
 
 
+@pytest.mark.rule("13.stream.id")
 @settings(max_examples=120)
 @given(st.randoms(use_true_random=False))
 def test_nothing_is_lost_and_nothing_repeated_wherever_the_connection_ends(chance: random.Random) -> None:
@@ -388,6 +394,7 @@ def expected_steps(world: World) -> set[tuple[str, int, int]]:
     }
 
 
+@pytest.mark.rule("7.FLY.clients")
 @settings(max_examples=60)
 @given(st.randoms(use_true_random=False))
 def test_messages_that_are_written_in_order_are_all_shown(chance: random.Random) -> None:

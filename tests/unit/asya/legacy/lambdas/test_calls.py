@@ -34,6 +34,7 @@ def post(gateway: Gateway, what: str, body: object, iam: dict[str, str] = FUNCTI
     return gateway.ingest(calling(f"POST /envelopes/{{id}}/{what}", iam, body, id="t"), at(5))
 
 
+@pytest.mark.rule("13.progress", "14.api.envelopes")
 def test_14_progress_and_end_in_the_first_generations_words(gateway: Gateway) -> None:
     report(gateway, "t", "registered", data={"owner": "AIDAALICE", "route": ROUTE})
     for index, status, percent in (
@@ -53,6 +54,7 @@ def test_14_progress_and_end_in_the_first_generations_words(gateway: Gateway) ->
     assert gateway.api(reading("t", ALICE))[1]["status"] == "succeeded"
 
 
+@pytest.mark.rule("14.api.envelopes")
 @pytest.mark.parametrize(
     ("error", "text"),
     [("boom", "boom"), ({"message": "boom"}, "boom"), ({"error": "boom"}, "boom"), ({"x": 1}, '{"x":1}'), (None, "")],
@@ -63,6 +65,7 @@ def test_14_a_failure_in_the_first_generations_words(gateway: Gateway, error: ob
     assert (found["status"], found["error"]["message"]) == ("failed", text)
 
 
+@pytest.mark.rule("14.api.jobs")
 @pytest.mark.parametrize(
     ("status", "job", "envelope"),
     [

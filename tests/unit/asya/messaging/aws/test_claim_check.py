@@ -36,6 +36,7 @@ def refused(s3: FakeS3, header: Any) -> ParseError:
     return caught.value
 
 
+@pytest.mark.rule("4.claim-check")
 def test_a_small_message_is_left_alone() -> None:
     s3 = FakeS3()
     small = delivery()
@@ -44,6 +45,7 @@ def test_a_small_message_is_left_alone() -> None:
     assert s3.calls == []
 
 
+@pytest.mark.rule("3.payload-ref", "4.claim-check")
 def test_a_large_payload_travels_by_reference_and_comes_back_byte_for_byte() -> None:
     s3 = FakeS3()
     text = '{ "a" : 1.50, "text": "' + "ü" * LIMIT + '" }'
@@ -59,6 +61,7 @@ def test_a_large_payload_travels_by_reference_and_comes_back_byte_for_byte() -> 
     assert "x-asya-payload-ref" not in back.headers
 
 
+@pytest.mark.rule("4.claim-check.reference")
 def test_offloading_again_writes_the_same_object() -> None:
     s3 = FakeS3()
     large = delivery(payload="x" * LIMIT)
@@ -74,6 +77,7 @@ def test_characters_that_sqs_refuses_travel_by_reference_too() -> None:
     assert decode(make(s3).redeem(slim.body)) == decode(body)
 
 
+@pytest.mark.rule("4.too-large-for-its-headers")
 def test_an_envelope_too_large_for_its_headers_goes_to_x_sump_without_them() -> None:
     s3 = FakeS3()
     headers = {"mine": "h" * LIMIT, "x-asya-root": "env-0"}
@@ -97,6 +101,7 @@ def test_an_envelope_too_large_for_its_route_loses_that_too() -> None:
     assert envelope.route.curr == "x-sump"
 
 
+@pytest.mark.rule("4.claim-check.trouble")
 def test_a_refusal_of_s3_keeps_the_message() -> None:
     s3 = FakeS3(fails=lambda operation, key: True)
     with pytest.raises(ClientError):
@@ -105,6 +110,7 @@ def test_a_refusal_of_s3_keeps_the_message() -> None:
         make(s3).redeem(message(payload=None, headers={"x-asya-payload-ref": reference()}))
 
 
+@pytest.mark.rule("4.claim-check.bad-reference")
 @pytest.mark.parametrize(
     "key",
     [
@@ -126,6 +132,7 @@ def test_a_reference_to_anywhere_else_is_a_parse_error(key: str) -> None:
     assert s3.calls == []
 
 
+@pytest.mark.rule("4.claim-check.reference")
 @pytest.mark.parametrize(
     "header",
     [
@@ -143,6 +150,7 @@ def test_a_malformed_reference_is_a_parse_error(header: Any) -> None:
     assert "x-asya-payload-ref" in str(refused(FakeS3(), header))
 
 
+@pytest.mark.rule("4.claim-check.bad-reference")
 @pytest.mark.parametrize(
     ("content", "problem"),
     [

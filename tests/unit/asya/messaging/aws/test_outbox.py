@@ -44,6 +44,7 @@ def test_ten_of_a_queue_leave_without_waiting() -> None:
     assert sqs.requests == [("asya-shop-post", 10)]
 
 
+@pytest.mark.rule("5.8")
 def test_what_lingers_leaves_by_itself() -> None:
     sqs = FakeSqs()
     ticket = make(sqs).send(delivery())
@@ -52,6 +53,7 @@ def test_what_lingers_leaves_by_itself() -> None:
     assert ticket.problem is None
 
 
+@pytest.mark.rule("5.8.within-50-ms")
 def test_what_lingers_is_on_the_wire_within_50_ms() -> None:
     """Told by the best of several: what a busy machine adds is not the outbox's, and it never makes it quicker."""
 

@@ -45,6 +45,7 @@ def sender(queue: Queue, bucket: Bucket) -> SubmissionSender:
     return SubmissionSender(queue, lambda actor: f"https://sqs/{actor}", claim_check.offload)  # type: ignore[arg-type]
 
 
+@pytest.mark.rule("4.claim-check.gateway")
 def test_4_a_large_payload_is_put_aside_under_inbox() -> None:
     queue, bucket = Queue(), Bucket()
     payload = {"text": "x" * (2 * LIMIT)}

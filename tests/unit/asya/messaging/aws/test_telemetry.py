@@ -13,6 +13,7 @@ def flushed(telemetry: Telemetry, capsys: pytest.CaptureFixture[str]) -> list[di
     return [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
 
 
+@pytest.mark.rule("15.emf")
 def test_counts_and_measurements(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "infer")
     telemetry = Telemetry("shop", "infer")
@@ -32,6 +33,7 @@ def test_counts_and_measurements(capsys: pytest.CaptureFixture[str], monkeypatch
     assert flushed(telemetry, capsys) == []
 
 
+@pytest.mark.rule("15.emf")
 @pytest.mark.filterwarnings("error")
 def test_more_values_than_one_object_holds_take_several(capsys: pytest.CaptureFixture[str]) -> None:
     telemetry = Telemetry("shop", "infer")

@@ -66,6 +66,7 @@ def test_everything_is_flushed_once_and_acked() -> None:
     assert sqs.visibility == {}
 
 
+@pytest.mark.rule("4.ack-after-acceptance")
 @pytest.mark.parametrize("fate", ["refused", "forgotten"])
 def test_what_was_not_accepted_keeps_its_message_alone(fate: str) -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
@@ -92,6 +93,7 @@ def test_an_error_nobody_foresaw_keeps_its_message_and_lets_the_others_go_on() -
     assert outlet.flushes == [["message-1", "message-2"]]
 
 
+@pytest.mark.rule("4.neighbours")
 def test_suspects_go_last_and_each_is_deleted_as_it_finishes() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
     deleted_before: dict[str, list[str]] = {}
@@ -141,6 +143,7 @@ def test_a_suspect_that_is_kept_is_not_deleted_and_the_others_are(fate: str) -> 
     assert sqs.visibility == {"receipt-1": 10}
 
 
+@pytest.mark.rule("4.neighbours", "5.13")
 def test_a_process_that_dies_takes_only_the_suspect_along() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
 
@@ -163,6 +166,7 @@ def test_trouble_with_deleting_or_with_the_visibility_changes_no_outcome() -> No
     assert kept(worker(sqs, outlet).work(records(event), handing_over(outlet))) == ["message-1"]
 
 
+@pytest.mark.rule("4.nack")
 def test_kept_messages_come_again_soon_and_later_with_every_receive() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet(refused={f"message-{n}" for n in range(12)})
     counts = dict(enumerate([1, 2, 3, 4, 5, 6, 100]))

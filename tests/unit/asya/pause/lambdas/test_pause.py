@@ -70,6 +70,7 @@ def stored(world: MeshWorld) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.rule("5.9.pause", "11.pause.kept")
 def test_a_pause_is_kept_reported_and_told(world: MeshWorld, bus: FakeEvents) -> None:
     assert run(world, here()) == []
     assert world.targets == []
@@ -84,6 +85,7 @@ def test_a_pause_is_kept_reported_and_told(world: MeshWorld, bus: FakeEvents) ->
     assert told["resume"].startswith("asya resume env-1 --namespace shop")
 
 
+@pytest.mark.rule("11.pause.kept")
 def test_a_large_payload_is_kept_inline(world: MeshWorld, bus: FakeEvents) -> None:
     services = world.services("approve", MESH)
     large = json.dumps({"text": "x" * 1_100_000}).encode()
@@ -100,6 +102,7 @@ def _delivery(body: bytes) -> Any:
     return Delivery("approve", body, "next")
 
 
+@pytest.mark.rule("11.pause.redelivered")
 def test_redelivered_it_does_nothing_more(world: MeshWorld, bus: FakeEvents) -> None:
     run(world, here())
     before = (stored(world), len(bus.details))
@@ -111,6 +114,7 @@ def test_redelivered_it_does_nothing_more(world: MeshWorld, bus: FakeEvents) -> 
     assert len({msgspec.json.encode(event) for event in paused}) == 1  # the same report again, if any
 
 
+@pytest.mark.rule("11.pause.redelivered")
 def test_redelivered_after_the_resume_it_is_not_even_reported(world: MeshWorld, bus: FakeEvents) -> None:
     run(world, here())
     continued(world, b"{}")
@@ -120,6 +124,7 @@ def test_redelivered_after_the_resume_it_is_not_even_reported(world: MeshWorld, 
     assert len(bus.details) == 1
 
 
+@pytest.mark.rule("11.pause.redelivered")
 @pytest.mark.parametrize("dies", ["keep", "report", "tell", "note"])
 def test_whatever_fails_is_completed_by_the_redelivery(world: MeshWorld, bus: FakeEvents, dies: str) -> None:
     if dies == "keep":
@@ -146,12 +151,14 @@ def test_a_bus_that_stays_out_of_reach_does_not_cost_the_task_its_pause(world: M
     assert stored(world)["id"] == "env-1"
 
 
+@pytest.mark.rule("11.pause.notify")
 def test_who_is_notified_finds_the_task_paused(world: MeshWorld, bus: FakeEvents) -> None:
     world.gateway.item_status["env-1", "paused"] = 503
     assert run(world, here()) == ["message-0"]
     assert bus.details == []
 
 
+@pytest.mark.rule("11.pause.stealth")
 def test_stealth_fails_saying_so(world: MeshWorld, bus: FakeEvents) -> None:
     assert run(world, here(headers=STEALTH)) == []
     (failed,) = world.sent("x-sink")
@@ -223,6 +230,7 @@ def test_resumed_it_goes_to_the_next_actor_with_the_answers(world: MeshWorld, bu
     assert {event.position for event in world.gateway.events} == {1, 2}
 
 
+@pytest.mark.rule("11.resume.no-pre-flight")
 def test_it_asks_for_no_state(world: MeshWorld, bus: FakeEvents) -> None:
     run(world, here())
     world.gateway.queries.clear()
@@ -232,6 +240,7 @@ def test_it_asks_for_no_state(world: MeshWorld, bus: FakeEvents) -> None:
     assert world.targets == ["post"]
 
 
+@pytest.mark.rule("11.resume.tombstone")
 def test_resumed_again_nothing_more_leaves(world: MeshWorld, bus: FakeEvents) -> None:
     run(world, here())
     body = codec.encode(codec.decode(world.s3.content(KEY)).with_headers({"x-asya-resume-input": raw({})}))
@@ -240,6 +249,7 @@ def test_resumed_again_nothing_more_leaves(world: MeshWorld, bus: FakeEvents) ->
     assert world.targets == ["post"]
 
 
+@pytest.mark.rule("11.resume.tombstone")
 def test_the_tombstone_comes_after_the_sending(world: MeshWorld, bus: FakeEvents) -> None:
     run(world, here())
     body = codec.encode(codec.decode(world.s3.content(KEY)))
@@ -250,6 +260,7 @@ def test_the_tombstone_comes_after_the_sending(world: MeshWorld, bus: FakeEvents
     assert world.targets == ["post"]
 
 
+@pytest.mark.rule("11.resume.tombstone")
 def test_without_a_tombstone_the_same_is_sent_again(world: MeshWorld, bus: FakeEvents) -> None:
     run(world, here())
     body = codec.encode(codec.decode(world.s3.content(KEY)))

@@ -104,6 +104,7 @@ def test_without_credentials_nothing_is_sent(gateway: FakeGateway, source: Sourc
     assert gateway.events == []
 
 
+@pytest.mark.rule("5.must-arrive")
 @pytest.mark.parametrize(
     ("status", "settled"), [(204, True), (400, True), (404, True), (403, False), (429, False), (500, False)]
 )
@@ -119,6 +120,7 @@ def test_allowed_hosts_are_the_own_and_those_named() -> None:
 # --- reports that must arrive
 
 
+@pytest.mark.rule("5.must-arrive")
 @pytest.mark.parametrize(
     ("status", "taken"), [(204, True), (400, True), (404, True), (429, False), (403, False), (503, False)]
 )
@@ -225,6 +227,7 @@ def test_progress_of_a_long_handler_leaves_by_itself(
     assert gateway.reported("env-1") == ["received"]
 
 
+@pytest.mark.rule("5.progress")
 @pytest.mark.parametrize("trouble", ["status", "item", "answer"])
 def test_protocol_5_progress_that_is_not_taken_is_tried_twice_then_dropped_and_counted(
     gateway: FakeGateway, client: GatewayClient, trouble: str
@@ -248,6 +251,7 @@ def test_protocol_5_progress_that_is_not_taken_is_tried_twice_then_dropped_and_c
     assert gateway.reported("env-2") == ["received"]
 
 
+@pytest.mark.rule("5.progress")
 def test_protocol_5_progress_never_blocks_longer_than_it_may(gateway: FakeGateway, client: GatewayClient) -> None:
     gateway.silent = True
     drops = Drops()

@@ -39,6 +39,7 @@ def fly(sequence: int) -> FlyEvent:
     return FlyEvent(id="env-1", at="2026-11-20T09:00:00Z", data=Raw(b'{"n":%d}' % sequence), sequence=sequence)
 
 
+@pytest.mark.rule("7.FLY.soon")
 def test_protocol_7_what_a_handler_says_leaves_soon_and_in_order(gateway: FakeGateway, client: GatewayClient) -> None:
     progress = ProgressReporter(client, Drops())
     progress.report(gateway.url, event("env-1", "received"))
@@ -52,6 +53,7 @@ def test_protocol_7_what_a_handler_says_leaves_soon_and_in_order(gateway: FakeGa
     assert gateway.reported("env-1") == ["received"]  # what came before leaves before
 
 
+@pytest.mark.rule("7.FLY.soon")
 def test_what_nobody_can_take_so_fast_is_dropped_and_counted(gateway: FakeGateway, client: GatewayClient) -> None:
     drops = Drops()
     progress = ProgressReporter(client, drops, threaded=False)

@@ -80,6 +80,7 @@ def test_a_healthy_actor_costs_one_read_a_second_and_no_write(dynamo: CountingDy
     assert dynamo.calls == ["get"] * 3  # three seconds
 
 
+@pytest.mark.rule("8.circuit-breaker")
 def test_failures_seen_by_several_sidecars_open_it_for_all(dynamo: CountingDynamo) -> None:
     one, other, third = (sidecar(dynamo) for _ in range(3))
     fails(one, 0)

@@ -41,6 +41,7 @@ def test_nothing_kept_is_none_and_an_empty_list_is_a_list() -> None:
     assert make(s3).load(ENVELOPE) == []
 
 
+@pytest.mark.rule("6.buffered.re-run")
 def test_the_first_writers_list_is_everybodys() -> None:
     s3 = FakeS3()
     first, second = [Frame(raw(1))], [Frame(raw(2))]

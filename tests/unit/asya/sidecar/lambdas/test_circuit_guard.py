@@ -78,6 +78,7 @@ def test_8_it_opens_and_the_handler_is_left_alone(world: MeshWorld, dynamo: Memo
     assert [failed.status.reason for failed in world.sent("x-sink")[:2] if failed.status] == ["RuntimeError"] * 2
 
 
+@pytest.mark.rule("8.circuit-breaker")
 def test_8_a_rejection_goes_by_the_rules_like_any_error(world: MeshWorld, dynamo: MemoryDynamo) -> None:
     rules = Resiliency(
         policies={"later": Policy(max_attempts=3, backoff="constant", initial_delay=7)},

@@ -48,6 +48,7 @@ def check_dimensions(found: list[Metric], actors: set[str]) -> None:
         assert metric.unit == UNITS.get(metric.name, "Count")
 
 
+@pytest.mark.rule("15.HopLimit")
 def test_15_a_light_mesh_gives_every_metric_of_light_actors(
     world: MeshWorld, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -64,6 +65,7 @@ def test_15_a_light_mesh_gives_every_metric_of_light_actors(
 RETRIED = Resiliency(policies={"default": Policy(max_attempts=2, initial_delay=0)})
 
 
+@pytest.mark.rule("15.HandlerDuration", "15.HopLatency", "15.InFlight", "15.MessageSize", "15.Received", "15.Sent")
 def test_15_a_batch_that_comes(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     bodies = [message(id=f"env-{number}") for number in range(3)]
     run(world, echo, *bodies)
@@ -78,6 +80,7 @@ def test_15_a_batch_that_comes(world: MeshWorld, capsys: pytest.CaptureFixture[s
     assert len(named(found, "HandlerDuration")) == 3
 
 
+@pytest.mark.rule("15.Processed")
 def test_15_how_a_hop_ends(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     def crashes(_: Any) -> None:
         raise SystemExit
@@ -94,6 +97,7 @@ def test_15_how_a_hop_ends(world: MeshWorld, capsys: pytest.CaptureFixture[str])
     assert outcomes == dict.fromkeys(("succeeded", "failed", "crashed", "timed_out", "diverted"), 1)
 
 
+@pytest.mark.rule("15.Retried", "15.Sent")
 def test_15_retries(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     run(world, fails, message(), resiliency=RETRIED)
     found = metrics(capsys)
@@ -101,6 +105,7 @@ def test_15_retries(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> Non
     assert named(found, "Sent", kind="retry") == [1]
 
 
+@pytest.mark.rule("15.SlaExpired")
 def test_15_deadlines_before_and_within_the_handler(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     def never(_: Any) -> None:
         while True:
@@ -113,6 +118,7 @@ def test_15_deadlines_before_and_within_the_handler(world: MeshWorld, capsys: py
     assert named(metrics(capsys), "SlaExpired", actor="infer") == [2]
 
 
+@pytest.mark.rule("15.HandlerDuration")
 def test_15_a_rejected_hop_has_no_duration(
     world: MeshWorld, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,6 +131,7 @@ def test_15_a_rejected_hop_has_no_duration(
     assert len(named(found, "HandlerDuration")) == 1
 
 
+@pytest.mark.rule("15.Failed")
 def test_15_failures_are_the_failing_actors(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     ended = status(phase="failed", reason="Timeout", actor="infer")
     hostile = status(phase="failed", reason="an id or whatever", actor="made-up")
@@ -137,6 +144,7 @@ def test_15_failures_are_the_failing_actors(world: MeshWorld, capsys: pytest.Cap
     ]
 
 
+@pytest.mark.rule("15.ReportsDropped")
 def test_15_progress_that_was_dropped(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     world.gateway.status = 500
     run(world, echo, message())
@@ -152,6 +160,7 @@ def heavy(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
         yield made
 
 
+@pytest.mark.rule("15.EnvelopesPerRun", "15.JobRuns", "15.PendingEnvelopes")
 def test_15_a_heavy_actor_gives_its_own(heavy: World, capsys: pytest.CaptureFixture[str]) -> None:
     for envelope_id in "abc":
         heavy.send(envelope_id, {"n": 1})
@@ -179,6 +188,7 @@ def test_15_a_heavy_actor_gives_its_own(heavy: World, capsys: pytest.CaptureFixt
     assert len(named(found, "HandlerDuration", actor="clean")) == 3
 
 
+@pytest.mark.rule("15.PendingEnvelopes")
 def test_15_many_pending_are_counted_to_a_limit(heavy: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("asya.spark.aws.pending.COUNTED_AT_MOST", 2)
     for envelope_id in "abcdef":

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import msgspec
+import pytest
 
 from asya.protocol import ids
 from asya.sidecar.lambdas import sidecar
@@ -13,6 +14,7 @@ from tests.doubles.light_actor import LAST, echo, run
 from tests.doubles.mesh_world import MeshWorld, kept, recorded
 
 
+@pytest.mark.rule("5.4.one-call")
 def test_a_recorded_batch_goes_on_to_the_next_actor(world: MeshWorld) -> None:
     actor = sidecar.build(world.light(lambda payload: payload | {"seen": True}))
     assert kept(actor.process(recorded("sqs-batch"))) == []
@@ -25,6 +27,7 @@ def test_a_recorded_batch_goes_on_to_the_next_actor(world: MeshWorld) -> None:
     assert len(world.gateway.queries) == 1  # one pre-flight call for the whole batch
 
 
+@pytest.mark.rule("5.9")
 def test_the_end_of_a_route_is_x_sink(world: MeshWorld) -> None:
     assert run(world, echo, message(route=LAST)) == []
     (ended,) = world.sent("x-sink")
@@ -33,6 +36,7 @@ def test_the_end_of_a_route_is_x_sink(world: MeshWorld) -> None:
     assert ended.route.curr == ""
 
 
+@pytest.mark.rule("14.new-shape-leaves")
 def test_14_older_shapes_leave_in_the_new_one(world: MeshWorld) -> None:
     actor = sidecar.build(world.light(echo))
     assert kept(actor.process(recorded("sqs-older-shapes"))) == []
@@ -41,6 +45,7 @@ def test_14_older_shapes_leave_in_the_new_one(world: MeshWorld) -> None:
     assert step.id == ids.id_of_message("2e1424d4-f796-459a-8184-9c92662be6da")
 
 
+@pytest.mark.rule("4.child-ids")
 def test_4_a_fan_out_has_derived_children_and_a_redelivery_the_same_ones(world: MeshWorld) -> None:
     def split(payload: Any) -> Iterator[Any]:
         yield from ({"part": n} for n in range(13))
@@ -52,6 +57,7 @@ def test_4_a_fan_out_has_derived_children_and_a_redelivery_the_same_ones(world: 
     assert world.gateway.reported("env-1").count("completed") == 2  # once per run, with its first frame
 
 
+@pytest.mark.rule("5.10")
 def test_5_10_no_frame_ends_well_and_is_reported_completed(world: MeshWorld) -> None:
     assert run(world, lambda _: None, message()) == []
     (ended,) = world.sent("x-sink")
@@ -59,6 +65,7 @@ def test_5_10_no_frame_ends_well_and_is_reported_completed(world: MeshWorld) -> 
     assert world.gateway.reported("env-1") == ["received", "processing", "completed"]
 
 
+@pytest.mark.rule("5.8")
 def test_5_8_a_frame_is_on_the_wire_while_the_handler_is_still_at_work(world: MeshWorld) -> None:
     on_the_wire = []
 
@@ -72,12 +79,14 @@ def test_5_8_a_frame_is_on_the_wire_while_the_handler_is_still_at_work(world: Me
     assert on_the_wire == [True, True]
 
 
+@pytest.mark.rule("5.8.completed")
 def test_5_8_completed_is_told_once_however_many_frames_there_are(world: MeshWorld) -> None:
     assert run(world, lambda payload: (yield from (payload, payload, payload)), message()) == []
     assert len(world.sent("post")) == 3
     assert world.gateway.reported("env-1").count("completed") == 1
 
 
+@pytest.mark.rule("5.8", "6.kinds")
 def test_5_8_so_is_that_of_an_async_generator(world: MeshWorld) -> None:
     on_the_wire = []
 
@@ -90,6 +99,7 @@ def test_5_8_so_is_that_of_an_async_generator(world: MeshWorld) -> None:
     assert on_the_wire == [True]
 
 
+@pytest.mark.rule("1.route.next")
 def test_7_the_abi_rewrites_the_route_ahead(world: MeshWorld) -> None:
     def route(payload: Any) -> Iterator[Any]:
         envelope_id = yield ("GET", ".id")

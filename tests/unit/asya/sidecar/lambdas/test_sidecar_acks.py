@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
 from tests.doubles.envelopes import message
 from tests.doubles.light_actor import LAST, echo, run
 from tests.doubles.mesh_world import MeshWorld
 from tests.doubles.sqs import Refusal
 
 
+@pytest.mark.rule("4.ack-after-acceptance")
 def test_4_a_message_is_acked_only_when_all_its_frames_were_accepted(world: MeshWorld) -> None:
     def split(_: Any) -> Iterator[Any]:
         yield 1
@@ -27,12 +30,14 @@ def test_4_only_the_message_whose_sending_failed_stays(world: MeshWorld) -> None
     assert world.sqs.visibility == {"receipt-0": 5}
 
 
+@pytest.mark.rule("4.nack")
 def test_4_a_throttled_send_keeps_it_and_nothing_reaches_x_sump(world: MeshWorld) -> None:
     world.sqs.refuse_always["asya-shop-post"] = Refusal("call", "ThrottlingException")
     assert run(world, echo, message()) == ["message-0"]
     assert world.targets == []
 
 
+@pytest.mark.rule("4.neighbours")
 def test_4_the_most_received_goes_last_and_each_is_deleted_as_it_finishes(world: MeshWorld) -> None:
     order = []
 
@@ -45,6 +50,7 @@ def test_4_the_most_received_goes_last_and_each_is_deleted_as_it_finishes(world:
     assert order == [(2, ()), (1, ("receipt-2",)), (0, ("receipt-2", "receipt-1"))]
 
 
+@pytest.mark.rule("3.payload-ref")
 def test_4_a_large_result_travels_by_claim_check_and_arrives_whole(world: MeshWorld) -> None:
     text = "x" * 1_200_000
     assert run(world, lambda _: {"text": text}, message()) == []
@@ -55,11 +61,13 @@ def test_4_a_large_result_travels_by_claim_check_and_arrives_whole(world: MeshWo
     assert found == [{"text": text}]
 
 
+@pytest.mark.rule("4.claim-check.trouble")
 def test_4_a_payload_that_cannot_be_stored_keeps_the_message(world: MeshWorld) -> None:
     world.s3.fails = lambda operation, key: operation == "put"
     assert run(world, lambda _: "x" * 1_200_000, message(), message(id="env-2")) == ["message-0", "message-1"]
 
 
+@pytest.mark.rule("4.claim-check.trouble")
 def test_4_a_payload_that_cannot_be_fetched_keeps_the_message_alone(world: MeshWorld) -> None:
     run(world, lambda _: "x" * 1_200_000, message())
     (claimed,) = world.messages("post")
@@ -69,6 +77,7 @@ def test_4_a_payload_that_cannot_be_fetched_keeps_the_message_alone(world: MeshW
     assert world.targets == ["x-sink"]
 
 
+@pytest.mark.rule("4.claim-check.bad-reference")
 def test_4_a_missing_payload_object_is_a_parse_error_in_x_sump(world: MeshWorld) -> None:
     run(world, lambda _: "x" * 1_200_000, message())
     (claimed,) = world.messages("post")

@@ -128,6 +128,7 @@ def assert_refused(sent: dict[str, list[Envelope]], body: str, field: str, envel
 ONE_WORLD = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.rule("5.1")
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
 @given(value=LIKELY | JSON)
 @settings(parent=ONE_WORLD, max_examples=30)
@@ -146,6 +147,7 @@ def test_a_value_that_a_field_cannot_hold_is_named_and_any_other_goes_on(
     assert_refused(sent, body.decode(), ".".join(path), known)
 
 
+@pytest.mark.rule("4.bad-input-is-acked")
 @given(st.text() | JSON.map(json.dumps) | st.text(alphabet='{}[]",:0123456789.eE+-tfn \\u'))
 @settings(parent=ONE_WORLD)
 def test_what_is_no_envelope_at_all_is_refused_whole(world: MeshWorld, body: str) -> None:

@@ -12,6 +12,7 @@ from tests.doubles.light_actor import LONG_AGO, echo, never, run
 from tests.doubles.mesh_world import MeshWorld, kept, recorded, sqs_event
 
 
+@pytest.mark.rule("4.bad-input-is-acked")
 @pytest.mark.parametrize("body", ["Hello", '{"id": "env-9"}', "\ud800", "[1]"])
 def test_5_1_what_is_no_envelope_is_acked_because_x_sump_has_it(world: MeshWorld, body: str) -> None:
     assert run(world, never, body) == []
@@ -20,6 +21,7 @@ def test_5_1_what_is_no_envelope_is_acked_because_x_sump_has_it(world: MeshWorld
     assert world.targets == ["x-sump"]
 
 
+@pytest.mark.rule("5.1.log")
 def test_5_1_the_log_names_the_id_and_the_message(world: MeshWorld, caplog: pytest.LogCaptureFixture) -> None:
     actor = sidecar.build(world.light(never))
     actor.process(recorded("sqs-not-an-envelope"))
@@ -40,6 +42,7 @@ def test_5_1_headers_that_nobody_can_read_crash_nothing(world: MeshWorld, header
     assert world.targets == ["post", target]
 
 
+@pytest.mark.rule("5.3")
 def test_5_3_past_its_deadline(world: MeshWorld) -> None:
     assert run(world, never, message(status=status(deadline_at=LONG_AGO))) == []
     (ended,) = world.sent("x-sink")
@@ -47,6 +50,7 @@ def test_5_3_past_its_deadline(world: MeshWorld) -> None:
     assert (ended.status.phase, ended.status.reason) == ("failed", "Timeout")
 
 
+@pytest.mark.rule("5.4")
 @pytest.mark.parametrize(
     ("state", "phase"),
     [
@@ -64,6 +68,7 @@ def test_5_4_canceled_or_paused_at_the_pre_flight(world: MeshWorld, state: TaskS
     assert [(query.id, query.root_id) for query in world.gateway.queries[0]] == [("env-1", "env-0")]
 
 
+@pytest.mark.rule("5.4.go-on")
 @pytest.mark.parametrize("trouble", ["status", "answer", "silent"])
 def test_5_4_no_answer_within_a_second_means_go_on(world: MeshWorld, trouble: str) -> None:
     if trouble == "status":
@@ -81,6 +86,7 @@ def test_5_4_no_answer_within_a_second_means_go_on(world: MeshWorld, trouble: st
     assert world.targets == ["post"]
 
 
+@pytest.mark.rule("3.mesh-status")
 def test_3_mesh_status_off_means_no_call_to_the_gateway_at_all(world: MeshWorld) -> None:
     stealth = {"x-asya-mesh-status": "off"}
     assert run(world, echo, message(headers=stealth), message(id="env-2", headers=stealth, status=...)) == []
@@ -93,12 +99,14 @@ def test_3_without_a_gateway_nothing_is_reported(world: MeshWorld) -> None:
     assert world.targets == ["post"]
 
 
+@pytest.mark.rule("3.gateway-url")
 def test_3_a_forged_gateway_url_is_not_called(world: MeshWorld) -> None:
     with_other = message(headers={"x-asya-gateway-url": "http://169.254.169.254/"})
     assert run(world, echo, with_other) == []
     assert world.gateway.reported("env-1") == ["received", "processing", "completed"]
 
 
+@pytest.mark.rule("5.4.registered")
 def test_5_4_an_envelope_without_a_status_is_registered_before_anything_leaves(world: MeshWorld) -> None:
     sent_when_registered = []
 
@@ -118,6 +126,7 @@ def test_5_4_an_envelope_without_a_status_is_registered_before_anything_leaves(w
     assert world.gateway.queries == []
 
 
+@pytest.mark.rule("5.must-arrive")
 @pytest.mark.parametrize(("answer", "is_kept"), [(503, True), (429, True), (403, True), (404, False), (400, False)])
 def test_5_registered_must_arrive(world: MeshWorld, answer: int, is_kept: bool) -> None:
     world.gateway.item_status["env-1", "registered"] = answer
@@ -125,6 +134,7 @@ def test_5_registered_must_arrive(world: MeshWorld, answer: int, is_kept: bool) 
     assert [envelope.id for envelope in world.sent("post")] == (["env-2"] if is_kept else ["env-1", "env-2"])
 
 
+@pytest.mark.rule("5.progress")
 def test_5_progress_that_is_not_taken_never_fails_a_message(world: MeshWorld) -> None:
     for word in ("received", "processing", "completed"):
         world.gateway.item_status["env-1", word] = 503
@@ -132,11 +142,13 @@ def test_5_progress_that_is_not_taken_never_fails_a_message(world: MeshWorld) ->
     assert world.targets == ["post"]
 
 
+@pytest.mark.rule("5.5")
 def test_5_5_a_message_on_the_wrong_queue(world: MeshWorld) -> None:
     assert run(world, never, message(route={"prev": [], "curr": "post", "next": []})) == []
     assert world.targets == ["x-sump"]
 
 
+@pytest.mark.rule("5.2")
 def test_5_2_not_before_is_resent_as_it_came(world: MeshWorld) -> None:
     ahead = "2126-11-20T12:00:00Z"  # more than a day ahead counts as due now
     soon = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 500))

@@ -40,6 +40,7 @@ def test_8_without_a_policy_a_failure_goes_to_x_sink(world: MeshWorld) -> None:
     assert "in boom" in failed.status.error.traceback
 
 
+@pytest.mark.rule("8.retry")
 def test_8_a_retry_then_exhausted(world: MeshWorld) -> None:
     assert run(world, boom, message(), resiliency=POLICY) == []
     (again,) = world.messages("infer")
@@ -50,6 +51,7 @@ def test_8_a_retry_then_exhausted(world: MeshWorld) -> None:
     assert (failed.status.reason, failed.status.attempt, failed.status.max_attempts) == ("PolicyExhausted", 2, 2)
 
 
+@pytest.mark.rule("1.mutated-argument")
 def test_1_a_handler_that_mutated_its_argument_and_failed_changed_nothing(world: MeshWorld) -> None:
     def mutate(payload: Any) -> Any:
         payload["text"] = "mutated"
@@ -68,6 +70,7 @@ def test_1_a_handler_that_mutated_its_argument_and_failed_changed_nothing(world:
         assert bytes(envelope.payload) == text
 
 
+@pytest.mark.rule("7.discarded")
 def test_7_what_a_handler_set_before_it_failed_is_discarded(world: MeshWorld) -> None:
     def fail(_: Any) -> Iterator[Any]:
         yield ("SET", ".headers.mine", 1)
@@ -80,6 +83,7 @@ def test_7_what_a_handler_set_before_it_failed_is_discarded(world: MeshWorld) ->
     assert failed.route.next == ("post",)
 
 
+@pytest.mark.rule("4.tracebacks")
 def test_4_huge_messages_and_tracebacks_are_cut(world: MeshWorld) -> None:
     def fail(_: Any) -> Any:
         raise ValueError("x" * 3_000_000)
@@ -89,6 +93,7 @@ def test_4_huge_messages_and_tracebacks_are_cut(world: MeshWorld) -> None:
     assert len(sent.body) < 50_000
 
 
+@pytest.mark.rule("5.11.crash")
 @pytest.mark.parametrize("leave", [SystemExit, KeyboardInterrupt])
 def test_5_11_leaving_by_system_exit_is_a_crash_of_that_message_only(
     world: MeshWorld, leave: type[BaseException]
@@ -118,6 +123,7 @@ def sleeps_in_a_generator(_: Any) -> Iterator[Any]:
     yield 1
 
 
+@pytest.mark.rule("5.11.own-limit")
 @pytest.mark.parametrize("handler", [sleeps, sleeps_async, sleeps_in_a_generator])
 def test_5_11_the_time_limit_interrupts_and_the_next_message_is_served(
     world: MeshWorld, handler: Callable[[Any], Any]
@@ -136,11 +142,13 @@ def test_5_11_the_time_limit_interrupts_and_the_next_message_is_served(
     assert [envelope.id for envelope in world.sent("post")] == ["env-2"]
 
 
+@pytest.mark.rule("5.11.literal-rule")
 def test_5_11_a_timeout_is_retried_by_a_literal_rule_only(world: MeshWorld) -> None:
     assert run(world, sleeps, message(), timeout=0.05, resiliency=POLICY) == []
     assert world.targets == ["infer"]
 
 
+@pytest.mark.rule("6.raises")
 def test_6_an_error_after_the_first_frame_is_a_failed_child(world: MeshWorld) -> None:
     def half(_: Any) -> Iterator[Any]:
         yield {"part": 0}
@@ -154,6 +162,7 @@ def test_6_an_error_after_the_first_frame_is_a_failed_child(world: MeshWorld) ->
     assert failed.root_id == "env-1"
 
 
+@pytest.mark.rule("6.streamed")
 def test_5_12_a_bad_target_after_the_first_frame_is_a_failed_child_too(world: MeshWorld) -> None:
     closed = []
 
@@ -172,6 +181,7 @@ def test_5_12_a_bad_target_after_the_first_frame_is_a_failed_child_too(world: Me
     assert closed == [True]
 
 
+@pytest.mark.rule("5.12")
 def test_5_12_being_denied_is_no_unknown_actor_but_a_nack(world: MeshWorld) -> None:
     world.sqs.refuse_always["asya-shop-post"] = Refusal("call", "AccessDenied")
     assert run(world, echo, message()) == ["message-0"]
@@ -184,6 +194,7 @@ def test_5_1_a_payload_that_no_value_can_hold_is_never_given_to_the_handler(worl
     assert world.targets == ["x-sump"]
 
 
+@pytest.mark.rule("6.fan_out_lists")
 def test_6_fan_out_lists(world: MeshWorld) -> None:
     assert run(world, lambda _: [1, 2], message(), fan_out_lists=True) == []
     assert len(world.sent("post")) == 2
@@ -197,6 +208,7 @@ def test_fair_by_travels_to_the_queue_of_the_actor_that_asks_for_it(world: MeshW
     assert len(groups[1] or "") == 64
 
 
+@pytest.mark.rule("6.load-errors")
 def test_6_a_handler_that_cannot_be_loaded_is_named(world: MeshWorld) -> None:
     with pytest.raises(LoadError, match=r"handler 'no\.where'"):
         sidecar.build(world.light(echo, name="no.where"))
@@ -210,6 +222,7 @@ def test_handlers_of_a_batch_run_one_after_the_other_in_the_main_thread(world: M
     assert threads == [threading.main_thread()] * 2
 
 
+@pytest.mark.rule("7.FLY")
 def test_7_what_a_handler_says_to_those_who_look_on_is_reported_and_nothing_else(world: MeshWorld) -> None:
     def talks(payload: Any) -> Iterator[Any]:
         for number in range(3):

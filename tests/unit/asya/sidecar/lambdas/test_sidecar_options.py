@@ -39,6 +39,7 @@ def counting(calls: list[Any], *, fail_after: int | None = None) -> Callable[[An
     return handler
 
 
+@pytest.mark.rule("6.buffered")
 def test_6_buffered_frames_are_kept_before_any_of_them_is_sent(world: MeshWorld) -> None:
     kept_when_sent = []
     send = world.sqs.send_message_batch
@@ -58,6 +59,7 @@ def test_6_buffered_frames_are_kept_before_any_of_them_is_sent(world: MeshWorld)
     assert world.gateway.reported("env-1") == ["received", "processing", "completed"]
 
 
+@pytest.mark.rule("6.buffered.re-run")
 def test_6_a_re_run_sends_what_was_kept_without_calling_the_handler(world: MeshWorld) -> None:
     calls: list[Any] = []
     world.sqs.refuse["asya-shop-post"] = [Refusal(code="X", sender_fault=True)]
@@ -68,6 +70,7 @@ def test_6_a_re_run_sends_what_was_kept_without_calling_the_handler(world: MeshW
     assert runs == {1}
 
 
+@pytest.mark.rule("6.buffered")
 def test_6_a_handler_that_fails_half_way_has_sent_nothing_and_is_retried(world: MeshWorld) -> None:
     calls: list[Any] = []
     assert run(world, counting(calls, fail_after=2), message(), frames="buffered", resiliency=RETRIED) == []
@@ -105,6 +108,7 @@ def test_6_frames_that_can_be_neither_found_nor_kept_keep_the_message(world: Mes
     assert world.targets == []
 
 
+@pytest.mark.rule("1.position")
 def test_6_a_buffered_hop_is_told_apart_by_position_and_generation(world: MeshWorld) -> None:
     calls: list[Any] = []
     again = {"prev": ["prep", "infer"], "curr": "infer", "next": []}
@@ -130,6 +134,7 @@ def marks(world: MeshWorld, client: "DynamoDBClient", monkeypatch: pytest.Monkey
     return client
 
 
+@pytest.mark.rule("4.deduplicate")
 @pytest.mark.usefixtures("marks")
 def test_4_a_hop_that_was_completed_is_dropped(world: MeshWorld) -> None:
     assert run(world, echo, message(), deduplicate=True) == []
@@ -138,6 +143,7 @@ def test_4_a_hop_that_was_completed_is_dropped(world: MeshWorld) -> None:
     assert world.gateway.reported("env-1") == ["received", "processing", "completed"]
 
 
+@pytest.mark.rule("4.deduplicate")
 @pytest.mark.usefixtures("marks")
 def test_4_the_mark_comes_after_the_sends(world: MeshWorld) -> None:
     world.sqs.refuse["asya-shop-post"] = [Refusal(code="X", sender_fault=True)]
@@ -146,6 +152,7 @@ def test_4_the_mark_comes_after_the_sends(world: MeshWorld) -> None:
     assert world.targets == ["post"]
 
 
+@pytest.mark.rule("4.attempts")
 @pytest.mark.usefixtures("marks")
 def test_4_a_retry_is_another_attempt_and_runs(world: MeshWorld) -> None:
     def boom(_: Any) -> Any:
@@ -159,6 +166,7 @@ def test_4_a_retry_is_another_attempt_and_runs(world: MeshWorld) -> None:
     assert world.targets == ["infer", "post"]
 
 
+@pytest.mark.rule("12.generation")
 @pytest.mark.usefixtures("marks")
 def test_4_another_position_or_generation_is_another_hop(world: MeshWorld) -> None:
     again = {"prev": ["prep", "infer"], "curr": "infer", "next": ["post"]}
@@ -198,6 +206,7 @@ def test_4_a_mark_that_cannot_be_written_does_not_do_it_all_again(
 # --- keep_input
 
 
+@pytest.mark.rule("12.keep_input")
 def test_12_inputs_are_kept_below_id_generation_and_position(world: MeshWorld) -> None:
     def mutate(payload: Any) -> Any:
         payload["text"] = "changed"
@@ -222,6 +231,7 @@ def test_12_what_does_not_reach_the_handler_is_not_kept(world: MeshWorld) -> Non
 # --- handler_mode
 
 
+@pytest.mark.rule("6.envelope-mode")
 def test_6_in_envelope_mode_the_handler_advances_the_route(world: MeshWorld) -> None:
     def handler(envelope: Any) -> Any:
         route = {"prev": [*envelope["route"]["prev"], "infer"], "curr": "rescue", "next": ["post"]}
@@ -233,6 +243,7 @@ def test_6_in_envelope_mode_the_handler_advances_the_route(world: MeshWorld) -> 
     assert bytes(onward.payload) == b'"env-1"'
 
 
+@pytest.mark.rule("14.envelope-v1")
 def test_14_in_the_older_mode_it_sees_actors_and_current(world: MeshWorld) -> None:
     def handler(envelope: Any) -> Any:
         envelope["route"]["current"] += 1
@@ -242,6 +253,7 @@ def test_14_in_the_older_mode_it_sees_actors_and_current(world: MeshWorld) -> No
     assert world.targets == ["post"]
 
 
+@pytest.mark.rule("6.envelope-mode")
 def test_6_an_envelope_that_was_not_advanced_fails(world: MeshWorld) -> None:
     assert run(world, echo, message(), handler_mode="envelope") == []
     (failed,) = world.sent("x-sink")
@@ -255,6 +267,7 @@ def test_6_an_envelope_that_was_not_advanced_fails(world: MeshWorld) -> None:
 END: dict[str, Any] = {"kind": "end", "handler_mode": "envelope", "validate": False}
 
 
+@pytest.mark.rule("1.end-actors-never-shift", "5.end-actors")
 def test_5_an_end_actor_gets_everything_and_nothing_follows(world: MeshWorld) -> None:
     seen: list[Any] = []
 
@@ -286,6 +299,7 @@ def test_5_an_end_actor_that_fails_hands_the_envelope_to_x_sump(world: MeshWorld
     assert reasons == ["RuntimeError", "RuntimeCrash", "ParseError"]
 
 
+@pytest.mark.rule("14.end-actor")
 @pytest.mark.parametrize("wrong", [{"handler_mode": "payload"}, {"validate": True}])
 def test_14_an_end_actor_needs_envelope_mode_and_no_validation(world: MeshWorld, wrong: dict[str, Any]) -> None:
     with pytest.raises(LoadError, match="end actor 'infer' needs handler_mode: envelope and validate: false"):

@@ -69,6 +69,7 @@ def test_hurrying_is_for_those_who_wait_for_room(world: World, requests: Dispatc
     assert world.bodies("x-dispatch") == [{"actor": "stats"}]
 
 
+@pytest.mark.rule("10.busy.one-request")
 def test_10_a_request_too_many_leaves_the_flag_of_another_up_and_dies_out(
     requests: DispatchRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,6 +88,7 @@ def test_10_a_request_too_many_leaves_the_flag_of_another_up_and_dies_out(
     assert not requests.take_up(waiting, now=NOW)  # delivered again
 
 
+@pytest.mark.rule("10.busy.one-request")
 def test_10_without_a_flag_any_request_is_taken_up(requests: DispatchRequests) -> None:
     requests.ensure("clean", 0, now=NOW)
     lost = NOW + timedelta(seconds=61)

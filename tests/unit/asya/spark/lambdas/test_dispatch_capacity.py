@@ -55,6 +55,7 @@ def test_a_batch_is_admitted_whole_whatever_came_before_and_whatever_comes_twice
     assert sorted(member.id for member in world.services.pending.waiting("clean")) == ["a", "b", "c"]
 
 
+@pytest.mark.rule("10.admit.batch")
 def test_a_burst_costs_few_calls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     put = Pending._put
@@ -75,6 +76,7 @@ def _as(record: dict[str, Any], envelope_id: str) -> dict[str, Any]:
     return {**record, "messageId": envelope_id, "body": json.dumps(body)}
 
 
+@pytest.mark.rule("10.admit.batch")
 def test_only_what_the_table_does_not_take_is_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     put = Pending._put
 
@@ -99,6 +101,7 @@ def test_only_what_the_table_does_not_take_is_kept(world: World, monkeypatch: py
 # --- runs that grow
 
 
+@pytest.mark.rule("10.grow")
 @pytest.mark.parametrize("state", ["SUBMITTED", "PENDING", "QUEUED"])
 def test_a_run_that_is_not_full_waits_while_the_one_before_has_no_room(world: World, state: str) -> None:
     pending_of(world, "a")
@@ -145,6 +148,7 @@ def test_not_knowing_whether_there_is_room_is_no_reason_to_wait(world: World, mo
 # --- throttled again and again
 
 
+@pytest.mark.rule("10.busy.no-receive")
 def test_while_emr_throttles_there_is_always_one_request_and_the_run_starts_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +169,7 @@ def test_while_emr_throttles_there_is_always_one_request_and_the_run_starts_once
     assert [member.id for member in world.manifest(1).members] == ["a", "b"]
 
 
+@pytest.mark.rule("10.grow")
 def test_what_comes_meanwhile_is_in_the_next_run_together(world: World) -> None:
     pending_of(world, "a")
     world.emr.refusals = ["ThrottlingException"] * 2
@@ -184,6 +189,7 @@ def test_a_request_is_taken_for_lost_only_after_its_delay(world: World) -> None:
     assert world.services.requests.is_on_its_way("clean", now=moment + timedelta(seconds=950))
 
 
+@pytest.mark.rule("10.busy.no-room")
 def test_a_run_that_there_was_no_room_for_is_no_death_and_charges_nobody(world: World) -> None:
     pending_of(world, "a", "b")
     world.dispatch()

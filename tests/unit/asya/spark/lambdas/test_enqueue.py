@@ -26,6 +26,7 @@ def started(world: World, *ids: str) -> None:
     world.dispatch()
 
 
+@pytest.mark.rule("10.reports")
 def test_from_the_queue_through_a_run_to_the_next_queue(world: World) -> None:
     started(world, "a", "b")
 
@@ -51,6 +52,7 @@ def test_from_the_queue_through_a_run_to_the_next_queue(world: World) -> None:
     assert world.items("OPEN#") == []
 
 
+@pytest.mark.rule("10.admit.once")
 def test_a_redelivery_is_pending_once_but_asks_again(world: World) -> None:
     world.send("a")
     event = world.admit()
@@ -99,6 +101,7 @@ def test_a_large_envelope_waits_in_s3(world: World) -> None:
     assert (retry["status"]["attempt"], retry["payload"]["text"]) == (2, "x" * 9000)
 
 
+@pytest.mark.rule("10.run.once")
 def test_a_manifest_without_a_run_is_finished_before_another_is_formed(world: World) -> None:
     started(world, "a")
     first = world.manifest(1)
@@ -121,6 +124,7 @@ def test_a_manifest_without_a_run_is_finished_before_another_is_formed(world: Wo
     assert [member.id for member in world.manifest(3).members] == ["c"]
 
 
+@pytest.mark.rule("10.run.once")
 def test_a_lost_answer_of_emr_starts_nothing_twice(world: World) -> None:
     started(world, "a")
     key = {"pk": {"S": "RUN#clean"}, "sk": {"S": f"{1:010d}"}}
@@ -141,6 +145,7 @@ def test_a_lost_answer_of_emr_starts_nothing_twice(world: World) -> None:
     assert (record.state, record.job_run_id) == ("started", "run1")
 
 
+@pytest.mark.rule("10.busy")
 @pytest.mark.parametrize("code", ["ThrottlingException", "ServiceQuotaExceededException", "InternalServerException"])
 def test_being_busy_is_waiting(world: World, code: str) -> None:
     world.emr.refusals = [code]
@@ -159,6 +164,7 @@ def test_being_busy_is_waiting(world: World, code: str) -> None:
     assert [run["name"][-1] for run in world.emr.runs.values()] == ["1"]
 
 
+@pytest.mark.rule("10.busy")
 def test_the_quota_is_kept_without_asking_emr(world: World) -> None:
     for _ in range(25):
         assert world.services.quota.take(now=datetime.now(UTC)) == 0
@@ -191,6 +197,7 @@ def test_a_conflict_adopts_the_run_of_that_name(world: World) -> None:
     assert (record.state, record.job_run_id) == ("started", "elsewhere")
 
 
+@pytest.mark.rule("10.checked.forming")
 def test_the_canceled_and_the_late_are_left_out_of_the_run(world: World) -> None:
     world.send("a")
     world.send("late", status={"deadline_at": format_time(datetime.now(UTC) + timedelta(seconds=1.2))})
@@ -210,6 +217,7 @@ def test_the_canceled_and_the_late_are_left_out_of_the_run(world: World) -> None
     assert world.items("PENDING#") == []
 
 
+@pytest.mark.rule("10.one-commit")
 def test_a_repeated_event_routes_nothing_twice(world: World) -> None:
     started(world, "a")
     world.write_results(1, [done(0, 1, 2)])
@@ -223,6 +231,7 @@ def test_a_repeated_event_routes_nothing_twice(world: World) -> None:
     assert {frame.get("parent_id") for frame in frames} == {None, "a"}
 
 
+@pytest.mark.rule("10.one-commit")
 def test_of_two_attempts_one_commit_counts(world: World) -> None:
     started(world, "a")
     world.write_results(1, [done(0, "half")], attempt="a0", end=None)
@@ -234,6 +243,7 @@ def test_of_two_attempts_one_commit_counts(world: World) -> None:
     assert [body["payload"] for body in world.bodies("publish")] == ["first"]
 
 
+@pytest.mark.rule("10.death.committed")
 def test_what_a_dead_run_had_done_counts_and_the_rest_is_charged_with_the_details(world: World) -> None:
     started(world, "a", "b", "c")
     world.write_results(1, [done(0, 1), done(1, 2)], end="journal")
@@ -248,6 +258,7 @@ def test_what_a_dead_run_had_done_counts_and_the_rest_is_charged_with_the_detail
     assert world.items("OPEN#") == []
 
 
+@pytest.mark.rule("10.death.committed")
 def test_parts_that_a_dead_run_only_promised_do_not_count(world: World) -> None:
     started(world, "a", "b", "c")
     world.write_results(1, [done(0, 1), done(1, 2), done(2, 3)], end="journal")
@@ -311,6 +322,7 @@ def test_a_route_that_leads_nowhere_is_a_mismatch(world: World) -> None:
     assert sumped["status"]["reason"] == "RouteMismatch"
 
 
+@pytest.mark.rule("10.checked.completion")
 def test_canceled_meanwhile_drops_the_result(world: World) -> None:
     started(world, "a", "b")
     world.gateway.canceled = {"a"}
@@ -322,6 +334,7 @@ def test_canceled_meanwhile_drops_the_result(world: World) -> None:
     assert [body["status"]["phase"] for body in world.bodies("x-sink")] == ["canceled"]
 
 
+@pytest.mark.rule("10.large")
 def test_many_children_are_routed_in_chunks_over_several_invocations(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

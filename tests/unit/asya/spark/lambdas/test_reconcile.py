@@ -35,6 +35,7 @@ def lose_the_request(world: World) -> None:
     world.services.requests.clear("clean")
 
 
+@pytest.mark.rule("10.reconcile.request")
 def test_pending_without_a_request(world: World) -> None:
     pending_of(world, "a")
     lose_the_request(world)
@@ -49,6 +50,7 @@ def test_a_request_that_is_on_its_way_is_enough(world: World) -> None:
     assert world.dispatch() == 1
 
 
+@pytest.mark.rule("10.reconcile.request")
 def test_a_manifest_that_nobody_has_noted(world: World) -> None:
     pending_of(world, "a")
     lose_the_request(world)
@@ -66,6 +68,7 @@ def test_a_manifest_that_nobody_has_noted(world: World) -> None:
     assert list(world.emr.by_token) == [manifest.client_token]
 
 
+@pytest.mark.rule("10.reconcile.request")
 def test_a_run_that_was_formed_and_never_started(world: World) -> None:
     world.emr.refusals = ["ThrottlingException"]
     started(world, "a")
@@ -75,6 +78,7 @@ def test_a_run_that_was_formed_and_never_started(world: World) -> None:
     assert [run["name"][-1] for run in world.emr.runs.values()] == ["1"]
 
 
+@pytest.mark.rule("10.reconcile.end")
 def test_a_run_whose_event_was_lost(world: World) -> None:
     started(world, "a")
     world.write_results(1, [done(0, 1)])
@@ -84,6 +88,7 @@ def test_a_run_whose_event_was_lost(world: World) -> None:
     assert [body["payload"] for body in world.bodies("publish")] == [1]
 
 
+@pytest.mark.rule("10.reconcile.end")
 def test_an_event_whose_routing_was_lost(world: World) -> None:
     started(world, "a")
     world.write_results(1, [done(0, 1)])
@@ -103,6 +108,7 @@ def test_a_run_that_could_not_be_started_and_nobody_was_told(world: World) -> No
     assert [body["status"]["error"]["type"] for body in world.bodies("clean")] == ["SparkJobFailed"]
 
 
+@pytest.mark.rule("10.reconcile.end")
 def test_a_run_that_emr_knows_no_more_is_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     started(world, "a")
 
@@ -133,6 +139,7 @@ def test_a_young_run_is_not_asked_about(world: World, monkeypatch: pytest.Monkey
     assert world.complete() == 0
 
 
+@pytest.mark.rule("10.reconcile.quota")
 def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def told(world: World, envelope_id: str) -> list[TaskEvent]:
     return [event for event in events if event.data.run is not None]
 
 
+@pytest.mark.rule("10.reports")
 def test_10_processing_names_the_run_once_it_is_running(world: World) -> None:
     running(world, "a", "b")
     world.complete()
@@ -64,6 +65,7 @@ def test_10_processing_names_the_run_once_it_is_running(world: World) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.rule("10.progress")
 def test_10_stages_and_rows_are_told_of_the_one_at_work_while_the_run_is_open(world: World) -> None:
     running(world, "a", "b")
     world.complete()
@@ -111,6 +113,7 @@ def test_10_a_run_that_is_not_known_to_run_is_found_by_the_sweep(world: World, m
     assert world.complete() == 0
 
 
+@pytest.mark.rule("10.progress")
 def test_10_all_envelopes_of_a_dataframe_are_told_by_turns_if_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("asya.spark.aws.watch_requests.EVERY_SECONDS", 0)
     monkeypatch.setattr("asya.spark.lambdas.watch.TOLD_AT_ONCE", 2)
@@ -128,6 +131,7 @@ def test_10_all_envelopes_of_a_dataframe_are_told_by_turns_if_they_are_many(monk
         assert [event.id for event in world.gateway.events if isinstance(event, FlyEvent)] == ["a", "b"]
 
 
+@pytest.mark.rule("10.fly")
 def test_7_what_a_job_says_at_once_is_passed_on_once_and_in_order(world: World) -> None:
     running(world, "a", "b")
     world.complete()
@@ -165,6 +169,7 @@ def test_10_a_broken_sign_fails_nothing(world: World) -> None:
     assert world.complete() == 1
 
 
+@pytest.mark.rule("10.usage")
 def test_10_what_the_run_took_is_on_record_and_told_with_its_end(world: World) -> None:
     running(world, "a", "b")
     world.complete()
@@ -182,6 +187,7 @@ def test_10_what_the_run_took_is_on_record_and_told_with_its_end(world: World) -
     assert (last.status, last.data.run and last.data.run.usage) == ("completed", record.usage)
 
 
+@pytest.mark.rule("10.states")
 def test_10_every_state_is_noted_and_never_goes_back(world: World) -> None:
     world.send("a")
     world.admit()
@@ -196,6 +202,7 @@ def test_10_every_state_is_noted_and_never_goes_back(world: World) -> None:
     assert seen == ["QUEUED", "PENDING", "SCHEDULED", "SCHEDULED", "RUNNING", "RUNNING", "CANCELLING", "CANCELLING"]
 
 
+@pytest.mark.rule("10.cancel")
 def test_10_a_run_is_canceled_when_all_its_members_are(world: World) -> None:
     running(world, "a", "b")
     world.complete()
@@ -216,6 +223,7 @@ def test_10_a_run_is_canceled_when_all_its_members_are(world: World) -> None:
     assert [(body["id"], body["status"]["phase"]) for body in ended] == [("a", "canceled"), ("b", "canceled")]
 
 
+@pytest.mark.rule("10.cancel")
 def test_10_canceling_a_root_reaches_the_runs_of_its_children(world: World) -> None:
     running(world, "a", headers={"x-asya-root": "root"})
     world.complete()
@@ -228,6 +236,7 @@ def test_10_canceling_a_root_reaches_the_runs_of_its_children(world: World) -> N
     assert world.emr.canceled == ["run1"]
 
 
+@pytest.mark.rule("10.cancel")
 def test_10_a_run_that_nobody_wants_any_more_is_stopped_when_it_starts(world: World) -> None:
     world.send("a")
     world.admit()

@@ -68,6 +68,7 @@ def test_unknown_tasks_are_created_for_the_mesh_and_404_for_operators() -> None:
     assert (shown.status, shown.progress_percent) == ("failed", 33)
 
 
+@pytest.mark.rule("13.owner.root")
 def test_a_child_belongs_to_whom_the_root_belongs() -> None:
     tasks = tasks_over(MemoryTaskStore())
     created(tasks, "root", owner="AIDA")
@@ -207,6 +208,7 @@ def story_of(task_id: str) -> list[TaskEvent]:
     ]
 
 
+@pytest.mark.rule("13.progress.never-back")
 @settings(max_examples=60, deadline=None)
 @given(st.permutations(story_of("t") * 2), st.lists(st.integers(1, 9), min_size=40, max_size=40))
 def test_any_partition_into_requests_to_any_gateway_shows_the_same(order: list[TaskEvent], sizes: list[int]) -> None:

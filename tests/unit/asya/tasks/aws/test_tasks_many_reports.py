@@ -5,6 +5,7 @@ import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from msgspec import Raw
 
 from asya.protocol.events import EventStatus, TaskEvent
@@ -28,6 +29,7 @@ def life_of(task_id: str) -> list[TaskEvent]:
     return [*reports, end, *reports[:3], end]
 
 
+@pytest.mark.rule("13.order")
 def test_200_reports_each_on_50_tasks_in_any_order_come_to_the_same() -> None:
     ids = [f"task-{number}" for number in range(TASKS)]
     reports = [report for task_id in ids for report in life_of(task_id)]

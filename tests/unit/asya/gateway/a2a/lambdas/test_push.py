@@ -44,6 +44,7 @@ PAUSE = TaskPause(prompt="?", fields=(), since="2026-11-20T09:00:00Z")
 # --- what is news
 
 
+@pytest.mark.rule("13.a2a.push")
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
@@ -66,6 +67,7 @@ def test_changes_of_status_are_told_to_those_who_watch(
     assert is_news(before, after) is told
 
 
+@pytest.mark.rule("13.a2a.push.address")
 @pytest.mark.parametrize(
     ("address", "public"),
     [
@@ -131,6 +133,7 @@ def client(tls: ssl.SSLContext | None = None) -> Iterator[Client]:
         thread.join()
 
 
+@pytest.mark.rule("13.a2a.push.address")
 def test_a_notification_carries_the_clients_token_and_nothing_of_the_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "secret-of-the-mesh")
     with client() as found:
@@ -143,6 +146,7 @@ def test_a_notification_carries_the_clients_token_and_nothing_of_the_mesh(monkey
     assert "secret-of-the-mesh" not in str(headers)
 
 
+@pytest.mark.rule("13.a2a.push.address")
 @pytest.mark.parametrize("status", [302, 400, 404, 500])
 def test_what_is_not_taken_fails_and_nobody_is_followed_elsewhere(status: int) -> None:
     with client() as found:
@@ -152,6 +156,7 @@ def test_what_is_not_taken_fails_and_nobody_is_followed_elsewhere(status: int) -
     assert len(found.told) == 1
 
 
+@pytest.mark.rule("13.a2a.push.address")
 @pytest.mark.parametrize(
     ("url", "addresses"),
     [
@@ -186,6 +191,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.rule("13.a2a.push.address")
 def test_the_server_has_to_be_whom_the_url_names(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection goes to the address that was looked up; the certificate is held against the name."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
@@ -279,6 +285,7 @@ def world(gateway: Gateway) -> Iterator[World]:
         yield World(gateway, found)
 
 
+@pytest.mark.rule("13.a2a.push")
 def test_each_change_is_told_with_the_task_as_it_stood(world: World) -> None:
     task_id = world.watched(token="t")
     running = world.change(task_id, "received", actor="publish-report")
@@ -303,6 +310,7 @@ def test_what_a_pause_asks_is_told(world: World) -> None:
     assert (status["state"], status["message"]["parts"][0]) == ("TASK_STATE_INPUT_REQUIRED", {"text": "Go on?"})
 
 
+@pytest.mark.rule("13.a2a.push")
 def test_the_same_change_twice_is_told_twice_rather_than_never(world: World) -> None:
     """Whoever dies between sending and being done does all of it again."""
     change = world.change(world.watched(), "failed", reason="Timeout")
@@ -323,6 +331,7 @@ def test_older_clients_are_told_in_their_words(world: World) -> None:
     assert (task["kind"], task["status"]["state"]) == ("task", "canceled")
 
 
+@pytest.mark.rule("13.a2a.push")
 def test_what_is_not_taken_stays_on_the_queue(world: World) -> None:
     world.feed(world.change(world.watched(), "succeeded"))
     world.client.status = 503
@@ -342,6 +351,7 @@ def test_what_nobody_wants_any_more_is_not_sent(world: World) -> None:
     assert (world.deliver(), world.client.told) == ([], [])
 
 
+@pytest.mark.rule("13.a2a.push")
 def test_a_batch_that_cannot_be_sent_comes_again(world: World) -> None:
     change = world.change(world.watched(), "succeeded")
     queue = clients.sqs().get_queue_url(QueueName=names.queue_name("flights", "x-push"))["QueueUrl"]
@@ -350,6 +360,7 @@ def test_a_batch_that_cannot_be_sent_comes_again(world: World) -> None:
         world.feed(change)
 
 
+@pytest.mark.rule("13.a2a.push")
 def test_a_record_that_cannot_be_read_keeps_no_other_from_being_told(world: World) -> None:
     change = world.change(world.watched(), "succeeded")
     broken = {"dynamodb": {"NewImage": {**record_item(WATCHED, 1, 1), "status": {"S": "lost"}}}}
@@ -358,6 +369,7 @@ def test_a_record_that_cannot_be_read_keeps_no_other_from_being_told(world: Worl
     assert len(world.client.told) == 1
 
 
+@pytest.mark.rule("13.a2a.push.cost")
 def test_others_tasks_cost_nothing(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task that nobody watches is written as it always was, and its changes do not pass the filter of the event source."""
     writes: list[str] = []

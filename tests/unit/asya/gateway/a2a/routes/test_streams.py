@@ -12,6 +12,7 @@ from tests.doubles.tasks import at
 pytestmark = pytest.mark.usefixtures("with_tools")
 
 
+@pytest.mark.rule("13.a2a.stream")
 def test_a_stream_holds_how_it_stands_and_what_is_new(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     [task] = result(gateway, "SendStreamingMessage", calling_tool())
     task_id = task["task"]["id"]
@@ -41,6 +42,7 @@ def test_a_stream_holds_how_it_stands_and_what_is_new(gateway: Gateway, monkeypa
     assert (end["kind"], end["status"]["state"], end["final"]) == ("status-update", "completed", True)
 
 
+@pytest.mark.rule("13.a2a.stream")
 def test_a_stream_of_what_has_ended_says_so(gateway: Gateway) -> None:
     task_id = started(gateway)
     report(gateway, task_id, "succeeded", 1, data={"result": 1})
@@ -74,6 +76,7 @@ def test_a_stream_is_no_larger_than_an_answer_may_be(gateway: Gateway, monkeypat
     assert 3 <= len(result(gateway, "SubscribeToTask", {"id": task_id})) <= 8
 
 
+@pytest.mark.rule("13.a2a.stream")
 def test_what_a_handler_says_is_part_of_the_stream(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     task_id = started(gateway)
     report(gateway, task_id, "received", 1)
