@@ -16,7 +16,7 @@ from asya_spark.files import HadoopFiles
 
 RESULTS_URI = "ASYA_RESULTS_URI"
 
-# The columns of the table, in its order; documented in docs/results-index.md.
+# The columns of the table, in its order; documented in docs/how-to/query-results.md.
 COLUMNS: Mapping[str, str] = {
     "namespace": "string",
     "id": "string",

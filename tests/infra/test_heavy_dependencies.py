@@ -1,4 +1,4 @@
-"""docs/heavy-dependencies.md does what it says: packages reach a job without Docker."""
+"""docs/how-to/package-job-dependencies.md does what it says: packages reach a job without Docker."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from asya_infra.build.jobs import build_jobs
 from asya_infra.build.packages import Target
 from tests.paths import PROJECT
 
-PAGE = (PROJECT / "docs" / "heavy-dependencies.md").read_text()
+PAGE = (PROJECT / "docs" / "how-to" / "package-job-dependencies.md").read_text()
 
 
 def test_a_pure_package_is_imported_from_the_zip_of_the_jobs(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.spark
 
 TODAY = datetime.now(UTC).date()
 DAY = (TODAY - timedelta(days=1)).isoformat()
-DOCUMENT = PROJECT / "docs" / "results-index.md"
+DOCUMENT = PROJECT / "docs" / "how-to" / "query-results.md"
 
 
 @pytest.fixture

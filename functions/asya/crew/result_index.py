@@ -1,7 +1,7 @@
 """The index of results: one row for each envelope that ended, by the day it ended (`protocol §11`).
 
 Rows lie below the results prefix: as they come under `index/recent/`, JSON lines that any engine reads; compacted, a day at a
-time, under `index/days/`. What is documented of the table in docs/results-index.md is this row.
+time, under `index/days/`. What is documented of the table in docs/how-to/query-results.md is this row.
 """
 
 import hashlib
