@@ -86,6 +86,10 @@ test-scale: setup  ## full size on the local cloud: 1,000 heavy envelopes, 60 jo
 	  tests/cloud/test_gateway.py::test_reports_in_any_order_any_number_of_times_come_to_the_same \
 	  tests/cloud/test_crew_failures.py
 
+.PHONY: rules
+rules: $(VENV)/.installed  ## write docs/reference/rules.md: each rule of the protocol and the tests that show it
+	@$(BIN)/python -m tests.rules --write
+
 bench: setup  ## what the mesh itself costs per hop, beside the standard library's JSON
 	@$(BIN)/python -m bench
 

@@ -1,123 +1,174 @@
-"""The map of rules: every rule once, each beside tests that are there."""
+"""The map of the rules: every rule has a test, every marker names a rule, and the committed page is up to date."""
 
-import ast
-import re
 from functools import cache
-from pathlib import Path
-from typing import NamedTuple
+from textwrap import dedent
 
 import pytest
 
-from tests.paths import PROJECT
+from tests import rules as rule_map
+from tests.rules import Marker, Rule, as_page, as_text, markers_in, problems, read_rules, references_by_rule
 
-PAGE = PROJECT / "docs" / "rules.md"
-NOT_SHOWN = "Not shown yet"
-AT_LEAST = {
-    "1": 23,
-    "2": 12,
-    "3": 16,
-    "4": 21,
-    "5": 29,
-    "6": 18,
-    "7": 8,
-    "8": 16,
-    "9": 21,
-    "11": 29,
-    "10": 26,
-    "12": 10,
-    "13": 41,
-    "14": 15,
-    "15": 18,
-}
-"""How many rules each section has at the least: raise a number with the rules, and lower it only with the protocol."""
-REFERENCE = re.compile(r"`([^`]+)`")
-KEY = re.compile(r"`§(\d+)\.[\w.-]+`")
+PROTOCOL = dedent("""\
+    # The protocol
 
+    - **§1.shift** — an item before the first section
 
-class Rule(NamedTuple):
-    """A row of a table."""
+    ## 1. Envelope, in short
 
-    line: int
-    heading: str
-    cells: tuple[str, ...]
+    ### Calls
 
-    @property
-    def key(self) -> str:
-        return self.cells[0]
+    - **§1.id** — `id` is text, such as `a.B`. A second sentence
+      on two lines: a | b.
+    - **§1.shift** — The shift moves
+      the route ([section 2](#2-status), [mesh file](mesh-file.md)). It moves once.
 
+    ```text
+    - **§1.example** — an example
+    ```
 
-def rules_of(page: str) -> list[Rule]:
-    """The rows of every table, without their headings."""
-    found, heading = [], ""
-    for number, line in enumerate(page.splitlines(), start=1):
-        if line.startswith("## "):
-            heading = line.removeprefix("## ")
-        elif line.startswith("|") and not line.startswith(("|---", "| key |")):
-            found.append(Rule(number, heading, tuple(cell.strip() for cell in line.strip("|").split("|"))))
-    return found
+    ## 2. Status
 
+    ### Calls
 
-RULES = rules_of(PAGE.read_text(encoding="utf-8"))
-SHOWN = [rule for rule in RULES if rule.heading != NOT_SHOWN]
+    - **§2.calls.more** — No end of a sentence
+
+      A paragraph of its own.
+    """)
+TESTS = dedent("""\
+    import pytest
+
+    @pytest.mark.rule("1.id", "2.calls.more")
+    @pytest.mark.parametrize("a", [1])
+    def test_one(a): ...
+
+    class TestSeveral:
+        @pytest.mark.rule("1.id")
+        async def test_two(self): ...
+    """)
+RULES = read_rules(PROTOCOL)[1:]
+MARKERS = markers_in(TESTS, "tests/test_a.py")
 
 
 @cache
-def functions_in(path: Path) -> frozenset[str]:
-    """The test functions of a module; none if there is no such module."""
-    if not path.is_file():
-        return frozenset()
-    functions = ast.FunctionDef | ast.AsyncFunctionDef
-    body = ast.parse(path.read_text(encoding="utf-8")).body
-    return frozenset(each.name for each in body if isinstance(each, functions) and each.name.startswith("test_"))
+def the_rules() -> list[Rule]:
+    return read_rules(rule_map.PROTOCOL.read_text(encoding="utf-8"))
 
 
-def missing(rule: Rule) -> list[str]:
-    """What a rule names that is no test; the whole cell if it names nothing."""
-    named = REFERENCE.findall(rule.cells[2])
-    if not named:
-        return [f"line {rule.line}: {rule.key} names no test: {rule.cells[2]!r}"]
-    there = {reference: functions_in(PROJECT / reference.partition("::")[0]) for reference in named}
-    return [
-        f"line {rule.line}: {rule.key} names {reference}, which is not there"
-        for reference in named
-        if reference.partition("::")[2] not in there[reference]
+@cache
+def the_markers() -> list[Marker]:
+    return rule_map.read_markers(rule_map.TESTS)
+
+
+def test_rules_and_markers_agree() -> None:
+    assert len(the_rules()) > 300
+    assert problems(the_rules(), the_markers()) == []
+
+
+def test_the_committed_page_is_what_is_generated_now() -> None:
+    committed = rule_map.PAGE.read_text(encoding="utf-8")
+    assert committed == as_page(the_rules(), the_markers()), "docs/reference/rules.md is out of date; run `make rules`"
+
+
+def test_rules_are_read_with_their_section_and_text() -> None:
+    assert [(rule.key, rule.section, rule.anchor) for rule in RULES] == [
+        ("1.id", "1. Envelope, in short", "calls"),
+        ("1.shift", "1. Envelope, in short", "calls"),
+        ("2.calls.more", "2. Status", "calls-1"),
+    ]
+    assert RULES[0].text == "`id` is text, such as `a.B`. A second sentence on two lines: a | b."
+    assert [rule.first_sentence for rule in RULES] == [
+        "`id` is text, such as `a.B`.",
+        "The shift moves the route ([section 2](#2-status), [mesh file](mesh-file.md)).",
+        "No end of a sentence",
     ]
 
 
-def test_every_row_has_a_key_a_rule_and_a_third_cell() -> None:
-    assert [rule for rule in RULES if len(rule.cells) != 3 or not all(rule.cells) or not KEY.fullmatch(rule.key)] == []
+def test_markers_are_read_from_test_functions_and_methods() -> None:
+    assert references_by_rule(MARKERS) == {
+        "1.id": ["tests/test_a.py::test_one", "tests/test_a.py::test_two"],
+        "2.calls.more": ["tests/test_a.py::test_one"],
+    }
 
 
-def test_every_rule_names_tests_that_exist() -> None:
-    assert [problem for rule in SHOWN for problem in missing(rule)] == []
+def test_a_test_with_two_markers_for_one_rule_is_listed_once() -> None:
+    (marker,) = markers_in("@pytest.mark.rule('1.id')\ndef test_a(): ...", "a.py")
+    assert references_by_rule([marker, marker]) == {"1.id": ["a.py::test_a"]}
 
 
-def test_no_key_is_there_twice() -> None:
-    keys = [rule.key for rule in RULES]
-    assert sorted({key for key in keys if keys.count(key) > 1}) == []
+def test_markers_are_read_from_all_files_below_a_folder(tmp_path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "test_a.py").write_text(TESTS)
+    (tmp_path / "notes.txt").write_text(TESTS)
+    assert {marker.file for marker in rule_map.read_markers(tmp_path, tmp_path)} == {"deep/test_a.py"}
 
 
-def test_rules_stand_in_their_own_section() -> None:
-    headings = {rule.key: rule.heading.partition(" ")[0] for rule in SHOWN}
-    assert {key: heading for key, heading in headings.items() if not key.startswith(f"`§{heading}.")} == {}
-
-
-@pytest.mark.parametrize(("section", "least"), AT_LEAST.items())
-def test_every_section_is_there_with_its_rules(section: str, least: int) -> None:
-    assert len([rule for rule in SHOWN if rule.heading.partition(" ")[0] == section]) >= least
+def test_a_rule_without_a_test_is_a_problem() -> None:
+    assert problems(RULES, MARKERS) == [
+        "docs/protocol.md:11: §1.shift has no test; mark one with @pytest.mark.rule('1.shift')"
+    ]
 
 
 @pytest.mark.parametrize(
-    ("tests", "told"),
+    ("source", "problem"),
     [
-        ("`tests/unit/repository/test_rules.py::test_no_key_is_there_twice`", 0),
-        ("`tests/unit/repository/test_rules.py::test_that_nobody_wrote`", 1),
-        ("`tests/unit/repository/test_rules.py::missing`", 1),
-        ("`tests/unit/repository/test_rules.py`", 1),
-        ("`tests/unit/nowhere.py::test_no_key_is_there_twice`", 1),
-        ("soon", 1),
+        ("@pytest.mark.rule('1.shift', '1.nothing')\ndef test_a(): ...", "§1.nothing is no rule of docs/protocol.md"),
+        ("@pytest.mark.rule\n@pytest.mark.rule('1.shift')\ndef test_a(): ...", "needs the keys of rules"),
+        ("@pytest.mark.rule('1.shift')\n@pytest.mark.rule()\ndef test_a(): ...", "needs the keys of rules"),
+        ("@pytest.mark.rule('1.shift', KEY)\ndef test_a(): ...", "needs the keys of rules"),
+        ("@pytest.mark.rule('1.shift')\ndef test_a(): ...\npytestmark = pytest.mark.rule('1.id')", "not the decorator"),
+        (
+            "@pytest.mark.rule('1.shift')\ndef test_a(): ...\n@pytest.mark.rule('1.id')\ndef b(): ...",
+            "not the decorator",
+        ),
     ],
 )
-def test_what_is_no_test_is_told(tests: str, told: int) -> None:
-    (rule,) = rules_of(f"## 1 Some\n\n| key | rule | shown by |\n|---|---|---|\n| `§1.some` | a rule | {tests} |\n")
-    assert len(missing(rule)) == told
+def test_a_wrong_marker_is_a_problem(source: str, problem: str) -> None:
+    found = problems(RULES, [*MARKERS, *markers_in(source, "tests/test_b.py")])
+    assert [each.startswith("tests/test_b.py:") and problem in each for each in found] == [True]
+
+
+def test_duplicate_keys_and_wrong_sections_are_problems() -> None:
+    page = PROTOCOL.replace("§2.calls.more", "§1.id")
+    found = problems(read_rules(page), [*MARKERS, *markers_in(TESTS.replace("1.id", "1.shift"), "tests/test_b.py")])
+    assert [problem.partition(";")[0] for problem in found if problem.startswith("docs/")] == [
+        "docs/protocol.md:3: §1.shift stands in section ''",
+        "docs/protocol.md:11: §1.shift stands in line 3 already",
+        "docs/protocol.md:22: §1.id stands in line 9 already",
+        "docs/protocol.md:22: §1.id stands in section '2. Status'",
+    ]
+
+
+def test_the_page_has_a_table_for_each_section() -> None:
+    page = as_page(RULES, MARKERS)
+    assert page.startswith("<!-- Generated by `make rules`; do not edit. -->\n")
+    assert page.partition("\n## ")[2] == dedent("""\
+        1. Envelope, in short
+
+        | rule | first sentence | tests |
+        |---|---|---|
+        | [§1.id](../protocol.md#calls) | `id` is text, such as `a.B`. | `tests/test_a.py::test_one`<br>`tests/test_a.py::test_two` |
+        | [§1.shift](../protocol.md#calls) | The shift moves the route ([section 2](../protocol.md#2-status), [mesh file](../mesh-file.md)). | none |
+
+        ## 2. Status
+
+        | rule | first sentence | tests |
+        |---|---|---|
+        | [§2.calls.more](../protocol.md#calls-1) | No end of a sentence | `tests/test_a.py::test_one` |
+        """)  # noqa: E501
+
+
+def test_the_text_names_rules_without_a_test() -> None:
+    assert "\n    no test\n" in as_text(RULES, MARKERS)
+
+
+@pytest.mark.parametrize(("markers", "exit_code"), [(MARKERS, 1), ([], 1), (None, 0)])
+def test_missing_fails_if_a_rule_has_no_test(
+    monkeypatch: pytest.MonkeyPatch, tmp_path, markers: list[Marker] | None, exit_code: int
+) -> None:
+    if markers is None:
+        markers = markers_in("@pytest.mark.rule('1.id', '1.shift', '2.calls.more')\ndef test_a(): ...", "a.py")
+    page = tmp_path / "protocol.md"
+    page.write_text(PROTOCOL)
+    monkeypatch.setattr(rule_map, "PROTOCOL", page)
+    monkeypatch.setattr(rule_map, "read_markers", lambda folder: markers)
+    assert rule_map.main(["--missing"]) == exit_code
