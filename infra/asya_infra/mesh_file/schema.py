@@ -1,4 +1,4 @@
-"""The JSON Schema of the mesh file, for editors: `python -m asya_infra.mesh_file.schema` writes it to `docs/`."""
+"""The JSON Schema of the mesh file, for editors: `python -m asya_infra.mesh_file.schema` writes it to `docs/reference/`."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
 from asya_infra.mesh_file.units import DURATION_SCHEMA, SIZE_SCHEMA, show_duration
 from asya_infra.repository import REPOSITORY
 
-PATH = REPOSITORY / "docs" / "mesh.schema.json"
+PATH = REPOSITORY / "docs" / "reference" / "mesh.schema.json"
 
 
 def schema_text() -> str:

@@ -1,6 +1,6 @@
 """The first generation's document, example by example: envelopes with `route.actors`, through protocol §14.
 
-What is no longer so is told in docs/decisions/departures-from-the-seeds.md.
+What is no longer so is told in docs/decisions/departures-from-legacy.md.
 """
 
 import json

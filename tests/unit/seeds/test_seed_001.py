@@ -1,6 +1,6 @@
 """The second generation's document, example by example: messages with `route.steps`, through protocol §14.
 
-What is no longer so is told in docs/decisions/departures-from-the-seeds.md.
+What is no longer so is told in docs/decisions/departures-from-legacy.md.
 """
 
 import base64

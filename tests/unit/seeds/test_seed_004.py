@@ -1,6 +1,6 @@
 """The document on the crew, example by example: end actors, their variables, S3 keys and the payload of a failure.
 
-What is no longer so is told in docs/decisions/departures-from-the-seeds.md.
+What is no longer so is told in docs/decisions/departures-from-legacy.md.
 """
 
 import json

@@ -20,7 +20,7 @@ def test_it_speaks_of_what_stands_in_the_file() -> None:
     assert "validate_" not in actor
 
 
-GUIDE = (PROJECT / "docs" / "mesh-file.md").read_text()
+GUIDE = (PROJECT / "docs" / "reference" / "mesh-file.md").read_text()
 
 
 def test_the_guide_speaks_of_every_key() -> None:
