@@ -55,18 +55,12 @@ class Place:
 class Connection:
     """One mesh, and the credentials of the person asking.
 
-    Attributes
-    ----------
-    gateway_url:
-        Where the status endpoint answers, without a trailing slash.
-    data:
-        What references in payloads are relative to.
-    results:
-        Where x-sink writes.
-    endpoint_url:
-        Where all of AWS is, for a local cloud; None for AWS itself.
-    emr_endpoint_url:
-        Where EMR Serverless is, for a local cloud.
+    Attributes:
+        gateway_url: Where the status endpoint answers, without a trailing slash.
+        data: What references in payloads are relative to.
+        results: Where x-sink writes.
+        endpoint_url: Where all of AWS is, for a local cloud; None for AWS itself.
+        emr_endpoint_url: Where EMR Serverless is, for a local cloud.
     """
 
     namespace: str
@@ -106,10 +100,8 @@ class Connection:
 def read_local(state: Path) -> Connection:
     """The local cloud whose state folder this is, with the keys of its operator and nobody else's.
 
-    Raises
-    ------
-    CommandError
-        There is no local cloud, or its file cannot be read.
+    Raises:
+        CommandError: There is no local cloud, or its file cannot be read.
     """
     path = state / LOCAL_FILE
     try:
@@ -141,10 +133,8 @@ def read_local(state: Path) -> Connection:
 def find_on_aws(namespace: str, region: str | None = None) -> Connection:
     """The mesh of this namespace in the account of the caller's own AWS credentials.
 
-    Raises
-    ------
-    CommandError
-        There are no credentials or no region, or no such mesh is deployed there.
+    Raises:
+        CommandError: There are no credentials or no region, or no such mesh is deployed there.
     """
     try:
         session = Session(region_name=region)

@@ -57,10 +57,8 @@ class NotSendableError(CommandError):
 class InvalidAnswersError(CommandError):
     """The answers to a pause do not fit what it asks for; the task stays paused.
 
-    Parameters
-    ----------
-    fields:
-        What is wrong, by field.
+    Args:
+        fields: What is wrong, by field.
     """
 
     def __init__(self, envelope_id: str, fields: dict[str, str]) -> None:
@@ -89,10 +87,8 @@ class MeshClient:
 
         A payload that is too large for a message goes through the mesh's bucket (`protocol §4`).
 
-        Raises
-        ------
-        CommandError
-            The mesh has no such actor, or AWS did not take it.
+        Raises:
+            CommandError: The mesh has no such actor, or AWS did not take it.
         """
         actor = envelope.route.curr
         sqs = self.connection.sqs()
@@ -112,12 +108,9 @@ class MeshClient:
     def sendable(self, envelope: Envelope, queue_url: str) -> bytes:
         """The message of an envelope. A payload that is too large for it is put into the mesh's bucket (`protocol §4`).
 
-        Raises
-        ------
-        NotSendableError
-            It is too large even without its payload.
-        ClientError, BotoCoreError
-            S3 does not take the payload.
+        Raises:
+            NotSendableError: It is too large even without its payload.
+            ClientError, BotoCoreError: S3 does not take the payload.
         """
         problem = f"the envelope is too large for a message even without its payload ({envelope.id})"
         try:
@@ -137,10 +130,8 @@ class MeshClient:
     def task(self, envelope_id: str) -> TaskView | None:
         """The task's record (`protocol §13`); None if there is none, or it is somebody else's.
 
-        Raises
-        ------
-        CommandError
-            The status endpoint did not answer, or refused.
+        Raises:
+            CommandError: The status endpoint did not answer, or refused.
         """
         try:
             return _understood(self._ask("GET", _path(envelope_id)), TaskView)
@@ -150,10 +141,8 @@ class MeshClient:
     def tasks(self, *, status: str | None, parent: str | None, limit: int) -> list[TaskView]:
         """The newest tasks that the caller may see (`protocol §13`, lists).
 
-        Raises
-        ------
-        CommandError
-            The status endpoint did not answer, or refused.
+        Raises:
+            CommandError: The status endpoint did not answer, or refused.
         """
         found: list[TaskView] = []
         query = {"status": status, "parent": parent, "cursor": None}
@@ -170,10 +159,8 @@ class MeshClient:
     def timeline(self, envelope_id: str) -> list[TimelineEntry]:
         """A task's hops with their times, first to last; empty if there is no task.
 
-        Raises
-        ------
-        CommandError
-            The status endpoint did not answer, or refused.
+        Raises:
+            CommandError: The status endpoint did not answer, or refused.
         """
         found: list[TimelineEntry] = []
         query = ""
@@ -190,12 +177,9 @@ class MeshClient:
     def reopen(self, envelope_id: str, asked: Reopening) -> int | None:
         """Begin the next generation of a task, for a dead letter that is about to be sent; None if there is no task.
 
-        Raises
-        ------
-        RefusedError
-            The task is better left alone; the message says why.
-        CommandError
-            The status endpoint did not answer, or refused.
+        Raises:
+            RefusedError: The task is better left alone; the message says why.
+            CommandError: The status endpoint did not answer, or refused.
         """
         try:
             answer = self._ask("POST", f"{_path(envelope_id)}/reopen", msgspec.json.encode(asked))
@@ -206,12 +190,9 @@ class MeshClient:
     def replay(self, envelope_id: str, asked: ReplayRequest) -> Replayed:
         """Start a new task from what is kept of an envelope.
 
-        Raises
-        ------
-        RefusedError
-            There is nothing it can be started from there; the message lists what there is.
-        CommandError
-            The status endpoint did not answer, or refused.
+        Raises:
+            RefusedError: There is nothing it can be started from there; the message lists what there is.
+            CommandError: The status endpoint did not answer, or refused.
         """
         try:
             answer = self._ask("POST", f"{_path(envelope_id)}/replay", msgspec.json.encode(asked))
@@ -222,19 +203,13 @@ class MeshClient:
     def resume(self, envelope_id: str, answers: bytes) -> None:
         """Let a paused task go on.
 
-        Parameters
-        ----------
-        answers:
-            A JSON object: the answers by the fields' names.
+        Args:
+            answers: A JSON object: the answers by the fields' names.
 
-        Raises
-        ------
-        InvalidAnswersError
-            The answers do not fit; the task stays paused.
-        RefusedError
-            It is not paused (any more).
-        CommandError
-            There is no such task; or the status endpoint did not answer, or refused.
+        Raises:
+            InvalidAnswersError: The answers do not fit; the task stays paused.
+            RefusedError: It is not paused (any more).
+            CommandError: There is no such task; or the status endpoint did not answer, or refused.
         """
         path = f"{_path(envelope_id)}/resume"
         try:
@@ -247,10 +222,8 @@ class MeshClient:
     def cancel(self, envelope_id: str) -> None:
         """End a task before its time, with all that came of it; one that has ended stays as it is.
 
-        Raises
-        ------
-        CommandError
-            There is no such task; or the status endpoint did not answer, or refused.
+        Raises:
+            CommandError: There is no such task; or the status endpoint did not answer, or refused.
         """
         try:
             self._ask("DELETE", _path(envelope_id))
@@ -260,10 +233,8 @@ class MeshClient:
     def stored(self, envelope_id: str, result_uri: str | None = None) -> StoredObject | None:
         """What the mesh keeps of an envelope that ended: the object its record names, else where it would usually lie.
 
-        Raises
-        ------
-        CommandError
-            S3 did not answer, or refused.
+        Raises:
+            CommandError: S3 did not answer, or refused.
         """
         for uri in [result_uri] if result_uri else self._usual_uris(envelope_id):
             body = self.fetch(uri)
@@ -274,10 +245,8 @@ class MeshClient:
     def fetch(self, uri: str) -> bytes | None:
         """An object's bytes; None if there is none.
 
-        Raises
-        ------
-        CommandError
-            S3 did not answer, or refused.
+        Raises:
+            CommandError: S3 did not answer, or refused.
         """
         parts = urlsplit(uri)
         try:
@@ -292,10 +261,8 @@ class MeshClient:
     def upload(self, reference: str, body: bytes) -> None:
         """Put a file into the mesh's data, where payloads can refer to it.
 
-        Raises
-        ------
-        CommandError
-            S3 did not answer, or refused.
+        Raises:
+            CommandError: S3 did not answer, or refused.
         """
         place = self.connection.data
         try:

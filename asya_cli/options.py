@@ -24,10 +24,8 @@ EnvelopeId = Annotated[str, typer.Argument(metavar="ID", help="The envelope's id
 def client(state: Path, namespace: str | None, region: str | None) -> MeshClient:
     """A client of the mesh that the options name.
 
-    Raises
-    ------
-    CommandError
-        There is no such mesh.
+    Raises:
+        CommandError: There is no such mesh.
     """
     # Only here: `asya --help` does not wait for the AWS SDK.
     from asya_cli.connection import find_on_aws, read_local

@@ -46,10 +46,8 @@ def result(
 def payload_of(body: bytes, uri: str) -> bytes:
     """The payload of a stored envelope.
 
-    Raises
-    ------
-    CommandError
-        The object is no envelope (x-sump keeps what it could not read as it came).
+    Raises:
+        CommandError: The object is no envelope (x-sump keeps what it could not read as it came).
     """
     from asya.protocol.codec import ParseError, decode
 

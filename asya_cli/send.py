@@ -54,10 +54,8 @@ def send(
 def read_bytes(name: str) -> bytes:
     """The content of a file, or of standard input for `-`.
 
-    Raises
-    ------
-    CommandError
-        The file cannot be read.
+    Raises:
+        CommandError: The file cannot be read.
     """
     if name == "-":
         return sys.stdin.buffer.read()
@@ -70,10 +68,8 @@ def read_bytes(name: str) -> bytes:
 def as_envelope(body: bytes, source: str, envelope_id: str | None = None) -> Envelope:
     """An envelope as it is written in a file, under another id if one is given, under a new one if it has none.
 
-    Raises
-    ------
-    CommandError
-        It is no envelope; the message names the field.
+    Raises:
+        CommandError: It is no envelope; the message names the field.
     """
     import msgspec
 
@@ -99,10 +95,8 @@ def as_envelope(body: bytes, source: str, envelope_id: str | None = None) -> Env
 def wrapped(payload: bytes, source: str, actor: str, then: list[str], envelope_id: str) -> Envelope:
     """An envelope around a payload.
 
-    Raises
-    ------
-    CommandError
-        The payload is no JSON.
+    Raises:
+        CommandError: The payload is no JSON.
     """
     import msgspec
 

@@ -32,10 +32,8 @@ class DemoCloud:
 
         `tell` hears of each step that is done: its name, and the seconds it took.
 
-        Raises
-        ------
-        LocalCloudError
-            It does not come up.
+        Raises:
+            LocalCloudError: It does not come up.
         """
         from asya_local.cloud import UpOptions, up
         from asya_local.emr.settings import WorkerSettings

@@ -20,10 +20,8 @@ OTHER_TABLES = ("airlines", "airports", "planes", "weather")
 def dataset_files() -> Iterator[tuple[str, bytes]]:
     """The files as the pipeline takes them: reference and content, gzipped CSV.
 
-    Raises
-    ------
-    CommandError
-        The package is not installed.
+    Raises:
+        CommandError: The package is not installed.
     """
     folder = package_folder()
     with zipfile.ZipFile(folder / "flights.csv.zip") as archive:

@@ -39,12 +39,9 @@ SECONDS = 15 * 60.0
 class Outcome:
     """What came out.
 
-    Attributes
-    ----------
-    uri:
-        The object that x-sink wrote.
-    result, report:
-        The object, byte for byte, and the report, on this machine.
+    Attributes:
+        uri: The object that x-sink wrote.
+        result, report: The object, byte for byte, and the report, on this machine.
     """
 
     uri: str
@@ -65,10 +62,8 @@ class Pipeline:
     def run(self, envelope: Envelope, remarks: Mapping[str, str] | None = None) -> TaskView:
         """Send the envelope and show its progress, its slices' too, until it has succeeded.
 
-        Raises
-        ------
-        CommandError
-            It failed, saying how; the failed envelope is in the folder if the mesh stored it.
+        Raises:
+            CommandError: It failed, saying how; the failed envelope is in the folder if the mesh stored it.
         """
         route = passed((envelope.route.curr, *envelope.route.next))
         fan_in = route.index(names.FAN_IN)
@@ -95,10 +90,8 @@ class Pipeline:
     def collect(self, task: TaskView) -> Outcome:
         """Fetch the result and the report of a task that succeeded.
 
-        Raises
-        ------
-        CommandError
-            One of them is not where it should be.
+        Raises:
+            CommandError: One of them is not where it should be.
         """
         with self.stopwatch.lap("result and report"):
             stored = self.mesh.stored(task.id, task.result_uri)

@@ -41,12 +41,9 @@ class Demo:
     def run(self) -> None:
         """Bring the cloud up, run the pipeline, show what came out, take the cloud down.
 
-        Raises
-        ------
-        CommandError
-            The pipeline failed; the message says how.
-        LocalCloudError
-            The local cloud did not come up.
+        Raises:
+            CommandError: The pipeline failed; the message says how.
+            LocalCloudError: The local cloud did not come up.
         """
         for name in (RESULT, REPORT):  # of an earlier run: nobody shall take them for this one's
             (self.state / name).unlink(missing_ok=True)

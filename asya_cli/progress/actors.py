@@ -22,12 +22,9 @@ _STAGE_OF: dict[str, Stage] = {"received": "received", "processing": "processing
 class ActorLine:
     """One actor of the route.
 
-    Attributes
-    ----------
-    began_at:
-        When it was first seen at work, seconds since the epoch by the mesh's clock; None if it never was.
-    seconds:
-        How long it took, once it is done; None if it was too quick to be seen at work.
+    Attributes:
+        began_at: When it was first seen at work, seconds since the epoch by the mesh's clock; None if it never was.
+        seconds: How long it took, once it is done; None if it was too quick to be seen at work.
     """
 
     actor: str
@@ -40,12 +37,9 @@ class ActorLine:
 class Progress:
     """All actors of a route in order, and the whole task.
 
-    Attributes
-    ----------
-    slices:
-        The actors that the slices of a fan-out pass, before the fan-in actor: a line for all slices together.
-    slices_at:
-        How many actors of the route come before them.
+    Attributes:
+        slices: The actors that the slices of a fan-out pass, before the fan-in actor: a line for all slices together.
+        slices_at: How many actors of the route come before them.
     """
 
     lines: tuple[ActorLine, ...]

@@ -42,10 +42,8 @@ STYLES = {
 class Display:
     """Shows a `Progress`, redrawn in place on a terminal, a line per change elsewhere.
 
-    Parameters
-    ----------
-    remarks:
-        What to say of an actor beside its name, such as what it runs on.
+    Args:
+        remarks: What to say of an actor beside its name, such as what it runs on.
     """
 
     def __init__(self, console: Console, progress: Progress, remarks: Mapping[str, str] | None = None) -> None:
@@ -137,10 +135,8 @@ def changed(before: Progress, after: Progress) -> list[ActorLine]:
 def follow(mesh: MeshClient, envelope_id: str, console: Console, seconds: float) -> TaskView | None:
     """Show a task until it ends; returns it as it ended, or None if nobody hears of it within a minute.
 
-    Raises
-    ------
-    CommandError
-        As `watch` does.
+    Raises:
+        CommandError: As `watch` does.
     """
     task: TaskView | None = None
     with Display(console, Progress(())) as display:

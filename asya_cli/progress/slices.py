@@ -22,12 +22,9 @@ MOST = 50
 class SliceWatch:
     """The slices that an envelope fans out at one position of its route.
 
-    Attributes
-    ----------
-    position:
-        Of the actor that fans out: how many come before it.
-    actors:
-        Whom each slice passes on its way to the fan-in actor.
+    Attributes:
+        position: Of the actor that fans out: how many come before it.
+        actors: Whom each slice passes on its way to the fan-in actor.
     """
 
     mesh: MeshClient
@@ -39,10 +36,8 @@ class SliceWatch:
     def look(self, task: TaskView) -> Iterator[ActorLine]:
         """The actors' lines now.
 
-        Raises
-        ------
-        CommandError
-            The status endpoint did not answer.
+        Raises:
+            CommandError: The status endpoint did not answer.
         """
         if self.actors and task.route is not None and len(task.route.prev) >= self.position:
             self._ask(task.generation)

@@ -29,10 +29,8 @@ def watch(
 
     Stops early, without an error, if nobody has heard of it after `unknown_seconds`.
 
-    Raises
-    ------
-    CommandError
-        It has not ended after so many seconds, or the status endpoint does not answer.
+    Raises:
+        CommandError: It has not ended after so many seconds, or the status endpoint does not answer.
     """
     began = answered = time.monotonic()
     deadline = began + seconds

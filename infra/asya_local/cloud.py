@@ -28,10 +28,8 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
 
     Returns when messages are being taken. A cloud that was not up before and does not come up leaves no process.
 
-    Raises
-    ------
-    LocalCloudError
-        What is missing or went wrong, and what to do.
+    Raises:
+        LocalCloudError: What is missing or went wrong, and what to do.
     """
     loaded, folder = _load(mesh), StateFolder.at(state)
     tools = find_tools(spark=any(actor.spark is not None for actor in loaded.mesh.actors.values()))

@@ -38,10 +38,8 @@ class Cdk:
     def synthesise(self, mesh: Path, application_id: str) -> None:
         """Make the templates and assets of a mesh in the folder's `cdk.out`.
 
-        Raises
-        ------
-        LocalCloudError
-            The mesh file is refused, or the CDK fails.
+        Raises:
+            LocalCloudError: The mesh file is refused, or the CDK fails.
         """
         context = {
             "mesh": str(mesh),

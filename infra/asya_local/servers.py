@@ -65,10 +65,8 @@ class ServerOptions:
 def start_servers(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions) -> Servers:
     """Start both servers and wait until they answer.
 
-    Raises
-    ------
-    LocalCloudError
-        One does not start; the detail is the end of its log.
+    Raises:
+        LocalCloudError: One does not start; the detail is the end of its log.
     """
     for attempt in range(_ATTEMPTS):
         servers = Servers(*free_ports(2))

@@ -94,10 +94,8 @@ class StateFolder:
     def locked(self) -> Iterator[None]:
         """Hold the folder for one `up` or `down` at a time; the system lets go of it when the process dies.
 
-        Raises
-        ------
-        LocalCloudError
-            Another `up` or `down` of this folder is at work.
+        Raises:
+            LocalCloudError: Another `up` or `down` of this folder is at work.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)

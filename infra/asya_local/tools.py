@@ -32,15 +32,11 @@ class Tools:
 def find_tools(*, spark: bool = True) -> Tools:
     """Find every program.
 
-    Parameters
-    ----------
-    spark:
-        Whether there will be Spark jobs: without them, no Java is needed.
+    Args:
+        spark: Whether there will be Spark jobs: without them, no Java is needed.
 
-    Raises
-    ------
-    LocalCloudError
-        One is missing; the message says how to get it.
+    Raises:
+        LocalCloudError: One is missing; the message says how to get it.
     """
     cloud_python = PROJECT / ".venv-cloud" / "bin" / "python"
     cdk = PROJECT / "node_modules" / ".bin" / "cdk"
@@ -55,10 +51,8 @@ def find_tools(*, spark: bool = True) -> Tools:
 def find_java() -> str:
     """The home of a Java that Spark runs on.
 
-    Raises
-    ------
-    LocalCloudError
-        There is none; the message says how to get one.
+    Raises:
+        LocalCloudError: There is none; the message says how to get one.
     """
     script = PROJECT / "scripts" / "find-java"
     found = subprocess.run(["bash", str(script), "--no-install"], capture_output=True, text=True, check=False)

@@ -63,15 +63,11 @@ class Runner:
     def carry_out(self, on_running: Callable[[], None]) -> Outcome:
         """Run the job to its end.
 
-        Parameters
-        ----------
-        on_running:
-            Called when the driver has its job.
+        Args:
+            on_running: Called when the driver has its job.
 
-        Raises
-        ------
-        RunFailedError
-            The job could not be started, or what it wrote cannot reach S3.
+        Raises:
+            RunFailedError: The job could not be started, or what it wrote cannot reach S3.
         """
         for name in ("code", "work", "s3", "tmp"):
             (self._folder / name).mkdir(parents=True)

@@ -80,10 +80,8 @@ class JobRun:
     def move(self, to: State, at: datetime, details: str) -> StateChange:
         """Change the run's state.
 
-        Raises
-        ------
-        IllegalMoveError
-            There is no way from the run's state to the other.
+        Raises:
+            IllegalMoveError: There is no way from the run's state to the other.
         """
         if not may_move(self.state, to):
             raise IllegalMoveError(f"{self.run_id}: {self.state} to {to}")

@@ -68,10 +68,8 @@ class SubmitParameters:
 def parse(text: str | None, defaults: Mapping[str, str] | None = None) -> SubmitParameters:
     """Read the parameters; `defaults` are the `spark-defaults` of the configuration overrides.
 
-    Raises
-    ------
-    SubmitParametersError
-        An option is unknown, or lacks its value.
+    Raises:
+        SubmitParametersError: An option is unknown, or lacks its value.
     """
     conf = dict(defaults or {})
     try:

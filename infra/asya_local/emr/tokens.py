@@ -46,10 +46,8 @@ class ClientTokens:
     def find(self, token: str, fingerprint: str) -> str | None:
         """The id of the run that this token started, or None when it is new.
 
-        Raises
-        ------
-        TokenMismatchError
-            The token is known, the request's parameters are not those it came with first.
+        Raises:
+            TokenMismatchError: The token is known, the request's parameters are not those it came with first.
         """
         known = self._known.get(token)
         if known is None:

@@ -63,10 +63,8 @@ class Identities:
     def caller(self, request: SignedRequest) -> Caller:
         """The caller of a request.
 
-        Raises
-        ------
-        ApiError
-            Unsigned, signed for another service, or the signature, key or token is wrong.
+        Raises:
+            ApiError: Unsigned, signed for another service, or the signature, key or token is wrong.
         """
         root = Caller(f"arn:aws:iam::{self._settings.account_id}:root", unrestricted=True)
         match = _CREDENTIAL.search(request.headers.get("Authorization", ""))
@@ -115,10 +113,8 @@ class Identities:
     def require(self, caller: Caller, action: str, resource: str) -> None:
         """Let the caller pass only if its policies allow the action on the resource.
 
-        Raises
-        ------
-        ApiError
-            AccessDeniedException, worded as IAM does.
+        Raises:
+            ApiError: AccessDeniedException, worded as IAM does.
         """
         if caller.unrestricted or not self._settings.auth:
             return

@@ -57,10 +57,8 @@ class Call:
 def read_call(request: Request) -> Call:
     """Route and parse a request.
 
-    Raises
-    ------
-    ApiError
-        No such operation, or parameters that the model does not allow.
+    Raises:
+        ApiError: No such operation, or parameters that the model does not allow.
     """
     try:
         endpoint, path_values = _routes().bind_to_environ(request.environ).match()

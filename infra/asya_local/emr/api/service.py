@@ -70,10 +70,8 @@ class Service:
     def carry_out(self, call: Call, caller: Caller) -> Answer:
         """Carry out one call.
 
-        Raises
-        ------
-        ApiError
-            Not allowed, throttled, or whatever the operation refuses.
+        Raises:
+            ApiError: Not allowed, throttled, or whatever the operation refuses.
         """
         operation = self._operations.get(call.operation)
         if operation is None:

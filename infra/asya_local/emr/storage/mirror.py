@@ -37,16 +37,11 @@ class MirrorError(Exception):
 class Mirror:
     """A folder `{root}/{bucket}/{key}`, and what of it S3 has.
 
-    Parameters
-    ----------
-    root:
-        The folder; Spark mounts each bucket's folder.
-    aside:
-        Where control files are set aside during a pass. Outside of the root.
-    s3:
-        A client with the run's credentials.
-    open_files:
-        Says which files the job's processes have open for writing: they are not complete yet.
+    Args:
+        root: The folder; Spark mounts each bucket's folder.
+        aside: Where control files are set aside during a pass. Outside of the root.
+        s3: A client with the run's credentials.
+        open_files: Says which files the job's processes have open for writing: they are not complete yet.
     """
 
     root: Path
@@ -106,15 +101,11 @@ class Mirror:
     def push(self, *, everything: bool) -> Changes:
         """Bring what the job has written to S3, in the order that `ordering` explains.
 
-        Parameters
-        ----------
-        everything:
-            At the end of the run, when nobody writes any more. Before, data waits until a control file needs it.
+        Args:
+            everything: At the end of the run, when nobody writes any more. Before, data waits until a control file needs it.
 
-        Raises
-        ------
-        MirrorError
-            S3 refuses something; what is ordered after it stays here.
+        Raises:
+            MirrorError: S3 refuses something; what is ordered after it stays here.
         """
         first = changes(self._known, self._settled(everything=everything), self.rule)
         statements = [*first.control, *first.commits]
