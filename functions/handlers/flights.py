@@ -29,7 +29,9 @@ COLUMNS = {
 
 
 def inspect_dataset(payload: Payload) -> Payload:
-    """Check the files before a Spark job is paid for, and add to the payload
+    """Check the files before a Spark job runs.
+
+    Adds to the payload:
 
     - the references of tables it does not name: the files beside `flights`,
     - `files`: the size in bytes and the columns of each.

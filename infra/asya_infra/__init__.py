@@ -1,0 +1,1 @@
+"""The mesh as CDK stacks: the mesh file, constructs, permissions and builds."""

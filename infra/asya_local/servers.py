@@ -37,10 +37,12 @@ class Servers:
 
     @property
     def endpoint(self) -> str:
+        """The URL of all services but EMR Serverless."""
         return f"http://{LOOPBACK}:{self.ministack_port}"
 
     @property
     def emr_endpoint(self) -> str:
+        """The URL of EMR Serverless."""
         return f"http://{LOOPBACK}:{self.emr_port}"
 
     @property

@@ -46,6 +46,7 @@ class StateFolder:
 
     @property
     def logs(self) -> Path:
+        """The folder of the log files."""
         return self.root / "logs"
 
     @property

@@ -12,7 +12,9 @@ from .tables import FLIGHTS, read_table
 
 
 def clean_flights(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any]:
-    """Write the clean flights, partitioned by month, and add to the payload
+    """Write the clean flights, partitioned by month.
+
+    Adds to the payload:
 
     - `clean`: the reference of that Parquet folder,
     - `rows_in`: rows of the source file, `duplicates`: identical rows left out,

@@ -12,7 +12,9 @@ from .tables import AIRLINES, AIRPORTS, WEATHER, first_per, read_table
 
 
 def delay_statistics(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any]:
-    """Add to the payload, about the flights out of its `airport` (all flights if it names none)
+    """Compute the statistics of the flights out of the payload's `airport`, or of all flights if it names none.
+
+    Adds to the payload:
 
     - `name`: the airport's,
     - `statistics`: for each kind a list of rows, in a fixed order, delays in minutes,

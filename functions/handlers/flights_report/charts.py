@@ -22,12 +22,15 @@ class Frame(NamedTuple):
 
     @property
     def slot(self) -> float:
+        """The width of one slot."""
         return (self.width - LEFT - RIGHT) / max(self.slots, 1)
 
     def x(self, place: float) -> float:
+        """The horizontal position of a place, counted in slots."""
         return LEFT + place * self.slot
 
     def y(self, value: float) -> float:
+        """The vertical position of a value."""
         return TOP + (HEIGHT - TOP - BOTTOM) * (self.high - value) / (self.high - self.low)
 
 

@@ -21,7 +21,7 @@ _SERVICES = {"dynamodb", "emr-serverless", "s3", "sqs", "sts"}
 
 
 def build_layer(root: Path, target: Target) -> Path:
-    """The library and its packages, laid out as a layer: `python/asya`, `python/msgspec`, …"""
+    """The library and its packages, laid out as a layer: `python/asya`, `python/msgspec` and so on."""
     requirements = _REQUIREMENTS / "layer.txt"
 
     def make(folder: Path) -> None:

@@ -77,6 +77,7 @@ class Misfortune:
 
     @property
     def faults(self) -> Faults:
+        """The current faults."""
         with self._lock:
             return self._faults
 

@@ -87,6 +87,7 @@ class Book:
             return application
 
     def applications(self) -> list[Application]:
+        """All applications, in the order of their creation."""
         with self.changed:
             return list(self._applications.values())
 

@@ -70,6 +70,7 @@ class JobRun:
 
     @property
     def name(self) -> str:
+        """The requested name, or else the id."""
         return str(self.request.get("name") or self.run_id)
 
     @property

@@ -74,6 +74,7 @@ class Settings:
 
     @property
     def folder(self) -> Path:
+        """The state folder."""
         return Path(self.state)
 
     def write(self, path: Path) -> None:

@@ -1,5 +1,4 @@
-"""The mesh's own actors (`protocol §11`): x-sink, where every route ends, x-sump, where what cannot go on ends,
-x-checkpoint and x-resume."""
+"""The crew (`protocol §11`): x-sink and x-sump, where routes end, x-checkpoint and x-resume."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct

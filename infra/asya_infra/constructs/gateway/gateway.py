@@ -1,5 +1,8 @@
-"""The gateway: its functions, the HTTP API whose calls are signed (IAM), and, if the mesh file says so, a second one in front of
-the same functions for people with a token (JWT): a route takes one kind of authorizer (`protocol §13`)."""
+"""The gateway: its functions and its HTTP APIs (`protocol §13`).
+
+One API takes signed calls (IAM). If the mesh file asks for it, a second API takes calls with tokens (JWT) and uses the same
+functions: a route of API Gateway has one kind of authorizer only.
+"""
 
 from dataclasses import dataclass
 from pathlib import Path

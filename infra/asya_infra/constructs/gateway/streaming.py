@@ -1,5 +1,7 @@
-"""Streams that go on, where the mesh file asks for them (`gateway.streaming: adapter`): a REST API whose integration streams, in
-front of a function that AWS Lambda Web Adapter runs as the HTTP server it is (`protocol §13`)."""
+"""Long streams, for `gateway.streaming: adapter` (`protocol §13`).
+
+A REST API with a streaming integration calls a function that AWS Lambda Web Adapter runs as an HTTP server.
+"""
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_apigateway as apigateway

@@ -9,6 +9,7 @@ _KEY_LIMIT, _VALUE_LIMIT = 128, 256
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """Check the access entries of actors, the tags, and the prefixes of x-sink."""
     for name, actor in context.mesh.actors.items():
         for index, entry in enumerate(actor.access):
             for location, message in _entry(entry):

@@ -7,6 +7,7 @@ from asya_infra.mesh_file.problems import did_you_mean
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """Check that each skill of the agent card is a tool of the mesh."""
     agent, tools = context.mesh.agent, list(context.mesh.tools)
     for number, skill in enumerate((agent and agent.skills) or ()):
         skill_id = skill.get("id")

@@ -11,6 +11,7 @@ _LOOPBACK = ("127.0.0.1", "localhost")
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """Check the issuer and audiences of tokens, and the operators."""
     jwt = context.mesh.gateway.jwt
     if jwt is not None:
         if (problem := _issuer_problem(jwt.issuer)) is not None:

@@ -13,6 +13,7 @@ _OUR_JOB_LIBRARY = REPOSITORY / "spark_jobs" / "asya_spark"
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """Check that the handlers and job functions exist, and that no file hides a module of the mesh."""
     code, jobs = context.folder / context.mesh.code, context.folder / context.mesh.jobs
     if any(actor.handler for actor in context.mesh.actors.values()):
         yield from _folder("code", code)

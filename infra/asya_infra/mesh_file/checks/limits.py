@@ -21,6 +21,7 @@ _PAYLOADS_AT_LEAST = derived.QUEUE_RETENTION_DAYS + derived.DLQ_RETENTION_DAYS
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """Check numbers against each other and against the limits of AWS."""
     for name, actor in context.mesh.actors.items():
         for location, message in _actor(actor, context.mesh.spark.application):
             yield ("actors", name, *location), message

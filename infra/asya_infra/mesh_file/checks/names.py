@@ -10,6 +10,7 @@ _OVERRIDABLE = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """Check the namespace, the names of actors and the names of their queues."""
     try:
         names.check_label(context.namespace, "namespace")
     except ValueError as error:

@@ -18,6 +18,7 @@ _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|https://[^/\s]+\S*|arn:[^:\s]+:
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """Check the fields and notification addresses of each pause actor."""
     for name, actor in context.mesh.actors.items():
         if actor.pause is not None:
             yield from _findings(actor.pause, ("actors", name, "pause"))

@@ -11,6 +11,7 @@ ANY = "*"
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """Check that each actor in a route exists and may stand in a route."""
     mesh = context.mesh
     for tool, section in mesh.tools.items():
         if section.route:

@@ -1,5 +1,4 @@
-"""A tool's name and schema are what its callers are told of it (`protocol §13`): the name has to be one that all of them can
-say, the schema has to be one, and to hold all it refers to."""
+"""Tools: names that every kind of caller accepts, and self-contained JSON Schemas (`protocol §13`)."""
 
 import re
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 def check(context: Context) -> Iterator[Finding]:
+    """Check the name and the input schema of each tool."""
     for tool, section in context.mesh.tools.items():
         yield from _name(tool)
         place: Location = ("tools", tool, "input_schema")

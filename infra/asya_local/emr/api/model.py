@@ -31,7 +31,7 @@ SERVICE = "emr-serverless"
 
 @cache
 def service_model() -> ServiceModel:
-    """botocore's model of EMR Serverless."""
+    """The model of EMR Serverless in botocore."""
     return botocore.session.Session().get_service_model(SERVICE)
 
 

@@ -39,6 +39,7 @@ class ClassArchive:
 
     @property
     def path(self) -> Path:
+        """The archive's file, whose name is a hash of what the archive was made for."""
         release = Path(self.java_home, "release")
         java = release.read_text() if release.exists() else self.java_home
         made_for = "\n".join([java, pyspark.__version__, str(Path(pyspark.__file__).parent), self.jvm_options])

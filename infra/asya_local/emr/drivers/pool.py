@@ -81,6 +81,7 @@ class Driver:
 
     @property
     def alive(self) -> bool:
+        """Whether the process still runs."""
         return self._process.poll() is None
 
     def wait_until_ready(self) -> bool:

@@ -53,6 +53,7 @@ class Mirror:
 
     @property
     def buckets(self) -> list[str]:
+        """The names of the mirrored buckets, sorted."""
         return sorted(entry.name for entry in self.root.iterdir()) if self.root.is_dir() else []
 
     def fetch(self, reaches: Iterable[Reach]) -> int:
