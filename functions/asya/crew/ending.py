@@ -56,8 +56,9 @@ def failed_at_end(
 
 
 def is_reported(envelope: Envelope) -> bool:
-    """Whether x-sink reports this end. A task that was canceled or paused has been told of it already; a child that was stopped
-    because its root was canceled has not.
+    """Whether x-sink reports this end.
+
+    The task already knows that it was canceled or paused. A child does not know that its root was canceled.
     """
     phase = envelope.status.phase if envelope.status else None
     return phase in ("succeeded", "failed") or (phase == "canceled" and envelope.root_id is not None)

@@ -145,8 +145,11 @@ class Sink(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gateway(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits of the gateway. `allowed_hosts` are hosts that status callbacks may go to beside the mesh's own, and push
-    notifications although they are not public; `token_calls` are the groups of calls that people may make with a token (JWT)."""
+    """Limits of the gateway.
+
+    `allowed_hosts` are hosts for status callbacks beside the mesh's own, and for push notifications although they are not
+    public. `token_calls` are the groups of calls that callers may make with a token (JWT).
+    """
 
     max_body: int = 256 * 1024
     allowed_hosts: tuple[str, ...] = ()
