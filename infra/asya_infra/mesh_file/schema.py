@@ -1,4 +1,4 @@
-"""The JSON Schema of the mesh file, for editors: `python -m asya_infra.mesh_file.schema` writes it to `docs/reference/`."""
+"""JSON Schema of the mesh file, for editors; `python -m asya_infra.mesh_file.schema` writes it to `docs/reference/`."""
 
 import json
 from typing import Any
