@@ -1,5 +1,8 @@
-"""Local clouds that tests share, each deployed once, IAM enforced: the example mesh, with Spark kept warm; a mesh of every path
-that an envelope can take; one for what people and programs do through the gateway."""
+"""Local clouds that tests share, each deployed once with IAM enforced.
+
+They hold the example mesh with Spark kept warm, a mesh of every path that an envelope can take, and a mesh for the callers of
+the gateway.
+"""
 
 from __future__ import annotations
 

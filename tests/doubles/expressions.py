@@ -351,7 +351,7 @@ class _Parser:
 
 
 def kind_of(value: Value) -> str:
-    """The type descriptor: S, N, B, …"""
+    """The type descriptor, such as S, N or B."""
     if len(value) != 1:
         raise ExpressionError("Supplied AttributeValue has more than one or no datatypes set")
     return next(iter(value))

@@ -16,7 +16,7 @@ settings.load_profile("without deadlines")
 
 @pytest.fixture(scope="session", autouse=True)
 def one_reading_of_the_service_models() -> Iterator[None]:
-    """moto gives every test a session of its own, each of which would read megabytes of JSON that never change."""
+    """Cache the loader: moto gives each test a session, and each session reads megabytes of the same JSON."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
         yield

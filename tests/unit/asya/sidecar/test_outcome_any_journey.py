@@ -1,5 +1,7 @@
-"""protocol §1 for any payload, any header and any way through the mesh: what nobody changes keeps its bytes, what handlers hand on
-keeps its value, and a route moves by the shift alone."""
+"""Payloads, headers and routes on any way through the mesh (protocol §1).
+
+Unchanged payloads and headers keep their bytes, what handlers pass on keeps its value, and only the shift moves a route.
+"""
 
 import json
 from collections.abc import AsyncIterator, Iterator

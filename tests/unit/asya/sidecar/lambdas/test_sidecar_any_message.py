@@ -1,5 +1,7 @@
-"""protocol §5.1 at the sidecar's door: whatever lies on the queue, nothing is raised, the message is acked, and what is no envelope
-is in x-sump with the name of the field that is wrong with it."""
+"""The sidecar takes any message (protocol §5.1).
+
+It raises nothing and acknowledges the message. What is not an envelope goes to x-sump with the name of the wrong field.
+"""
 
 import json
 from collections.abc import Iterator
