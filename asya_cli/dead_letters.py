@@ -68,12 +68,9 @@ class Letter:
 class Wanted:
     """Which dead letters are meant. Empty: all.
 
-    Attributes
-    ----------
-    id:
-        Of the envelope, or of the SQS message.
-    text:
-        To be found in the reason or the error, be it the envelope's or its task's; upper and lower case are the same.
+    Attributes:
+        id: Of the envelope, or of the SQS message.
+        text: To be found in the reason or the error, be it the envelope's or its task's; upper and lower case are the same.
     """
 
     id: str = ""
@@ -84,12 +81,9 @@ class Wanted:
 class Redriven:
     """What became of one dead letter.
 
-    Attributes
-    ----------
-    generation:
-        It was, or would be, sent in; None where it goes as it is.
-    problem:
-        Why it was left where it is; empty if it was not.
+    Attributes:
+        generation: It was, or would be, sent in; None where it goes as it is.
+        problem: Why it was left where it is; empty if it was not.
     """
 
     letter: Letter
@@ -97,7 +91,7 @@ class Redriven:
     problem: str = ""
 
 
-class DeadLetterOffice:
+class DeadLetters:
     """The dead-letter queues of one mesh, with an operator's credentials."""
 
     def __init__(self, mesh: MeshClient) -> None:
@@ -112,10 +106,8 @@ class DeadLetterOffice:
 
         SQS may be a minute behind; whoever knows better names the actor.
 
-        Raises
-        ------
-        CommandError
-            SQS did not answer, or refused.
+        Raises:
+            CommandError: SQS did not answer, or refused.
         """
         start = names.queue_name(self._namespace, "")
         with _told("the queues of the mesh could not be listed"):
@@ -132,10 +124,8 @@ class DeadLetterOffice:
     def hidden(self, actor: str) -> int:
         """About how many messages nobody can see just now, because somebody looks at them.
 
-        Raises
-        ------
-        CommandError
-            SQS did not answer, or refused.
+        Raises:
+            CommandError: SQS did not answer, or refused.
         """
         with _told(f"the dead letters of {actor} could not be counted"):
             return self._queue(actor).count().hidden
@@ -144,10 +134,8 @@ class DeadLetterOffice:
     def look(self, actor: str, wanted: Wanted) -> Iterator[Iterator[Letter]]:
         """The dead letters behind an actor's queue that are wanted; those that are not taken away are put back at the end.
 
-        Raises
-        ------
-        CommandError
-            There is no such queue; SQS did not answer, or refused.
+        Raises:
+            CommandError: There is no such queue; SQS did not answer, or refused.
         """
         with _told(f"the dead letters of {actor} could not be looked at"):
             queue = self._queue(actor)
@@ -190,10 +178,8 @@ class DeadLetterOffice:
         Should this process die after the reopening, doing it again finds the task reopened and sends; should it die after the
         sending, the message is sent twice in the same generation, as SQS itself may do.
 
-        Raises
-        ------
-        CommandError
-            The status endpoint or SQS did not answer, or refused for another reason than the task.
+        Raises:
+            CommandError: The status endpoint or SQS did not answer, or refused for another reason than the task.
         """
         try:
             generation = self._generation(letter, force=force, now=now)

@@ -13,7 +13,7 @@ from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
 
 if TYPE_CHECKING:
-    from asya_cli.dead_letters import DeadLetterOffice, Letter, Redriven
+    from asya_cli.dead_letters import DeadLetters, Letter, Redriven
 
 app = typer.Typer(no_args_is_help=True, help="Messages that could not be delivered: see them, send them again.")
 
@@ -121,17 +121,17 @@ def redrive(
         raise typer.Exit(1)
 
 
-def _office(state: State, namespace: str | None, region: str | None) -> DeadLetterOffice:
-    from asya_cli.dead_letters import DeadLetterOffice
+def _office(state: State, namespace: str | None, region: str | None) -> DeadLetters:
+    from asya_cli.dead_letters import DeadLetters
 
-    return DeadLetterOffice(client(state, namespace, region))
+    return DeadLetters(client(state, namespace, region))
 
 
-def _actors(office: DeadLetterOffice, actor: str | None) -> list[str]:
+def _actors(office: DeadLetters, actor: str | None) -> list[str]:
     return [actor] if actor else office.actors()
 
 
-def _row(office: DeadLetterOffice, letter: Letter) -> tuple[str, ...]:
+def _row(office: DeadLetters, letter: Letter) -> tuple[str, ...]:
     envelope, task = letter.envelope, office.task(letter)
     sent = letter.seen.arrival.sent_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     word = task.status if task else "no record"
@@ -156,7 +156,7 @@ def _outcome(done: Redriven) -> str:
     return f"{letter.actor}  {letter.id}  sent again {how}"
 
 
-def _tell_hidden(office: DeadLetterOffice, actor: str) -> None:
+def _tell_hidden(office: DeadLetters, actor: str) -> None:
     """Somebody else may be looking: what they look at cannot be seen."""
     hidden = office.hidden(actor)
     if hidden:

@@ -47,10 +47,8 @@ def show(
 def read_record(connection: Connection, run_id: str) -> RunRecord:
     """The run's record.
 
-    Raises
-    ------
-    CommandError
-        There is no such run.
+    Raises:
+        CommandError: There is no such run.
     """
     from asya.protocol import names
     from asya.protocol.job_runs import parse_run_id
@@ -92,10 +90,10 @@ def lines(record: RunRecord, run_id: str) -> Iterator[tuple[str, str]]:
 def _dashboard(connection: Connection, record: RunRecord) -> str:
     from botocore.exceptions import BotoCoreError, ClientError
 
-    from asya.spark.aws.emr_serverless import JobRuns
+    from asya.spark.aws.emr_serverless import EmrServerless
 
     try:
-        job_runs = JobRuns(connection.emr_serverless(), application_id=record.application_id)
+        job_runs = EmrServerless(connection.emr_serverless(), application_id=record.application_id)
         return job_runs.dashboard(record.job_run_id or "")
     except (ClientError, BotoCoreError) as error:
         return f"not to be had: {error}"

@@ -33,7 +33,7 @@ def status(
     import msgspec
     from rich.console import Console
 
-    from asya_cli.task_report import show_story, show_timeline
+    from asya_cli.task_report import show_task_report, show_timeline
 
     mesh = client(state, namespace, region)
     if follow:
@@ -55,7 +55,7 @@ def status(
             "there), or the task is somebody else's, or everything of it has expired.",
         )
     console = Console()
-    show_story(console, task, stored, envelope_of(stored))
+    show_task_report(console, task, stored, envelope_of(stored))
     if timeline:
         show_timeline(console, mesh.timeline(envelope_id))
 

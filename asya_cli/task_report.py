@@ -31,7 +31,9 @@ KINDS = {
 COLOURS = {"succeeded": "green", "failed": "red", "canceled": "yellow", "paused": "yellow"}
 
 
-def show_story(console: Console, task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> None:
+def show_task_report(
+    console: Console, task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None
+) -> None:
     """Print the record, and beside it what the stored envelope says."""
     console.print(headline(task, envelope), soft_wrap=True)
     for name, value in facts_of(task, stored, envelope):

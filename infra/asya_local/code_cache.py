@@ -17,7 +17,7 @@ from typing import Any
 _unpacking = threading.Lock()
 
 
-class UnpackedOnce(zipfile.ZipFile):
+class CodeCache(zipfile.ZipFile):
     """A zip whose content is put where it is wanted by a link, to where it was unpacked when it was first wanted."""
 
     def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
@@ -39,5 +39,5 @@ class UnpackedOnce(zipfile.ZipFile):
 def install(lambda_runtime: ModuleType) -> None:
     """Have MiniStack's runtime for Lambda unpack so."""
     # It knows LargeZipFile by a name that the module does not have.
-    names = SimpleNamespace(ZipFile=UnpackedOnce, BadZipFile=zipfile.BadZipFile, LargeFileError=zipfile.LargeZipFile)
+    names = SimpleNamespace(ZipFile=CodeCache, BadZipFile=zipfile.BadZipFile, LargeFileError=zipfile.LargeZipFile)
     lambda_runtime.zipfile = names  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from asya_spark.clock import RunClock
 from asya_spark.files import Files
 from asya_spark.journal import Journal
 from asya_spark.manifest import Manifest
-from asya_spark.partials import Flies
+from asya_spark.partials import Partials
 from asya_spark.results import ResultWriter
 
 
@@ -21,7 +21,7 @@ class Attempt:
     files: Files
     journal: Journal
     writer: ResultWriter
-    flies: Flies
+    flies: Partials
     clock: RunClock
 
     @property

@@ -10,7 +10,7 @@ from pyspark import SparkContext
 from asya_spark.clock import now_text
 from asya_spark.files import Files
 from asya_spark.journal import SLOTS
-from asya_spark.partials import Flies
+from asya_spark.partials import Partials
 
 TICK_SECONDS = 1.0
 TICKS_PER_BEAT = 3
@@ -19,7 +19,7 @@ TICKS_PER_BEAT = 3
 class Heartbeat:
     """Writes now and then, from a thread of its own, how far the run is; messages of jobs within a second."""
 
-    def __init__(self, files: Files, folder: str, flies: Flies, describe: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, files: Files, folder: str, flies: Partials, describe: Callable[[], dict[str, Any]]) -> None:
         self._files = files
         self._folder = folder
         self._flies = flies

@@ -21,7 +21,7 @@ from asya_spark.files import HadoopFiles
 from asya_spark.heartbeat import Heartbeat, spark_progress
 from asya_spark.journal import Journal
 from asya_spark.manifest import read_manifest
-from asya_spark.partials import Flies
+from asya_spark.partials import Partials
 from asya_spark.payload_job import run_payloads
 from asya_spark.results import ResultWriter
 
@@ -74,7 +74,7 @@ def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri
         f"attempt {journal.attempt}",
         flush=True,
     )
-    flies, writer = Flies(files, journal.folder), ResultWriter(files, journal.folder, journal)
+    flies, writer = Partials(files, journal.folder), ResultWriter(files, journal.folder, journal)
     attempt = Attempt(spark, manifest, files, journal, writer, flies, RunClock(manifest.time_limit, began))
 
     def describe_run() -> dict[str, Any]:

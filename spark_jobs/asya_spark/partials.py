@@ -17,7 +17,7 @@ MESSAGE_BYTES = 60 * 1024
 WAITING = 1_000
 
 
-class Flies:
+class Partials:
     """Takes messages from any thread; a thread of ours writes them."""
 
     def __init__(self, files: Files, folder: str) -> None:

@@ -39,12 +39,12 @@ def run_within(seconds: float, work: Callable[[], Result], spark_context: SparkC
         group: names the Spark jobs that it starts, so that they can be cancelled with it.
     """
     ending: Ending[Result] = Ending()
-    surroundings = copy_context()
+    environment = copy_context()
 
     def inside() -> None:
         spark_context.setJobGroup(group, group, interruptOnCancel=True)
         try:
-            ending.value = surroundings.run(work)
+            ending.value = environment.run(work)
         except BaseException as error:  # noqa: BLE001 - handed over to the caller's thread
             ending.error = error
 

@@ -11,7 +11,7 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from asya.spark.capacity import was_for_want_of_room
+from asya.spark.capacity import failed_for_capacity
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.keys import AccessKey
 from asya_local.servers import ServerOptions
@@ -256,7 +256,7 @@ def test_a_run_without_room_fails_and_says_so(cloud: StandIn) -> None:
     cloud.local("PUT", "faults", {"no_room": 1})
     run = cloud.wait(cloud.start(PLAIN, name="no-room"))
     assert run["state"] == "FAILED"
-    assert was_for_want_of_room(run["state"], run["stateDetails"])
+    assert failed_for_capacity(run["state"], run["stateDetails"])
     assert "startedAt" not in run
 
 

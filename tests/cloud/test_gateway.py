@@ -27,7 +27,7 @@ from asya.protocol import names
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.partials import Flies
+from asya.tasks.aws.partials import Partials
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
 from tests.cloud.looking_on import Client
@@ -122,7 +122,7 @@ def test_what_a_task_fanned_out_into(alice: Caller, bob: Caller) -> None:
 def test_what_a_handler_says_is_there_while_it_is_at_work(gateway: DeployedCloud, alice: Caller) -> None:
     task_id = start(alice, "talk", {"messages": 20, "seconds": 4})
     table = names.table_name("gateway", "tasks")
-    flies = Flies(gateway.mesh.connection.dynamodb(), table, time.sleep)
+    flies = Partials(gateway.mesh.connection.dynamodb(), table, time.sleep)
 
     def said() -> list[Any] | None:
         parts = list(flies.read(task_id, datetime.now(UTC)))
@@ -209,8 +209,10 @@ def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, op
 
 @pytest.mark.rule("13.order", "13.progress.never-back", "13.stream.id")
 def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: DeployedCloud, operator: Caller) -> None:
-    """200 reports for each of 12 tasks (50 in full size), shuffled, some twice, over connections at once. Meanwhile progress is
-    watched, and two tasks, whose ends come last, are followed by clients whose connections break off."""
+    """200 reports for each of 12 tasks (50 in full size) arrive shuffled, some twice, over several connections at once.
+
+    Meanwhile progress is watched. Clients whose connections break off follow two tasks, whose ends come last.
+    """
     chance = random.Random(7)
     tasks = [known(gateway) for _ in range(50 if FULL else 12)]
     clients = [Client(operator, task_id) for task_id in (tasks[-1], tasks[-1], tasks[-2])]
@@ -379,7 +381,7 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 
 @pytest.mark.rule("13.openapi")
 def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Caller) -> None:
-    """schemathesis makes calls of its own, right and wrong ones, of every operation."""
+    """Valid and invalid calls of every operation, made by schemathesis."""
     status, document = operator.call("GET", "/openapi.json")
     assert status == 200
     schema = schemathesis.openapi.from_dict(document)

@@ -14,7 +14,7 @@ from asya.gateway.lambdas import api as gateway_api
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Surroundings
+from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.tasks import Tasks
@@ -47,7 +47,7 @@ class ApiFunction:
     """The function, and what lies around it."""
 
     table: MeshTable
-    surroundings: Surroundings = REAL
+    environment: Environment = REAL
     now: datetime = NOW
 
     @property
@@ -85,7 +85,7 @@ class ApiFunction:
             "body": body if isinstance(body, str) else json.dumps(body),
         }
         telemetry = Telemetry("shop", "test")
-        api = gateway_api.build(self.settings, telemetry, self.surroundings)
+        api = gateway_api.build(self.settings, telemetry, self.environment)
         response = answer(asked, api.routes(self.now), telemetry.log)
         return response["statusCode"], json.loads(response["body"])
 

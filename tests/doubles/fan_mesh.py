@@ -15,7 +15,7 @@ from asya.crew.lambdas import sink, sump
 from asya.fan_in.lambdas import fan_in
 from asya.fan_in.lambdas import sweep as fan_in_sweep
 from asya.messaging.aws import clients
-from asya.messaging.lambdas.environment import RealSurroundings
+from asya.messaging.lambdas.environment import RealEnvironment
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable
 from asya.sidecar.lambdas import sidecar
 from asya.sidecar.lambdas.services import Services
@@ -32,7 +32,7 @@ class Died(BaseException):
     """The process was ended."""
 
 
-class Clock(RealSurroundings):
+class Clock(RealEnvironment):
     """A clock that moves only when told to, and no threads."""
 
     is_threaded = False
@@ -91,7 +91,7 @@ class Waiting:
 
 
 def fan_table(rule: FanIn | None = None, **actors: Actor) -> MeshTable:
-    """split → score → post, with x-fan-in and a second fan-in actor, gather."""
+    """The route split → score → post, with x-fan-in and a second fan-in actor, gather."""
     known = {
         name: Actor(kind="handler", handler=f"{HANDLERS}.{name}", timeout=5.0) for name in ("split", "score", "post")
     }
@@ -218,4 +218,4 @@ class FanMesh:
         return process
 
     def _services(self, actor: str) -> Services:
-        return dataclasses.replace(self.world.services(actor, self.table), surroundings=self.clock)
+        return dataclasses.replace(self.world.services(actor, self.table), environment=self.clock)

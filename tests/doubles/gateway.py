@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from asya.protocol.events import EventResult, EventResults, FlyEvent, StateQuery, TaskEvent, TaskState, TaskStates
+from asya.protocol.events import EventResult, EventResults, PartialEvent, StateQuery, TaskEvent, TaskState, TaskStates
 
 
 @dataclass
@@ -28,7 +28,7 @@ class FakeGateway:
 
     url: str = ""
     events: list[TaskEvent] = field(default_factory=list)
-    flies: list[FlyEvent] = field(default_factory=list)
+    flies: list[PartialEvent] = field(default_factory=list)
     queries: list[list[StateQuery]] = field(default_factory=list)
     states: dict[str, TaskState] = field(default_factory=dict)
     status: int = 200
@@ -54,7 +54,7 @@ class FakeGateway:
             return msgspec.json.encode(TaskStates(items=found))
         events = [_event(raw) for raw in msgspec.json.decode(body, type=list[msgspec.Raw])]
         self.events += [event for event in events if isinstance(event, TaskEvent)]
-        self.flies += [event for event in events if isinstance(event, FlyEvent)]
+        self.flies += [event for event in events if isinstance(event, PartialEvent)]
         results = (
             EventResult(id=event.id, status=self.item_status.get((event.id, getattr(event, "status", "fly")), 204))
             for event in events
@@ -62,9 +62,9 @@ class FakeGateway:
         return msgspec.json.encode(EventResults(items=tuple(results)))
 
 
-def _event(raw: msgspec.Raw) -> TaskEvent | FlyEvent:
+def _event(raw: msgspec.Raw) -> TaskEvent | PartialEvent:
     is_fly = msgspec.json.decode(raw).get("type") == "fly"
-    return msgspec.json.decode(raw, type=FlyEvent) if is_fly else msgspec.json.decode(raw, type=TaskEvent)
+    return msgspec.json.decode(raw, type=PartialEvent) if is_fly else msgspec.json.decode(raw, type=TaskEvent)
 
 
 @contextmanager

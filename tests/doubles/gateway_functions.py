@@ -19,7 +19,7 @@ from asya.gateway.streams import routes as gateway_stream
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Surroundings
+from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya.protocol.times import format_time
@@ -143,10 +143,10 @@ class Gateway:
         received = clients.sqs().receive_message(QueueUrl=url, MaxNumberOfMessages=10)
         return [json.loads(message["Body"]) for message in received.get("Messages", [])]
 
-    def _call(self, function: Any, event: Event, now: datetime, surroundings: Surroundings = REAL) -> tuple[int, Any]:
+    def _call(self, function: Any, event: Event, now: datetime, environment: Environment = REAL) -> tuple[int, Any]:
         settings = settings_with(self.environ, self.mesh)
         telemetry = Telemetry("flights", "test")
-        response = answer(event, function.build(settings, telemetry, surroundings).routes(now), telemetry.log)
+        response = answer(event, function.build(settings, telemetry, environment).routes(now), telemetry.log)
         if "body" not in response:
             return response["statusCode"], None
         if response["headers"]["content-type"] == "text/event-stream":

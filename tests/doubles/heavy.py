@@ -16,10 +16,10 @@ from asya.protocol.events import EventResult, Report, TaskEvent, TaskState
 from asya.protocol.job_runs import Manifest, attempts_prefix
 from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, SparkApplication, SparkJob
 from asya.sidecar.lambdas.services import Services
-from asya.spark.aws.emr_serverless import JobRuns
+from asya.spark.aws.emr_serverless import EmrServerless
 from asya.spark.lambdas.complete import Completion
 from asya.spark.lambdas.dispatch import Dispatcher
-from asya.spark.lambdas.enqueue import Admission
+from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.lambdas.services import SparkServices
 from tests.doubles.emulated_aws import emulated_aws
@@ -46,7 +46,7 @@ TABLE = MeshTable(
 )
 
 
-class EmrServerless:
+class EmrApi:
     """What we use of EMR Serverless: tokens are idempotent, and it refuses what it is told to refuse."""
 
     def __init__(self) -> None:
@@ -119,7 +119,7 @@ class World:
     """The mesh, and hands to move it with."""
 
     def __init__(self, table: MeshTable) -> None:
-        self.emr = EmrServerless()
+        self.emr = EmrApi()
         self.gateway = Gateway()
         self.sqs = clients.sqs()
         self.s3 = clients.s3()
@@ -149,7 +149,7 @@ class World:
         base = Services(settings)
         base.__dict__["gateway"] = self.gateway
         found = SparkServices(base)
-        found.__dict__["job_runs"] = JobRuns(self.emr, application_id=APPLICATION)  # type: ignore[arg-type]
+        found.__dict__["job_runs"] = EmrServerless(self.emr, application_id=APPLICATION)  # type: ignore[arg-type]
         return found
 
     def send(self, envelope_id: str, payload: Any = None, *, actor: str = "clean", **more: Any) -> None:
@@ -199,7 +199,7 @@ class World:
     def admit(self, actor: str = "clean") -> dict[str, Any]:
         """Run the actor's sidecar on what waits; gives the event, so that it can be delivered again."""
         event = self.receive(actor)
-        assert Admission(self.services_of(actor)).process(event) == {"batchItemFailures": []}
+        assert Enqueuer(self.services_of(actor)).process(event) == {"batchItemFailures": []}
         return event
 
     def dispatch(self) -> int:

@@ -4,14 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from asya.messaging.lambdas.environment import RealSurroundings
-from asya.protocol.events import FlyEvent
-from asya.tasks.partials import FlyPart, FlyPlace, parts_of
+from asya.messaging.lambdas.environment import RealEnvironment
+from asya.protocol.events import PartialEvent
+from asya.tasks.partials import PartialBatch, PartialKey, parts_of
 from tests.doubles.tasks import at
 
 
 @dataclass
-class Clock(RealSurroundings):
+class Clock(RealEnvironment):
     """Time that passes only while somebody waits.
 
     Attributes:
@@ -41,14 +41,14 @@ class Clock(RealSurroundings):
 class MemoryFlies:
     """Handlers' messages; `reads` counts the parts that were read."""
 
-    parts: dict[FlyPlace, FlyPart] = field(default_factory=dict)
+    parts: dict[PartialKey, PartialBatch] = field(default_factory=dict)
     reads: int = 0
 
-    def keep(self, events: Iterable[FlyEvent]) -> None:
+    def keep(self, events: Iterable[PartialEvent]) -> None:
         for part in parts_of(events):
             self.parts[part.place] = part
 
-    def read(self, task_id: str, now: datetime, after: FlyPlace | None = None) -> Iterator[FlyPart]:
+    def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
         for place, part in sorted(self.parts.items()):
             if part.id == task_id and (after is None or place > after):
                 self.reads += 1

@@ -18,7 +18,7 @@ from asya.gateway.lambdas import api as gateway_api
 from asya.gateway.mcp.types import MODERN
 from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import RealSurroundings
+from asya.messaging.lambdas.environment import RealEnvironment
 from asya.pause import pausing
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
 from asya.protocol import names
@@ -67,7 +67,7 @@ TOOLS = {
 }
 
 
-class Clock(RealSurroundings):
+class Clock(RealEnvironment):
     """Time passes only while somebody waits, and something happens then."""
 
     is_threaded = False

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 
-from asya.protocol.hops import Hop, HopPlace
+from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 from asya.tasks.aws.task_store import Conflict, Stored, TaskStoreError
 
-HopKey = tuple[str, int, int, int, str]
+ItemKey = tuple[str, int, int, int, str]
 
 
 @dataclass
@@ -29,7 +29,7 @@ class MemoryTaskStore:
     writes: int = 0
     reads: int = 0
     _records: dict[str, tuple[Stored, datetime]] = field(default_factory=dict)
-    _hops: dict[HopKey, Hop] = field(default_factory=dict)
+    _hops: dict[ItemKey, HopRecord] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
@@ -58,7 +58,7 @@ class MemoryTaskStore:
             if found and found[0].revision == 1 and found[0].record.status == "pending":
                 del self._records[task_id]
 
-    def put_hops(self, hops: Sequence[Hop], now: datetime) -> frozenset[str]:
+    def put_hops(self, hops: Sequence[HopRecord], now: datetime) -> frozenset[str]:
         self._check()
         with self._lock:
             for hop in hops:
@@ -67,7 +67,7 @@ class MemoryTaskStore:
                     self.writes += 1
         return frozenset(hop.id for hop in hops) & self.refused_hops
 
-    def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, list[Hop]] | None:
+    def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, list[HopRecord]] | None:
         self._check()
         with self._lock:
             stored = self._current(task_id, now)
@@ -75,7 +75,7 @@ class MemoryTaskStore:
                 return None
             return stored.record, [hop for key, hop in self._hops.items() if key[0] == task_id]
 
-    def hops(self, task_id: str, now: datetime, after: HopPlace | None = None) -> list[Hop]:
+    def hops(self, task_id: str, now: datetime, after: HopKey | None = None) -> list[HopRecord]:
         self._check()
         with self._lock:
             found = [hop for key, hop in self._hops.items() if key[0] == task_id]

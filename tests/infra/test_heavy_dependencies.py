@@ -37,7 +37,7 @@ def test_a_pure_package_is_imported_from_the_zip_of_the_jobs(tmp_path: Path) -> 
 
 def test_the_archive_of_the_page_has_what_the_application_can_load(tmp_path: Path) -> None:
     """The very command, with a package that is small."""
-    found = re.search(r"uv (pip install --target deps .*?)\n    tar (.*?)\n", PAGE, re.DOTALL)
+    found = re.search(r"uv (pip install --target deps .*?)\n +tar (.*?)\n", PAGE, re.DOTALL)
     assert found is not None
     install = found.group(1).replace("\\\n", " ").replace('"shapely==2.1.2"', "msgspec").split()
     subprocess.run([find_uv_bin(), *install], cwd=tmp_path, check=True, capture_output=True)

@@ -18,7 +18,7 @@ from asya.sidecar.lambdas import sidecar
 from asya.sidecar.lambdas.services import Services
 from asya.spark.lambdas.complete import Completion
 from asya.spark.lambdas.dispatch import Dispatcher
-from asya.spark.lambdas.enqueue import Admission
+from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.services import SparkServices
 from tests.simulation.network import Pool
 from tests.simulation.process import Process, current_process, running
@@ -112,7 +112,7 @@ def build(services: Services) -> EntryPoint:
         case names.COMPLETION:
             return Completion(SparkServices(services), TimeLeft(current_process()))
         case actor if services.settings.table.actors[actor].kind == "spark":
-            return Admission(SparkServices(services))
+            return Enqueuer(SparkServices(services))
         case "x-sink":
             return sink.build(services)
         case "x-sump":

@@ -20,11 +20,11 @@ from asya.fan_in.aws import items as fan_in_items
 from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.lambdas import fan_in
 from asya.fan_in.lambdas import set_coordinator as set_keeper
-from asya.fan_in.lambdas.set_coordinator import SetKeeper
+from asya.fan_in.lambdas.set_coordinator import SetCoordinator
 from asya.fan_in.lambdas.sweep import FanInSweep
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.outbox import Outbox
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas import batch
 from asya.messaging.lambdas.batch import BatchWorker
@@ -33,10 +33,10 @@ from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.route import Route
 from asya.reporting.aws.gateway_client import GatewayError
-from asya.reporting.aws.required_reports import SureReports
+from asya.reporting.aws.required_reports import RequiredReports
 from asya.sidecar import arrival, outcome
-from asya.sidecar.aws.deduplication import DoneHops
-from asya.sidecar.aws.frame_buffer import KeptFrames
+from asya.sidecar.aws.deduplication import CompletedHops
+from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.lambdas import preflight
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.task_store import Stored
@@ -49,7 +49,7 @@ def _send_group_ignoring_failed(self: Any, actor: str, group: list[Any]) -> None
     entries = [{"Id": str(number), "MessageBody": item.delivery.body.decode()} for number, item in enumerate(group)]
     self._sqs.send_message_batch(QueueUrl=self._queue_url(actor), Entries=entries)
     for item in group:
-        item.ticket.settle()
+        item.receipt.resolve()
 
 
 def _work_in_order(self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
@@ -59,7 +59,7 @@ def _work_in_order(self: Any, items: Any, handle: Any, accepted: Any = None) -> 
 
 
 def _acks_what_raised(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
-    def handle_quietly(record: Any) -> list[Ticket]:
+    def handle_quietly(record: Any) -> list[Receipt]:
         try:
             return handle(record)  # type: ignore[no-any-return]
         except Exception:  # noqa: BLE001 - the mistake
@@ -74,8 +74,8 @@ def _flush_losing_reports(self: Any) -> None:
     for base_url, pairs in waiting.items():
         with suppress(GatewayError):
             self._client.report(base_url, [event for event, _ in pairs])
-        for _, ticket in pairs:
-            ticket.settle()
+        for _, receipt in pairs:
+            receipt.resolve()
 
 
 def _redeemed_with_reference(real: Any, self: Any, body: bytes) -> bytes:
@@ -90,8 +90,8 @@ def _redeemed_with_reference(real: Any, self: Any, body: bytes) -> bytes:
 @contextmanager
 def _frames_not_kept() -> Iterator[None]:
     with (
-        mock.patch.object(KeptFrames, "load", lambda *_: None),
-        mock.patch.object(KeptFrames, "keep", lambda _, __, frames: list(frames)),
+        mock.patch.object(FrameBuffer, "load", lambda *_: None),
+        mock.patch.object(FrameBuffer, "keep", lambda _, __, frames: list(frames)),
     ):
         yield
 
@@ -200,7 +200,7 @@ def _swapped(real: Any, origin: Any, decision: Any, items: dict[int, Any]) -> An
 @contextmanager
 def _sets_asleep() -> Iterator[None]:
     with (
-        mock.patch.object(SetKeeper, "_ensure_look", lambda *_: None),
+        mock.patch.object(SetCoordinator, "_ensure_look", lambda *_: None),
         mock.patch.object(FanInSweep, "sweep", lambda _: None),
     ):
         yield
@@ -211,7 +211,7 @@ def _unless_canceled(real: Any, envelope: Envelope) -> bool:
 
 
 PLANTED = (
-    Planted("acks although a send was refused", instead(Ticket, "problem", property(lambda _: None)), seed=10),
+    Planted("acks although a send was refused", instead(Receipt, "problem", property(lambda _: None)), seed=10),
     Planted("ignores the Failed entries of an answer", instead(Outbox, "_send_group", _send_group_ignoring_failed)),
     Planted("acks what raised", around(BatchWorker, "work", _acks_what_raised)),
     Planted("does not put suspects last", instead(BatchWorker, "work", _work_in_order), "poison", seed=9),
@@ -221,12 +221,12 @@ PLANTED = (
         "poison",
         seed=19,
     ),
-    Planted("loses must-arrive reports", instead(SureReports, "flush", _flush_losing_reports)),
+    Planted("loses must-arrive reports", instead(RequiredReports, "flush", _flush_losing_reports)),
     Planted("goes on although the task is not registered", around(preflight, "register", lambda *_: set())),
     Planted("shows a claim check's reference to handlers", around(ClaimCheck, "redeem", _redeemed_with_reference)),
     Planted("does not keep buffered frames", _frames_not_kept),
-    Planted("marks a hop as done before it is", around(DoneHops, "is_done", _marked_when_asked)),
-    Planted("runs finished hops again", instead(DoneHops, "is_done", lambda *_: False)),
+    Planted("marks a hop as done before it is", around(CompletedHops, "is_done", _marked_when_asked)),
+    Planted("runs finished hops again", instead(CompletedHops, "is_done", lambda *_: False)),
     Planted("claims an end unconditionally", instead(SinkClaims, "take", _claimed_always), seed=9),
     Planted("reports failures in x-sump without claiming them", instead(sump, "claim_end", _taken), "repeats", seed=21),
     Planted("acks what was not written", around(Results, "write", _written_or_not), seed=14),

@@ -59,7 +59,7 @@ class Nature:
 
 @dataclass
 class Process:
-    """One process, and what it takes from outside itself (`asya.messaging.lambdas.environment.Surroundings`).
+    """One process, and what it takes from outside itself (`asya.messaging.lambdas.environment.Environment`).
 
     Attributes:
         ends_at: virtual seconds at which it is killed: its function's timeout.

@@ -7,7 +7,7 @@ from typing import Any
 
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
-from asya_cli.dead_letters import DeadLetterOffice, Wanted
+from asya_cli.dead_letters import DeadLetters, Wanted
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient
 from tests.simulation.functions import BUCKET, OFFLOAD_FROM
@@ -45,7 +45,7 @@ def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, a
     start = f"asya-{namespace}-"
     with running(process):
         connection: Any = SimpleNamespace(namespace=namespace, sqs=lambda: sqs)
-        office = DeadLetterOffice(SimulatedMeshClient(connection, api=api, arn=arn))
+        office = DeadLetters(SimulatedMeshClient(connection, api=api, arn=arn))
         for name in [name for name, queue in queues.queues.items() if queue.max_receives is None and queue.messages]:
             actor = name.removeprefix(start).removesuffix("-dlq")
             try:

@@ -14,7 +14,7 @@ from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskEvent
-from asya.protocol.hops import Hop as HopPart
+from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.route import Route
 from asya.protocol.slices import decode_message
@@ -75,7 +75,7 @@ def read(arrival: Arrival, actor: str) -> DeadLetter:
         return DeadLetter(arrival, actor, Envelope(id=envelope_id, route=Route((), actor, ()), payload=NULL), False)
 
 
-def went_on(envelope: Envelope, record: TaskRecord | None, latest: HopPart | None) -> bool:
+def went_on(envelope: Envelope, record: TaskRecord | None, latest: HopRecord | None) -> bool:
     """Whether the hop's first frame had left, and the id with it (`protocol §6`): the task is known to have been further than this.
 
     Args:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from asya.fan_in.sets import ORIGIN, SetState
 from asya.protocol import headers, status
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import GENERATION_LIMIT, Envelope
 from asya.protocol.hops import HopFold
 from asya.protocol.task import TaskRecord, reopened
@@ -53,15 +53,15 @@ def read_reopening(body: bytes) -> Reopening:
     """Read the request `POST /api/v1/mesh/{id}/reopen`.
 
     Raises:
-        RefusedError: 400 naming the field.
+        ApiError: 400 naming the field.
     """
     try:
         return msgspec.json.decode(body or b"{}", type=Reopening)
     except msgspec.ValidationError as error:
         place = str(error).partition(" - at `$.")[2]
-        raise RefusedError(400, "invalid_field", str(error), place.rstrip("`") or None) from None
+        raise ApiError(400, "invalid_field", str(error), place.rstrip("`") or None) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RefusedError(400, "invalid_json", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
 
 
 def reopen(record: TaskRecord, hops: HopFold, asked: Reopening, *, now: datetime) -> TaskRecord:
@@ -71,19 +71,19 @@ def reopen(record: TaskRecord, hops: HopFold, asked: Reopening, *, now: datetime
         hops: of the record's generation.
 
     Raises:
-        RefusedError: 409, saying why the task is better left alone.
+        ApiError: 409, saying why the task is better left alone.
     """
     task = f"task {record.id!r}"
     if overdue(replace(record, status="running"), now):
         problem = f"the deadline of {task} has passed ({record.deadline_at}); replay it: that gives it a new one"
-        raise RefusedError(409, "deadline_passed", problem)
+        raise ApiError(409, "deadline_passed", problem)
     if not record.is_terminal and record.generation > asked.generation:
         return record
     if not asked.force:
         _check_idle(record, hops, asked)
     generation = max(record.generation, asked.generation) + 1
     if generation > GENERATION_LIMIT:
-        raise RefusedError(409, "too_many_generations", f"{task} has been redriven {record.generation} times")
+        raise ApiError(409, "too_many_generations", f"{task} has been redriven {record.generation} times")
     return reopened(record, generation, at=format_time(now))
 
 
@@ -92,16 +92,16 @@ def _check_idle(record: TaskRecord, hops: HopFold, asked: Reopening) -> None:
     if record.status in ("succeeded", "canceled"):
         where = f" in generation {record.generation}" if record.generation else ""
         problem = f"{task} was {record.status}" if record.status == "canceled" else f"{task} succeeded"
-        raise RefusedError(409, record.status, f"{problem}{where}; only by force it runs again")
+        raise ApiError(409, record.status, f"{problem}{where}; only by force it runs again")
     if record.status == "paused":
-        raise RefusedError(409, "paused", f"{task} is paused; only by force it runs again from the dead letter")
+        raise ApiError(409, "paused", f"{task} is paused; only by force it runs again from the dead letter")
     latest = hops.latest
     if not record.is_terminal and latest is not None and latest.position > asked.position:
         problem = (
             f"{task} went on from the dead letter's hop {asked.position} and is at {latest.actor!r} (hop {latest.position}); "
             "only by force it runs from there again"
         )
-        raise RefusedError(409, "running", problem)
+        raise ApiError(409, "running", problem)
 
 
 def check_set(asked: SliceOf, state: SetState | None) -> None:
@@ -111,7 +111,7 @@ def check_set(asked: SliceOf, state: SetState | None) -> None:
         state: of the set; None if nothing is known of it (any more).
 
     Raises:
-        RefusedError: 409 if the set is closed.
+        ApiError: 409 if the set is closed.
     """
     if state is None or state.decision is None:
         return
@@ -119,7 +119,7 @@ def check_set(asked: SliceOf, state: SetState | None) -> None:
     if not awaited:
         problem = f"it is slice {asked.slice_index} of a set that is closed ({state.decision.how})"
         problem += f"; replay its origin {asked.origin_id!r}"
-        raise RefusedError(409, "set_closed", problem)
+        raise ApiError(409, "set_closed", problem)
 
 
 def is_at_rest(envelope: Envelope) -> bool:

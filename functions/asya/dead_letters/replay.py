@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from asya.messaging.targets import UnknownTargetError, check_target, overrides
 from asya.protocol import headers, status
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import CHECKPOINT_PREFIX, DEAD_LETTERS_PREFIX, INPUTS_PREFIX, safe_segment
 from asya.protocol.mesh_table import Actor, MeshTable
@@ -75,17 +75,17 @@ def read_replay(body: bytes) -> ReplayRequest:
     """Read the request `POST /api/v1/mesh/{id}/replay`.
 
     Raises:
-        RefusedError: 400 naming the field.
+        ApiError: 400 naming the field.
     """
     try:
         asked = msgspec.json.decode(body or b"{}", type=ReplayRequest)
     except msgspec.ValidationError as error:
         place = str(error).partition(" - at `$.")[2]
-        raise RefusedError(400, "invalid_field", str(error), place.rstrip("`") or None) from None
+        raise ApiError(400, "invalid_field", str(error), place.rstrip("`") or None) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RefusedError(400, "invalid_json", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
     if asked.hop is not None and asked.checkpoint is not None:
-        raise RefusedError(400, "invalid_field", "a replay starts from a hop or from a checkpoint, not both", "hop")
+        raise ApiError(400, "invalid_field", "a replay starts from a hop or from a checkpoint, not both", "hop")
     return asked
 
 
@@ -126,7 +126,7 @@ def chosen(asked: ReplayRequest, found: Sources, envelope_id: str, task: TaskVie
         task: its record; None if there is none (any more).
 
     Raises:
-        RefusedError: 409, listing what there is.
+        ApiError: 409, listing what there is.
     """
     failure = _failure(found, task)
     if asked.hop is not None:
@@ -141,7 +141,7 @@ def chosen(asked: ReplayRequest, found: Sources, envelope_id: str, task: TaskVie
         if task is not None and task.status != "failed":
             problem = f"{envelope_id!r} has not failed: it is {task.status}"
     if start is None:
-        raise RefusedError(409, "nothing_to_replay", f"{problem}; {_offer(found, failure)}")
+        raise ApiError(409, "nothing_to_replay", f"{problem}; {_offer(found, failure)}")
     return start
 
 
@@ -187,7 +187,7 @@ def replayed(kept: Envelope, mesh: MeshTable, start: Start) -> Envelope:
     Its deadline is as far off as that of the old one was when that was made.
 
     Raises:
-        RefusedError: 409 if it cannot be started there.
+        ApiError: 409 if it cannot be started there.
     """
     target = _checked(kept, mesh)
     was = kept.status
@@ -226,19 +226,19 @@ def _checked(kept: Envelope, mesh: MeshTable) -> str:
     """The actor whose queue it is to be sent to."""
     curr = kept.route.curr
     if not curr:
-        raise RefusedError(409, "route_ended", f"the route of {kept.id!r} had come to its end; nothing is left to do")
+        raise ApiError(409, "route_ended", f"the route of {kept.id!r} had come to its end; nothing is left to do")
     try:
         target = check_target(mesh, overrides(kept).get(curr, curr))
     except UnknownTargetError as error:
-        raise RefusedError(409, "unknown_actor", f"it would start at {curr!r}, but {error}") from None
+        raise ApiError(409, "unknown_actor", f"it would start at {curr!r}, but {error}") from None
     try:
         header = slice_header(kept)
     except ValueError as error:
-        raise RefusedError(409, "slice", f"{kept.id!r} is a slice that cannot be told: {error}") from None
+        raise ApiError(409, "slice", f"{kept.id!r} is a slice that cannot be told: {error}") from None
     if header is not None:
         problem = f"{kept.id!r} is slice {header.slice_index} of a set; replay its origin {header.origin_id!r}"
-        raise RefusedError(409, "slice", f"{problem} from before the fan-out")
+        raise ApiError(409, "slice", f"{problem} from before the fan-out")
     if mesh.actors[target].kind == "fan_in":
         problem = f"it failed at {curr!r}, which only puts slices together; replay it from before the fan-out"
-        raise RefusedError(409, "fan_in", problem)
+        raise ApiError(409, "fan_in", problem)
     return target

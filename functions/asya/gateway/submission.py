@@ -12,7 +12,7 @@ from asya.messaging.fair_queues import queue_group
 from asya.messaging.targets import UnknownTargetError, check_target, overrides
 from asya.protocol import codec, names, status
 from asya.protocol import headers as header_names
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.route import Route
@@ -65,20 +65,18 @@ def read_submission(body: bytes, actor: str | None, mesh: MeshTable) -> Submissi
     """Read the request `POST /api/v1/mesh?actor=A` with body `{payload?, headers?, timeout?}`.
 
     Raises:
-        RefusedError: 400 naming the field; 404 for an actor that is not in the mesh or reserved.
+        ApiError: 400 naming the field; 404 for an actor that is not in the mesh or reserved.
     """
     if not actor:
-        raise RefusedError(400, "missing_actor", "say which actor comes first: POST /api/v1/mesh?actor=NAME", "actor")
+        raise ApiError(400, "missing_actor", "say which actor comes first: POST /api/v1/mesh?actor=NAME", "actor")
     members = _members(body)
     for name in members:
         if name in ("route", "next", "prev", "curr"):
-            raise RefusedError(
+            raise ApiError(
                 400, "route_not_allowed", f"a request has no {name!r}: the actor to start with is the parameter", name
             )
         if name not in _FIELDS:
-            raise RefusedError(
-                400, "unknown_field", f"there is no field {name!r}; there are {', '.join(_FIELDS)}", name
-            )
+            raise ApiError(400, "unknown_field", f"there is no field {name!r}; there are {', '.join(_FIELDS)}", name)
     submission = Submission(
         actor=actor,
         payload=_checked(members["payload"], "payload") if "payload" in members else NULL,
@@ -158,11 +156,11 @@ def _members(body: bytes) -> dict[str, Raw]:
     try:
         return _object_decoder.decode(body)
     except msgspec.ValidationError:
-        raise RefusedError(400, "invalid_json", "the body must be a JSON object") from None
+        raise ApiError(400, "invalid_json", "the body must be a JSON object") from None
     except msgspec.DecodeError as error:
-        raise RefusedError(400, "invalid_json", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
     except (RecursionError, UnicodeDecodeError):
-        raise RefusedError(400, "invalid_json", "the body is nested too deeply or not UTF-8") from None
+        raise ApiError(400, "invalid_json", "the body is nested too deeply or not UTF-8") from None
 
 
 def _checked(raw: Raw, field: str) -> Raw:
@@ -170,7 +168,7 @@ def _checked(raw: Raw, field: str) -> Raw:
     try:
         decode_value(raw)
     except ValueError as error:
-        raise RefusedError(400, "invalid_json", f"{field}: {error}", field) from None
+        raise ApiError(400, "invalid_json", f"{field}: {error}", field) from None
     return Raw(escape(bytes(raw)))
 
 
@@ -180,7 +178,7 @@ def _headers(raw: Raw | None) -> dict[str, Raw]:
     try:
         given = _object_decoder.decode(raw)
     except msgspec.MsgspecError:
-        raise RefusedError(400, "invalid_field", "headers must be a JSON object", "headers") from None
+        raise ApiError(400, "invalid_field", "headers must be a JSON object", "headers") from None
     return {name: _checked(value, f"headers.{name}") for name, value in given.items() if _may_set(name)}
 
 
@@ -192,12 +190,12 @@ def _timeout(raw: Raw | None) -> timedelta | None:
     try:
         seconds = msgspec.json.decode(raw or b"null", type=float | None)
     except msgspec.MsgspecError:
-        raise RefusedError(400, "invalid_field", "timeout must be a number of seconds", "timeout") from None
+        raise ApiError(400, "invalid_field", "timeout must be a number of seconds", "timeout") from None
     if seconds is None:
         return None
     if not SHORTEST_TIMEOUT <= seconds <= LONGEST_TIMEOUT:
         problem = f"timeout is {seconds:g} s; from {SHORTEST_TIMEOUT:g} s to {LONGEST_TIMEOUT:g} s are possible"
-        raise RefusedError(400, "invalid_field", problem, "timeout")
+        raise ApiError(400, "invalid_field", problem, "timeout")
     return timedelta(seconds=seconds)
 
 
@@ -208,15 +206,15 @@ def _check_override(submission: Submission) -> None:
         msgspec.json.decode(raw, type=dict[str, str] | None)
     except msgspec.MsgspecError:
         problem = f"{field} must map names of actors to names of actors"
-        raise RefusedError(400, "invalid_field", problem, field) from None
+        raise ApiError(400, "invalid_field", problem, field) from None
 
 
 def _check_actor(submission: Submission, mesh: MeshTable) -> None:
     """The actor must be the user's own; where another takes its place, that one must be there instead."""
     if names.is_reserved(submission.actor):
-        raise RefusedError(404, "unknown_actor", f"actor {submission.actor!r} is reserved", "actor")
+        raise ApiError(404, "unknown_actor", f"actor {submission.actor!r} is reserved", "actor")
     probe = Envelope(id="-", route=Route((), submission.actor, ()), headers=submission.headers, payload=NULL)
     try:
         check_target(mesh, first_queue(probe))
     except UnknownTargetError as error:
-        raise RefusedError(404, "unknown_actor", str(error), "actor") from None
+        raise ApiError(404, "unknown_actor", str(error), "actor") from None

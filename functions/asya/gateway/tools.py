@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from asya.gateway.submission import Submission
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.strict_json import decode_value, escape
 
@@ -23,7 +23,7 @@ _FIELDS = ("name", "arguments")
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 
-class InvalidArgumentsError(RefusedError):
+class InvalidArgumentsError(ApiError):
     """The arguments do not fit the tool's schema.
 
     Attributes:
@@ -50,21 +50,21 @@ def read_request(body: bytes) -> ToolRequest:
     """Read `{name, arguments?}`.
 
     Raises:
-        RefusedError: 400 naming the field.
+        ApiError: 400 naming the field.
     """
     try:
         members = _object_decoder.decode(body)
     except msgspec.ValidationError:
-        raise RefusedError(400, "invalid_json", "the body must be a JSON object {name, arguments}") from None
+        raise ApiError(400, "invalid_json", "the body must be a JSON object {name, arguments}") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise RefusedError(400, "invalid_json", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
     for name in members:
         if name not in _FIELDS:
-            raise RefusedError(400, "unknown_field", f"there is no field {name!r}; there are name, arguments", name)
+            raise ApiError(400, "unknown_field", f"there is no field {name!r}; there are name, arguments", name)
     try:
         tool = msgspec.json.decode(members.get("name", b"null"), type=str)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise RefusedError(400, "invalid_field", "name must be the name of a tool", "name") from None
+        raise ApiError(400, "invalid_field", "name must be the name of a tool", "name") from None
     return ToolRequest(tool, members.get("arguments", Raw(b"{}")))
 
 
@@ -72,7 +72,7 @@ def submission_of(asked: ToolRequest, mesh: MeshTable, validate: Validate) -> Su
     """What a call starts: the tool's whole route, with the arguments as payload and the tool's time.
 
     Raises:
-        RefusedError: 404 for an unknown tool, 400 for arguments that are no JSON object.
+        ApiError: 404 for an unknown tool, 400 for arguments that are no JSON object.
         InvalidArgumentsError: if they do not fit the tool's schema.
     """
     tool = tool_named(asked.name, mesh)
@@ -94,12 +94,12 @@ def tool_named(name: str, mesh: MeshTable) -> Tool:
     """A tool.
 
     Raises:
-        RefusedError: 404 if the mesh has none of this name.
+        ApiError: 404 if the mesh has none of this name.
     """
     tool = mesh.tools.get(name)
     if tool is None:
         known = ", ".join(sorted(mesh.tools)) or "none"
-        raise RefusedError(404, "unknown_tool", f"there is no tool {name!r}; there are: {known}", "name")
+        raise ApiError(404, "unknown_tool", f"there is no tool {name!r}; there are: {known}", "name")
     return tool
 
 
@@ -107,7 +107,7 @@ def _read_arguments(raw: Raw) -> dict[str, Any]:
     try:
         value = decode_value(raw)
     except ValueError as error:
-        raise RefusedError(400, "invalid_json", f"arguments: {error}", "arguments") from None
+        raise ApiError(400, "invalid_json", f"arguments: {error}", "arguments") from None
     if not isinstance(value, dict):
-        raise RefusedError(400, "invalid_field", "arguments must be a JSON object", "arguments")
+        raise ApiError(400, "invalid_field", "arguments must be a JSON object", "arguments")
     return value

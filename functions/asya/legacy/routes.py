@@ -19,13 +19,13 @@ _list_decoder = msgspec.json.Decoder(tuple[str, ...])
 _index_decoder = msgspec.json.Decoder(int)
 
 
-def is_older(raw: Raw, shape: Literal["actors", "steps"]) -> bool:
+def is_legacy(raw: Raw, shape: Literal["actors", "steps"]) -> bool:
     """Whether this JSON text is a route of that older shape, and not of the new one too."""
     members = _members(raw)
     return shape in members and not _is_new(members)
 
 
-def newer_route(raw: Raw) -> Route | None:
+def upgraded_route(raw: Raw) -> Route | None:
     """The route of an older shape in the new one; None if it is of the new shape, or none at all.
 
     Raises:

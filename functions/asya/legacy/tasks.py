@@ -34,21 +34,21 @@ _JOB_STATUSES: dict[EnvelopeStatus, JobStatus] = {
 }
 
 
-class OlderRoute(msgspec.Struct, frozen=True, kw_only=True):
+class LegacyRoute(msgspec.Struct, frozen=True, kw_only=True):
     """All actors in order, and the index of the one at work."""
 
     actors: tuple[str, ...]
     current: int
 
 
-class OlderEnvelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LegacyEnvelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer of `GET /envelopes/{id}`."""
 
     id: str
     parent_id: str | None = None
     status: EnvelopeStatus
     progress_percent: int
-    route: OlderRoute | None = None
+    route: LegacyRoute | None = None
     current_actor_idx: int | None = None
     current_actor_name: str | None = None
     result: Raw | UnsetType = UNSET
@@ -58,7 +58,7 @@ class OlderEnvelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     updated_at: str
 
 
-class OlderJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class LegacyJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The answer of `GET /jobs/{id}`."""
 
     job_id: str
@@ -71,7 +71,7 @@ class OlderJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     updated_at: str
 
 
-class OlderProgress(msgspec.Struct, frozen=True, kw_only=True):
+class LegacyProgress(msgspec.Struct, frozen=True, kw_only=True):
     """The body of `POST /envelopes/{id}/progress`; other members are not looked at."""
 
     status: Progress
@@ -80,7 +80,7 @@ class OlderProgress(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: Annotated[float, Meta(ge=0, le=1e12)] | None = None
 
 
-class OlderFinal(msgspec.Struct, frozen=True, kw_only=True):
+class LegacyFinal(msgspec.Struct, frozen=True, kw_only=True):
     """The body of `POST /envelopes/{id}/final`; `error` is a text, or an object with one in `message` or `error`."""
 
     status: Literal["succeeded", "failed"]
@@ -88,15 +88,15 @@ class OlderFinal(msgspec.Struct, frozen=True, kw_only=True):
     error: str | dict[str, object] | None = None
 
 
-Told = TypeVar("Told", OlderProgress, OlderFinal)
-_progress_decoder = msgspec.json.Decoder(OlderProgress)
-_final_decoder = msgspec.json.Decoder(OlderFinal)
+Told = TypeVar("Told", LegacyProgress, LegacyFinal)
+_progress_decoder = msgspec.json.Decoder(LegacyProgress)
+_final_decoder = msgspec.json.Decoder(LegacyFinal)
 
 
-def older_envelope(task: TaskView) -> OlderEnvelope:
+def legacy_envelope(task: TaskView) -> LegacyEnvelope:
     """A task as the first generation knew it."""
-    route = _older_route(task.route)
-    return OlderEnvelope(
+    route = _legacy_route(task.route)
+    return LegacyEnvelope(
         id=task.id,
         parent_id=task.parent_id,
         status=_ENVELOPE_STATUSES.get(task.status, "unknown"),
@@ -112,9 +112,9 @@ def older_envelope(task: TaskView) -> OlderEnvelope:
     )
 
 
-def older_job(task: TaskView) -> OlderJob:
+def legacy_job(task: TaskView) -> LegacyJob:
     """A task as the second generation knew it."""
-    return OlderJob(
+    return LegacyJob(
         job_id=task.id,
         status=_JOB_STATUSES[_ENVELOPE_STATUSES.get(task.status, "unknown")],
         progress_percent=task.progress_percent,
@@ -126,7 +126,7 @@ def older_job(task: TaskView) -> OlderJob:
     )
 
 
-def read_progress(body: bytes) -> OlderProgress:
+def read_progress(body: bytes) -> LegacyProgress:
     """Read a report of progress.
 
     Raises:
@@ -135,7 +135,7 @@ def read_progress(body: bytes) -> OlderProgress:
     return _read(_progress_decoder, body)
 
 
-def read_final(body: bytes) -> OlderFinal:
+def read_final(body: bytes) -> LegacyFinal:
     """Read a report of an end.
 
     Raises:
@@ -147,7 +147,7 @@ def read_final(body: bytes) -> OlderFinal:
     return final
 
 
-def progress_event(task: TaskView, told: OlderProgress, at: str) -> TaskEvent:
+def progress_event(task: TaskView, told: LegacyProgress, at: str) -> TaskEvent:
     """The report in today's words; which actors there are is the task's own route.
 
     Raises:
@@ -176,7 +176,7 @@ def progress_event(task: TaskView, told: OlderProgress, at: str) -> TaskEvent:
     )
 
 
-def final_event(task_id: str, generation: int, told: OlderFinal, at: str) -> TaskEvent:
+def final_event(task_id: str, generation: int, told: LegacyFinal, at: str) -> TaskEvent:
     """The end in today's words."""
     failed = told.status == "failed"
     data = EventData(
@@ -187,11 +187,11 @@ def final_event(task_id: str, generation: int, told: OlderFinal, at: str) -> Tas
     return TaskEvent(id=task_id, status=told.status, at=at, generation=generation, data=data)
 
 
-def _older_route(route: Route | None) -> OlderRoute | None:
+def _legacy_route(route: Route | None) -> LegacyRoute | None:
     if route is None:
         return None
     actors = (*route.prev, *((route.curr,) if route.curr else ()), *route.next)
-    return OlderRoute(actors=actors, current=len(route.prev))
+    return LegacyRoute(actors=actors, current=len(route.prev))
 
 
 def _error_text(task: TaskView) -> str | None:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 from msgspec import Raw
 
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.insertion import insert
 from asya.protocol.pause import PauseField
 from asya.protocol.strict_json import escape
@@ -33,7 +33,7 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
     input: Raw = Raw(b"{}")
 
 
-class InvalidInputError(RefusedError):
+class InvalidInputError(ApiError):
     """The input does not answer what was asked.
 
     Attributes:
@@ -50,7 +50,7 @@ def read_request(body: bytes) -> Answers:
     """Read the body of `POST /api/v1/mesh/{id}/resume`: `{"input": {…}}`.
 
     Raises:
-        RefusedError: 400 if it is no such thing.
+        ApiError: 400 if it is no such thing.
     """
     try:
         raw = msgspec.json.decode(body or b"{}", type=_Request).input
@@ -58,9 +58,9 @@ def read_request(body: bytes) -> Answers:
         return _answers_decoder.decode(raw)
     except msgspec.ValidationError as error:
         problem = f'the body should be {{"input": {{…}}}} with the answers by name: {error}'
-        raise RefusedError(400, "invalid_field", problem, "input") from None
+        raise ApiError(400, "invalid_field", problem, "input") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RefusedError(400, "invalid_json", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
 
 
 def checked(fields: Iterable[PauseField], answers: Answers) -> Answers:

@@ -11,11 +11,11 @@ from asya.messaging.hop import Hop
 from asya.pause.pausing import pause_of
 from asya.pause.resume_input import Answers, checked, merged
 from asya.protocol import headers, names, status
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.frame import Frame
-from asya.protocol.pause import Handover, KeptPause
+from asya.protocol.pause import KeptPause, PauseRelease
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time, parse_time
 
@@ -27,11 +27,11 @@ def check_paused(record: TaskRecord) -> int:
     """The epoch of the pause that a task is in.
 
     Raises:
-        RefusedError: 409 if it is in none.
+        ApiError: 409 if it is in none.
     """
     if record.status != "paused" or record.pause_epoch is None:
         said = "is no longer paused: it has been resumed" if record.resumed_epoch is not None else "is not paused"
-        raise RefusedError(409, "not_paused", f"task {record.id!r} {said}; its status is {record.status}")
+        raise ApiError(409, "not_paused", f"task {record.id!r} {said}; its status is {record.status}")
     return record.pause_epoch
 
 
@@ -40,12 +40,12 @@ def resumed(record: TaskRecord, kept: Envelope, answers: Answers, *, now: dateti
 
     Raises:
         InvalidInputError: 422 if the answers do not fit; the task stays paused.
-        RefusedError: 409 if the task is not paused, or what was kept of it is of no pause.
+        ApiError: 409 if the task is not paused, or what was kept of it is of no pause.
     """
     epoch = check_paused(record)
     pause = _pause_of(kept)
     if pause is None:
-        raise RefusedError(409, "not_resumable", f"what is kept of task {record.id!r} does not say what it waits for")
+        raise ApiError(409, "not_resumable", f"what is kept of task {record.id!r} does not say what it waits for")
     complete = checked(pause.fields, answers)
     merged(kept.payload, pause.fields, complete)
     at = format_time(now)
@@ -56,11 +56,11 @@ def resumed(record: TaskRecord, kept: Envelope, answers: Answers, *, now: dateti
         deadline_at=deadline_after(pause, at),
         pause=None,
         resumed_epoch=epoch,
-        handover=Handover(to="x-resume", epoch=epoch, at=at, input=_encoded(complete)),
+        handover=PauseRelease(to="x-resume", epoch=epoch, at=at, input=_encoded(complete)),
     )
 
 
-def handed_over(kept: Envelope, handover: Handover) -> Delivery:
+def handed_over(kept: Envelope, handover: PauseRelease) -> Delivery:
     """What is sent of the envelope that was kept: to x-resume with its input, or, canceled, to x-sink."""
     if handover.to == names.SINK:
         was = kept.status or status.Status()
@@ -96,7 +96,7 @@ def restored(hop: Hop) -> tuple[Hop, Frame]:
     try:
         answers = _answers_decoder.decode(hop.envelope.headers.get(headers.RESUME_INPUT, Raw(b"{}")))
         payload = merged(envelope.payload, pause.fields, answers) if answers else None
-    except (msgspec.MsgspecError, RefusedError) as error:
+    except (msgspec.MsgspecError, ApiError) as error:
         raise ParseError(f"headers.{headers.RESUME_INPUT}: {error}", hop.envelope.id) from None
     return restarted, Frame(payload, alone=True)
 

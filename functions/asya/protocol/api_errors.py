@@ -1,7 +1,7 @@
 """A request that is refused, in the words the caller gets (`protocol §13`, errors)."""
 
 
-class RefusedError(Exception):
+class ApiError(Exception):
     """Why a request is refused.
 
     Attributes:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.json import Decoder
 
-from asya.legacy.routes import is_older, newer_route
+from asya.legacy.routes import is_legacy, upgraded_route
 from asya.protocol import ids
 from asya.protocol.envelope import NOTHING_CARRIED, Carried, Envelope
 from asya.protocol.route import Route
@@ -183,7 +183,7 @@ def _decode_carefully(body: bytes, message_id: str) -> Envelope:
 
 def _id_of(members: dict[str, Raw], route_raw: Raw | None, message_id: str) -> str:
     name = "id"
-    if "id" not in members and route_raw is not None and is_older(route_raw, "steps"):
+    if "id" not in members and route_raw is not None and is_legacy(route_raw, "steps"):
         if "job_id" not in members:
             return ids.id_of_message(message_id)
         name = "job_id"
@@ -208,7 +208,7 @@ def _check_id(value: str, name: str) -> None:
 
 def _route_of(raw: Raw, envelope_id: str) -> Route:
     try:
-        older = newer_route(raw)
+        older = upgraded_route(raw)
     except ValueError as error:
         raise ParseError(str(error), envelope_id) from None
     if older is not None:

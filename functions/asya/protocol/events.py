@@ -57,7 +57,7 @@ class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     data: EventData = EventData()
 
 
-class FlyEvent(msgspec.Struct, frozen=True, kw_only=True):
+class PartialEvent(msgspec.Struct, frozen=True, kw_only=True):
     """An ephemeral message of a handler (`protocol §7`, FLY): for whoever looks on, never part of the record.
 
     Attributes:
@@ -78,7 +78,7 @@ class FlyEvent(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int = 0
 
 
-Report = TaskEvent | FlyEvent
+Report = TaskEvent | PartialEvent
 
 
 class EventResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -25,7 +25,7 @@ _ORDER: dict[str, int] = {"received": 0, "start": 1, "done": 2}
 PREV_LIMIT = 256
 
 
-class HopPlace(NamedTuple):
+class HopKey(NamedTuple):
     """An attempt at a hop."""
 
     generation: int
@@ -33,7 +33,7 @@ class HopPlace(NamedTuple):
     attempt: int
 
 
-class Hop(msgspec.Struct, frozen=True, kw_only=True):
+class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One stage of one attempt at one hop.
 
     Attributes:
@@ -64,9 +64,9 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
     run: RunNote | None = None
 
     @property
-    def place(self) -> HopPlace:
+    def place(self) -> HopKey:
         """Which attempt at which hop it is part of."""
-        return HopPlace(self.generation, self.position, self.attempt)
+        return HopKey(self.generation, self.position, self.attempt)
 
     @property
     def name(self) -> str:
@@ -74,7 +74,7 @@ class Hop(msgspec.Struct, frozen=True, kw_only=True):
         return self.curr or self.actor
 
 
-def hops_of(events: Iterable[TaskEvent]) -> list[Hop]:
+def hops_of(events: Iterable[TaskEvent]) -> list[HopRecord]:
     """The parts to write for these reports: one per attempt at a hop, whatever else is among them."""
     told = sorted((event for event in events if event.status in PROGRESS_STATUSES), key=_attempt_at)
     return [_joined(list(reports)) for _, reports in groupby(told, key=_attempt_at)]
@@ -84,13 +84,13 @@ def _attempt_at(event: TaskEvent) -> tuple[str, int, int, int]:
     return (event.id, event.generation, event.position, event.attempt)
 
 
-def _joined(events: list[TaskEvent]) -> Hop:
+def _joined(events: list[TaskEvent]) -> HopRecord:
     ordered = sorted(events, key=lambda event: (_ORDER[_STAGES[event.status]], event.at))
     times = {event.status: event.at for event in ordered}
     last = ordered[-1]
     route = next((event.data.route for event in reversed(ordered) if event.data.route), Route((), "", ()))
     actor = last.data.actor or route.curr
-    return Hop(
+    return HopRecord(
         id=last.id,
         generation=last.generation,
         position=last.position,
@@ -126,10 +126,10 @@ class HopFold:
     def __init__(self, generation: int) -> None:
         self.generation = generation
         self.percent = 0
-        self.latest: Hop | None = None
+        self.latest: HopRecord | None = None
         self._actors: dict[int, tuple[int, str]] = {}
 
-    def add(self, hop: Hop) -> None:
+    def add(self, hop: HopRecord) -> None:
         """Take one part into account; parts of other generations are of no consequence."""
         if hop.generation != self.generation:
             return
@@ -158,11 +158,11 @@ class HopFold:
                 yield first[index] if index < len(first) else ""
 
 
-def _place(hop: Hop) -> tuple[int, int, int, str]:
+def _place(hop: HopRecord) -> tuple[int, int, int, str]:
     return (hop.position, hop.attempt, _ORDER[hop.stage], hop.at)
 
 
-def fold(hops: Iterable[Hop], generation: int = 0) -> HopFold:
+def fold(hops: Iterable[HopRecord], generation: int = 0) -> HopFold:
     """Add up the hops of a generation."""
     total = HopFold(generation)
     for hop in hops:

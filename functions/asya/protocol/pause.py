@@ -65,7 +65,7 @@ class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
     since: str
 
 
-class Handover(msgspec.Struct, frozen=True, kw_only=True):
+class PauseRelease(msgspec.Struct, frozen=True, kw_only=True):
     """What is still to be sent of a task that was paused: written before it is sent, taken away afterwards.
 
     Attributes:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES, TaskEvent
-from asya.protocol.pause import DEFAULT_PROMPT, Handover, TaskPause
+from asya.protocol.pause import DEFAULT_PROMPT, PauseRelease, TaskPause
 from asya.protocol.route import Route
 
 TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
@@ -77,7 +77,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     pause_epoch: int | None = None
     resumed_epoch: int | None = None
     pause: TaskPause | None = None
-    handover: Handover | None = None
+    handover: PauseRelease | None = None
     earlier: tuple[EarlierGeneration, ...] = ()
     context: str | None = None
     is_watched: bool = False
@@ -190,12 +190,12 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
     )
 
 
-def _left_to_send(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> Handover | None:
+def _left_to_send(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> PauseRelease | None:
     """Of a task that is canceled while it is paused, x-sink gets what was kept. What is resumed goes on, and is stopped there."""
     if status != "canceled":
         return None
     if record.status == "paused" and record.pause_epoch is not None:
-        return Handover(to="x-sink", epoch=record.pause_epoch, at=event.at)
+        return PauseRelease(to="x-sink", epoch=record.pause_epoch, at=event.at)
     return record.handover
 
 

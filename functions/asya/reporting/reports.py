@@ -8,7 +8,7 @@ import msgspec
 
 from asya.messaging.hop import Hop
 from asya.protocol.envelope import Envelope
-from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, EventStatus, FlyEvent, TaskEvent
+from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, EventStatus, PartialEvent, TaskEvent
 from asya.protocol.run_progress import RunNote
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time
@@ -59,7 +59,7 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
     return _event(hop, "completed", data, now)
 
 
-def fly(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -> FlyEvent:
+def fly(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -> PartialEvent:
     """What a handler says to whoever looks on (`protocol §7`).
 
     Args:
@@ -71,7 +71,7 @@ def fly(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -
     text = encode_value(message)
     if len(bytes(text)) > FLY_LIMIT:
         raise ValueError(f"FLY takes up to {FLY_LIMIT} bytes of JSON; this has {len(bytes(text))}")
-    return FlyEvent(
+    return PartialEvent(
         id=hop.envelope.id,
         at=format_time(now),
         data=text,

@@ -11,7 +11,7 @@ _SIGNS = (
 )
 
 
-def was_for_want_of_room(state: str, details: str) -> bool:
+def failed_for_capacity(state: str, details: str) -> bool:
     """Whether a run ended for want of workers, and may simply be started again.
 
     Args:

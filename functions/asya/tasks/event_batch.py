@@ -14,7 +14,7 @@ from asya.protocol.events import (
     INLINE_RESULT_LIMIT,
     PROGRESS_STATUSES,
     EventResult,
-    FlyEvent,
+    PartialEvent,
     Report,
     StateQuery,
     TaskEvent,
@@ -46,7 +46,7 @@ class _OnlyType(msgspec.Struct):
 
 _list_decoder = msgspec.json.Decoder(list[Raw])
 _event_decoder = msgspec.json.Decoder(TaskEvent)
-_fly_decoder = msgspec.json.Decoder(FlyEvent)
+_fly_decoder = msgspec.json.Decoder(PartialEvent)
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 _type_decoder = msgspec.json.Decoder(_OnlyType)
 _id_decoder = msgspec.json.Decoder(_OnlyId)
@@ -84,7 +84,7 @@ def read_event(raw: Raw) -> Report:
         raise explained(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BatchError(f"the event is no JSON that can be read: {error}") from None
-    for problem in _fly_problems(event) if isinstance(event, FlyEvent) else _problems(event):
+    for problem in _fly_problems(event) if isinstance(event, PartialEvent) else _problems(event):
         field, _, _ = problem.partition(" ")
         raise BatchError(problem, field.rstrip(":"))
     return _normalised(event) if isinstance(event, TaskEvent) else replace(event, at=format_time(parse_time(event.at)))
@@ -138,7 +138,7 @@ def _decoded(raw: Raw) -> Report:
     return _fly_decoder.decode(raw)
 
 
-def _fly_problems(event: FlyEvent) -> Iterator[str]:
+def _fly_problems(event: PartialEvent) -> Iterator[str]:
     if not ids.is_usable(event.id):
         yield f"id must have 1 to {ids.ID_LIMIT} bytes"
     for name, number, lowest, highest in (

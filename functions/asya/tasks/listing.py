@@ -12,7 +12,7 @@ from typing import get_args
 
 import msgspec
 
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.task import TaskStatus
 from asya.tasks.timeline import TimelineEntry
 from asya.tasks.view import TaskView
@@ -72,11 +72,11 @@ def read_list_query(
         shape: the types of the parts of a place in it.
 
     Raises:
-        RefusedError: 400 naming the parameter.
+        ApiError: 400 naming the parameter.
     """
     status = query.get("status")
     if status is not None and status not in _STATUSES:
-        raise RefusedError(400, "invalid_field", f"status is one of {', '.join(_STATUSES)}", "status")
+        raise ApiError(400, "invalid_field", f"status is one of {', '.join(_STATUSES)}", "status")
     asked = ListQuery(scope, status, query.get("parent"), _limit(query.get("limit"), largest))
     cursor = query.get("cursor")
     if cursor is None:
@@ -91,7 +91,7 @@ def _limit(text: str | None, largest: int) -> int:
     if text is None:
         return min(DEFAULT_LIMIT, largest)
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= largest):
-        raise RefusedError(400, "invalid_field", f"limit is a number from 1 to {largest}", "limit")
+        raise ApiError(400, "invalid_field", f"limit is a number from 1 to {largest}", "limit")
     return int(text)
 
 
@@ -114,5 +114,5 @@ def _opened(cursor: str, digest: str) -> tuple[str | int, ...]:
     return content[1:]
 
 
-def _bad_cursor() -> RefusedError:
-    return RefusedError(400, "invalid_cursor", "this is no cursor of this list; begin again without one", "cursor")
+def _bad_cursor() -> ApiError:
+    return ApiError(400, "invalid_cursor", "this is no cursor of this list; begin again without one", "cursor")

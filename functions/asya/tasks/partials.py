@@ -10,13 +10,13 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw
 
-from asya.protocol.events import FlyEvent
+from asya.protocol.events import PartialEvent
 
 # Bytes of messages in one part; an item of the table ends at 400 KB.
 PART_LIMIT = 200 * 1024
 
 
-class FlyPlace(NamedTuple):
+class PartialKey(NamedTuple):
     """Where a message belongs, in the order in which they are said."""
 
     generation: int
@@ -26,7 +26,7 @@ class FlyPlace(NamedTuple):
     sequence: int
 
 
-class FlyMessage(msgspec.Struct, frozen=True, kw_only=True):
+class Partial(msgspec.Struct, frozen=True, kw_only=True):
     """One message; `sequence` counts those of its run of the hop from 0."""
 
     sequence: int
@@ -34,7 +34,7 @@ class FlyMessage(msgspec.Struct, frozen=True, kw_only=True):
     data: Raw
 
 
-class FlyPart(msgspec.Struct, frozen=True, kw_only=True):
+class PartialBatch(msgspec.Struct, frozen=True, kw_only=True):
     """Some messages of one run of a hop, in order.
 
     Attributes:
@@ -47,33 +47,33 @@ class FlyPart(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int
     receive: int
     actor: str
-    messages: tuple[FlyMessage, ...]
+    messages: tuple[Partial, ...]
 
     @property
-    def place(self) -> FlyPlace:
+    def place(self) -> PartialKey:
         """Where its first message belongs."""
-        return FlyPlace(self.generation, self.position, self.attempt, self.receive, self.messages[0].sequence)
+        return PartialKey(self.generation, self.position, self.attempt, self.receive, self.messages[0].sequence)
 
 
-def parts_of(events: Iterable[FlyEvent]) -> Iterator[FlyPart]:
+def parts_of(events: Iterable[PartialEvent]) -> Iterator[PartialBatch]:
     """The parts to write for these messages, each run's in order; what came twice is there once."""
     for run, said in groupby(sorted(events, key=_place), key=_run):
         by_sequence = {event.sequence: event for event in said}
         task_id, generation, position, attempt, receive = run
         for some in _bounded(by_sequence.values()):
-            yield FlyPart(
+            yield PartialBatch(
                 id=task_id,
                 generation=generation,
                 position=position,
                 attempt=attempt,
                 receive=receive,
                 actor=some[0].actor,
-                messages=tuple(FlyMessage(sequence=each.sequence, at=each.at, data=each.data) for each in some),
+                messages=tuple(Partial(sequence=each.sequence, at=each.at, data=each.data) for each in some),
             )
 
 
-def _bounded(events: Iterable[FlyEvent]) -> Iterator[list[FlyEvent]]:
-    some: list[FlyEvent] = []
+def _bounded(events: Iterable[PartialEvent]) -> Iterator[list[PartialEvent]]:
+    some: list[PartialEvent] = []
     size = 0
     for event in events:
         length = len(bytes(event.data)) + 128
@@ -86,9 +86,9 @@ def _bounded(events: Iterable[FlyEvent]) -> Iterator[list[FlyEvent]]:
         yield some
 
 
-def _run(event: FlyEvent) -> tuple[str, int, int, int, int]:
+def _run(event: PartialEvent) -> tuple[str, int, int, int, int]:
     return (event.id, event.generation, event.position, event.attempt, event.receive)
 
 
-def _place(event: FlyEvent) -> tuple[str, int, int, int, int, int]:
+def _place(event: PartialEvent) -> tuple[str, int, int, int, int, int]:
     return (*_run(event), event.sequence)

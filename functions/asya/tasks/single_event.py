@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 from msgspec import Raw
 
-from asya.protocol.events import FlyEvent, Report
+from asya.protocol.events import PartialEvent, Report
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
 from asya.tasks.event_batch import BatchError, read_event
@@ -46,7 +46,7 @@ def read_single_event(body: bytes, task_id: str, now: datetime) -> Report | None
     members.setdefault("at", Raw(msgspec.json.encode(format_time(now))))
     members.setdefault("position", Raw(b"%d" % _position(members)))
     event = read_event(Raw(msgspec.json.encode(members)))
-    if isinstance(event, FlyEvent) or status != "pending":
+    if isinstance(event, PartialEvent) or status != "pending":
         return event
     return None
 

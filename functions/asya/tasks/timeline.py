@@ -5,7 +5,7 @@ from itertools import groupby
 
 import msgspec
 
-from asya.protocol.hops import Hop
+from asya.protocol.hops import HopRecord
 from asya.protocol.run_progress import RunNote
 
 
@@ -29,7 +29,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     run: RunNote | None = None
 
 
-def timeline(parts: Iterable[Hop]) -> Iterator[TimelineEntry]:
+def timeline(parts: Iterable[HopRecord]) -> Iterator[TimelineEntry]:
     """The entries of hops whose parts come in the order of their places."""
     for place, of_attempt in groupby(parts, key=lambda part: part.place):
         told = list(of_attempt)

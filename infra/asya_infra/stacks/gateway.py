@@ -4,7 +4,7 @@ from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra.constructs.gateway.deadline_sweep import TaskSweep
+from asya_infra.constructs.gateway.deadline_sweep import DeadlineSweep
 from asya_infra.constructs.gateway.gateway import Gateway
 from asya_infra.constructs.layer import mesh_layer
 from asya_infra.mesh import Mesh
@@ -18,7 +18,7 @@ class GatewayStack(Stack):
         layer = mesh_layer(self, mesh)
         gateway = Gateway(self, mesh, layer)
         self.address = gateway.address
-        TaskSweep(self, mesh, layer)
+        DeadlineSweep(self, mesh, layer)
         CfnOutput(self, "GatewayUrl", value=self.address.url)
         CfnOutput(self, "GatewayApiId", value=gateway.api_id)
         if gateway.live is not None:

@@ -5,7 +5,7 @@ from constructs import Construct
 
 from asya.protocol import mesh_table, names
 from asya_infra.constructs.storage.bucket import MeshStorage
-from asya_infra.constructs.storage.tables import MeshTable
+from asya_infra.constructs.storage.tables import Table
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
 
@@ -19,7 +19,7 @@ class StateStack(Stack):
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, "state"))
-        tables = {kind: MeshTable(self, mesh.namespace, kind) for kind in table_kinds(mesh.table)}
+        tables = {kind: Table(self, mesh.namespace, kind) for kind in table_kinds(mesh.table)}
         self.task_changes = self.export_value(tables["tasks"].changes)
         MeshStorage(self, mesh)
         CfnOutput(self, "DataUri", value=mesh.addresses.data.uri)

@@ -13,12 +13,12 @@ from msgspec.structs import replace as changed
 from asya.spark import run_failures as run_deaths
 from asya.spark.aws import completion_messages, pending
 from asya.spark.aws.dispatch_requests import DispatchRequests
-from asya.spark.aws.emr_serverless import BusyError, JobRuns
+from asya.spark.aws.emr_serverless import BusyError, EmrServerless
 from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.lambdas.completion import RunCompletion
 from asya.spark.lambdas.dispatch import Dispatcher
-from asya.spark.lambdas.enqueue import Admission
+from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.run_failures import CHARGED
 from tests.simulation.planting import Planted, around, instead
@@ -95,14 +95,14 @@ def _with_a_number(wrong: Callable[..., Any], owner: Any, name: str) -> Callable
 
 PLANTED = (
     Planted("takes the flag down after the reading", _flag_down_late, "calm"),
-    Planted("does not ask the dispatcher", instead(Admission, "_request", lambda *_: None), "calm"),
+    Planted("does not ask the dispatcher", instead(Enqueuer, "_request", lambda *_: None), "calm"),
     Planted(
         "forgets the pending before the manifest is written", around(Dispatcher, "_fit", _removed_before_the_manifest)
     ),
-    Planted("starts runs without their token", _with_a_number(_started_anew, JobRuns, "start"), seed=14),
+    Planted("starts runs without their token", _with_a_number(_started_anew, EmrServerless, "start"), seed=14),
     Planted("admits each delivery", _with_a_number(_claim_of_its_own, pending, "_claim_key")),
     Planted("forms the next run before the latest is started", around(RunRecords, "get", _as_if_started)),
-    Planted("fails when EMR Serverless is busy", around(JobRuns, "start", _failing_when_busy), "calm"),
+    Planted("fails when EMR Serverless is busy", around(EmrServerless, "start", _failing_when_busy), "calm"),
     Planted("does not reconcile", instead(Reconciler, "sweep", lambda _: None), seed=17),
     Planted(
         "takes a run that began for one that is over",

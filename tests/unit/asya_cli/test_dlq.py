@@ -20,7 +20,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SetDue, encode_message
 from asya.tasks.view import TaskView
 from asya_cli import dlq
-from asya_cli.dead_letters import DeadLetterOffice, Wanted
+from asya_cli.dead_letters import DeadLetters, Wanted
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.mesh_client import NotSendableError, RefusedError
@@ -102,8 +102,8 @@ def run(*arguments: str, code: int = 0) -> str:
     return done.output
 
 
-def office(mesh: Mesh) -> DeadLetterOffice:
-    return DeadLetterOffice(mesh)  # type: ignore[arg-type]
+def office(mesh: Mesh) -> DeadLetters:
+    return DeadLetters(mesh)  # type: ignore[arg-type]
 
 
 @pytest.mark.rule("12.redrive")
@@ -271,7 +271,7 @@ def test_a_death_between_the_sending_and_the_removal_sends_twice_in_the_same_gen
     assert mesh.lying("infer-dlq") == []
 
 
-def redrive_all(at_work: DeadLetterOffice) -> None:
+def redrive_all(at_work: DeadLetters) -> None:
     with at_work.look("infer", Wanted()) as letters:
         for letter in letters:
             at_work.redrive(letter, force=False, now=NOW)

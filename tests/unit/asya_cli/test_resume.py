@@ -16,7 +16,7 @@ from asya_cli import resume
 from asya_cli.errors import CommandError
 from asya_cli.main import app
 from asya_cli.mesh_client import InvalidAnswersError, MeshClient, RefusedError
-from asya_cli.task_report import show_story
+from asya_cli.task_report import show_task_report
 
 CALLS: list[tuple[str, str, Any]] = []
 
@@ -101,7 +101,7 @@ def test_status_shows_prompt_and_fields() -> None:
         generation=0,
     )
     output = StringIO()
-    show_story(Console(file=output, width=120), task, None, None)
+    show_task_report(Console(file=output, width=120), task, None, None)
     lines = [" ".join(line.split()) for line in output.getvalue().splitlines()]
     assert lines[0] == "one paused"
     assert "waiting for Publish the report?" in lines

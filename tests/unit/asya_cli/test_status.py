@@ -13,7 +13,7 @@ from asya.protocol.task import EarlierGeneration
 from asya.tasks.view import TaskView
 from asya_cli.mesh_client import StoredObject
 from asya_cli.status import envelope_of
-from asya_cli.task_report import show_story
+from asya_cli.task_report import show_task_report
 
 FAILED = TaskView(
     id="one",
@@ -46,7 +46,7 @@ def told(task: TaskView | None, stored: dict[str, object] | None) -> str:
     output = StringIO()
     body = json.dumps(stored).encode() if stored else b""
     kept = StoredObject("s3://bucket/results/failed/one.json", body) if stored else None
-    show_story(Console(file=output, width=120), task, kept, decode(body) if stored else None)
+    show_task_report(Console(file=output, width=120), task, kept, decode(body) if stored else None)
     return output.getvalue()
 
 

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from asya_local.code_cache import UnpackedOnce, install
+from asya_local.code_cache import CodeCache, install
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def unpacked(code: Path, into: Path) -> Path:
     into.mkdir()
-    with UnpackedOnce(str(code)) as file:
+    with CodeCache(str(code)) as file:
         file.extractall(str(into))
     return into
 
@@ -43,12 +43,12 @@ def test_other_code_lies_elsewhere(code: Path, tmp_path: Path) -> None:
 
 
 def test_a_part_cannot_be_shared(code: Path, tmp_path: Path) -> None:
-    with UnpackedOnce(str(code)) as file, pytest.raises(NotImplementedError):
+    with CodeCache(str(code)) as file, pytest.raises(NotImplementedError):
         file.extractall(str(tmp_path / "part"), members=["orders/score.py"])
 
 
 def test_the_runtime_unpacks_so() -> None:
     runtime = ModuleType("lambda_runtime")
     install(runtime)
-    assert runtime.zipfile.ZipFile is UnpackedOnce
+    assert runtime.zipfile.ZipFile is CodeCache
     assert runtime.zipfile.LargeFileError is zipfile.LargeZipFile

@@ -1,41 +1,81 @@
-"""The documentation: every link, and every file of the source that it names, is there."""
+"""The documentation: every link, every named source file and every command of `asya` in it exists."""
 
 import re
+import shlex
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
+import click
 import pytest
+import typer
 
+from asya_cli.main import app
 from tests.paths import PROJECT
 
-PAGES = [PROJECT / "README.md", PROJECT / "CHANGELOG.md", *sorted((PROJECT / "docs").rglob("*.md"))]
-LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
+DOCS = PROJECT / "docs"
+PAGES = [*sorted(PROJECT.glob("*.md")), *sorted(DOCS.rglob("*.md")), *sorted((PROJECT / "events").rglob("*.md"))]
+LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
+CODE = re.compile(r"```.*?```|`[^`\n]+`", re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 SOURCE = re.compile(r"`((?:functions|spark_jobs|infra|asya_cli|tests|scripts|events)/[^`<:]+)(?:::\w+)?`")
 ALTERNATIVES = re.compile(r"\{([^}]+)\}")
+SHELL = re.compile(r"^ *```sh[^\n]*\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"\basya ([^\n()|;&]+)")
+
+each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+@each_page
 def test_links_lead_somewhere(page: Path) -> None:
-    missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    missing = []
+    for path, anchor in LINK.findall(CODE.sub("", page.read_text())):
+        target = page.parent / path if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            missing.append(f"{path}#{anchor}")
     assert not missing
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+@each_page
 def test_the_source_files_that_are_named_exist(page: Path) -> None:
     named = [path for text in SOURCE.findall(page.read_text()) for path in alternatives(text)]
     missing = [path for path in named if not list(PROJECT.glob(path.rstrip("/")))]
     assert not missing
 
 
-def test_every_page_can_be_found_from_the_index() -> None:
-    index = (PROJECT / "docs" / "README.md").read_text()
+@each_page
+def test_the_commands_of_asya_parse(page: Path) -> None:
+    for block in SHELL.findall(page.read_text()):
+        for words in COMMAND.findall(block):
+            parse(shlex.split(words, comments=True))
+
+
+def test_the_index_lists_every_page() -> None:
+    index = (DOCS / "README.md").read_text()
+    pages = [page for page in DOCS.rglob("*") if page.suffix in (".md", ".json") and page.parent.name != "decisions"]
     assert [
-        page.name for page in (PROJECT / "docs").glob("*.md") if page.name not in index and page.name != "README.md"
+        page.name for page in pages if page.name != "README.md" and f"({page.relative_to(DOCS)})" not in index
     ] == []
-    decisions = PROJECT / "docs" / "decisions"
+
+
+def test_the_decisions_list_every_decision() -> None:
+    decisions = DOCS / "decisions"
     listed = (decisions / "README.md").read_text()
     assert [
         page.name for page in decisions.glob("*.md") if f"]({page.name})" not in listed and page.name != "README.md"
     ] == []
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them: a heading that repeats gets a number."""
+    seen: Counter[str] = Counter()
+    found = set()
+    for heading in HEADING.findall(re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)):
+        anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
+        seen[anchor] += 1
+    return found
 
 
 def alternatives(path: str) -> list[str]:
@@ -48,3 +88,14 @@ def alternatives(path: str) -> list[str]:
         for choice in match[1].split(",")
         for each in alternatives(path[: match.start()] + choice + path[match.end() :])
     ]
+
+
+def parse(words: list[str]) -> None:
+    """Parse the arguments of a command without running it; raises `click.UsageError` if they do not fit."""
+    command: click.Command = typer.main.get_command(app)
+    context = click.Context(command)
+    while isinstance(command, click.Group):
+        name, found, words = command.resolve_command(context, words)
+        assert found is not None
+        command, context = found, click.Context(found, info_name=name, parent=context)
+    command.make_context(context.info_name, words)

@@ -6,7 +6,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew.aws.results import Results
 from asya.crew.result_index import ResultRow, day_of, recent_object
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 
 CONTENT_TYPE = "application/x-ndjson"
 
@@ -24,13 +24,13 @@ class ResultIndex:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._waiting: dict[str, list[tuple[ResultRow, Ticket]]] = defaultdict(list)
+        self._waiting: dict[str, list[tuple[ResultRow, Receipt]]] = defaultdict(list)
 
-    def add(self, row: ResultRow) -> Ticket:
+    def add(self, row: ResultRow) -> Receipt:
         """Hand over a row."""
-        ticket = Ticket("index row")
-        self._waiting[day_of(row)].append((row, ticket))
-        return ticket
+        receipt = Receipt("index row")
+        self._waiting[day_of(row)].append((row, receipt))
+        return receipt
 
     def flush(self) -> None:
         """Write the rows that wait, an object for each day, and settle the tickets."""
@@ -44,5 +44,5 @@ class ResultIndex:
                 problem = NotIndexedError(
                     f"{len(pairs)} index rows could not be written to {self._results.uri(key)}: {error}"
                 )
-            for _, ticket in pairs:
-                ticket.settle(problem)
+            for _, receipt in pairs:
+                receipt.resolve(problem)

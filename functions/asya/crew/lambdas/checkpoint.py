@@ -7,7 +7,7 @@ from typing import Any
 
 from asya.crew.aws.results import Results
 from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.lambdas.batch import Answer, Record
 from asya.protocol.frame import Frame
@@ -43,17 +43,17 @@ class CheckpointActor:
         """Work through one batch."""
         return work_through(self.services, event, self._handle)
 
-    def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
+    def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
         """Raises ClientError or BotoCoreError if the checkpoint cannot be written: nothing passes without one."""
         telemetry = self.services.telemetry
         started = intake.start(record)
         if isinstance(started, Diversion):
             return diverted(self.services, started, record, "no checkpoint made")
-        began = self.services.surroundings.monotonic()
+        began = self.services.environment.monotonic()
         namespace = self.services.settings.namespace
         self.results.write_envelope(checkpoint_key(started.envelope), started.envelope, namespace)
         delivery = passed_on(self.services, started, Frame(None))
-        duration_ms = (self.services.surroundings.monotonic() - began) * 1000
+        duration_ms = (self.services.environment.monotonic() - began) * 1000
         report_hop(self.services, started, duration_ms=duration_ms)
         telemetry.count("Processed", by=("outcome", "failed" if delivery.kind == "sump" else "succeeded"))
         return [self.services.outbox.send(delivery)]

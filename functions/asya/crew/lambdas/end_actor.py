@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.crew import ending
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
@@ -43,7 +43,7 @@ class EndActor:
         finally:
             telemetry.flush()
 
-    def _handle(self, record: Record) -> list[Ticket]:
+    def _handle(self, record: Record) -> list[Receipt]:
         try:
             envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
             payload = self._payload(envelope)
@@ -70,13 +70,13 @@ class EndActor:
         except ValueError as error:
             raise ParseError(f"payload: {error}", envelope.id) from None
 
-    def _set_told(self, envelope: Envelope, record: Record) -> list[Ticket]:
+    def _set_told(self, envelope: Envelope, record: Record) -> list[Receipt]:
         """A slice that ends here never comes back to its set, which is told (`protocol §9`)."""
         ended = ending.completed_status(envelope, sent_at=record.arrival.sent_at, now=self.services.now())
         told = early_ends(ended, self.services.settings.table)
         return [self.services.outbox.send(delivery) for delivery in told]
 
-    def _failed(self, envelope: Envelope, record: Record, reason: Reason, error: ErrorInfo) -> list[Ticket]:
+    def _failed(self, envelope: Envelope, record: Record, reason: Reason, error: ErrorInfo) -> list[Receipt]:
         self.services.telemetry.count("Processed", by=("outcome", "failed"))
         actor = self.services.settings.actor
         delivery = ending.failed_at_end(

@@ -7,7 +7,7 @@ first decides; the others learn it before they tell anybody.
 from asya.crew.aws.end_claims import Claim, ClaimResult
 from asya.crew.aws.result_index import ResultIndex
 from asya.crew.result_index import result_row
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.sidecar.lambdas.services import Services
@@ -28,7 +28,7 @@ def claim_end(services: Services, envelope: Envelope) -> ClaimResult:
     return result
 
 
-def index_row(services: Services, index: ResultIndex, envelope: Envelope, uri: str) -> list[Ticket]:
+def index_row(services: Services, index: ResultIndex, envelope: Envelope, uri: str) -> list[Receipt]:
     """Have the index of results tell of an envelope that ended, and is written to `uri`; nothing if the mesh keeps none."""
     settings = services.settings
     if not settings.table.sink.index:

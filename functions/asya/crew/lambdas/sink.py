@@ -12,7 +12,7 @@ from asya.crew.aws.result_index import ResultIndex
 from asya.crew.aws.results import Results
 from asya.crew.lambdas.ends import claim_end, index_row
 from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
@@ -62,7 +62,7 @@ class SinkActor:
         finally:
             telemetry.flush()
 
-    def _handle(self, record: Record) -> list[Ticket]:
+    def _handle(self, record: Record) -> list[Receipt]:
         moment = self.services.now()
         try:
             envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
@@ -71,7 +71,7 @@ class SinkActor:
             return [self.services.outbox.send(delivery) for delivery in diverted.deliveries]
         return self._end(ending.completed_status(envelope, sent_at=record.arrival.sent_at, now=moment))
 
-    def _end(self, envelope: Envelope) -> list[Ticket]:
+    def _end(self, envelope: Envelope) -> list[Receipt]:
         phase = (envelope.status.phase if envelope.status else None) or "succeeded"
         key = result_key(envelope, self.services.settings.table.sink)
         older_key = None
@@ -83,7 +83,7 @@ class SinkActor:
         self.services.telemetry.count("Processed", by=("outcome", phase))
         return self._persist_and_report(envelope, key, older_key)
 
-    def _persist_and_report(self, envelope: Envelope, key: str, older_key: str | None) -> list[Ticket]:
+    def _persist_and_report(self, envelope: Envelope, key: str, older_key: str | None) -> list[Receipt]:
         problem: Exception | None = None
         uri: str | None = None
         if self.services.settings.table.sink.persist and not ending.is_hook_copy(envelope):
@@ -93,31 +93,33 @@ class SinkActor:
                     self.results.remove(older_key)
             except (ClientError, BotoCoreError) as error:
                 problem = error
-        tickets = [*self._report(envelope, uri), *self._pass_on(envelope), *self._index(envelope, uri)]
+        receipts = [*self._report(envelope, uri), *self._pass_on(envelope), *self._index(envelope, uri)]
         if problem is not None:
-            kept = Ticket("object")
-            kept.settle(
+            kept = Receipt("object")
+            kept.resolve(
                 NotPersistedError(f"envelope {envelope.id} could not be written to {self.results.uri(key)}: {problem}")
             )
-            tickets.append(kept)
-        return tickets
+            receipts.append(kept)
+        return receipts
 
-    def _index(self, envelope: Envelope, uri: str | None) -> list[Ticket]:
+    def _index(self, envelope: Envelope, uri: str | None) -> list[Receipt]:
         """A row for what is written and ended. What is paused will end another time; x-sump tells what failed."""
         phase = envelope.status.phase if envelope.status else "succeeded"
         if uri is None or phase not in ending.CLAIMED_PHASES - {"failed"}:
             return []
         return index_row(self.services, self.index, envelope, uri)
 
-    def _report(self, envelope: Envelope, uri: str | None) -> list[Ticket]:
+    def _report(self, envelope: Envelope, uri: str | None) -> list[Receipt]:
         url = self.services.callback(envelope)
         if url is None or not ending.is_reported(envelope):
             return []
         return [
-            self.services.sure_reports.report(url, reports.terminal(envelope, now=self.services.now(), result_uri=uri))
+            self.services.required_reports.report(
+                url, reports.terminal(envelope, now=self.services.now(), result_uri=uri)
+            )
         ]
 
-    def _pass_on(self, envelope: Envelope) -> list[Ticket]:
+    def _pass_on(self, envelope: Envelope) -> list[Receipt]:
         """The hooks' copies and what x-sump gets; and if a slice ended here, its set waits for it in vain and is told."""
         table = self.services.settings.table
         deliveries = (*ending.passed_on(envelope, table.sink), *early_ends(envelope, table))

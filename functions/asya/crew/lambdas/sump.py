@@ -14,7 +14,7 @@ from asya.crew.aws.results import Results
 from asya.crew.lambdas.ends import claim_end, index_row
 from asya.crew.lambdas.sink import NotPersistedError
 from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.protocol import names
 from asya.protocol.codec import ParseError, decode
@@ -65,7 +65,7 @@ class SumpActor:
         finally:
             telemetry.flush()
 
-    def _handle(self, record: Record) -> list[Ticket]:
+    def _handle(self, record: Record) -> list[Receipt]:
         try:
             envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
         except ParseError as error:
@@ -75,22 +75,22 @@ class SumpActor:
         # A failure may not be the end: one that a hop sent on, before it was run again and failed, may have ended otherwise.
         claimed = claim_end(self.services, envelope)
         key, namespace = sump_key(envelope.id), self.services.settings.namespace
-        tickets = self._told(envelope, key) if claimed.outcome == "taken" else []
+        receipts = self._told(envelope, key) if claimed.outcome == "taken" else []
         if envelope.generation < claimed.claim.generation:
-            return tickets  # the copy that lies there, if any, is a later one
-        return [*tickets, self._written(key, lambda key: self.results.write_envelope(key, envelope, namespace))]
+            return receipts  # the copy that lies there, if any, is a later one
+        return [*receipts, self._written(key, lambda key: self.results.write_envelope(key, envelope, namespace))]
 
-    def _told(self, envelope: Envelope, key: str) -> list[Ticket]:
+    def _told(self, envelope: Envelope, key: str) -> list[Receipt]:
         """The failure, told to those who wait for it: the task's record, of a slice its set, and the index of results."""
         told = early_ends(envelope, self.services.settings.table)
-        tickets = [self.services.outbox.send(delivery) for delivery in told]
+        receipts = [self.services.outbox.send(delivery) for delivery in told]
         url = self.services.callback(envelope)
         if url is not None:
             event = reports.terminal(envelope, now=self.services.now())
-            tickets.append(self.services.sure_reports.report(url, event))
-        return [*tickets, *index_row(self.services, self.index, envelope, self.results.uri(key))]
+            receipts.append(self.services.required_reports.report(url, event))
+        return [*receipts, *index_row(self.services, self.index, envelope, self.results.uri(key))]
 
-    def _keep_unreadable(self, record: Record, error: ParseError) -> list[Ticket]:
+    def _keep_unreadable(self, record: Record, error: ParseError) -> list[Receipt]:
         """Nothing can be told about it but that it came: logged, kept as it is, acked."""
         key = f"{SUMP_PREFIX}unreadable/{safe_segment(record.message_id)}"
         self.services.telemetry.count("Failed", by=("reason", "ParseError"))
@@ -107,15 +107,15 @@ class SumpActor:
         reason = reason if reason in REASONS else "RuntimeError"
         self.services.telemetry.count("Failed", by=("reason", reason), actor=known)
 
-    def _written(self, key: str, write: Callable[[str], str]) -> Ticket:
-        ticket = Ticket("object")
+    def _written(self, key: str, write: Callable[[str], str]) -> Receipt:
+        receipt = Receipt("object")
         try:
             write(key)
         except (ClientError, BotoCoreError) as error:
-            ticket.settle(NotPersistedError(f"{self.results.uri(key)} could not be written: {error}"))
+            receipt.resolve(NotPersistedError(f"{self.results.uri(key)} could not be written: {error}"))
         else:
-            ticket.settle()
-        return ticket
+            receipt.resolve()
+        return receipt
 
     def _log(self, envelope: Envelope) -> None:
         status = envelope.status

@@ -13,7 +13,7 @@ _PREFIX = "DLQ#"
 _SORT_KEY = "reported"
 
 
-class DeadLetterNotes:
+class ReportMarks:
     """Items of the table `asya-{namespace}-sink`: pk = `DLQ#{SQS message id}`, sk = `reported`.
 
     A note is written when the report has been taken. It only saves repetition: a report that is made again changes nothing.

@@ -16,10 +16,10 @@ from asya.crew.lambdas.ends import claim_end
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.aws.copies import DeadLetterCopies, copy_key
 from asya.dead_letters.aws.queue import DeadLetterQueue, Seen
-from asya.dead_letters.aws.report_marks import DeadLetterNotes
+from asya.dead_letters.aws.report_marks import ReportMarks
 from asya.dead_letters.letters import DeadLetter, Exhausted
 from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import fold
@@ -50,7 +50,7 @@ def build(found: Services) -> "DeadLetterWatch":
     return DeadLetterWatch(
         found,
         lambda actor: DeadLetterQueue(clients.sqs(), settings.dlq_url(actor)),
-        DeadLetterNotes(clients.dynamodb(), settings.table_name("sink")),
+        ReportMarks(clients.dynamodb(), settings.table_name("sink")),
         DeadLetterCopies(clients.s3(), settings.bucket),
         DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks),
     )
@@ -72,13 +72,13 @@ class DeadLetterWatch:
 
     services: Services
     queue: Callable[[str], DeadLetterQueue]
-    notes: DeadLetterNotes
+    notes: ReportMarks
     copies: DeadLetterCopies
     tasks: TaskStore
 
     def look(self, actors: Iterable[str]) -> None:
         """One look. Trouble with one queue does not keep the others from being looked at."""
-        until = self.services.surroundings.monotonic() + LOOK_SECONDS
+        until = self.services.environment.monotonic() + LOOK_SECONDS
         try:
             for actor in actors:
                 try:
@@ -103,16 +103,16 @@ class DeadLetterWatch:
             self.services.telemetry.log.warning("more dead letters than one look can see", queue=actor, seen=len(seen))
 
     def _has_time(self, until: float) -> bool:
-        return self.services.surroundings.monotonic() < until
+        return self.services.environment.monotonic() < until
 
     def _report(self, actor: str, some: list[Seen]) -> None:
         noted = self.notes.reported([each.message_id for each in some])
         new = [each for each in some if each.message_id not in noted]
         told = [(each, self._tell(dead_letters.read(each.arrival, actor))) for each in new]
         self.services.outbox.flush()
-        self.services.sure_reports.flush()
-        for each, tickets in told:
-            problem = next((ticket.problem for ticket in tickets if ticket.problem is not None), None)
+        self.services.required_reports.flush()
+        for each, receipts in told:
+            problem = next((receipt.problem for receipt in receipts if receipt.problem is not None), None)
             if problem is None:
                 self.notes.note(each.message_id, epoch_seconds=self.services.now().timestamp())
             else:
@@ -120,24 +120,24 @@ class DeadLetterWatch:
                     "dead letter not reported; the next look will", message_id=each.message_id, problem=str(problem)
                 )
 
-    def _tell(self, letter: DeadLetter) -> list[Ticket]:
+    def _tell(self, letter: DeadLetter) -> list[Receipt]:
         """All that one message calls for. Its copy and its report do not wait for each other."""
         ended = self._ended(letter)
         self._log(letter, ended)
-        tickets, mesh = [self._copied(letter)], self.services.settings.table
+        receipts, mesh = [self._copied(letter)], self.services.settings.table
         if ended is None:
-            return tickets
+            return receipts
         if ended.event is not None:
             claimed = claim_end(self.services, ended.envelope)
             if claimed.outcome == "refused":
                 stored = dead_letters.stored_slice(letter, claimed.claim.phase, mesh, now=self.services.now())
                 if stored is None or claimed.claim.generation != ended.envelope.generation:
-                    return tickets
+                    return receipts
                 ended = stored
         url = self.services.callback(ended.envelope)
         if ended.event is not None and url is not None:
-            tickets.append(self.services.sure_reports.report(url, ended.event))
-        return [*tickets, *(self.services.outbox.send(delivery) for delivery in ended.deliveries)]
+            receipts.append(self.services.required_reports.report(url, ended.event))
+        return [*receipts, *(self.services.outbox.send(delivery) for delivery in ended.deliveries)]
 
     def _ended(self, letter: DeadLetter) -> Exhausted | None:
         envelope = letter.envelope
@@ -154,15 +154,15 @@ class DeadLetterWatch:
         record, hops = loaded
         return dead_letters.went_on(envelope, record, fold(hops, record.generation).latest)
 
-    def _copied(self, letter: DeadLetter) -> Ticket:
-        ticket = Ticket("object")
+    def _copied(self, letter: DeadLetter) -> Receipt:
+        receipt = Receipt("object")
         try:
             self.copies.keep(letter)
         except (ClientError, BotoCoreError) as error:
-            ticket.settle(error)
+            receipt.resolve(error)
         else:
-            ticket.settle()
-        return ticket
+            receipt.resolve()
+        return receipt
 
     def _log(self, letter: DeadLetter, ended: Exhausted | None) -> None:
         """One ERROR line per message; what is about no task is found again by those who sent it."""

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from asya.crew.lambdas.ends import claim_end
 from asya.fan_in.aws.sets import FanInSets, SliceCountError, UnknownSetError
-from asya.fan_in.lambdas.set_coordinator import SetKeeper
+from asya.fan_in.lambdas.set_coordinator import SetCoordinator
 from asya.fan_in.sets import ORIGIN
 from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record, records
@@ -44,7 +44,7 @@ def build(found: Services) -> "FanInActor":
     settings = found.settings
     sets = FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)
     rule = settings.table.actors[settings.actor].fan_in or FanIn()
-    return FanInActor(found, SetKeeper(found, sets, rule))
+    return FanInActor(found, SetCoordinator(found, sets, rule))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class FanInActor:
     """What a fan-in actor does with each message."""
 
     services: Services
-    keeper: SetKeeper
+    coordinator: SetCoordinator
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch of slices, and of messages about sets."""
@@ -73,7 +73,7 @@ class FanInActor:
             self.services.progress.flush()
             telemetry.flush()
 
-    def _handle(self, intake: Intake, record: Record, message: FanInMessage | None) -> list[Ticket]:
+    def _handle(self, intake: Intake, record: Record, message: FanInMessage | None) -> list[Receipt]:
         match message:
             case SliceEnded():
                 return self._ended(message)
@@ -111,21 +111,21 @@ class FanInActor:
             header = slice_header(envelope)
             if header is None or header.slice_index == ORIGIN:
                 return None
-            body = self.keeper.sets.slice(header.set_id, header.slice_index)
+            body = self.coordinator.sets.slice(header.set_id, header.slice_index)
         except (ValueError, UnknownSetError):
             return None
         mesh = self.services.settings.table
-        return Hop.of(decode(body), self.keeper.actor, mesh.actors[self.keeper.actor], mesh, record.arrival)
+        return Hop.of(decode(body), self.coordinator.actor, mesh.actors[self.coordinator.actor], mesh, record.arrival)
 
-    def _arrived(self, hop: Hop, header: SliceHeader) -> list[Ticket]:
+    def _arrived(self, hop: Hop, header: SliceHeader) -> list[Receipt]:
         """A slice: stored, its own task reported as done, and the set looked at.
 
         Raises:
             SliceCountError: it does not belong to its set.
         """
         body = encode(hop.envelope)
-        record, uri = self.keeper.sets.arrive(
-            header, body, actor=self.keeper.actor, times=self.keeper.times(self.services.now())
+        record, uri = self.coordinator.sets.arrive(
+            header, body, actor=self.coordinator.actor, times=self.coordinator.times(self.services.now())
         )
         is_late = record.state.delivered
         self._count("late" if is_late else "stored")
@@ -136,44 +136,44 @@ class FanInActor:
                 set_id=header.set_id,
                 slice_index=header.slice_index,
             )
-        tickets = self._reported(hop, uri) if header.slice_index != ORIGIN else []
-        return [*tickets, *self.keeper.settle(record)]
+        receipts = self._reported(hop, uri) if header.slice_index != ORIGIN else []
+        return [*receipts, *self.coordinator.settle(record)]
 
-    def _reported(self, hop: Hop, uri: str | None) -> list[Ticket]:
+    def _reported(self, hop: Hop, uri: str | None) -> list[Receipt]:
         """An item's own work is done, whatever becomes of the set, unless it has ended otherwise before."""
         moment = self.services.now()
         done = replace(hop.envelope, status=succeeded(hop.status, now=format_time(moment)))
         url = self.services.callback(hop.envelope)
         if claim_end(self.services, done).outcome == "refused" or url is None:
             return []
-        return [self.services.sure_reports.report(url, reports.terminal(done, now=moment, result_uri=uri))]
+        return [self.services.required_reports.report(url, reports.terminal(done, now=moment, result_uri=uri))]
 
-    def _ended(self, ended: SliceEnded) -> list[Ticket]:
+    def _ended(self, ended: SliceEnded) -> list[Receipt]:
         """A slice that ended without a result."""
         self._count("slice_ended")
-        sets, keeper = self.keeper.sets, self.keeper
+        sets, coordinator = self.coordinator.sets, self.coordinator
         if ended.phase == "canceled" and ended.slice_index != ORIGIN:
             known = sets.get(ended.set_id)
-            return keeper.slice_canceled(known) if known is not None else []
+            return coordinator.slice_canceled(known) if known is not None else []
         try:
-            record = sets.note_ended(ended, actor=keeper.actor, times=keeper.times(self.services.now()))
+            record = sets.note_ended(ended, actor=coordinator.actor, times=coordinator.times(self.services.now()))
         except SliceCountError as error:
             self.services.telemetry.log.warning("end of a slice that is none", problem=str(error))
             return []
         if ended.slice_index == ORIGIN:
-            keeper.origin_ended(record)
+            coordinator.origin_ended(record)
             return []
-        return keeper.settle(record)
+        return coordinator.settle(record)
 
-    def _look(self, look: SetDue) -> list[Ticket]:
+    def _look(self, look: SetDue) -> list[Receipt]:
         """Is a set's time up? Strays, of which another is in charge, end here."""
-        record = self.keeper.sets.get(look.set_id)
+        record = self.coordinator.sets.get(look.set_id)
         if record is None:
             return []
         is_stray = record.look_until > self.services.now().timestamp() and look.until != record.look_until
         if record.state.decision is None and is_stray:
             return []
-        return self.keeper.settle(record, look_is_over=True)
+        return self.coordinator.settle(record, look_is_over=True)
 
     def _count(self, how: str) -> None:
         self.services.telemetry.count("Processed", by=("outcome", how))

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from asya.fan_in.aws.items import SetRecord
 from asya.fan_in.aws.sets import LEASE_SECONDS, FanInSets, Times
 from asya.fan_in.sets import ORIGIN, Decision, Fail, Merge, Wait, decided, judge, leaving
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import LONGEST_DELAY, Delivery
 from asya.messaging.hop import Arrival, Hop
 from asya.protocol.codec import decode
@@ -29,7 +29,7 @@ LOOK_GRACE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
-class SetKeeper:
+class SetCoordinator:
     """The sets of one fan-in actor."""
 
     services: Services
@@ -46,7 +46,7 @@ class SetKeeper:
         due_at = moment + timedelta(seconds=self.rule.timeout)
         return Times(due_at, due_at.timestamp() + self.rule.ttl)
 
-    def settle(self, record: SetRecord, *, look_is_over: bool = False) -> list[Ticket]:
+    def settle(self, record: SetRecord, *, look_is_over: bool = False) -> list[Receipt]:
         """Do what is to be done for a set as it is now.
 
         Args:
@@ -85,7 +85,7 @@ class SetKeeper:
         if is_ours or not record.state.has_origin:
             self._mark_delivered(record.set_id)
 
-    def slice_canceled(self, record: SetRecord) -> list[Ticket]:
+    def slice_canceled(self, record: SetRecord) -> list[Receipt]:
         """A canceled slice closes nothing; but if that is because its origin was, the origin need not wait any longer."""
         if record.state.decision is not None or not record.state.has_origin or not self._is_canceled(record):
             return []
@@ -117,7 +117,7 @@ class SetKeeper:
         origin = self._origin(record.set_id)
         return is_canceled(preflight.task_states(self.services, [origin]).get(origin.envelope.id))
 
-    def _finish(self, record: SetRecord, *, has_lease: bool) -> list[Ticket]:
+    def _finish(self, record: SetRecord, *, has_lease: bool) -> list[Receipt]:
         """Let the one envelope leave that the decision is about, then mark the set as done."""
         set_id, decision = record.set_id, record.state.decision
         if decision is None or record.state.delivered:
@@ -134,12 +134,12 @@ class SetKeeper:
             self.sets.release(set_id)
             raise
 
-    def _let_leave(self, set_id: str, decision: Decision) -> Ticket:
+    def _let_leave(self, set_id: str, decision: Decision) -> Receipt:
         origin = self._origin(set_id)
         items = {}
         if decision.how == "merged":
             items = {index: decode(body).payload for index, body in self.sets.slices(set_id) if index != ORIGIN}
-        ticket = self._sent(leaving(origin, decision, items))
+        receipt = self._sent(leaving(origin, decision, items))
         self._mark_delivered(set_id)
         callback = self.services.callback(origin.envelope)
         if decision.how == "merged" and callback is not None:
@@ -147,7 +147,7 @@ class SetKeeper:
             waited = (parse_time(decision.at) - began).total_seconds() * 1000
             event = reports.completed(origin, None, now=self.services.now(), duration_ms=max(0.0, waited))
             self.services.progress.report(callback, event)
-        return ticket
+        return receipt
 
     def _mark_delivered(self, set_id: str) -> None:
         self.sets.mark_delivered(set_id, expires_at=self.services.now().timestamp() + self.rule.ttl)
@@ -172,10 +172,10 @@ class SetKeeper:
     def _send_look(self, look: SetDue, delay: int) -> None:
         self._sent(Delivery(self.actor, encode_message(look), "later", delay=delay))
 
-    def _sent(self, delivery: Delivery) -> Ticket:
+    def _sent(self, delivery: Delivery) -> Receipt:
         """Send at once and see that it was taken: what follows is written only then."""
-        ticket = self.services.outbox.send(delivery)
+        receipt = self.services.outbox.send(delivery)
         self.services.outbox.flush()
-        if ticket.problem is not None:
-            raise ticket.problem
-        return ticket
+        if receipt.problem is not None:
+            raise receipt.problem
+        return receipt

@@ -41,16 +41,16 @@ class FanInSweep:
         table = self.services.settings.table
         open_now = Counter({name: 0 for name, actor in table.actors.items() if actor.kind == "fan_in"})
         before = self.services.now() - OVERDUE
-        tickets = []
+        receipts = []
         for found in self.sets.open_sets():
             open_now[found.actor] += 1
             if found.due_at < before and found.actor in table.actors:
                 look = encode_message(SetDue(set_id=found.set_id))
-                tickets.append(self.services.outbox.send(Delivery(found.actor, look, "later")))
+                receipts.append(self.services.outbox.send(Delivery(found.actor, look, "later")))
         self.services.outbox.flush()
-        problem = next((ticket.problem for ticket in tickets if ticket.problem is not None), None)
-        if tickets:
-            self.services.telemetry.log.warning("sets overdue", count=len(tickets), problem=str(problem or ""))
+        problem = next((receipt.problem for receipt in receipts if receipt.problem is not None), None)
+        if receipts:
+            self.services.telemetry.log.warning("sets overdue", count=len(receipts), problem=str(problem or ""))
         for actor, count in open_now.items():
             telemetry = Telemetry(self.services.settings.namespace, actor)
             telemetry.measure("FanInOpen", count, "Count")

@@ -17,7 +17,7 @@ from asya.gateway.aws.submission_keys import Claimed, Finished, InProgress, Mism
 from asya.gateway.submission import first_record
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender, TooLargeError
 from asya.messaging.delivery import Delivery
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.task_store import TaskStoreError
@@ -60,7 +60,7 @@ class TaskStarter:
             prepare: called before anything is written; again, if the start is finished by a repetition.
 
         Raises:
-            RefusedError: 413 if its message is too large, 503 if it could not be sent.
+            ApiError: 413 if its message is too large, 503 if it could not be sent.
             TaskStoreError: if its record could not be written; nothing has been sent.
         """
         envelope, delivery = compose(task_id, now)
@@ -71,20 +71,20 @@ class TaskStarter:
         except NotSentError as error:
             self._attempt(lambda: self.tasks.withdraw(task_id))
             if isinstance(error, TooLargeError):
-                raise RefusedError(413, "too_large", str(error), "payload") from error
+                raise ApiError(413, "too_large", str(error), "payload") from error
             self.warn(f"task {task_id} was not started: {error}")
-            raise RefusedError(503, "not_sent", "the task was not started: its queue refused it", "actor") from error
+            raise ApiError(503, "not_sent", "the task was not started: its queue refused it", "actor") from error
         except MaybeSentError as error:
             self.warn(f"task {task_id} may or may not have been started: {error}")
             problem = f"task {task_id} may or may not have been started: its queue gave no answer"
-            raise RefusedError(503, "maybe_sent", problem) from error
+            raise ApiError(503, "maybe_sent", problem) from error
         return task_id
 
     def start_once(self, compose: Composer, key: Key, task_id: str, now: datetime, prepare: Prepare = as_it_is) -> str:
         """Start a task unless this key has started it before; gives the id it has then.
 
         Raises:
-            RefusedError: as `start`; 409 if the key was used for something else, or is in use at this moment.
+            ApiError: as `start`; 409 if the key was used for something else, or is in use at this moment.
             TaskStoreError: if the table cannot be reached; nothing has been sent.
         """
         match self.keys.claim(key.owner, key.text, key.digest, task_id, now):
@@ -92,10 +92,10 @@ class TaskStarter:
                 return started
             case InProgress():
                 problem = "another request with this Idempotency-Key is at work; repeat this one in a while"
-                raise RefusedError(409, "idempotency_in_progress", problem, "Idempotency-Key", retry_after=5)
+                raise ApiError(409, "idempotency_in_progress", problem, "Idempotency-Key", retry_after=5)
             case Mismatched():
                 problem = "this Idempotency-Key was used before, for a different request"
-                raise RefusedError(409, "idempotency_mismatch", problem, "Idempotency-Key")
+                raise ApiError(409, "idempotency_mismatch", problem, "Idempotency-Key")
             case Claimed(task_id=claimed, created_at=created_at):
                 return self._start_claimed(compose, key, claimed, created_at, prepare)
 
@@ -110,7 +110,7 @@ class TaskStarter:
     def _start_claimed(self, compose: Composer, key: Key, task_id: str, created_at: datetime, prepare: Prepare) -> str:
         try:
             self.start(compose, key.owner, task_id, created_at, prepare)
-        except (RefusedError, TaskStoreError) as error:
+        except (ApiError, TaskStoreError) as error:
             if not isinstance(error.__cause__, MaybeSentError):
                 self._attempt(lambda: self.keys.release(key.owner, key.text))
             raise

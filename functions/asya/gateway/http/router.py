@@ -12,7 +12,7 @@ from aws_lambda_powertools import Logger
 from asya.gateway.access import Identity, TokenIdentity
 from asya.gateway.aws.task_starter import Key
 from asya.gateway.http.identity import Authorizer, identity_of
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.tasks.aws.task_store import TaskStoreError
 
 KEY_LIMIT = 255
@@ -121,7 +121,7 @@ def respond(event: Mapping[str, Any], routes: Sequence[Route], log: Logger) -> R
         parsed = _parse(event)
         request_id = parsed.request_context.request_id
         return _dispatch(parsed, routes)
-    except RefusedError as refused:
+    except ApiError as refused:
         return _refusal(refused)
     except TaskStoreError:
         log.exception("the tasks table is in trouble", request_id=request_id)
@@ -135,10 +135,10 @@ def required_identity(request: Request) -> Identity | TokenIdentity:
     """Who makes the request.
 
     Raises:
-        RefusedError: 403 if API Gateway does not say who.
+        ApiError: 403 if API Gateway does not say who.
     """
     if request.identity is None:
-        raise RefusedError(403, "forbidden", _UNKNOWN)
+        raise ApiError(403, "forbidden", _UNKNOWN)
     return request.identity
 
 
@@ -146,10 +146,10 @@ def check_size(request: Request, limit: int) -> None:
     """Refuse a body that is too large.
 
     Raises:
-        RefusedError: 413.
+        ApiError: 413.
     """
     if len(request.body) > limit:
-        raise RefusedError(413, "too_large", f"the body has {len(request.body)} bytes; {limit} at most")
+        raise ApiError(413, "too_large", f"the body has {len(request.body)} bytes; {limit} at most")
 
 
 def idempotency_key(request: Request, owner: str, digest: str) -> Key | None:
@@ -159,14 +159,14 @@ def idempotency_key(request: Request, owner: str, digest: str) -> Key | None:
         digest: of what is asked for.
 
     Raises:
-        RefusedError: 400 if it is none that can be kept.
+        ApiError: 400 if it is none that can be kept.
     """
     text = request.headers.get("idempotency-key")
     if text is None:
         return None
     if not (0 < len(text) <= KEY_LIMIT and text.isascii() and text.isprintable()):
         problem = f"an Idempotency-Key has 1 to {KEY_LIMIT} printable ASCII characters"
-        raise RefusedError(400, "invalid_field", problem, "Idempotency-Key")
+        raise ApiError(400, "invalid_field", problem, "Idempotency-Key")
     return Key(owner, text, digest)
 
 
@@ -174,9 +174,7 @@ def _parse(event: Mapping[str, Any]) -> _Event:
     try:
         return msgspec.convert(event, _Event)
     except msgspec.ValidationError as error:
-        raise RefusedError(
-            400, "invalid_event", f"this is no event of an HTTP API, payload format 2.0: {error}"
-        ) from None
+        raise ApiError(400, "invalid_event", f"this is no event of an HTTP API, payload format 2.0: {error}") from None
 
 
 def _dispatch(event: _Event, routes: Sequence[Route]) -> Response:
@@ -189,7 +187,7 @@ def _dispatch(event: _Event, routes: Sequence[Route]) -> Response:
         allowed = ", ".join(sorted({route.method for route, _ in fitting}))
         response = _failure(405, "method_not_allowed", f"{path} takes {allowed}, not {http.method}")
         return Response(response.status, response.content, {"allow": allowed})
-    raise RefusedError(404, "not_found", f"there is nothing at {path}")
+    raise ApiError(404, "not_found", f"there is nothing at {path}")
 
 
 def _path(event: _Event) -> str:
@@ -231,10 +229,10 @@ def _body(event: _Event) -> bytes:
             return base64.b64decode(event.body or "", validate=True)
         return (event.body or "").encode("utf-8")
     except (binascii.Error, UnicodeEncodeError):
-        raise RefusedError(400, "invalid_body", "the body is not what its encoding says") from None
+        raise ApiError(400, "invalid_body", "the body is not what its encoding says") from None
 
 
-def _refusal(refused: RefusedError) -> Response:
+def _refusal(refused: ApiError) -> Response:
     return _failure(refused.status, refused.code, refused.message, refused.field, refused.retry_after)
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from asya.gateway.access import Caller
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT, is_usable
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
@@ -13,7 +13,7 @@ def visible_task(tasks: Tasks, task_id: str, caller: Caller, now: datetime) -> T
     """What is shown of a task.
 
     Raises:
-        RefusedError: 404 if there is no such task, or none that the caller may see.
+        ApiError: 404 if there is no such task, or none that the caller may see.
         TaskStoreError: if the table cannot be read.
     """
     task = tasks.read(task_id, now) if is_usable(task_id) else None
@@ -22,6 +22,6 @@ def visible_task(tasks: Tasks, task_id: str, caller: Caller, now: datetime) -> T
     return task
 
 
-def unknown_task(task_id: str) -> RefusedError:
+def unknown_task(task_id: str) -> ApiError:
     """404, in the same words whether the task is somebody else's or nobody's."""
-    return RefusedError(404, "not_found", f"there is no task {task_id[:ID_LIMIT]!r}", "id")
+    return ApiError(404, "not_found", f"there is no task {task_id[:ID_LIMIT]!r}", "id")

@@ -34,13 +34,13 @@ from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
 from asya.gateway.streams.following import Following
 from asya.gateway.submission import first_message, is_stealth, read_submission
-from asya.legacy.lambdas.calls import OlderReads
+from asya.legacy.lambdas.calls import LegacyReads
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Surroundings
+from asya.messaging.lambdas.environment import REAL, Environment
 from asya.pause.lambdas import pause_release
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
@@ -48,7 +48,7 @@ from asya.spark.aws.cancel_requests import CancelRequests
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.index import TaskIndex
 from asya.tasks.aws.lists import TaskLists
-from asya.tasks.aws.partials import Flies
+from asya.tasks.aws.partials import Partials
 from asya.tasks.aws.tasks import Tasks
 
 
@@ -97,7 +97,7 @@ class Api:
             *self.tools.routes(now),
             *self.mcp.routes(now),
             *self.agents.routes(now),
-            *OlderReads(self.tasks, self.access).routes(now),
+            *LegacyReads(self.tasks, self.access).routes(now),
             Route("GET", "/openapi.json", self.openapi),
             Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
         )
@@ -139,12 +139,12 @@ def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
     return answer(event, api.routes(REAL.now()), telemetry.log)
 
 
-def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings = REAL) -> Api:
+def build(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Api:
     """The calls over the mesh's table and queues."""
     table, retention = settings.table_name("tasks"), settings.table.retention.tasks
-    store = DynamoTaskStore(clients.dynamodb(), table, retention, surroundings.pause)
-    tasks = Tasks(store, telemetry.log.warning, threaded=surroundings.is_threaded)
-    index = TaskIndex(clients.dynamodb(), table, threaded=surroundings.is_threaded)
+    store = DynamoTaskStore(clients.dynamodb(), table, retention, environment.pause)
+    tasks = Tasks(store, telemetry.log.warning, threaded=environment.is_threaded)
+    index = TaskIndex(clients.dynamodb(), table, threaded=environment.is_threaded)
     starter = TaskStarter(
         tasks=tasks,
         keys=SubmissionKeys(clients.dynamodb(), table, retention),
@@ -154,11 +154,11 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
     access = AccessRules(settings.table, settings.account, settings.region)
     hand_over = pause_release.build(settings, tasks, telemetry.log.warning)
     cancels = Cancels(
-        tasks, store, index, access, hand_over, _cancel_requests(settings), surroundings, telemetry.log.warning
+        tasks, store, index, access, hand_over, _cancel_requests(settings), environment, telemetry.log.warning
     )
     resumes = Resumes(settings.table, tasks, access, hand_over)
     task_lists = TaskLists(index, store, tasks)
-    tool_calls = ToolCalls(settings.table, tasks, starter, surroundings, _new_id)
+    tool_calls = ToolCalls(settings.table, tasks, starter, environment, _new_id)
     origins = Origins(settings.gateway_url, _new_span)
     return Api(
         mesh=settings.table,
@@ -175,7 +175,7 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
             access=access,
             origins=origins,
             calls=McpCalls(tool_calls, tasks, cancels, resumes),
-            cancels=McpCancels(starter, cancels, surroundings),
+            cancels=McpCancels(starter, cancels, environment),
             new_id=_new_id,
             warn=telemetry.log.warning,
         ),
@@ -186,7 +186,7 @@ def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings =
             lists=AgentLists(task_lists),
             push=AgentPush(settings.table, tasks, PushConfigs(clients.dynamodb(), table, retention)),
             streams=AgentStreams(
-                Following(tasks, Flies(clients.dynamodb(), table, surroundings.pause), surroundings), surroundings
+                Following(tasks, Partials(clients.dynamodb(), table, environment.pause), environment), environment
             ),
             access=access,
             origins=origins,

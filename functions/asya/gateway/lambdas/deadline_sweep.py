@@ -40,17 +40,17 @@ def handle(_event: Mapping[str, Any], _context: object) -> None:
     build(services()).sweep()
 
 
-def build(found: Services) -> "TaskSweep":
+def build(found: Services) -> "DeadlineSweep":
     """The sweep of this mesh."""
-    settings, is_threaded = found.settings, found.surroundings.is_threaded
+    settings, is_threaded = found.settings, found.environment.is_threaded
     client, table = clients.dynamodb(), settings.table_name("tasks")
-    store = DynamoTaskStore(client, table, settings.table.retention.tasks, found.surroundings.pause)
+    store = DynamoTaskStore(client, table, settings.table.retention.tasks, found.environment.pause)
     tasks = Tasks(store, found.telemetry.log.warning, threaded=is_threaded)
-    return TaskSweep(found, TaskIndex(client, table, threaded=is_threaded), store, tasks, SweepMarks(client, table))
+    return DeadlineSweep(found, TaskIndex(client, table, threaded=is_threaded), store, tasks, SweepMarks(client, table))
 
 
 @dataclass(frozen=True, slots=True)
-class TaskSweep:
+class DeadlineSweep:
     """Looks after the deadlines of all tasks of the mesh."""
 
     services: Services
@@ -67,14 +67,14 @@ class TaskSweep:
         """
         now = self.services.now()
         moment = now - GRACE
-        ends = self.services.surroundings.monotonic() + SECONDS
+        ends = self.services.environment.monotonic() + SECONDS
         begin = min(self.marks.read() or moment - FIRST, moment - AGAIN)
         count, looked_at = 0, None
         try:
             for minute in islice(_minutes(begin, moment), MOST):
                 count += self._expire(minute_of(format_time(minute)), moment, now)
                 looked_at = minute
-                if self.services.surroundings.monotonic() > ends:
+                if self.services.environment.monotonic() > ends:
                     break
         finally:
             if looked_at is not None:

@@ -15,15 +15,15 @@ from typing import Any, TypeVar
 
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, Response, Route, answer, check_size, required_identity
-from asya.legacy.lambdas.calls import OlderReports
+from asya.legacy.lambdas.calls import LegacyReports
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Surroundings
-from asya.protocol.api_errors import RefusedError
-from asya.protocol.events import EventResult, EventResults, FlyEvent, Report, TaskEvent, TaskStates
+from asya.messaging.lambdas.environment import REAL, Environment
+from asya.protocol.api_errors import ApiError
+from asya.protocol.events import EventResult, EventResults, PartialEvent, Report, TaskEvent, TaskStates
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.partials import Flies
+from asya.tasks.aws.partials import Partials
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.event_batch import BatchError, read_events, read_queries
@@ -40,7 +40,7 @@ class Ingest:
     """What the calls need, and the calls."""
 
     tasks: Tasks
-    flies: Flies
+    flies: Partials
     access: AccessRules
     warn: Callable[[str], None]
 
@@ -50,7 +50,7 @@ class Ingest:
             Route("POST", "/api/v1/mesh/events", lambda request: self.events(request, now)),
             Route("POST", "/api/v1/mesh/{id}/events", lambda request: self.event(request, now)),
             Route("POST", "/api/v1/mesh/states", lambda request: self.states(request, now)),
-            *OlderReports(self.tasks, self._reporter, self._take_one).routes(now),
+            *LegacyReports(self.tasks, self._reporter, self._take_one).routes(now),
         )
 
     def events(self, request: Request, now: datetime) -> Response:
@@ -76,21 +76,21 @@ class Ingest:
     def _take_one(self, report: Report, caller: Caller, now: datetime) -> Response:
         [result] = self._take([report], caller, now)
         if result.status == HTTPStatus.NOT_FOUND:
-            raise RefusedError(404, "not_found", f"there is no task {report.id!r}", "id")
+            raise ApiError(404, "not_found", f"there is no task {report.id!r}", "id")
         if result.status != HTTPStatus.NO_CONTENT:
-            raise RefusedError(503, "unavailable", result.error or "the report was not taken; send it again")
+            raise ApiError(503, "unavailable", result.error or "the report was not taken; send it again")
         return Response(204, None)
 
     def _take(self, reports: Sequence[Report], caller: Caller, now: datetime) -> list[EventResult]:
         """Reports of status go into records and hops, messages to those who look on into their own items."""
         events = [report for report in reports if isinstance(report, TaskEvent)]
-        said = [report for report in reports if isinstance(report, FlyEvent)]
+        said = [report for report in reports if isinstance(report, PartialEvent)]
         # What was said is there before the hop's end is: to whoever follows the task it comes before.
         told = self._keep(said, caller, now) if said else {}
         results = iter(self.tasks.report(events, now, may_create=caller.is_mesh_function) if events else [])
-        return [told[each.id] if isinstance(each, FlyEvent) else next(results) for each in reports]
+        return [told[each.id] if isinstance(each, PartialEvent) else next(results) for each in reports]
 
-    def _keep(self, said: Sequence[FlyEvent], caller: Caller, now: datetime) -> dict[str, EventResult]:
+    def _keep(self, said: Sequence[PartialEvent], caller: Caller, now: datetime) -> dict[str, EventResult]:
         """What became of the messages, by task."""
         ids = {event.id for event in said}
         results = {task_id: EventResult(id=task_id, status=HTTPStatus.NO_CONTENT) for task_id in ids}
@@ -109,18 +109,18 @@ class Ingest:
 
     def _check_known(self, task_id: str, caller: Caller, now: datetime) -> None:
         if not caller.is_mesh_function and not self.tasks.known([task_id], now):
-            raise RefusedError(404, "not_found", f"there is no task {task_id!r}", "id")
+            raise ApiError(404, "not_found", f"there is no task {task_id!r}", "id")
 
     def states(self, request: Request, now: datetime) -> Response:
         """Tell a sidecar how tasks and their roots stand."""
         if not self._caller(request).is_mesh_function:
-            raise RefusedError(403, "forbidden", "only the mesh's own functions ask for states")
+            raise ApiError(403, "forbidden", "only the mesh's own functions ask for states")
         return Response(200, TaskStates(items=self.tasks.states(_content(read_queries, request, "invalid_batch"), now)))
 
     def _reporter(self, request: Request) -> Caller:
         caller = self._caller(request)
         if not (caller.is_mesh_function or caller.is_operator):
-            raise RefusedError(403, "forbidden", "only the mesh's own functions and its operators report events")
+            raise ApiError(403, "forbidden", "only the mesh's own functions and its operators report events")
         return caller
 
     def _caller(self, request: Request) -> Caller:
@@ -132,7 +132,7 @@ def _content(read: Callable[[bytes], Content], request: Request, code: str) -> C
     try:
         return read(request.body)
     except BatchError as error:
-        raise RefusedError(400, code, str(error), error.field) from None
+        raise ApiError(400, code, str(error), error.field) from None
 
 
 def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
@@ -141,13 +141,13 @@ def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
     return answer(event, ingest.routes(REAL.now()), telemetry.log)
 
 
-def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings = REAL) -> Ingest:
+def build(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Ingest:
     """The calls over the mesh's table."""
     retention = settings.table.retention.tasks
-    store = DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), retention, surroundings.pause)
+    store = DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), retention, environment.pause)
     return Ingest(
-        tasks=Tasks(store, telemetry.log.warning, threaded=surroundings.is_threaded),
-        flies=Flies(clients.dynamodb(), settings.table_name("tasks"), surroundings.pause),
+        tasks=Tasks(store, telemetry.log.warning, threaded=environment.is_threaded),
+        flies=Partials(clients.dynamodb(), settings.table_name("tasks"), environment.pause),
         access=AccessRules(settings.table, settings.account, settings.region),
         warn=telemetry.log.warning,
     )

@@ -21,7 +21,7 @@ from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
 from asya.gateway.submission import Origin
 from asya.gateway.tools import ToolRequest
 from asya.pause.resume_input import InvalidInputError
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
@@ -77,7 +77,7 @@ class McpCalls:
         """What the call comes to.
 
         Raises:
-            RefusedError: if the tool cannot be called so, or now.
+            ApiError: if the tool cannot be called so, or now.
             TaskStoreError: if the table cannot be reached.
         """
         if call.params.request_state is not None:
@@ -101,7 +101,7 @@ class McpCalls:
                 return self._wait(answered.id, call, now)
             case name:
                 known = ", ".join(sorted(self.calls.mesh.tools)) or "none"
-                raise RefusedError(404, "unknown_tool", f"there is no tool {name[:100]!r}; there are: {known}", "name")
+                raise ApiError(404, "unknown_tool", f"there is no tool {name[:100]!r}; there are: {known}", "name")
 
     def _go_on(self, call: ToolCall, state: str, now: datetime) -> Answer:
         """The call once more, with a person's answer to its task's pause: or with a repetition of it, which changes nothing."""
@@ -116,7 +116,7 @@ class McpCalls:
             self.resumes.resume(task_id, call.caller, given, now, since=since)
         except InvalidInputError as invalid:
             return question(task_id, task.pause, invalid.message)
-        except RefusedError as refused:
+        except ApiError as refused:
             if refused.code != "not_paused":
                 raise
         return self._wait(task_id, call, now)
@@ -149,4 +149,4 @@ def _arguments(call: ToolCall, kind: type[_Arguments]) -> _Arguments:
         return msgspec.json.decode(call.params.arguments, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         problem = f"arguments of {call.params.name!r}: {error}"
-        raise RefusedError(400, "invalid_arguments", problem, "arguments") from None
+        raise ApiError(400, "invalid_arguments", problem, "arguments") from None

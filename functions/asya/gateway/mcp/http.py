@@ -16,7 +16,7 @@ from asya.gateway.http.router import Request, Response, Text
 from asya.gateway.json_rpc import Failure, MessageId, Notice, Success
 from asya.gateway.mcp.types import SESSION_HEADER
 from asya.gateway.routes.tool_calls import WAIT_SECONDS
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 
 JSON, EVENTS = "application/json", "text/event-stream"
 # RFC 7240: for clients that would rather ask again than wait for 25 seconds.
@@ -36,18 +36,18 @@ def check_origin(request: Request) -> None:
     """Refuse what a page of another site sends: nobody's browser shall be talked into speaking to this API.
 
     Raises:
-        RefusedError: 403.
+        ApiError: 403.
     """
     origin = request.headers.get("origin")
     if origin is not None and _host(origin) != _host(request.base_url):
-        raise RefusedError(403, "forbidden_origin", f"pages of {origin[:200]!r} may not call this", "Origin")
+        raise ApiError(403, "forbidden_origin", f"pages of {origin[:200]!r} may not call this", "Origin")
 
 
 def forms(request: Request) -> Forms:
     """What the client takes, by its `Accept`; everything, if it does not say.
 
     Raises:
-        RefusedError: 406 if it takes neither of what there is.
+        ApiError: 406 if it takes neither of what there is.
     """
     accept = request.headers.get("accept", "*/*")
     taken = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
@@ -56,7 +56,7 @@ def forms(request: Request) -> Forms:
         takes_events=not taken.isdisjoint({EVENTS, "text/*", "*/*"}),
     )
     if not (found.takes_json or found.takes_events):
-        raise RefusedError(406, "not_acceptable", f"answers come as {JSON} or {EVENTS}", "Accept")
+        raise ApiError(406, "not_acceptable", f"answers come as {JSON} or {EVENTS}", "Accept")
     return found
 
 

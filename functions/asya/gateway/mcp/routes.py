@@ -37,7 +37,7 @@ from asya.gateway.mcp.progress import ProgressNotices
 from asya.gateway.mcp.revision import Asked, check_served, decoded, negotiated, read_request
 from asya.gateway.mcp.tools import INSTRUCTIONS, tool_list
 from asya.gateway.tools import InvalidArgumentsError
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.task_store import TaskStoreError
 
@@ -138,7 +138,7 @@ class McpRoutes:
         except InvalidArgumentsError as invalid:
             problems = (f"- {place or 'arguments'}: {problem}" for place, problem in invalid.problems)
             return not_done(f"The arguments do not fit the input schema of {params.name!r}:\n" + "\n".join(problems))
-        except RefusedError as refused:
+        except ApiError as refused:
             if refused.code in _CLIENTS_FAULT:
                 raise RpcError(_CLIENTS_FAULT[refused.code], _in_words(refused)) from None
             return not_done(refused.message)
@@ -191,7 +191,7 @@ def _key(asked: Asked, request: Request, caller: Caller) -> Key | None:
     return Key(caller.principal, mcp_http.call_key(session, asked.call.id), digest)
 
 
-def _in_words(refused: RefusedError) -> str:
+def _in_words(refused: ApiError) -> str:
     if refused.code.startswith("idempotency"):
         return "this request id was used before in this session, for another request or one that is at work"
     return refused.message

@@ -13,9 +13,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, Response, Route, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
-from asya.messaging.lambdas.environment import Surroundings
-from asya.pause.lambdas.pause_release import Handovers
-from asya.protocol.api_errors import RefusedError
+from asya.messaging.lambdas.environment import Environment
+from asya.pause.lambdas.pause_release import PauseReleases
+from asya.protocol.api_errors import ApiError
 from asya.protocol.hops import HopFold
 from asya.protocol.task import TaskRecord
 from asya.spark.aws.cancel_requests import CancelRequests
@@ -41,9 +41,9 @@ class Cancels:
     store: TaskStore
     index: TaskIndex
     access: AccessRules
-    handovers: Handovers
+    pause_releases: PauseReleases
     runs: CancelRequests | None
-    surroundings: Surroundings
+    environment: Environment
     warn: Callable[[str], None]
 
     def routes(self, now: datetime) -> tuple[Route, ...]:
@@ -60,7 +60,7 @@ class Cancels:
         """Cancel a task with all that came of it; gives its record.
 
         Raises:
-            RefusedError: 404 if there is no such task; 503 if its job runs could not be asked to stop: ask again.
+            ApiError: 404 if there is no such task; 503 if its job runs could not be asked to stop: ask again.
             TaskStoreError: if the table cannot be read or written; the task may be canceled, or some of what came of it.
         """
 
@@ -73,14 +73,14 @@ class Cancels:
         if record is None:
             raise unknown_task(task_id)
         if record.status == "canceled":
-            self.handovers.finish(record, now)
+            self.pause_releases.finish(record, now)
             self._cancel_descendants(task_id, now)
             self._stop_runs(task_id)
         return record
 
     def _cancel_descendants(self, task_id: str, now: datetime) -> None:
         """Mark what came of it. What is left out when the time is up is stopped at its next hop, if the task was its root."""
-        ends = self.surroundings.monotonic() + SECONDS
+        ends = self.environment.monotonic() + SECONDS
         parents = [task_id]
         met = {task_id}
         while parents:
@@ -89,7 +89,7 @@ class Cancels:
                 met.update(new)
                 parents += new
                 self._mark(new, now)
-                if self.surroundings.monotonic() > ends:
+                if self.environment.monotonic() > ends:
                     self.warn(f"task {task_id} was canceled, but not all of the {len(met)} tasks below it")
                     return
 
@@ -116,4 +116,4 @@ class Cancels:
             self.runs.ask(task_id)
         except (ClientError, BotoCoreError) as error:
             problem = f"task {task_id!r} is canceled, but its job runs could not be asked to stop; ask again"
-            raise RefusedError(503, "unavailable", problem) from error
+            raise ApiError(503, "unavailable", problem) from error

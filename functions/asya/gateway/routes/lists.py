@@ -6,7 +6,7 @@ from datetime import datetime
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, Response, Route, required_identity
 from asya.gateway.http.visible_tasks import visible_task
-from asya.protocol.hops import HopPlace
+from asya.protocol.hops import HopKey
 from asya.tasks.aws.lists import TaskLists
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import ListQuery, TaskList, Timeline, read_list_query
@@ -47,7 +47,7 @@ class Lists:
         task, _ = self._visible(request, now)
         query = {name: value for name, value in request.query.items() if name in ("limit", "cursor")}
         asked = read_list_query(query, f"timeline {task.id}", (int, int, int), HOPS_LIMIT)
-        after = HopPlace(*map(int, asked.after)) if asked.after else None
+        after = HopKey(*map(int, asked.after)) if asked.after else None
         limit = asked.limit if "limit" in query else HOPS_LIMIT
         page = self.lists.timeline(task.id, after, limit, now)
         return Response(200, Timeline(items=page.hops, next_cursor=asked.cursor(page.next) if page.next else None))

@@ -19,8 +19,8 @@ from asya.gateway.routes.tools import ToolAnswer
 from asya.gateway.streams import sse
 from asya.gateway.streams.routes import StreamToken
 from asya.gateway.submission import LONGEST_TIMEOUT, SHORTEST_TIMEOUT
-from asya.legacy.tasks import OlderEnvelope, OlderFinal, OlderJob, OlderProgress
-from asya.protocol.events import EventResults, FlyEvent, StateQuery, TaskEvent, TaskStates
+from asya.legacy.tasks import LegacyEnvelope, LegacyFinal, LegacyJob, LegacyProgress
+from asya.protocol.events import EventResults, PartialEvent, StateQuery, TaskEvent, TaskStates
 from asya.protocol.ids import ID_LIMIT
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskStatus
@@ -131,7 +131,7 @@ _CURSOR: Schema = {"type": "string", "description": "next_cursor of the page bef
 _STATUS: Schema = {"type": "string", "enum": list(get_args(TaskStatus))}
 _PARENT: Schema = {"type": "string", "minLength": 1, "maxLength": ID_LIMIT}
 _KEY: Schema = {"type": "string", "minLength": 1, "maxLength": KEY_LIMIT, "pattern": "^[ -~]+$"}
-_EVENTS = {"type": "array", "maxItems": BATCH_LIMIT, "items": {"anyOf": [TaskEvent, FlyEvent]}}
+_EVENTS = {"type": "array", "maxItems": BATCH_LIMIT, "items": {"anyOf": [TaskEvent, PartialEvent]}}
 _STATES = {"type": "array", "maxItems": BATCH_LIMIT, "items": StateQuery}
 
 # Some read this as the schema of the whole text, others as that of each event.
@@ -211,18 +211,18 @@ DESCRIBED: dict[str, Described] = {
     "POST /api/v1/mesh/states": Described(
         "The mesh's functions: how tasks and their roots stand", {200: TaskStates}, _STATES, True, (400, 413)
     ),
-    "GET /envelopes/{id}": Described("A task in the first generation's words", {200: OlderEnvelope}, refusals=(404,)),
+    "GET /envelopes/{id}": Described("A task in the first generation's words", {200: LegacyEnvelope}, refusals=(404,)),
     "GET /envelopes/{id}/stream": Described(
         "Follow a task in the first generation's words", _EVENT_STREAM, refusals=(404,), query=_FROM_QUERY,
         headers=_FROM_HEADER,
     ),
     "POST /envelopes/{id}/progress": Described(
-        "Progress in the first generation's words", {204: None}, OlderProgress, True, (400, 404, 413)
+        "Progress in the first generation's words", {204: None}, LegacyProgress, True, (400, 404, 413)
     ),
     "POST /envelopes/{id}/final": Described(
-        "An end in the first generation's words", {204: None}, OlderFinal, True, (400, 404, 413)
+        "An end in the first generation's words", {204: None}, LegacyFinal, True, (400, 404, 413)
     ),
-    "GET /jobs/{id}": Described("A task in the second generation's words", {200: OlderJob}, refusals=(404,)),
+    "GET /jobs/{id}": Described("A task in the second generation's words", {200: LegacyJob}, refusals=(404,)),
     "GET /jobs/{id}/stream": Described(
         "Follow a task in the second generation's words", _EVENT_STREAM, refusals=(404,), query=_FROM_QUERY,
         headers=_FROM_HEADER,

@@ -20,7 +20,7 @@ from asya.messaging.aws.claim_check import ClaimCheck, TooLargeError
 from asya.messaging.delivery import Delivery
 from asya.messaging.fair_queues import queue_group
 from asya.protocol import codec
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.table_calls import table_errors
@@ -58,7 +58,7 @@ class Reruns:
     def reopen(self, request: Request, now: datetime) -> Response:
         """Operators only: begin the next generation of a task, whose dead letter is sent then. Repeated, it changes nothing."""
         if not self.access.caller(required_identity(request)).is_operator:
-            raise RefusedError(403, "forbidden", "only the mesh's operators reopen tasks")
+            raise ApiError(403, "forbidden", "only the mesh's operators reopen tasks")
         check_size(request, self.mesh.gateway.max_body)
         asked = redrive.read_reopening(request.body)
         if asked.slice is not None:
@@ -88,7 +88,7 @@ class Reruns:
             kept = self._read(source)
         except (ClientError, BotoCoreError) as error:
             problem = f"what is kept of {old_id!r} cannot be read just now; try again ({error})"
-            raise RefusedError(503, "unavailable", problem) from error
+            raise ApiError(503, "unavailable", problem) from error
         gateway_url = self.gateway_url or request.base_url
 
         def compose(task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
@@ -109,7 +109,7 @@ class Reruns:
         try:
             return codec.decode(self.claim_check.redeem(self.sources.read(source)))
         except codec.ParseError as error:
-            raise RefusedError(409, "unreadable", f"{source} holds no envelope that can be sent: {error}") from None
+            raise ApiError(409, "unreadable", f"{source} holds no envelope that can be sent: {error}") from None
 
     def _composed(self, envelope: Envelope) -> tuple[Envelope, Delivery]:
         queue = first_queue(envelope)
@@ -118,9 +118,9 @@ class Reruns:
         try:
             sendable = self.claim_check.offload(delivery)
         except TooLargeError as error:
-            raise RefusedError(413, "too_large", str(error)) from error
+            raise ApiError(413, "too_large", str(error)) from error
         except (ClientError, BotoCoreError) as error:
-            raise RefusedError(503, "unavailable", f"its payload cannot be put aside just now: {error}") from error
+            raise ApiError(503, "unavailable", f"its payload cannot be put aside just now: {error}") from error
         if sendable.actor != queue:
-            raise RefusedError(413, "too_large", "the envelope is too large to be sent even without its payload")
+            raise ApiError(413, "too_large", "the envelope is too large to be sent even without its payload")
         return envelope, sendable

@@ -10,10 +10,10 @@ from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, Response, Route, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.pause.aws.paused_envelopes import PausePlace
-from asya.pause.lambdas.pause_release import Handovers
+from asya.pause.lambdas.pause_release import PauseReleases
 from asya.pause.resume_input import Answers, InvalidInputError, read_request
 from asya.pause.resuming import check_paused, resumed
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import MeshTable
@@ -38,7 +38,7 @@ class Resumes:
     mesh: MeshTable
     tasks: Tasks
     access: AccessRules
-    handovers: Handovers
+    pause_releases: PauseReleases
 
     def routes(self, now: datetime) -> tuple[Route, ...]:
         """The call as of one moment."""
@@ -49,7 +49,7 @@ class Resumes:
         caller = self.access.caller(required_identity(request))
         limit = min(INPUT_LIMIT, self.mesh.gateway.max_body)
         if len(request.body) > limit:
-            raise RefusedError(413, "too_large", f"the body has {len(request.body)} bytes; a resume takes {limit}")
+            raise ApiError(413, "too_large", f"the body has {len(request.body)} bytes; a resume takes {limit}")
         try:
             return Response(202, self.resume(request.parameters["id"], caller, read_request(request.body), now))
         except InvalidInputError as invalid:
@@ -68,7 +68,7 @@ class Resumes:
             since: the pause that is answered, by when it began; None for whichever it is in.
 
         Raises:
-            RefusedError: 404 if there is no such task, 409 if it is not paused, 503 if what is kept of it cannot be read now.
+            ApiError: 404 if there is no such task, 409 if it is not paused, 503 if what is kept of it cannot be read now.
             InvalidInputError: 422 if the answers do not fit.
             TaskStoreError: if the table cannot be read or written; the task stays paused, or has been resumed for sure.
         """
@@ -77,26 +77,24 @@ class Resumes:
             if not caller.may_see(record.owner):
                 raise unknown_task(task_id)
             if since is not None and record.pause is not None and record.pause.since != since:
-                raise RefusedError(409, "not_paused", f"task {task_id!r} is in another pause than the one of {since}")
+                raise ApiError(409, "not_paused", f"task {task_id!r} is in another pause than the one of {since}")
             return resumed(record, self._kept(record, check_paused(record)), answers, now=now)
 
         record = self.tasks.reopen(task_id, decide, now)
         if record is None:
             raise unknown_task(task_id)
-        self.handovers.finish(record, now)
+        self.pause_releases.finish(record, now)
         return Resumed(id=task_id)
 
     def _kept(self, record: TaskRecord, epoch: int) -> Envelope:
         try:
-            found = self.handovers.paused.load(PausePlace(record.id, record.generation, epoch))
+            found = self.pause_releases.paused.load(PausePlace(record.id, record.generation, epoch))
         except (ClientError, BotoCoreError) as error:
             problem = f"what is kept of task {record.id!r} cannot be read just now; try again ({error})"
-            raise RefusedError(503, "unavailable", problem) from error
+            raise ApiError(503, "unavailable", problem) from error
         except ParseError as error:
-            raise RefusedError(
-                409, "not_resumable", f"what is kept of task {record.id!r} is unreadable: {error}"
-            ) from None
+            raise ApiError(409, "not_resumable", f"what is kept of task {record.id!r} is unreadable: {error}") from None
         if not isinstance(found, Envelope):
             problem = f"nothing is kept any more of task {record.id!r}: it cannot go on from where it paused"
-            raise RefusedError(409, "not_resumable", problem)
+            raise ApiError(409, "not_resumable", problem)
         return found

@@ -9,7 +9,7 @@ from asya.gateway.aws.task_starter import Key, Prepare, TaskStarter, as_it_is
 from asya.gateway.routes.tool_schemas import validate
 from asya.gateway.submission import Origin, first_message
 from asya.gateway.tools import ToolRequest, submission_of
-from asya.messaging.lambdas.environment import Surroundings
+from asya.messaging.lambdas.environment import Environment
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.tasks import Tasks
@@ -33,7 +33,7 @@ class ToolCalls:
     mesh: MeshTable
     tasks: Tasks
     starter: TaskStarter
-    surroundings: Surroundings
+    environment: Environment
     new_id: Callable[[], str]
 
     def start(
@@ -53,7 +53,7 @@ class ToolCalls:
             prepare: adds to the record what is to be known of the task before it starts.
 
         Raises:
-            RefusedError: 404 unknown tool, 400 arguments, 413, 503, and 409 about the key.
+            ApiError: 404 unknown tool, 400 arguments, 413, 503, and 409 about the key.
             TaskStoreError: if its record could not be written.
         """
         compose = first_message(submission_of(asked, self.mesh, validate), origin, self.mesh)
@@ -78,17 +78,17 @@ class ToolCalls:
         Raises:
             TaskStoreError: if the table cannot be read.
         """
-        began = self.surroundings.monotonic()
+        began = self.environment.monotonic()
         pause = _FIRST_PAUSE
         while True:
-            waited = self.surroundings.monotonic() - began
+            waited = self.environment.monotonic() - began
             task = self.tasks.read(task_id, now + timedelta(seconds=waited))
             left = seconds - waited
             if task is not None and look is not None:
                 look(task)
             if task is None or task.status in _STANDING or left <= 0:
                 return task
-            self.surroundings.pause(min(pause, left))
+            self.environment.pause(min(pause, left))
             pause = min(pause * 1.3, _LONGEST_PAUSE)
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from asya.gateway.streams.stream_cursor import Shown
+from asya.gateway.streams.stream_cursor import StreamCursor
 from asya.gateway.streams.task_feed import FeedItem, has_overtaken, news
-from asya.messaging.lambdas.environment import Surroundings
-from asya.protocol.hops import Hop
+from asya.messaging.lambdas.environment import Environment
+from asya.protocol.hops import HopRecord
 from asya.protocol.times import parse_time
 from asya.tasks.aws.tasks import Tasks
-from asya.tasks.partials import FlyPart, FlyPlace
+from asya.tasks.partials import PartialBatch, PartialKey
 from asya.tasks.view import TaskView
 
 LOOK_SECONDS = 0.4
@@ -30,8 +30,8 @@ _LOOKS_BETWEEN = 5
 class SaidMessages(Protocol):
     """Where handlers' messages are kept."""
 
-    def read(self, task_id: str, now: datetime, after: FlyPlace | None = None) -> Iterator[FlyPart]:
-        """See `asya.tasks.aws.partials.Flies`."""
+    def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
+        """See `asya.tasks.aws.partials.Partials`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class _History:
     """What is known of a task beside what its handlers say."""
 
     task: TaskView
-    hops: tuple[Hop, ...]
+    hops: tuple[HopRecord, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,34 +48,34 @@ class Following:
 
     tasks: Tasks
     flies: SaidMessages
-    surroundings: Surroundings
+    environment: Environment
 
     def next(
-        self, task_id: str, shown: Shown | None, now: datetime, seconds: float, *, with_flies: bool = True
+        self, task_id: str, shown: StreamCursor | None, now: datetime, seconds: float, *, with_partials: bool = True
     ) -> tuple[FeedItem, ...]:
         """What is new, as soon as anything is; nothing when the time is up, or if there is no such task.
 
         Args:
             shown: what has been shown; None where nobody can tell.
             now: when the waiting begins.
-            with_flies: whether what handlers say is news.
+            with_partials: whether what handlers say is news.
 
         Raises:
             TaskStoreError: if the table cannot be read.
         """
-        began = self.surroundings.monotonic()
+        began = self.environment.monotonic()
         history: _History | None = None
         ended: float | None = None
         look = 0
         while True:
-            waited = self.surroundings.monotonic() - began
+            waited = self.environment.monotonic() - began
             moment = now + timedelta(seconds=waited)
             if history is None or len(history.hops) <= _LONG_HISTORY or look % _LOOKS_BETWEEN == 0:
                 history = self._history(task_id, moment)
             if history is None:
                 return ()
             after = _last_said(shown) if look % _LOOKS_BETWEEN else None
-            flies = self.flies.read(task_id, moment, after) if with_flies else ()
+            flies = self.flies.read(task_id, moment, after) if with_partials else ()
             items = news(shown, history.task, history.hops, flies)
             left = seconds - waited
             if items and items[-1].event == "final" and _comes_too_soon(history, moment):
@@ -84,7 +84,7 @@ class Following:
                     items = items[:-1]
             if items or left <= 0:
                 return items
-            self.surroundings.pause(min(LOOK_SECONDS, left))
+            self.environment.pause(min(LOOK_SECONDS, left))
             look += 1
 
     def _history(self, task_id: str, now: datetime) -> _History | None:
@@ -92,11 +92,11 @@ class Following:
         return _History(*found) if found else None
 
 
-def _last_said(shown: Shown | None) -> FlyPlace | None:
+def _last_said(shown: StreamCursor | None) -> PartialKey | None:
     """The message behind which nearly everything new is; what is said late in earlier hops is found at the next full look."""
     if shown is None or not shown.flies:
         return None
-    return FlyPlace(shown.generation, *shown.flies[0])
+    return PartialKey(shown.generation, *shown.flies[0])
 
 
 def _comes_too_soon(history: _History, now: datetime) -> bool:

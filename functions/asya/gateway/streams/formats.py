@@ -7,12 +7,12 @@ import msgspec
 
 from asya.gateway.streams import sse
 from asya.gateway.streams.task_feed import FeedItem
-from asya.legacy.tasks import older_envelope, older_job
+from asya.legacy.tasks import legacy_envelope, legacy_job
 from asya.tasks.view import TaskView
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class StreamFormat:
     """How an event is written.
 
     Attributes:
@@ -28,13 +28,13 @@ class Words:
         return sse.event(item.event, item.id, msgspec.json.encode(self.data(item)))
 
 
-def _older(show: Callable[[TaskView], object]) -> Words:
+def _older(show: Callable[[TaskView], object]) -> StreamFormat:
     def data(item: FeedItem) -> object:
         return show(item.task) if item.task else None  # what handlers say is not told
 
-    return Words(data, has_partials=False)
+    return StreamFormat(data, has_partials=False)
 
 
-TODAYS = Words(lambda item: item.data)
-ENVELOPES = _older(older_envelope)
-JOBS = _older(older_job)
+TODAYS = StreamFormat(lambda item: item.data)
+ENVELOPES = _older(legacy_envelope)
+JOBS = _older(legacy_job)

@@ -19,18 +19,18 @@ from asya.gateway.http.router import Request, Response, Route, Text, answer, req
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.streams import sse, tokens
 from asya.gateway.streams.following import Following
-from asya.gateway.streams.formats import ENVELOPES, JOBS, TODAYS, Words
-from asya.gateway.streams.stream_cursor import FINAL, Shown, decode
+from asya.gateway.streams.formats import ENVELOPES, JOBS, TODAYS, StreamFormat
+from asya.gateway.streams.stream_cursor import FINAL, StreamCursor, decode
 from asya.gateway.streams.token_keys import TokenKeyError, TokenKeys
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Surroundings
-from asya.protocol.api_errors import RefusedError
+from asya.messaging.lambdas.environment import REAL, Environment
+from asya.protocol.api_errors import ApiError
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.times import format_time
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.partials import Flies
+from asya.tasks.aws.partials import Partials
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 
@@ -64,8 +64,8 @@ class Watch:
     """Somebody who may follow a task, and from where on."""
 
     task_id: str
-    shown: Shown | None
-    words: Words
+    shown: StreamCursor | None
+    words: StreamFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Streams:
         url = f"{base}/api/v1/mesh/{quote(task_id, safe='')}/stream?token={token}"
         return Response(201, StreamToken(token=token, expires_at=format_time(ends_at), url=url))
 
-    def _signed(self, request: Request, words: Words, now: datetime) -> Response:
+    def _signed(self, request: Request, words: StreamFormat, now: datetime) -> Response:
         return _watch(request, self._visible(request, now), words, {})
 
     def _with_token(self, request: Request, now: datetime) -> Response:
@@ -135,22 +135,24 @@ class Streams:
             return self.keys.of(tokens.label(self.namespace, ends_at))
         except TokenKeyError as error:
             self.warn(str(error))
-            raise RefusedError(503, "unavailable", "tokens cannot be checked just now; try again") from None
+            raise ApiError(503, "unavailable", "tokens cannot be checked just now; try again") from None
 
     def _buffered(self, response: Response, now: datetime) -> Response:
         watch = response.content
         if not isinstance(watch, Watch):
             return response
-        items = self.following.next(watch.task_id, watch.shown, now, WAIT_SECONDS, with_flies=watch.words.has_partials)
+        items = self.following.next(
+            watch.task_id, watch.shown, now, WAIT_SECONDS, with_partials=watch.words.has_partials
+        )
         events = _bounded(map(watch.words.event, items)) or [sse.KEEPALIVE]
         body = "".join((sse.retry(RETRY_MILLISECONDS), *events))
         return Response(200, Text(sse.MEDIA_TYPE, body), response.headers)
 
 
-def _watch(request: Request, task: TaskView, words: Words, headers: dict[str, str]) -> Response:
+def _watch(request: Request, task: TaskView, words: StreamFormat, headers: dict[str, str]) -> Response:
     """From what the client says it has seen. To one that has seen the end, nothing: that keeps it from coming back."""
     last = request.headers.get("last-event-id") or request.query.get("last_event_id")
-    shown = decode(last) if last else Shown()
+    shown = decode(last) if last else StreamCursor()
     has_seen_it_all = shown is not None and (shown.state, shown.generation) == (FINAL, task.generation)
     if has_seen_it_all and task.status in TERMINAL_STATUSES:
         return Response(204, None, headers)
@@ -175,18 +177,18 @@ def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
     return answer(event, streams.routes(REAL.now()), telemetry.log)
 
 
-def build(settings: Settings, telemetry: Telemetry, surroundings: Surroundings = REAL) -> Streams:
+def build(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Streams:
     """The calls over the mesh's table."""
     table, retention = settings.table_name("tasks"), settings.table.retention.tasks
     tasks = Tasks(
-        DynamoTaskStore(clients.dynamodb(), table, retention, surroundings.pause),
+        DynamoTaskStore(clients.dynamodb(), table, retention, environment.pause),
         telemetry.log.warning,
-        threaded=surroundings.is_threaded,
+        threaded=environment.is_threaded,
     )
     return Streams(
         namespace=settings.namespace,
         tasks=tasks,
-        following=Following(tasks, Flies(clients.dynamodb(), table, surroundings.pause), surroundings),
+        following=Following(tasks, Partials(clients.dynamodb(), table, environment.pause), environment),
         access=AccessRules(settings.table, settings.account, settings.region),
         keys=TokenKeys(clients.kms(), settings.token_key or ""),
         warn=telemetry.log.warning,

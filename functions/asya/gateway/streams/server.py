@@ -23,7 +23,7 @@ from asya.gateway.streams import sse
 from asya.gateway.streams.routes import RETRY_MILLISECONDS, Streams, Watch
 from asya.messaging.aws.settings import load_settings
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Surroundings
+from asya.messaging.lambdas.environment import REAL, Environment
 
 HEALTH = "/health"
 _CONTEXT_HEADER = "x-amzn-request-context"
@@ -54,7 +54,7 @@ class LiveStreams:
     """
 
     streams: Streams
-    surroundings: Surroundings
+    environment: Environment
     log: Logger
     keepalive: float = sse.KEEPALIVE_SECONDS
     longest: float = sse.LONGEST_SECONDS
@@ -63,21 +63,21 @@ class LiveStreams:
         """A request's answer; a `Watch` as its content is to be followed."""
         if urlsplit(address).path == HEALTH:
             return Response(HTTPStatus.OK, {"status": "ok"})
-        routes: tuple[Route, ...] = self.streams.watches(self.surroundings.now())
+        routes: tuple[Route, ...] = self.streams.watches(self.environment.now())
         return respond(_event(method, address, headers), routes, self.log)
 
     def events(self, watch: Watch) -> Iterator[str]:
         """The text of a stream, piece by piece, until the task ends or the answer has gone on for long enough."""
-        began = self.surroundings.monotonic()
+        began = self.environment.monotonic()
         yield sse.retry(RETRY_MILLISECONDS)
         shown = watch.shown
-        while (left := self.longest - (self.surroundings.monotonic() - began)) > 0:
+        while (left := self.longest - (self.environment.monotonic() - began)) > 0:
             items = self.streams.following.next(
                 watch.task_id,
                 shown,
-                self.surroundings.now(),
+                self.environment.now(),
                 min(self.keepalive, left),
-                with_flies=watch.words.has_partials,
+                with_partials=watch.words.has_partials,
             )
             for item in items:
                 yield watch.words.event(item)

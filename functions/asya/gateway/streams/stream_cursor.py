@@ -33,7 +33,7 @@ _MARK = re.compile(r"(\d{1,7})-(\d{1,7})-(\d{1,7})-(\d{1,7})", re.ASCII)
 FRESH, PENDING, RUNNING, FINAL = "", "p", "r", "f"
 
 
-class FlyMark(NamedTuple):
+class PartialMark(NamedTuple):
     """The last message of a hop's handler that was shown."""
 
     position: int
@@ -51,7 +51,7 @@ class Settled:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class StreamCursor:
     """What has been shown of a generation of a task; made without arguments, nothing.
 
     Attributes:
@@ -68,30 +68,30 @@ class Shown:
     run_at: int = 0
     steps: Steps = field(default_factory=dict)
     settled: Settled | None = None
-    flies: tuple[FlyMark, ...] = ()
+    flies: tuple[PartialMark, ...] = ()
 
     @property
     def is_fresh(self) -> bool:
         """Whether nothing at all has been shown."""
         return self.state == FRESH and not self.steps and not self.flies
 
-    def with_steps(self, cell: Cell, count: int) -> "Shown":
+    def with_steps(self, cell: Cell, count: int) -> "StreamCursor":
         """The same with so many steps of an attempt at a hop."""
         return replace(self, steps={**self.steps, cell: count})
 
-    def has_fly(self, mark: FlyMark) -> bool:
+    def has_partial(self, mark: PartialMark) -> bool:
         """Whether a message, or one behind it in its hop, was shown; of hops long past all count as shown."""
         told = next((each for each in self.flies if each.position == mark.position), None)
         if told is not None:
             return mark <= told
         return len(self.flies) == _MOST_RUNS_TOLD and mark.position < self.flies[0].position
 
-    def with_fly(self, mark: FlyMark) -> "Shown":
+    def with_partial(self, mark: PartialMark) -> "StreamCursor":
         """The same with one message more."""
         others = [each for each in self.flies if each.position != mark.position]
         return replace(self, flies=tuple(sorted([*others, mark])[-_MOST_RUNS_TOLD:]))
 
-    def unsettled(self, present: Steps) -> "Shown | None":
+    def unsettled(self, present: Steps) -> "StreamCursor | None":
         """The same without settled hops; None if more is known of them now than was shown.
 
         Args:
@@ -130,7 +130,7 @@ def waiting(since: str) -> str:
     return f"w{blake2b(since.encode(), digest_size=4).hexdigest()}"
 
 
-def decode(text: str) -> Shown | None:
+def decode(text: str) -> StreamCursor | None:
     """Read an id back; None if it is none of ours."""
     found = _FORM.fullmatch(text) if len(text) <= LONGEST_ID else None
     if found is None:
@@ -141,14 +141,14 @@ def decode(text: str) -> Shown | None:
     marks = [_MARK.fullmatch(mark) for mark in flies.split("~")] if flies else []
     if cells is None or not all(marks):
         return None
-    return Shown(
+    return StreamCursor(
         generation=int(generation),
         state=state,
         percent=min(int(percent), 100),
         run_at=int(run_at),
         steps=cells,
         settled=settled,
-        flies=tuple(sorted(FlyMark(*map(int, mark.groups())) for mark in marks if mark))[-_MOST_RUNS_TOLD:],
+        flies=tuple(sorted(PartialMark(*map(int, mark.groups())) for mark in marks if mark))[-_MOST_RUNS_TOLD:],
     )
 
 

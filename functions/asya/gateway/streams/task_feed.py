@@ -13,14 +13,14 @@ from itertools import groupby, islice
 from msgspec import UNSET
 from msgspec.structs import replace as changed
 
-from asya.gateway.streams.stream_cursor import FINAL, FRESH, PENDING, RUNNING, Cell, FlyMark, Shown, waiting
+from asya.gateway.streams.stream_cursor import FINAL, FRESH, PENDING, RUNNING, Cell, PartialMark, StreamCursor, waiting
 from asya.protocol.events import TERMINAL_STATUSES, Progress
-from asya.protocol.hops import Hop
+from asya.protocol.hops import HopRecord
 from asya.protocol.route import Route, progress_percent
 from asya.protocol.run_progress import RunNote
 from asya.protocol.task import ShownStatus
 from asya.protocol.times import parse_time
-from asya.tasks.partials import FlyMessage, FlyPart
+from asya.tasks.partials import Partial, PartialBatch
 from asya.tasks.stream_events import FeedEvent, PartialNews, StatusNews
 from asya.tasks.view import TaskView
 
@@ -44,7 +44,7 @@ class FeedItem:
     """
 
     event: FeedEvent
-    shown: Shown
+    shown: StreamCursor
     data: StatusNews | PartialNews | TaskView
     task: TaskView | None = None
 
@@ -61,7 +61,7 @@ class _Attempt:
     cell: Cell
     done: int
     at: tuple[str, ...]
-    hops: tuple[Hop, ...]
+    hops: tuple[HopRecord, ...]
 
     def percent(self, step: int) -> int:
         """How far the task is with a step."""
@@ -75,10 +75,10 @@ class _Attempt:
 
 
 def news(
-    shown: Shown | None,
+    shown: StreamCursor | None,
     task: TaskView,
-    hops: Iterable[Hop],
-    flies: Iterable[FlyPart] = (),
+    hops: Iterable[HopRecord],
+    flies: Iterable[PartialBatch] = (),
     most: int = MOST_ITEMS,
 ) -> tuple[FeedItem, ...]:
     """What is to be shown now.
@@ -98,7 +98,7 @@ def news(
         return ()
     told = _Teller(task, known)
     told.resumption()
-    unseen = (each for each in messages if not known.has_fly(each.mark))
+    unseen = (each for each in messages if not known.has_partial(each.mark))
     some = list(_bounded(unseen, most))
     for tell in _in_order(told, attempts, some):
         tell()
@@ -113,15 +113,15 @@ def news(
 class _Message:
     """A handler's message, and where it was said."""
 
-    part: FlyPart
-    said: FlyMessage
+    part: PartialBatch
+    said: Partial
 
     @property
-    def mark(self) -> FlyMark:
-        return FlyMark(self.part.position, self.part.attempt, self.part.receive, self.said.sequence)
+    def mark(self) -> PartialMark:
+        return PartialMark(self.part.position, self.part.attempt, self.part.receive, self.said.sequence)
 
 
-def _messages(generation: int, parts: Iterable[FlyPart]) -> Iterator[_Message]:
+def _messages(generation: int, parts: Iterable[PartialBatch]) -> Iterator[_Message]:
     for part in parts:
         if part.generation == generation:
             yield from (_Message(part, said) for said in part.messages)
@@ -136,7 +136,7 @@ def _bounded(messages: Iterator[_Message], most: int) -> Iterator[_Message]:
             return
 
 
-def has_overtaken(task: TaskView, hops: Collection[Hop]) -> bool:
+def has_overtaken(task: TaskView, hops: Collection[HopRecord]) -> bool:
     """Whether a task succeeded, as far as one knows, before all its hops were done; word of those is on its way then."""
     if task.status != "succeeded" or task.route is None:
         return False
@@ -147,11 +147,11 @@ def has_overtaken(task: TaskView, hops: Collection[Hop]) -> bool:
     return not done.issuperset(range(min(positions, default=last), last + 1))
 
 
-def _known(shown: Shown | None, task: TaskView, attempts: list[_Attempt]) -> Shown | None:
+def _known(shown: StreamCursor | None, task: TaskView, attempts: list[_Attempt]) -> StreamCursor | None:
     if shown is None:
         return None
     if shown.is_fresh:
-        return Shown(generation=task.generation)
+        return StreamCursor(generation=task.generation)
     if shown.generation != task.generation:
         return None
     return shown.unsettled(_present(attempts))
@@ -161,14 +161,14 @@ def _present(attempts: Iterable[_Attempt]) -> dict[Cell, int]:
     return {attempt.cell: attempt.done for attempt in attempts}
 
 
-def _attempts(generation: int, hops: Iterable[Hop]) -> Iterator[_Attempt]:
+def _attempts(generation: int, hops: Iterable[HopRecord]) -> Iterator[_Attempt]:
     """The attempts, first to last. Who has completed a hop has begun it, whether or not anybody said so."""
     of_generation = sorted((hop for hop in hops if hop.generation == generation), key=lambda hop: hop.place)
     for place, of_attempt in groupby(of_generation, key=lambda hop: hop.place):
         told = sorted(of_attempt, key=_furthest)
         done = _furthest(told[-1])
         at: list[str] = []
-        by: list[Hop] = []
+        by: list[HopRecord] = []
         for step in reversed(range(done)):
             told_at, hop = min(
                 ((told_at, hop) for hop in told if (told_at := _times(hop)[step])),
@@ -180,11 +180,11 @@ def _attempts(generation: int, hops: Iterable[Hop]) -> Iterator[_Attempt]:
         yield _Attempt((place.position, place.attempt), done, tuple(reversed(at)), tuple(reversed(by)))
 
 
-def _times(hop: Hop) -> tuple[str | None, ...]:
+def _times(hop: HopRecord) -> tuple[str | None, ...]:
     return (hop.received_at, hop.processing_at, hop.completed_at)
 
 
-def _furthest(hop: Hop) -> int:
+def _furthest(hop: HopRecord) -> int:
     """How many steps a part of a hop tells of."""
     return max((number for number, at in enumerate(_times(hop), 1) if at), default=1)
 
@@ -207,7 +207,7 @@ def _in_order(
 class _Teller:
     """Tells one thing after the other, and keeps what has been shown."""
 
-    def __init__(self, task: TaskView, shown: Shown) -> None:
+    def __init__(self, task: TaskView, shown: StreamCursor) -> None:
         self._task = task
         self.shown = shown
         self.items: list[FeedItem] = []
@@ -249,7 +249,7 @@ class _Teller:
 
     def message(self, message: _Message) -> None:
         """What a handler said, unless that or what it said later has been shown."""
-        if self.shown.has_fly(message.mark):
+        if self.shown.has_partial(message.mark):
             return
         part, said = message.part, message.said
         data = PartialNews(
@@ -263,7 +263,7 @@ class _Teller:
             at=said.at,
             data=said.data,
         )
-        self._tell(FeedItem("partial", self.shown.with_fly(message.mark), data))
+        self._tell(FeedItem("partial", self.shown.with_partial(message.mark), data))
 
     def standing(self) -> None:
         """How the task stands behind all that."""
@@ -297,7 +297,7 @@ class _Teller:
 _WITHOUT_END = {"result": UNSET, "result_uri": None, "error": None, "reason": None}
 
 
-def _status_item(task: TaskView, shown: Shown, *, is_snapshot: bool = False) -> FeedItem:
+def _status_item(task: TaskView, shown: StreamCursor, *, is_snapshot: bool = False) -> FeedItem:
     percent = max(shown.percent, task.progress_percent)
     data = StatusNews(
         id=task.id,
@@ -316,17 +316,17 @@ def _status_item(task: TaskView, shown: Shown, *, is_snapshot: bool = False) -> 
     return FeedItem("status", now_shown, data, changed(task, progress_percent=percent))
 
 
-def _final(task: TaskView, shown: Shown) -> FeedItem:
+def _final(task: TaskView, shown: StreamCursor) -> FeedItem:
     percent = max(shown.percent, task.progress_percent)
     told = changed(task, progress_percent=percent)
     return FeedItem("final", replace(shown, percent=percent), told, told)
 
 
 def _snapshot(task: TaskView, attempts: list[_Attempt], messages: Iterable[_Message]) -> FeedItem:
-    shown = Shown(generation=task.generation, state=_state(task), steps=_present(attempts))
+    shown = StreamCursor(generation=task.generation, state=_state(task), steps=_present(attempts))
     for message in messages:
-        if not shown.has_fly(message.mark):
-            shown = shown.with_fly(message.mark)
+        if not shown.has_partial(message.mark):
+            shown = shown.with_partial(message.mark)
     return _final(task, shown) if shown.state == FINAL else _status_item(task, shown, is_snapshot=True)
 
 

@@ -10,7 +10,7 @@ from base64 import urlsafe_b64encode
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 
 LIFETIME = timedelta(hours=1)
 
@@ -38,7 +38,7 @@ def read_end(token: str, now: datetime) -> datetime:
     """When a token says it ends.
 
     Raises:
-        RefusedError: 403 if it is none, or its time is over, or would be over later than that of any that was made.
+        ApiError: 403 if it is none, or its time is over, or would be over later than that of any that was made.
     """
     found = _FORM.fullmatch(token)
     seconds = int(found[1]) if found else 0
@@ -51,12 +51,12 @@ def check(key: bytes, token: str, task_id: str, ends_at: datetime) -> None:
     """Whether a token is for this task's stream.
 
     Raises:
-        RefusedError: 403 if it is not.
+        ApiError: 403 if it is not.
     """
     if not hmac.compare_digest(token, sign(key, task_id, ends_at)):
         raise _refusal()
 
 
-def _refusal() -> RefusedError:
+def _refusal() -> ApiError:
     problem = "the token is not one for this stream, or its hour is over; POST …/stream-token gives another"
-    return RefusedError(403, "forbidden", problem, "token")
+    return ApiError(403, "forbidden", problem, "token")

@@ -7,8 +7,8 @@ from datetime import datetime
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.http.router import Request, Response, Route, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
-from asya.legacy.tasks import final_event, older_envelope, older_job, progress_event, read_final, read_progress
-from asya.protocol.api_errors import RefusedError
+from asya.legacy.tasks import final_event, legacy_envelope, legacy_job, progress_event, read_final, read_progress
+from asya.protocol.api_errors import ApiError
 from asya.protocol.events import TaskEvent
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
@@ -17,7 +17,7 @@ from asya.tasks.view import TaskView
 
 
 @dataclass(frozen=True, slots=True)
-class OlderReads:
+class LegacyReads:
     """`GET /envelopes/{id}` and `GET /jobs/{id}`."""
 
     tasks: Tasks
@@ -26,8 +26,8 @@ class OlderReads:
     def routes(self, now: datetime) -> tuple[Route, ...]:
         """The calls as of one moment."""
         return (
-            Route("GET", "/envelopes/{id}", lambda request: Response(200, older_envelope(self._task(request, now)))),
-            Route("GET", "/jobs/{id}", lambda request: Response(200, older_job(self._task(request, now)))),
+            Route("GET", "/envelopes/{id}", lambda request: Response(200, legacy_envelope(self._task(request, now)))),
+            Route("GET", "/jobs/{id}", lambda request: Response(200, legacy_job(self._task(request, now)))),
         )
 
     def _task(self, request: Request, now: datetime) -> TaskView:
@@ -36,7 +36,7 @@ class OlderReads:
 
 
 @dataclass(frozen=True, slots=True)
-class OlderReports:
+class LegacyReports:
     """`POST /envelopes/{id}/progress` and `POST /envelopes/{id}/final`.
 
     Attributes:
@@ -85,5 +85,5 @@ class OlderReports:
         return self.tasks.read(request.parameters["id"], now)
 
 
-def _malformed(error: BatchError) -> RefusedError:
-    return RefusedError(400, "invalid_report", str(error), error.field)
+def _malformed(error: BatchError) -> ApiError:
+    return ApiError(400, "invalid_report", str(error), error.field)

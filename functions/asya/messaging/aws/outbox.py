@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.batching import packed
 from asya.messaging.delivery import Delivery
 from asya.messaging.sqs_limits import BATCH_ENTRIES, DELAY_SECONDS
@@ -28,7 +28,7 @@ class SendError(RuntimeError):
 @dataclass(slots=True)
 class _Waiting:
     delivery: Delivery
-    ticket: Ticket
+    receipt: Receipt
     since: float = field(default_factory=time.monotonic)
 
     @property
@@ -62,23 +62,23 @@ class Outbox:
         self._sending = 0
         self._thread: threading.Thread | None = None
 
-    def send(self, delivery: Delivery) -> Ticket:
+    def send(self, delivery: Delivery) -> Receipt:
         """Hand over a delivery; returns at once. Its ticket is settled when SQS has answered."""
-        ticket = Ticket(delivery.kind)
+        receipt = Receipt(delivery.kind)
         try:
             prepared = self._prepare(delivery)
         except Exception as error:  # noqa: BLE001 - whatever kept it from being stored keeps it from being sent: a nack
-            ticket.settle(error)
-            return ticket
+            receipt.resolve(error)
+            return receipt
         with self._changed:
             waiting = self._waiting.setdefault(prepared.actor, [])
-            waiting.append(_Waiting(prepared, ticket))
+            waiting.append(_Waiting(prepared, receipt))
             due = {prepared.actor: self._waiting.pop(prepared.actor)} if len(waiting) >= BATCH_ENTRIES else {}
             self._sending += len(due)
             if not due and self._threaded:
                 self._start_lingering()
         self._send_all(due)
-        return ticket
+        return receipt
 
     def flush(self) -> None:
         """Send everything that waits and return when all that was handed over is settled."""
@@ -138,12 +138,12 @@ class Outbox:
                 Entries=[_entry(str(number), item.delivery) for number, item in left.items()],
             )
             for entry in answer.get("Successful", []):
-                left.pop(int(entry["Id"])).ticket.settle()
+                left.pop(int(entry["Id"])).receipt.resolve()
             for failed in answer.get("Failed", []):
                 if failed.get("SenderFault") or not tries_left:
                     problem = f"{failed.get('Code')}: {failed.get('Message', '')}"
-                    ticket = left.pop(int(failed["Id"])).ticket
-                    ticket.settle(SendError(f"the queue of {actor!r} did not take a message: {problem}"))
+                    receipt = left.pop(int(failed["Id"])).receipt
+                    receipt.resolve(SendError(f"the queue of {actor!r} did not take a message: {problem}"))
             if not left:
                 return
         _settle_rest(left.values(), SendError(f"SQS did not say what became of a message for the queue of {actor!r}"))
@@ -152,7 +152,7 @@ class Outbox:
 def _settle_rest(group: Iterable[_Waiting], error: Exception) -> None:
     """Settle what is not settled yet."""
     for item in group:
-        item.ticket.settle(error)
+        item.receipt.resolve(error)
 
 
 def _entry(entry_id: str, delivery: Delivery) -> "SendMessageBatchRequestEntryTypeDef":

@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 @dataclass(slots=True)
-class Ticket:
+class Receipt:
     """Settled once it is known whether the thing was accepted by where it goes.
 
     Attributes:
@@ -16,22 +16,22 @@ class Ticket:
 
     kind: str
     error: Exception | None = None
-    settled: threading.Event = field(default_factory=threading.Event)
+    resolved: threading.Event = field(default_factory=threading.Event)
 
     @property
     def problem(self) -> Exception | None:
         """Why the thing may not be taken for accepted; None if it was."""
-        return self.error if self.settled.is_set() else RuntimeError(f"it is not known what became of a {self.kind}")
+        return self.error if self.resolved.is_set() else RuntimeError(f"it is not known what became of a {self.kind}")
 
-    def settle(self, error: Exception | None = None) -> None:
+    def resolve(self, error: Exception | None = None) -> None:
         """Note how it went; only the first word counts."""
-        if not self.settled.is_set():
+        if not self.resolved.is_set():
             self.error = error
-            self.settled.set()
+            self.resolved.set()
 
 
 class Outlet(Protocol):
     """Somewhere that things are handed over to and leave in batches."""
 
     def flush(self) -> None:
-        """Send everything that waits; when it returns, every ticket handed out so far is settled."""
+        """Send everything that waits; when it returns, every ticket handed out so far is resolved."""

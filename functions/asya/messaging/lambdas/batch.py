@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws.receipt import Outlet, Ticket
+from asya.messaging.aws.receipt import Outlet, Receipt
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.hop import Arrival
 from asya.protocol.times import from_epoch_milliseconds
@@ -77,7 +77,7 @@ class BatchWorker:
     def work(
         self,
         items: Sequence[Record],
-        handle: Callable[[Record], list[Ticket]],
+        handle: Callable[[Record], list[Receipt]],
         accepted: Callable[[Record], None] | None = None,
     ) -> Answer:
         """Handle each record; an error that nobody foresaw keeps its record and lets the others go on.
@@ -104,25 +104,25 @@ class BatchWorker:
     def _failed(
         self,
         items: Sequence[Record],
-        handle: Callable[[Record], list[Ticket]],
+        handle: Callable[[Record], list[Receipt]],
         accepted: Callable[[Record], None] | None,
     ) -> list[Record]:
         """Handle these records and see everything out that they caused; those that have to come again."""
         failed: list[Record] = []
-        tickets: list[tuple[Record, list[Ticket]]] = []
+        receipts: list[tuple[Record, list[Receipt]]] = []
         for record in items:
             try:
-                tickets.append((record, handle(record)))
+                receipts.append((record, handle(record)))
             except Exception as error:  # noqa: BLE001 - whatever it is, it may not take the rest of the batch along
                 self._note(record, error)
                 failed.append(record)
         for outlet in self.outlets:
             outlet.flush()
-        for record, some in tickets:
-            problems = [ticket.problem for ticket in some]
-            for ticket, problem in zip(some, problems, strict=True):
+        for record, some in receipts:
+            problems = [receipt.problem for receipt in some]
+            for receipt, problem in zip(some, problems, strict=True):
                 if problem is None:
-                    self.telemetry.count("Sent", by=("kind", ticket.kind))
+                    self.telemetry.count("Sent", by=("kind", receipt.kind))
             problem = next((problem for problem in problems if problem is not None), None)
             if problem is not None:
                 self._note(record, problem)

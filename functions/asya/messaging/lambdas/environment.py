@@ -13,7 +13,7 @@ from uuid import uuid4
 from asya.runtime.time_limit import Timer, WallTimer
 
 
-class Surroundings(Timer, Protocol):
+class Environment(Timer, Protocol):
     """The time, chance and threads of one process."""
 
     @property
@@ -33,26 +33,26 @@ class Surroundings(Timer, Protocol):
         """The id of a trace span: 16 hexadecimal digits."""
 
 
-class RealSurroundings(WallTimer):
+class RealEnvironment(WallTimer):
     """The machine's clock, real chance and threads."""
 
     is_threaded = True
 
     def now(self) -> datetime:
-        """See `Surroundings`."""
+        """See `Environment`."""
         return datetime.now(UTC)
 
     def pause(self, seconds: float) -> None:
-        """See `Surroundings`."""
+        """See `Environment`."""
         time.sleep(seconds * random.uniform(0.5, 1.0))
 
     def chance(self) -> float:
-        """See `Surroundings`."""
+        """See `Environment`."""
         return random.random()
 
     def new_span(self) -> str:
-        """See `Surroundings`."""
+        """See `Environment`."""
         return uuid4().hex[:16]
 
 
-REAL = RealSurroundings()
+REAL = RealEnvironment()

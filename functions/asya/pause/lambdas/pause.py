@@ -14,7 +14,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record
@@ -61,7 +61,7 @@ class PauseActor:
         """Work through one batch."""
         return work_through(self.services, event, self._handle)
 
-    def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
+    def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
         """Raises whatever keeps the pause from being kept, reported or told: then the message comes again."""
         started = intake.start(record)
         if isinstance(started, Hop):
@@ -100,10 +100,10 @@ class PauseActor:
             reports.completed(hop, ahead, now=moment, duration_ms=0.0),
         ):
             self.services.progress.report(url, event)
-        ticket = self.services.sure_reports.report(url, pausing.paused(hop, about))
-        self.services.sure_reports.flush()
-        if ticket.problem is not None:
-            raise ticket.problem
+        receipt = self.services.required_reports.report(url, pausing.paused(hop, about))
+        self.services.required_reports.flush()
+        if receipt.problem is not None:
+            raise receipt.problem
 
     def _tell_if_possible(self, hop: Hop, about: KeptPause, place: PausePlace) -> None:
         """Tell people, but not at the price of the pause: given up for good the message would end the task as failed."""

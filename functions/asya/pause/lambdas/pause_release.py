@@ -19,21 +19,21 @@ from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
 from asya.pause.resuming import handed_over
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
-from asya.protocol.pause import Handover
+from asya.protocol.pause import PauseRelease
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
 
 
-def build(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> "Handovers":
+def build(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> "PauseReleases":
     """Those of this mesh."""
     offload = ClaimCheck(clients.s3(), settings.bucket, prefix=SENDERS_PREFIX).offload
     sender = SubmissionSender(clients.sqs(), settings.queue_url, offload)
-    return Handovers(tasks, PausedEnvelopes(clients.s3(), settings.bucket), sender, warn)
+    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), settings.bucket), sender, warn)
 
 
 @dataclass(frozen=True, slots=True)
-class Handovers:
+class PauseReleases:
     """Sends what is kept of paused tasks.
 
     Attributes:
@@ -59,14 +59,14 @@ class Handovers:
         except (NotSentError, MaybeSentError, TaskStoreError, ClientError, BotoCoreError, ParseError) as error:
             self.warn(f"task {record.id} still has to be handed over to {handover.to}: {error}")
 
-    def _send(self, record: TaskRecord, handover: Handover) -> None:
+    def _send(self, record: TaskRecord, handover: PauseRelease) -> None:
         kept = self.paused.load(PausePlace(record.id, record.generation, handover.epoch))
         if isinstance(kept, Envelope):
             self.sender.send(handed_over(kept, handover))
         elif kept is None:
             self.warn(f"nothing is kept any more of task {record.id}, which was to be handed over to {handover.to}")
 
-    def _clear(self, task_id: str, done: Handover, now: datetime) -> None:
+    def _clear(self, task_id: str, done: PauseRelease, now: datetime) -> None:
         self.tasks.reopen(
             task_id,
             lambda record, _: replace(record, handover=None) if record.handover == done else record,

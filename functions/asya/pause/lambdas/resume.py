@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
@@ -46,7 +46,7 @@ class ResumeActor:
         """Work through one batch."""
         return work_through(self.services, event, self._handle, asks_states=False)
 
-    def _handle(self, intake: Intake, record: Record) -> list[Ticket]:
+    def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
         """Raises if the envelope cannot be sent on, or its tombstone not be put: then the message comes again."""
         started = intake.start(record)
         if isinstance(started, Hop):
@@ -56,28 +56,28 @@ class ResumeActor:
                 started = arrival.parse_failure(record.arrival, error, now=self.services.now())
         return diverted(self.services, started, record, "not resumed")
 
-    def _resume(self, hop: Hop) -> list[Ticket]:
+    def _resume(self, hop: Hop) -> list[Receipt]:
         about = pause_of(hop.envelope)
         place = PausePlace(hop.envelope.id, hop.envelope.generation, about.epoch) if about is not None else None
         if place is not None and isinstance(self.paused.load(place), Tombstone):
             self.services.telemetry.log.info("resumed before", envelope_id=hop.envelope.id, epoch=place.epoch)
             self.services.telemetry.count("Processed", by=("outcome", "diverted"))
             return []
-        began = self.services.surroundings.monotonic()
+        began = self.services.environment.monotonic()
         restarted, frame = restored(hop)
         delivery = passed_on(self.services, restarted, frame)
-        ticket = self.services.outbox.send(delivery)
+        receipt = self.services.outbox.send(delivery)
         if place is not None:
-            self._bury_when_sent(place, ticket)
-        duration_ms = (self.services.surroundings.monotonic() - began) * 1000
+            self._bury_when_sent(place, receipt)
+        duration_ms = (self.services.environment.monotonic() - began) * 1000
         report_hop(self.services, restarted, duration_ms=duration_ms)
         how = "failed" if delivery.kind == "sump" else "succeeded"
         self.services.telemetry.count("Processed", by=("outcome", how))
-        return [ticket]
+        return [receipt]
 
-    def _bury_when_sent(self, place: PausePlace, ticket: Ticket) -> None:
+    def _bury_when_sent(self, place: PausePlace, receipt: Receipt) -> None:
         """A tombstone for what has not left would be its end; what has left without one is only sent again."""
         self.services.outbox.flush()
-        if ticket.problem is not None:
-            raise ticket.problem
+        if receipt.problem is not None:
+            raise receipt.problem
         self.paused.bury(place, at=format_time(self.services.now()))

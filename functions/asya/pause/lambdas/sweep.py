@@ -10,11 +10,11 @@ from typing import Any
 
 from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
-from asya.pause.lambdas import pause_release as handovers
-from asya.pause.lambdas.pause_release import Handovers
+from asya.pause.lambdas import pause_release as pause_releases
+from asya.pause.lambdas.pause_release import PauseReleases
 from asya.sidecar.lambdas.services import Services, services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.paused_tasks import WaitingTasks
+from asya.tasks.aws.paused_tasks import PausedTasks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 
@@ -31,9 +31,9 @@ def build(found: Services) -> "PauseSweep":
     """The sweep of this mesh."""
     settings, warn = found.settings, found.telemetry.log.warning
     table, retention = settings.table_name("tasks"), settings.table.retention.tasks
-    store = DynamoTaskStore(clients.dynamodb(), table, retention, found.surroundings.pause)
-    tasks = Tasks(store, warn, threaded=found.surroundings.is_threaded)
-    return PauseSweep(found, WaitingTasks(clients.dynamodb(), table), store, handovers.build(settings, tasks, warn))
+    store = DynamoTaskStore(clients.dynamodb(), table, retention, found.environment.pause)
+    tasks = Tasks(store, warn, threaded=found.environment.is_threaded)
+    return PauseSweep(found, PausedTasks(clients.dynamodb(), table), store, pause_releases.build(settings, tasks, warn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class PauseSweep:
     """Looks after the pauses of all tasks of the mesh."""
 
     services: Services
-    waiting: WaitingTasks
+    waiting: PausedTasks
     store: TaskStore
-    handovers: Handovers
+    pause_releases: PauseReleases
 
     def sweep(self) -> None:
         """One sweep. What could not be sent is found again by the next.
@@ -52,10 +52,10 @@ class PauseSweep:
             TaskStoreError: if the table cannot be read now.
         """
         moment = self.services.now()
-        for found in self.waiting.handovers(moment - _GRACE):
+        for found in self.waiting.pause_releases(moment - _GRACE):
             stored = self.store.records([found.task_id], moment, consistent=True).get(found.task_id)
             if stored is not None:
-                self.handovers.finish(stored.record, moment)
+                self.pause_releases.finish(stored.record, moment)
         self._measure()
 
     def _measure(self) -> None:

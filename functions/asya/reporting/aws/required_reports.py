@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.protocol.events import EventResult, TaskEvent
 from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, is_settled
 
@@ -13,7 +13,7 @@ from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, is_se
 SECONDS_FOR_A_CALL = 8.0
 _FIRST_PAUSE = 0.5
 
-_Pair = tuple[TaskEvent, Ticket]
+_Pair = tuple[TaskEvent, Receipt]
 _Left = tuple[_Pair, GatewayError]
 
 
@@ -47,7 +47,7 @@ class Patience:
             pause *= 2
 
 
-class SureReports:
+class RequiredReports:
     """Gathers reports; a message may be acked only when the tickets of its reports are settled without an error.
 
     Args:
@@ -66,11 +66,11 @@ class SureReports:
         self._patience = patience
         self._waiting: dict[str, list[_Pair]] = defaultdict(list)
 
-    def report(self, base_url: str, event: TaskEvent) -> Ticket:
+    def report(self, base_url: str, event: TaskEvent) -> Receipt:
         """Hand over a report."""
-        ticket = Ticket("report")
-        self._waiting[base_url].append((event, ticket))
-        return ticket
+        receipt = Receipt("report")
+        self._waiting[base_url].append((event, receipt))
+        return receipt
 
     def flush(self) -> None:
         """Make every report that waits, one call per endpoint, and settle the tickets.
@@ -85,8 +85,8 @@ class SureReports:
                 if not left:
                     return
         for some in left.values():
-            for (_, ticket), problem in some:
-                ticket.settle(problem)
+            for (_, receipt), problem in some:
+                receipt.resolve(problem)
 
     def _make_all(self, waiting: Mapping[str, Sequence[_Pair]]) -> dict[str, list[_Left]]:
         """One call per endpoint; what was not taken, and why."""
@@ -100,12 +100,12 @@ class SureReports:
             return [(pair, error) for pair in pairs]
         left: list[_Left] = []
         for pair, result in zip(pairs, results, strict=True):
-            event, ticket = pair
+            event, receipt = pair
             if not is_settled(result):
                 problem = f"the report on {event.id} was answered {result.status}: {result.error or 'no reason given'}"
                 left.append((pair, GatewayError(problem)))
                 continue
             if result.status != 204 and self._on_refused is not None:
                 self._on_refused(result)
-            ticket.settle()
+            receipt.resolve()
         return left

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 
-class DoneHops:
+class CompletedHops:
     """The table `asya-{namespace}-hops`: pk = envelope id, sk = generation, position and attempt.
 
     A retry is the same hop's next attempt and runs; a second delivery of the same attempt does not.

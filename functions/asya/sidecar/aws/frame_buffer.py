@@ -35,7 +35,7 @@ class _KeptFrame(msgspec.Struct, frozen=True, omit_defaults=True):
 _decoder = msgspec.json.Decoder(list[_KeptFrame])
 
 
-class KeptFrames:
+class FrameBuffer:
     """One object per hop in the mesh's own bucket: `frames/{id}/{generation}/{position}.json`.
 
     It holds the complete list or is not there, and is written once: the first writer's list is everybody's.

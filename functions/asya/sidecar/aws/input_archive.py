@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 
-class KeptInputs:
+class InputArchive:
     """One object per hop in the mesh's own bucket: `hops/{id}/{generation}/{position}.json`."""
 
     def __init__(self, s3: "S3Client", bucket: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery, Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record, records
@@ -19,7 +19,7 @@ from asya.sidecar.lambdas.services import Services
 def work_through(
     services: Services,
     event: Mapping[str, Any],
-    handle: Callable[[Intake, Record], list[Ticket]],
+    handle: Callable[[Intake, Record], list[Receipt]],
     *,
     asks_states: bool = True,
 ) -> Answer:
@@ -39,7 +39,7 @@ def work_through(
         services.telemetry.flush()
 
 
-def diverted(services: Services, diversion: Diversion, record: Record, what: str) -> list[Ticket]:
+def diverted(services: Services, diversion: Diversion, record: Record, what: str) -> list[Receipt]:
     """Send what does not go the ordinary way to where it ends, and say so.
 
     Args:

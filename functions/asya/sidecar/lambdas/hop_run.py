@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
 from asya.messaging.targets import UnknownTargetError
@@ -33,14 +33,14 @@ class HopRun:
         self._hop = hop
         self._callback = found.callback(hop.envelope)
         self._circuit = CircuitGuard(found, hop)
-        self._tickets: list[Ticket] = []
+        self._tickets: list[Receipt] = []
         # Frames that have left, or that an earlier run of this hop may have sent.
         self._frames_sent = 0
         self._said = 0
-        self._began = self._services.surroundings.monotonic()
+        self._began = self._services.environment.monotonic()
         self._limit, self._by_deadline = hop.time_limit(found.now())
 
-    def to_its_end(self) -> list[Ticket]:
+    def to_its_end(self) -> list[Receipt]:
         """Run the handler and send what follows from it.
 
         Raises:
@@ -94,7 +94,7 @@ class HopRun:
         """
         envelope, is_buffered = self._hop.envelope, self._hop.spec.frames == "buffered"
         may_be_kept = is_buffered or self._hop.arrival.receive_count > 1
-        if may_be_kept and (kept := self._services.kept_frames.load(envelope)) is not None:
+        if may_be_kept and (kept := self._services.frame_buffer.load(envelope)) is not None:
             self._frames_sent = len(kept)
             yield from kept
             return
@@ -130,7 +130,7 @@ class HopRun:
         moment = self._services.now()
         for index, frame in enumerate(frames):
             outcome.frame(self._hop, frame, index, now=moment)
-        return self._services.kept_frames.keep(self._hop.envelope, frames)
+        return self._services.frame_buffer.keep(self._hop.envelope, frames)
 
     def _send_frame(self, frame: Frame, index: int) -> None:
         delivery = outcome.frame(self._hop, frame, index, now=self._services.now())
@@ -145,7 +145,7 @@ class HopRun:
             self._limit,
             by_deadline=self._by_deadline,
             now=self._services.now(),
-            jitter=self._services.surroundings.chance(),
+            jitter=self._services.environment.chance(),
             frames_sent=self._frames_sent,
         )
 
@@ -161,7 +161,7 @@ class HopRun:
             self._hop,
             failure.error,
             now=self._services.now(),
-            jitter=self._services.surroundings.chance(),
+            jitter=self._services.environment.chance(),
             frames_sent=self._frames_sent,
         )
 
@@ -170,7 +170,7 @@ class HopRun:
             self._hop,
             rejection.error,
             now=self._services.now(),
-            jitter=self._services.surroundings.chance(),
+            jitter=self._services.environment.chance(),
             reason="CircuitOpen",
         )
 
@@ -207,4 +207,4 @@ class HopRun:
 
     @property
     def _duration_ms(self) -> float:
-        return (self._services.surroundings.monotonic() - self._began) * 1000
+        return (self._services.environment.monotonic() - self._began) * 1000

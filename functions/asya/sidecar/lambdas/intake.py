@@ -43,9 +43,9 @@ class Intake:
         if record.message_id in self.unregistered:
             raise NotRegisteredError(f"task {found.envelope.id} could not be registered at the gateway")
         state = self.states.get(found.envelope.id)
-        started = arrival.start(found, state, now=self.services.now(), new_span=self.services.surroundings.new_span)
+        started = arrival.start(found, state, now=self.services.now(), new_span=self.services.environment.new_span)
         if isinstance(started, Hop) and started.spec.keep_input:
-            self.services.kept_inputs.keep(started.envelope)
+            self.services.input_archive.keep(started.envelope)
         return started
 
 

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
 from asya.protocol.events import StateQuery, TaskState
 from asya.reporting import reports
@@ -17,13 +17,13 @@ def register(services: Services, hops: Sequence[Hop]) -> set[str]:
     Returns:
         The message ids whose task could not be registered: they may not go on, and are to be kept.
     """
-    tickets: list[tuple[Hop, Ticket]] = []
+    receipts: list[tuple[Hop, Receipt]] = []
     for hop in hops:
         url = services.callback(hop.envelope)
         if hop.registers and url is not None:
-            tickets.append((hop, services.sure_reports.report(url, reports.registered(hop, now=services.now()))))
-    services.sure_reports.flush()
-    failed = [(hop, ticket.error) for hop, ticket in tickets if ticket.error is not None]
+            receipts.append((hop, services.required_reports.report(url, reports.registered(hop, now=services.now()))))
+    services.required_reports.flush()
+    failed = [(hop, receipt.error) for hop, receipt in receipts if receipt.error is not None]
     for hop, error in failed:
         services.telemetry.log.warning("task not registered", envelope_id=hop.envelope.id, problem=str(error))
     return {hop.arrival.message_id for hop, _ in failed}

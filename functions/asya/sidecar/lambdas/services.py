@@ -14,18 +14,18 @@ from asya.messaging.aws.outbox import Outbox
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.batch import BatchWorker
-from asya.messaging.lambdas.environment import REAL, Surroundings
+from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import EventResult
 from asya.reporting.aws.gateway_client import GatewayClient, allowed_hosts
 from asya.reporting.aws.progress_reporter import ProgressReporter
-from asya.reporting.aws.required_reports import Patience, SureReports
+from asya.reporting.aws.required_reports import Patience, RequiredReports
 from asya.reporting.callback import callback_url
 from asya.sidecar.aws.circuit_breaker import Breaker
-from asya.sidecar.aws.deduplication import DoneHops
-from asya.sidecar.aws.frame_buffer import KeptFrames
-from asya.sidecar.aws.input_archive import KeptInputs
+from asya.sidecar.aws.deduplication import CompletedHops
+from asya.sidecar.aws.frame_buffer import FrameBuffer
+from asya.sidecar.aws.input_archive import InputArchive
 
 # What a probe of a circuit breaker may take beside the handler's own time.
 PROBE_MARGIN_SECONDS = 10.0
@@ -42,11 +42,11 @@ class Services:
     """The edges of one function, and where they lead."""
 
     settings: Settings
-    surroundings: Surroundings = REAL
+    environment: Environment = REAL
 
     def now(self) -> datetime:
         """The time of day; read only at the entry points, and passed on from there."""
-        return self.surroundings.now()
+        return self.environment.now()
 
     @cached_property
     def telemetry(self) -> Telemetry:
@@ -62,23 +62,25 @@ class Services:
     def outbox(self) -> Outbox:
         """Sends to the queues of this mesh."""
         return Outbox(
-            clients.sqs(), self.settings.queue_url, self.claim_check.offload, threaded=self.surroundings.is_threaded
+            clients.sqs(), self.settings.queue_url, self.claim_check.offload, threaded=self.environment.is_threaded
         )
 
     @cached_property
-    def kept_frames(self) -> KeptFrames:
+    def frame_buffer(self) -> FrameBuffer:
         """Frames of buffered hops."""
-        return KeptFrames(clients.s3(), self.settings.bucket)
+        return FrameBuffer(clients.s3(), self.settings.bucket)
 
     @cached_property
-    def kept_inputs(self) -> KeptInputs:
+    def input_archive(self) -> InputArchive:
         """Inputs of hops, for replays."""
-        return KeptInputs(clients.s3(), self.settings.bucket)
+        return InputArchive(clients.s3(), self.settings.bucket)
 
     @cached_property
-    def done_hops(self) -> DoneHops:
+    def completed_hops(self) -> CompletedHops:
         """Marks of hops that are done, for actors that deduplicate."""
-        return DoneHops(clients.dynamodb(), self.settings.table_name("hops"), self.settings.table.retention.payloads)
+        return CompletedHops(
+            clients.dynamodb(), self.settings.table_name("hops"), self.settings.table.retention.payloads
+        )
 
     @cached_property
     def breaker(self) -> Breaker | None:
@@ -105,7 +107,7 @@ class Services:
     def worker(self) -> BatchWorker:
         """Works through batches of this function's own queue."""
         queue_url = self.settings.queue_url(self.settings.actor)
-        return BatchWorker(clients.sqs(), queue_url, (self.outbox, self.sure_reports), self.telemetry)
+        return BatchWorker(clients.sqs(), queue_url, (self.outbox, self.required_reports), self.telemetry)
 
     @cached_property
     def gateway(self) -> GatewayClient:
@@ -113,17 +115,17 @@ class Services:
         return GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), self.settings.region)
 
     @cached_property
-    def sure_reports(self) -> SureReports:
+    def required_reports(self) -> RequiredReports:
         """Reports that must arrive."""
         actor = self.settings.table.actors.get(self.settings.actor)
         is_patient = self.settings.actor in _PATIENT or (actor is not None and actor.kind == "spark")
         seconds = REPORTING_SECONDS * (_PATIENCE if is_patient else 1)
-        return SureReports(self.gateway, self._report_refused, Patience(seconds, self.surroundings))
+        return RequiredReports(self.gateway, self._report_refused, Patience(seconds, self.environment))
 
     @cached_property
     def progress(self) -> ProgressReporter:
         """Reports progress in the background."""
-        return ProgressReporter(self.gateway, self._progress_dropped, threaded=self.surroundings.is_threaded)
+        return ProgressReporter(self.gateway, self._progress_dropped, threaded=self.environment.is_threaded)
 
     def callback(self, envelope: Envelope) -> str | None:
         """Where the reports on this envelope go; None for stealth ones and where there is no gateway."""

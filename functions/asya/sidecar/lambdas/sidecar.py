@@ -8,7 +8,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew.lambdas.end_actor import EndActor
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record, records
@@ -48,8 +48,8 @@ def build(found: Services) -> "Sidecar | EndActor":
         if spec.handler_mode == "payload" or spec.validate:
             raise LoadError(f"end actor {actor!r} needs handler_mode: envelope and validate: false")
         mode: Mode = EndMode(EnvelopeMode(spec.handler_mode))
-        return EndActor(found, Call(handler, mode, timer=found.surroundings), spec.timeout)
-    call = Call(handler, _mode(spec, adapter(spec.handler, handler)), spec.fan_out_lists, found.surroundings)
+        return EndActor(found, Call(handler, mode, timer=found.environment), spec.timeout)
+    call = Call(handler, _mode(spec, adapter(spec.handler, handler)), spec.fan_out_lists, found.environment)
     return Sidecar(found, call, spec.deduplicate)
 
 
@@ -82,10 +82,10 @@ class Sidecar:
             self.services.progress.flush()
             telemetry.flush()
 
-    def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Ticket]:
+    def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Receipt]:
         """One message: what it caused to be sent. Hops that started are noted in `hops`, by message id."""
         started = intake.start(record)
-        if isinstance(started, Hop) and self.deduplicates and self.services.done_hops.is_done(started):
+        if isinstance(started, Hop) and self.deduplicates and self.services.completed_hops.is_done(started):
             started = Diversion(started.envelope.id, (), "Duplicate")
         if isinstance(started, Diversion):
             note_diversion(self.services, started.why)
@@ -101,7 +101,7 @@ class Sidecar:
         if hop is None or not self.deduplicates:
             return
         try:
-            self.services.done_hops.mark(hop, epoch_seconds=self.services.now().timestamp())
+            self.services.completed_hops.mark(hop, epoch_seconds=self.services.now().timestamp())
         except (ClientError, BotoCoreError) as error:
             # All of it has been sent: a nack would surely do it twice, an ack only if SQS delivers the message again.
             self.services.telemetry.log.warning(

@@ -56,7 +56,7 @@ class DispatchRequests:
 
         Args:
             delay: seconds until it should be taken up, 900 at most; rounded up.
-            for_capacity: it waits for EMR Serverless to have room; `hurry` may come before it.
+            for_capacity: it waits for EMR Serverless to have room; `expedite` may come before it.
 
         Returns:
             Whether one had to be sent.
@@ -69,7 +69,7 @@ class DispatchRequests:
         self._raise_flag(actor, flag, until=now + timedelta(seconds=seconds) + LOST_AFTER, for_capacity=for_capacity)
         return True
 
-    def hurry(self, actor: str, *, now: datetime) -> None:
+    def expedite(self, actor: str, *, now: datetime) -> None:
         """There may be room now: if a request waits for that, send another at once."""
         flag = self._flag(actor)
         if _is_up(flag, now) and "for_capacity" in flag:

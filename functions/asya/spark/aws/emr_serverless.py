@@ -71,7 +71,7 @@ class JobRunState:
         return self.state in TERMINAL_STATES
 
 
-class JobRuns:
+class EmrServerless:
     """The job runs of one application."""
 
     def __init__(self, emr: "EMRServerlessClient", *, application_id: str) -> None:

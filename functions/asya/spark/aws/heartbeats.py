@@ -18,7 +18,7 @@ _beat_decoder = msgspec.json.Decoder(Beat)
 _said_decoder = msgspec.json.Decoder(Said)
 
 
-class RunSigns:
+class Heartbeats:
     """The signs of life in the mesh's bucket."""
 
     def __init__(self, s3: "S3Client", *, bucket: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.protocol.job_runs import Manifest, Usage, parse_run_id
 from asya.protocol.run_progress import RunNote
@@ -72,7 +72,7 @@ class Completion:
             base.progress.flush()
             base.telemetry.flush()
 
-    def _handle(self, record: Record) -> list[Ticket]:
+    def _handle(self, record: Record) -> list[Receipt]:
         log = self.services.base.telemetry.log
         try:
             message = decode_message(record.arrival.body)
@@ -109,7 +109,7 @@ class Completion:
         found.base.telemetry.count("JobRuns", by=("state", event.state.lower()), actor=name[0])
         log.info("job run", run_id=event.name, job_run_id=event.job_run_id, state=event.state)
         if event.state in STARTING_STATES:
-            found.requests.hurry(name[0], now=found.now())
+            found.requests.expedite(name[0], now=found.now())
         if event.state in TERMINAL_STATES:
             self._complete(*name, event, record)
             return
@@ -180,7 +180,7 @@ class Completion:
         found.records.close(actor, number)
         log.info("run closed", run_id=event.name, state=event.state)
         for other in found.heavy_actors():
-            found.requests.hurry(other, now=self.services.now())
+            found.requests.expedite(other, now=self.services.now())
         # After closing: what a run gave back may be in the next one only then.
         self._ask_for_what_came_back(actor, verdict)
 

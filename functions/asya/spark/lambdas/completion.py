@@ -5,7 +5,7 @@ from itertools import islice
 
 import msgspec
 
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
 from asya.protocol.errors import ErrorInfo
@@ -59,7 +59,7 @@ class RunCompletion:
         self._note = note
         self._is_late = is_late
         self._cursor = self._noted = record.cursor
-        self._tickets: list[Ticket] = []
+        self._tickets: list[Receipt] = []
         self._returning: list[Member] = []
         self._states: dict[str, TaskState] = {}
         self._states_known_to = 0
@@ -112,7 +112,7 @@ class RunCompletion:
             frames,
             first=left_before,
             now=self._services.now(),
-            jitter=self._services.base.surroundings.chance(),
+            jitter=self._services.base.environment.chance(),
         ):
             self._send(delivery)
             self._cursor = Cursor(self._cursor.part, self._cursor.line, self._cursor.frame + 1)
@@ -176,7 +176,7 @@ class RunCompletion:
     def _charge(self, hop: Hop, error: ErrorInfo) -> None:
         base = self._services.base
         base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
-        self._send(job_results.lost(hop, error, now=self._services.now(), jitter=base.surroundings.chance()))
+        self._send(job_results.lost(hop, error, now=self._services.now(), jitter=base.environment.chance()))
 
     def _is_stopped(self, hop: Hop, index: int, member: Member) -> bool:
         """Whether the task was canceled meanwhile or its deadline passed; then that is what leaves."""
@@ -211,10 +211,10 @@ class RunCompletion:
         """See everything out, then note how far it has come."""
         base = self._services.base
         base.outbox.flush()
-        for ticket in self._tickets:
-            if ticket.error is not None:
-                raise ticket.error
-            base.telemetry.count("Sent", by=("kind", ticket.kind), actor=self._manifest.actor)
+        for receipt in self._tickets:
+            if receipt.error is not None:
+                raise receipt.error
+            base.telemetry.count("Sent", by=("kind", receipt.kind), actor=self._manifest.actor)
         self._tickets = []
         self._services.pending.give_back(self._manifest.actor, self._returning, now=self._services.now())
         self._returning = []

@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
@@ -61,7 +61,7 @@ class Dispatcher:
         finally:
             base.telemetry.flush()
 
-    def _handle(self, record: Record, seen: set[str]) -> list[Ticket]:
+    def _handle(self, record: Record, seen: set[str]) -> list[Receipt]:
         log = self.services.base.telemetry.log
         try:
             request = decode_request(record.arrival.body)
@@ -91,7 +91,7 @@ class Dispatcher:
         if flag_down:
             found.requests.ensure(actor, 0, now=found.now())
         else:
-            found.requests.hurry(actor, now=found.now())
+            found.requests.expedite(actor, now=found.now())
         return flag_down
 
     def _form_and_start(self, actor: str, spec: Actor) -> bool:
@@ -105,7 +105,7 @@ class Dispatcher:
             return False
         closed = cache(lambda earlier: self._is_closed(actor, earlier))
         selection = run_formation.select(found.pending.waiting(actor), spec.batch.size, is_closed=closed)
-        if selection.members and self._had_better_grow(actor, spec, selection, record):
+        if selection.members and self._should_wait_for_more(actor, spec, selection, record):
             return False
         members = self._fit(actor, spec, selection.members)
         manifest, more = self._formed(actor, spec, number + 1, members), selection.more
@@ -130,7 +130,7 @@ class Dispatcher:
             return None
         return self._manifest(actor, number)
 
-    def _had_better_grow(
+    def _should_wait_for_more(
         self, actor: str, spec: Actor, selection: run_formation.Selection, latest: RunRecord | None
     ) -> bool:
         """Whether the next run had better take more envelopes: EMR Serverless has no room even for the one before it.
@@ -166,7 +166,7 @@ class Dispatcher:
         """The members that are to run; the canceled and those without time leave for x-sink."""
         states = self.services.states(members)
         fit: list[Member] = []
-        stopped: list[tuple[Member, Ticket]] = []
+        stopped: list[tuple[Member, Receipt]] = []
         for member in members:
             deadline = parse_time(member.deadline_at) if member.deadline_at else None
             state = states.get(member.id)
@@ -180,17 +180,17 @@ class Dispatcher:
             note_diversion(self.services.base, diversion.why, actor=actor)
             self.services.base.telemetry.log.info("left out of the run", why=diversion.why, envelope_id=member.id)
             stopped += [(member, self.services.base.outbox.send(delivery)) for delivery in diversion.deliveries]
-        self._see_out(actor, stopped)
+        self._flush_stopped(actor, stopped)
         return fit
 
-    def _see_out(self, actor: str, stopped: Sequence[tuple[Member, Ticket]]) -> None:
+    def _flush_stopped(self, actor: str, stopped: Sequence[tuple[Member, Receipt]]) -> None:
         if not stopped:
             return
         self.services.base.outbox.flush()
-        for _, ticket in stopped:
-            if ticket.error is not None:
-                raise ticket.error
-            self.services.base.telemetry.count("Sent", by=("kind", ticket.kind), actor=actor)
+        for _, receipt in stopped:
+            if receipt.error is not None:
+                raise receipt.error
+            self.services.base.telemetry.count("Sent", by=("kind", receipt.kind), actor=actor)
         self.services.pending.remove(actor, [member for member, _ in stopped])
 
     def _may_start(self, actor: str) -> bool:
@@ -215,7 +215,7 @@ class Dispatcher:
         except BusyError as busy:
             log.info("the run waits", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
             found.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
-            seconds = busy.seconds * (0.5 + found.base.surroundings.chance())
+            seconds = busy.seconds * (0.5 + found.base.environment.chance())
             found.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
             return False
         except (RefusedRunError, UnstartableError) as refused:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record, records
@@ -18,7 +18,7 @@ from asya.spark.lambdas.services import SparkServices, member_of, spark_services
 
 def handle(event: Mapping[str, Any], _context: object) -> Answer:
     """Lambda's entry point: one batch of the actor's queue."""
-    return Admission(spark_services()).process(event)
+    return Enqueuer(spark_services()).process(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ _Taken = _Ready | Diversion | Exception
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
+class Enqueuer:
     """Takes batches of one heavy actor."""
 
     services: SparkServices
@@ -96,7 +96,7 @@ class Admission:
             return error
         return None
 
-    def _finish(self, taken: _Taken, request: Exception | None) -> list[Ticket]:
+    def _finish(self, taken: _Taken, request: Exception | None) -> list[Receipt]:
         """What is left to do before the ack.
 
         Raises:

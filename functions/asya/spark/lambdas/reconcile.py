@@ -67,7 +67,7 @@ class Reconciler:
         """Runs that are over without being closed: their event was lost, or their routing was."""
         numbers = list(self.services.records.open_numbers(actor))
         # Not always from the first on: where many are open for long, the last ones have their turn too.
-        first = int(self.services.base.surroundings.chance() * len(numbers))
+        first = int(self.services.base.environment.chance() * len(numbers))
         for number in numbers[first:] + numbers[:first]:
             record = self.services.records.get(actor, number)
             if record is None or record.state != "started":
@@ -111,5 +111,5 @@ class Reconciler:
         """As many as a sweep may ask of EMR Serverless, with pauses that leave the account's quota to others too."""
         for asked in range(RUNS_AT_ONCE):
             if asked and asked % QUESTIONS_BETWEEN_PAUSES == 0:
-                self.services.base.surroundings.pause(1.0)
+                self.services.base.environment.pause(1.0)
             yield True

@@ -17,8 +17,8 @@ from asya.protocol.times import format_time, parse_time
 from asya.reporting.aws.gateway_client import GatewayError
 from asya.sidecar.lambdas.services import Services, services
 from asya.spark.aws.dispatch_requests import DispatchRequests
-from asya.spark.aws.emr_serverless import JobRuns
-from asya.spark.aws.heartbeats import RunSigns
+from asya.spark.aws.emr_serverless import EmrServerless
+from asya.spark.aws.heartbeats import Heartbeats
 from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_events import JobRunEvent, encode_event
@@ -61,7 +61,7 @@ class SparkServices:
     @cached_property
     def pending(self) -> Pending:
         """Envelopes that wait."""
-        bucket, pause = self.settings.bucket, self.base.surroundings.pause
+        bucket, pause = self.settings.bucket, self.base.environment.pause
         return Pending(clients.dynamodb(), clients.s3(), table=self._table, bucket=bucket, pause=pause)
 
     @cached_property
@@ -87,9 +87,9 @@ class SparkServices:
         return RunResults(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
-    def signs(self) -> RunSigns:
+    def signs(self) -> Heartbeats:
         """What the runs say of themselves while they work."""
-        return RunSigns(clients.s3(), bucket=self.settings.bucket)
+        return Heartbeats(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
     def quota(self) -> StartQuota:
@@ -100,9 +100,9 @@ class SparkServices:
         )
 
     @cached_property
-    def job_runs(self) -> JobRuns:
+    def job_runs(self) -> EmrServerless:
         """EMR Serverless."""
-        return JobRuns(clients.emr_serverless(), application_id=self.spark.application_id)
+        return EmrServerless(clients.emr_serverless(), application_id=self.spark.application_id)
 
     @cached_property
     def place(self) -> Place:

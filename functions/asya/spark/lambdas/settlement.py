@@ -6,7 +6,7 @@ from asya.spark import run_failures as run_deaths
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import RunRecord, Settlement
 from asya.spark.aws.run_results import Findings
-from asya.spark.capacity import was_for_want_of_room
+from asya.spark.capacity import failed_for_capacity
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_failures import CHARGED, SPARK_JOB_FAILED, WAITING, Remains, Verdict
 
@@ -24,7 +24,7 @@ def settle(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> S
         verdict = Verdict("again") if findings.unreached is not None and findings.error is None else CHARGED
     elif not event.job_run_id:
         verdict = CHARGED  # it could not even be asked for, and asking for less of it will not help
-    elif findings.stage == "absent" and was_for_want_of_room(event.state, event.details):
+    elif findings.stage == "absent" and failed_for_capacity(event.state, event.details):
         verdict = WAITING
     else:
         died_for = run_deaths.origin(manifest)

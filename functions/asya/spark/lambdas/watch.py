@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from asya.messaging.aws import clients
 from asya.messaging.hop import Hop
-from asya.protocol.events import FlyEvent
+from asya.protocol.events import PartialEvent
 from asya.protocol.job_runs import Manifest, Member, parse_run_id
 from asya.protocol.mesh_table import Actor
 from asya.protocol.run_progress import Beat, RunNote, Said
@@ -113,7 +113,7 @@ class RunWatch:
                 hop = self._hop(spec, manifest, member)
                 self.services.base.progress.report(
                     member.callback,
-                    FlyEvent(
+                    PartialEvent(
                         id=member.id,
                         at=said.at,
                         data=said.data,

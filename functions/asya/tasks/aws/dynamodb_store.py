@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import chain, takewhile
 from typing import TYPE_CHECKING, cast
 
-from asya.protocol.hops import Hop, HopPlace
+from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 from asya.tasks.aws import items as task_items
@@ -101,13 +101,13 @@ class DynamoTaskStore:
             except self._client.exceptions.ConditionalCheckFailedException:
                 return  # gone already, or more than created: then it is to stay
 
-    def put_hops(self, hops: Sequence[Hop], now: datetime) -> frozenset[str]:
+    def put_hops(self, hops: Sequence[HopRecord], now: datetime) -> frozenset[str]:
         """See `TaskStore`."""
         expires_at = _epoch(now) + round(self._retention)
         items = [task_items.hop_item(hop, expires_at) for hop in hops]
         return write_items(self._client, self._table, items, self._pause)
 
-    def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, Iterator[Hop]] | None:
+    def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, Iterator[HopRecord]] | None:
         """See `TaskStore`. Backwards, the record comes first, then its hops from the newest generation down."""
         items = self._partition(task_id)
         first = next(items, None)
@@ -117,7 +117,7 @@ class DynamoTaskStore:
         hops = map(task_items.hop_of, filter(task_items.is_hop, items))
         return record, takewhile(lambda hop: hop.generation >= record.generation, hops)
 
-    def hops(self, task_id: str, now: datetime, after: HopPlace | None = None) -> Iterator[Hop]:
+    def hops(self, task_id: str, now: datetime, after: HopKey | None = None) -> Iterator[HopRecord]:
         """See `TaskStore`."""
         first = task_items.behind_hop(after) if after else task_items.HOP_PREFIX
         with table_errors(f"read the hops of task {task_id}"):

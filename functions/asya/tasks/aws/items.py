@@ -14,8 +14,8 @@ import msgspec
 from msgspec import UNSET, Raw
 from msgspec.structs import replace
 
-from asya.protocol.hops import Hop, HopPlace
-from asya.protocol.pause import Handover
+from asya.protocol.hops import HopKey, HopRecord
+from asya.protocol.pause import PauseRelease
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.index import index_attributes
 from asya.tasks.aws.task_store import UnreadableRecordError
@@ -45,7 +45,7 @@ WATCHED = "is_watched"
 WAITING_INDEX = "waiting"
 # Waiting tasks are spread over so many keys of the index: a single one would be a bottleneck of the whole table.
 WAITING_SHARDS = 8
-_handover_decoder = msgspec.json.Decoder(Handover)
+_handover_decoder = msgspec.json.Decoder(PauseRelease)
 
 
 def record_key(task_id: str) -> "dict[str, AttributeValueTypeDef]":
@@ -110,7 +110,7 @@ def _waiting(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
     return {"waits_in": {"S": waiting_key(how, shard)}, "waits_since": {"S": since}}
 
 
-def hop_item(hop: Hop, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
+def hop_item(hop: HopRecord, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
     """A part of a hop as an item, below 1 KB but for very long routes."""
     sort_key = f"{hop_prefix(hop.generation)}{hop.position:06d}#{hop.attempt:06d}#{hop.stage}"
     item: dict[str, AttributeValueTypeDef] = {"pk": {"S": hop.id}, "sk": {"S": sort_key}}
@@ -124,7 +124,7 @@ def hop_item(hop: Hop, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
     return item
 
 
-def hop_of(item: Item) -> Hop:
+def hop_of(item: Item) -> HopRecord:
     """Read a part of a hop back."""
     _, generation, position, attempt, stage = item["sk"]["S"].split("#")
     fields: dict[str, object] = {name: _text(item, name) for name in _HOP_TEXTS}
@@ -142,11 +142,11 @@ def hop_of(item: Item) -> Hop:
             "prev": [actor["S"] for actor in item["prev"]["L"]] if "prev" in item else None,
             "run": msgspec.json.decode(item["run"]["S"]) if "run" in item else None,
         },
-        Hop,
+        HopRecord,
     )
 
 
-def behind_hop(place: HopPlace) -> str:
+def behind_hop(place: HopKey) -> str:
     """What sorts behind all parts of an attempt at a hop, and before the next."""
     return f"{hop_prefix(place.generation)}{place.position:06d}#{place.attempt:06d}#~"
 

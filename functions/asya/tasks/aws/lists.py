@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from asya.protocol.hops import HopPlace
+from asya.protocol.hops import HopKey
 from asya.tasks.aws.index import LAST_ID, NEWEST, ListState, Look, Place, TaskIndex
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
@@ -41,7 +41,7 @@ class HopPage:
     """Some hops in their order, and the place to go on behind; None at the end."""
 
     hops: list[TimelineEntry]
-    next: HopPlace | None
+    next: HopKey | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +79,13 @@ class TaskLists:
                 return TaskPage(shown, place)
         return TaskPage(shown, None)
 
-    def timeline(self, task_id: str, after: HopPlace | None, limit: int, now: datetime) -> HopPage:
+    def timeline(self, task_id: str, after: HopKey | None, limit: int, now: datetime) -> HopPage:
         """A task's hops of all generations in order."""
         found = list(islice(timeline(self.store.hops(task_id, now, after)), limit + 1))
         if len(found) <= limit:
             return HopPage(found, None)
         last = found[limit - 1]
-        return HopPage(found[:limit], HopPlace(last.generation, last.position, last.attempt))
+        return HopPage(found[:limit], HopKey(last.generation, last.position, last.attempt))
 
     def _looks(self, query: ListQuery, place: Place, now: datetime) -> Iterator[tuple[list[Place], Place | None]]:
         """What each look found, and where to look next; None at the end of the list."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from asya.protocol.events import FlyEvent
+from asya.protocol.events import PartialEvent
 from asya.tasks.aws.table_calls import table_errors, write_items
-from asya.tasks.partials import FlyMessage, FlyPart, FlyPlace, parts_of
+from asya.tasks.partials import Partial, PartialBatch, PartialKey, parts_of
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 KEPT_SECONDS = 3600
 _PREFIX = "fly#"
 _END = "fly$"
-_messages_decoder = msgspec.json.Decoder(tuple[FlyMessage, ...])
+_messages_decoder = msgspec.json.Decoder(tuple[Partial, ...])
 
 
-class Flies:
+class Partials:
     """The messages of a mesh's tasks."""
 
     def __init__(self, client: "DynamoDBClient", table: str, pause: Callable[[float], None]) -> None:
@@ -36,7 +36,7 @@ class Flies:
         self._table = table
         self._pause = pause
 
-    def keep(self, events: Sequence[FlyEvent], now: datetime) -> frozenset[str]:
+    def keep(self, events: Sequence[PartialEvent], now: datetime) -> frozenset[str]:
         """Keep messages; written again, nothing changes. Gives the ids of tasks of which some could not be written.
 
         Raises:
@@ -46,7 +46,7 @@ class Flies:
         items = [_item(part, expires_at) for part in parts_of(events)]
         return write_items(self._client, self._table, items, self._pause)
 
-    def read(self, task_id: str, now: datetime, after: FlyPlace | None = None) -> Iterator[FlyPart]:
+    def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
         """What is kept of a task's messages, in order, page by page, as it is now.
 
         Args:
@@ -69,12 +69,12 @@ class Flies:
                         yield _part(item)
 
 
-def _sort_key(place: FlyPlace) -> str:
+def _sort_key(place: PartialKey) -> str:
     run = f"{place.generation:04d}#{place.position:06d}#{place.attempt:06d}#{place.receive:04d}"
     return f"{_PREFIX}{run}#{place.sequence:06d}"
 
 
-def _item(part: FlyPart, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
+def _item(part: PartialBatch, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
     return {
         "pk": {"S": part.id},
         "sk": {"S": _sort_key(part.place)},
@@ -84,9 +84,9 @@ def _item(part: FlyPart, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
     }
 
 
-def _part(item: "Item") -> FlyPart:
+def _part(item: "Item") -> PartialBatch:
     _, generation, position, attempt, receive, _ = item["sk"]["S"].split("#")
-    return FlyPart(
+    return PartialBatch(
         id=item["pk"]["S"],
         generation=int(generation),
         position=int(position),

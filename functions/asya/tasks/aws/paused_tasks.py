@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingTask:
+class PausedTask:
     """An entry of the index.
 
     Attributes:
@@ -26,14 +26,14 @@ class WaitingTask:
     since: datetime
 
 
-class WaitingTasks:
+class PausedTasks:
     """The index `waiting` of the tasks table. It follows the table within a moment."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._dynamodb = dynamodb
         self._table = table
 
-    def paused(self, until: datetime) -> Iterator[WaitingTask]:
+    def paused(self, until: datetime) -> Iterator[PausedTask]:
         """The tasks that have been paused since before `until`.
 
         Raises:
@@ -41,11 +41,11 @@ class WaitingTasks:
         """
         return self._waiting("paused", until)
 
-    def handovers(self, until: datetime) -> Iterator[WaitingTask]:
+    def pause_releases(self, until: datetime) -> Iterator[PausedTask]:
         """The tasks whose handover was written before `until` and is not done."""
         return self._waiting("handover", until)
 
-    def _waiting(self, how: Literal["paused", "handover"], until: datetime) -> Iterator[WaitingTask]:
+    def _waiting(self, how: Literal["paused", "handover"], until: datetime) -> Iterator[PausedTask]:
         paginator = self._dynamodb.get_paginator("query")
         with table_errors("read the tasks that wait"):
             for shard in range(WAITING_SHARDS):
@@ -62,4 +62,4 @@ class WaitingTasks:
                     for item in page["Items"]:
                         since = parse_time(item["waits_since"]["S"])
                         actor = item["actor"]["S"] if "actor" in item else ""
-                        yield WaitingTask(item["pk"]["S"], actor, since)
+                        yield PausedTask(item["pk"]["S"], actor, since)

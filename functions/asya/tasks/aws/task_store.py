@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from asya.protocol.hops import Hop, HopPlace
+from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.task import TaskRecord
 
 
@@ -60,11 +60,11 @@ class TaskStore(Protocol):
     def withdraw(self, task_id: str) -> None:
         """Remove a record that has never been anything but freshly created; any other stays."""
 
-    def put_hops(self, hops: Sequence[Hop], now: datetime) -> frozenset[str]:
+    def put_hops(self, hops: Sequence[HopRecord], now: datetime) -> frozenset[str]:
         """Write parts of hops, no two of the same key; gives the ids of tasks of which some could not be written."""
 
-    def load(self, task_id: str, now: datetime) -> "tuple[TaskRecord, Iterable[Hop]] | None":
+    def load(self, task_id: str, now: datetime) -> "tuple[TaskRecord, Iterable[HopRecord]] | None":
         """The record and the hops of its generation, read as they are now; hops come page by page, in no promised order."""
 
-    def hops(self, task_id: str, now: datetime, after: HopPlace | None = None) -> Iterable[Hop]:
+    def hops(self, task_id: str, now: datetime, after: HopKey | None = None) -> Iterable[HopRecord]:
         """The parts of all hops of all generations, in the order of the hops; those behind a place, if one is given."""

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from threading import Lock
 
 from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState
-from asya.protocol.hops import Hop, HopFold, fold, hops_of
+from asya.protocol.hops import HopFold, HopRecord, fold, hops_of
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
 from asya.tasks.aws.task_store import Stored, TaskStore, TaskStoreError, UnreadableRecordError
@@ -75,7 +75,7 @@ class Tasks:
         record, hops = loaded
         return view(record, fold(hops, record.generation), now)
 
-    def read_with_hops(self, task_id: str, now: datetime) -> tuple[TaskView, tuple[Hop, ...]] | None:
+    def read_with_hops(self, task_id: str, now: datetime) -> tuple[TaskView, tuple[HopRecord, ...]] | None:
         """A task as it is now, and the parts of the hops of its generation; None if there is none.
 
         Raises:

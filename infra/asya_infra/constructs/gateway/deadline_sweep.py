@@ -13,11 +13,11 @@ _SWEEP = "rate(1 minute)"
 _TIMEOUT = 60
 
 
-class TaskSweep(Construct):
+class DeadlineSweep(Construct):
     """Every minute: deadlines that have passed."""
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
-        super().__init__(scope, "TaskSweep")
+        super().__init__(scope, "DeadlineSweep")
         settings = FunctionSettings(
             name=names.TASK_SWEEP,
             handler="asya.gateway.lambdas.deadline_sweep.handle",

@@ -17,7 +17,7 @@ _TASK_INDEXES = (
 )
 
 
-class MeshTable(Construct):
+class Table(Construct):
     """A table paid by the request, restorable to any second of the last 35 days, that outlives the stack.
 
     Attributes:

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters.letters import Exhausted
 from asya.protocol import ids
-from asya.protocol.hops import Hop as HopPart
+from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import Actor
 from asya.protocol.slices import SetDue, decode_message, encode_message
 from asya.protocol.task import TaskRecord
@@ -134,8 +134,8 @@ def test_once_the_first_frame_has_left_a_child_failed_and_no_set_is_told() -> No
     assert found.deliveries == ()
 
 
-def part(position: int, generation: int = 0) -> HopPart:
-    return HopPart(
+def part(position: int, generation: int = 0) -> HopRecord:
+    return HopRecord(
         id="env-1",
         generation=generation,
         position=position,
@@ -151,7 +151,7 @@ def part(position: int, generation: int = 0) -> HopPart:
     ("latest", "expected"),
     [(None, False), (part(0), False), (part(1), False), (part(2), True)],
 )
-def test_the_id_went_on_if_a_later_hop_is_known(latest: HopPart | None, expected: bool) -> None:
+def test_the_id_went_on_if_a_later_hop_is_known(latest: HopRecord | None, expected: bool) -> None:
     record = TaskRecord(id="env-1", status="running", created_at="a", updated_at="a")
     envelope = dead_letters.read(arrived(message()), "infer").envelope
     assert envelope is not None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from asya.dead_letters import redrive
 from asya.dead_letters.redrive import Reopening, SliceOf
 from asya.fan_in.sets import Decision, SetState
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import GENERATION_LIMIT
 from asya.protocol.hops import HopFold, fold, hops_of
@@ -53,7 +53,7 @@ def test_a_task_whose_end_the_dead_letter_was_is_reopened(state: str) -> None:
 )
 def test_what_is_better_left_alone_takes_force(state: str, position: int, code: str) -> None:
     asked = Reopening(position=1)
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ApiError) as refused:
         redrive.reopen(record(state), reached(position), asked, now=NOW)
     assert (refused.value.status, refused.value.code) == (409, code)
     forced = redrive.reopen(record(state), reached(position), Reopening(position=1, force=True), now=NOW)
@@ -63,7 +63,7 @@ def test_what_is_better_left_alone_takes_force(state: str, position: int, code: 
 def test_a_deadline_that_has_passed_is_for_a_replay_force_or_not() -> None:
     late = record(deadline_at=format_time(NOW - timedelta(seconds=1)))
     for force in (False, True):
-        with pytest.raises(RefusedError, match="replay it") as refused:
+        with pytest.raises(ApiError, match="replay it") as refused:
             redrive.reopen(late, NOWHERE, Reopening(force=force), now=NOW)
         assert refused.value.code == "deadline_passed"
     in_time = record(deadline_at=format_time(NOW + timedelta(seconds=60)))
@@ -82,7 +82,7 @@ def test_the_generation_is_above_all_there_have_been() -> None:
 
 
 def test_generations_end_somewhere() -> None:
-    with pytest.raises(RefusedError, match="redriven 9999 times"):
+    with pytest.raises(ApiError, match="redriven 9999 times"):
         redrive.reopen(record("failed", GENERATION_LIMIT), NOWHERE, Reopening(), now=NOW)
 
 
@@ -104,7 +104,7 @@ def test_a_slice_of_an_open_set_may_come(index: int) -> None:
 @pytest.mark.rule("12.refused")
 @pytest.mark.parametrize("how", ["merged", "failed", "canceled", "gone"])
 def test_a_slice_of_a_closed_set_is_refused_and_its_origin_named(how: str) -> None:
-    with pytest.raises(RefusedError, match="replay its origin 'origin'") as refused:
+    with pytest.raises(ApiError, match="replay its origin 'origin'") as refused:
         redrive.check_set(a_slice(2), a_set(how))
     assert refused.value.code == "set_closed"
 
@@ -112,7 +112,7 @@ def test_a_slice_of_a_closed_set_is_refused_and_its_origin_named(how: str) -> No
 def test_the_origin_is_awaited_until_it_has_left() -> None:
     redrive.check_set(a_slice(0), a_set("failed"))
     for state in (a_set("failed", delivered=True), a_set("gone")):
-        with pytest.raises(RefusedError):
+        with pytest.raises(ApiError):
             redrive.check_set(a_slice(0), state)
 
 
@@ -162,12 +162,12 @@ def test_only_the_end_of_what_has_ended_is_still_to_be_written(phase: Any, rests
     ],
 )
 def test_a_malformed_request_names_the_field(body: bytes, field: str | None) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ApiError) as refused:
         redrive.read_reopening(body)
     assert (refused.value.status, refused.value.field) == (400, field)
 
 
 @given(st.binary(max_size=60))
 def test_no_body_does_anything_worse_than_being_refused(body: bytes) -> None:
-    with suppress(RefusedError):
+    with suppress(ApiError):
         redrive.read_reopening(body)

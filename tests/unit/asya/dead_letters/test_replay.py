@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asya.dead_letters import replay
 from asya.dead_letters.replay import ReplayRequest, Sources, Start
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor
@@ -106,14 +106,14 @@ def test_hooks_and_stealth_stay_what_they_are() -> None:
     ],
 )
 def test_where_it_cannot_start_it_is_refused(members: dict[str, Any], code: str) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ApiError) as refused:
         replayed(**members)
     assert (refused.value.status, refused.value.code) == (409, code)
 
 
 @pytest.mark.rule("12.slice")
 def test_a_slice_is_told_which_origin_to_replay() -> None:
-    with pytest.raises(RefusedError, match="replay its origin 'origin'"):
+    with pytest.raises(ApiError, match="replay its origin 'origin'"):
         replayed(headers={"x-asya-fan-in": SLICE | {"slice_index": 1}})
 
 
@@ -150,7 +150,7 @@ def test_where_it_starts(asked: ReplayRequest, task: TaskView | None, found: Sou
 def test_otherwise_it_is_refused_listing_what_there_is(
     asked: ReplayRequest, task: TaskView, found: Sources, said: str
 ) -> None:
-    with pytest.raises(RefusedError, match=said) as refused:
+    with pytest.raises(ApiError, match=said) as refused:
         replay.chosen(asked, found, "env-1", task)
     assert (refused.value.status, refused.value.code) == (409, "nothing_to_replay")
 
@@ -173,12 +173,12 @@ def test_folders_are_made_of_safe_segments() -> None:
 
 @pytest.mark.parametrize("body", [b'{"hop": 1, "checkpoint": 2}', b'{"hop": -1}', b'{"from": 1}', b"no", b"\xff"])
 def test_a_malformed_request_is_refused(body: bytes) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ApiError) as refused:
         replay.read_replay(body)
     assert refused.value.status == 400
 
 
 @given(st.binary(max_size=40))
 def test_no_body_does_anything_worse(body: bytes) -> None:
-    with suppress(RefusedError):
+    with suppress(ApiError):
         replay.read_replay(body)

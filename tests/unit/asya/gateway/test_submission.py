@@ -16,7 +16,7 @@ from asya.gateway.submission import (
 )
 from asya.messaging.fair_queues import queue_group
 from asya.protocol import codec
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.route import Route
 from tests.doubles.tasks import at
@@ -148,7 +148,7 @@ def test_stealth() -> None:
     ],
 )
 def test_what_is_refused_names_the_field(body: object, field: str) -> None:
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         read(body)
     assert (caught.value.status, caught.value.field) == (400, field)
 
@@ -162,14 +162,14 @@ def test_what_is_refused_names_the_field(body: object, field: str) -> None:
     ],
 )
 def test_what_is_no_json_is_refused(body: bytes) -> None:
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         read_submission(body, "inspect", MESH)
     assert (caught.value.status, caught.value.code) == (400, "invalid_json")
 
 
 @pytest.mark.parametrize("actor", [None, ""])
 def test_an_actor_is_needed(actor: str | None) -> None:
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         read({}, actor)
     assert (caught.value.status, caught.value.field) == (400, "actor")
 
@@ -179,12 +179,12 @@ def test_an_actor_is_needed(actor: str | None) -> None:
     "actor", ["nobody", "x-sink", "x-pause", "x-anything", "happy-end", "In Spect", "inspect,nobody"]
 )
 def test_unknown_and_reserved_actors_are_not_found(actor: str) -> None:
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         read({}, actor)
     assert (caught.value.status, caught.value.code) == (404, "unknown_actor")
 
 
 def test_an_override_leads_to_nothing() -> None:
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         read({"headers": {"x-asya-route-override": {"inspect": "x-sink"}}})
     assert caught.value.status == 404

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from asya.pause.resume_input import InvalidInputError, checked, merged, read_request
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.pause import PauseField
 from tests.doubles.envelopes import raw
 
@@ -136,6 +136,6 @@ def test_the_request() -> None:
     ],
 )
 def test_what_is_no_request_is_refused(body: bytes, code: str) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ApiError) as refused:
         read_request(body)
     assert (refused.value.status, refused.value.code) == (400, code)

@@ -12,11 +12,11 @@ from asya.messaging.hop import Hop
 from asya.pause import pausing, resuming
 from asya.pause.resume_input import InvalidInputError
 from asya.protocol import codec
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor
-from asya.protocol.pause import Handover, Pause, PauseField, TaskPause
+from asya.protocol.pause import Pause, PauseField, PauseRelease, TaskPause
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.sidecar import outcome
@@ -69,7 +69,7 @@ def test_the_task_runs_again_with_the_time_it_had_left() -> None:
 
 @pytest.mark.parametrize("state", ["pending", "running", "succeeded", "failed", "canceled"])
 def test_only_a_paused_task_is_resumed(state: Any) -> None:
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(ApiError) as refused:
         resuming.resumed(paused(status=state), kept(), answers(approved=True), now=LATER)
     assert (refused.value.status, refused.value.code) == (409, "not_paused")
 
@@ -77,7 +77,7 @@ def test_only_a_paused_task_is_resumed(state: Any) -> None:
 @pytest.mark.rule("11.resume.once")
 def test_a_second_resume_is_told_that_there_was_a_first() -> None:
     first = resuming.resumed(paused(), kept(), answers(approved=True), now=LATER)
-    with pytest.raises(RefusedError, match="has been resumed") as refused:
+    with pytest.raises(ApiError, match="has been resumed") as refused:
         resuming.resumed(first, kept(), answers(approved=True), now=LATER)
     assert refused.value.status == 409
 
@@ -96,7 +96,7 @@ def test_a_payload_without_room_for_the_answers_is_told_before_the_task_goes_on(
 
 def sent(given: dict[str, Any], **members: Any) -> Envelope:
     """What x-resume receives."""
-    handover = Handover(to="x-resume", epoch=1, at=AT, input=raw(given))
+    handover = PauseRelease(to="x-resume", epoch=1, at=AT, input=raw(given))
     delivery = resuming.handed_over(kept(**members), handover)
     assert delivery.actor == "x-resume"
     return codec.decode(delivery.body)
@@ -157,12 +157,12 @@ def test_without_input_the_payload_is_not_touched() -> None:
     free = Actor(kind="pause", pause=Pause())
     body = message().replace(b'{"text":"hello"}', b'[1.0 , "\xc3\xa9"]')
     kept_one = pausing.kept(hop(body, spec=free), now=NOW)
-    delivery = resuming.handed_over(kept_one, Handover(to="x-resume", epoch=1, at=AT, input=raw({})))
+    delivery = resuming.handed_over(kept_one, PauseRelease(to="x-resume", epoch=1, at=AT, input=raw({})))
     assert bytes(left(codec.decode(delivery.body)).payload) == b'[1.0 , "\xc3\xa9"]'
 
 
 def test_canceled_what_was_kept_goes_to_x_sink() -> None:
-    delivery = resuming.handed_over(kept(), Handover(to="x-sink", epoch=1, at=AT))
+    delivery = resuming.handed_over(kept(), PauseRelease(to="x-sink", epoch=1, at=AT))
     envelope = codec.decode(delivery.body)
     assert delivery.actor == "x-sink"
     assert envelope.status is not None
@@ -189,7 +189,7 @@ def test_headers_that_the_gateway_did_not_write_are_parse_errors(header: str, va
 
 def test_a_kept_envelope_that_says_nothing_of_a_pause_cannot_be_resumed() -> None:
     for envelope in (codec.decode(message()), kept().with_headers({"x-asya-pause": 5})):
-        with pytest.raises(RefusedError) as refused:
+        with pytest.raises(ApiError) as refused:
             resuming.resumed(paused(), envelope, {}, now=LATER)
         assert refused.value.code == "not_resumable"
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.protocol.events import TaskEvent
-from asya.protocol.hops import Hop, fold, hops_of
+from asya.protocol.hops import HopRecord, fold, hops_of
 from asya.protocol.route import Route
 from asya.protocol.task import TaskRecord, merge
 from asya.tasks.view import view
@@ -16,9 +16,9 @@ from tests.doubles.tasks import ACTORS, at, event, hop, route_at
 Key = tuple[str, int, int, int, str]
 
 
-def kept(batches: list[list[TaskEvent]]) -> dict[Key, Hop]:
+def kept(batches: list[list[TaskEvent]]) -> dict[Key, HopRecord]:
     """What is in the table after these batches: parts by key, each written blindly over what was there."""
-    table: dict[Key, Hop] = {}
+    table: dict[Key, HopRecord] = {}
     for batch in batches:
         for part in hops_of(batch):
             table[part.id, part.generation, part.position, part.attempt, part.stage] = part
@@ -155,7 +155,7 @@ def test_paused_and_ended_tasks_are_never_overdue() -> None:
         assert shown_of(record, now=10_000)["status"] == status
 
 
-@pytest.mark.rule("12.older-reports")
+@pytest.mark.rule("12.legacy-reports")
 def test_hops_of_another_generation_do_not_count() -> None:
     record = created(generation=1, status="running")
     assert shown_of(record, hop("t", 2), hop("t", 0, generation=1))["progress_percent"] == 33

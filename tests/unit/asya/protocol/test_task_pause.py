@@ -9,7 +9,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.protocol.hops import fold
-from asya.protocol.pause import Handover, PauseField, TaskPause
+from asya.protocol.pause import PauseField, PauseRelease, TaskPause
 from asya.protocol.task import TaskRecord, merge, reopened
 from asya.tasks.aws import items as task_items
 from asya.tasks.view import view
@@ -35,7 +35,7 @@ def paused(position: int, seconds: float = 12.0, **more: object) -> object:
 def resumed(record: TaskRecord) -> TaskRecord:
     """As the gateway writes it."""
     epoch = record.pause_epoch or 0
-    handover = Handover(to="x-resume", epoch=epoch, at=record.updated_at, input=Raw(b'{"approved":true}'))
+    handover = PauseRelease(to="x-resume", epoch=epoch, at=record.updated_at, input=Raw(b'{"approved":true}'))
     return replace(record, status="running", pause=None, resumed_epoch=epoch, handover=handover)
 
 
@@ -83,7 +83,7 @@ def test_a_later_pause_tells_that_what_was_handed_over_has_arrived() -> None:
 def test_canceled_while_paused_what_was_kept_is_still_to_be_sent() -> None:
     record = merged(paused(1), event("t", "canceled", 1, 99))
     assert (record.status, record.pause) == ("canceled", None)
-    assert record.handover == Handover(to="x-sink", epoch=1, at="2026-11-20T09:01:39.000000Z")
+    assert record.handover == PauseRelease(to="x-sink", epoch=1, at="2026-11-20T09:01:39.000000Z")
 
 
 def test_canceled_after_the_resume_it_is_still_handed_to_x_resume() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.spark.capacity import was_for_want_of_room
+from asya.spark.capacity import failed_for_capacity
 
 
 @pytest.mark.rule("10.busy.no-room")
@@ -17,10 +17,10 @@ from asya.spark.capacity import was_for_want_of_room
     ],
 )
 def test_10_no_room_is_waiting(details: str) -> None:
-    assert was_for_want_of_room("FAILED", details)
-    assert not was_for_want_of_room("CANCELLED", details)
+    assert failed_for_capacity("FAILED", details)
+    assert not failed_for_capacity("CANCELLED", details)
 
 
 @pytest.mark.parametrize("details", ["", "Job failed. ExitCode: 137", "Job execution timed out after 5 minutes"])
 def test_10_a_death_is_a_death(details: str) -> None:
-    assert not was_for_want_of_room("FAILED", details)
+    assert not failed_for_capacity("FAILED", details)

@@ -17,7 +17,7 @@ from asya.gateway.a2a.push import Push
 from asya.gateway.a2a.tasks import task_of
 from asya.gateway.a2a.versions import V10, version_named
 from asya.messaging.aws import clients
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Answer, BatchWorker, Record, records
 from asya.sidecar.lambdas.services import Services, services
 
@@ -55,7 +55,7 @@ class Pushes:
         """Send each; those that nobody took are kept."""
         return self.worker.work(records(event), self._deliver)
 
-    def _deliver(self, record: Record) -> list[Ticket]:
+    def _deliver(self, record: Record) -> list[Receipt]:
         push = _decoder.decode(record.arrival.body)
         target = self.configs.read(push.task.id, push.config_id)
         if target is None:

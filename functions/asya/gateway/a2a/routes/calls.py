@@ -44,7 +44,7 @@ from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUES
 from asya.gateway.routes.cancel import Cancels
 from asya.gateway.routes.resume import INPUT_LIMIT, Resumes
 from asya.gateway.routes.tool_calls import ToolCalls
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT, is_usable
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.task_store import TaskStoreError
@@ -102,7 +102,7 @@ class Agents:
             return _Call(self, request, call, call.id, _version(call, request), caller, now).answer()
         except A2AError as error:
             problem = error
-        except RefusedError as refused:
+        except ApiError as refused:
             problem = as_a2a_error(refused)
         except TaskStoreError as error:
             self.warn(f"the tasks table is in trouble: {error}")
@@ -114,13 +114,13 @@ class Agents:
         caller = self.access.caller(required_identity(request))
         named = unquote(request.parameters["id"])
         if not named.endswith(_CANCEL):
-            raise RefusedError(404, "not_found", f"there is nothing at {request.path}; cancelling is {{id}}:cancel")
+            raise ApiError(404, "not_found", f"there is nothing at {request.path}; cancelling is {{id}}:cancel")
         version = version_named(request.headers.get("a2a-version", "")) or V10
         try:
             return Response(200, task_of(self.cancel(named.removesuffix(_CANCEL), caller, now), version))
         except A2AError as error:
             status, code = (404, "not_found") if error.code == TASK_NOT_FOUND else (409, "not_cancelable")
-            raise RefusedError(status, code, error.message, "id") from None
+            raise ApiError(status, code, error.message, "id") from None
 
     def visible(self, task_id: str, caller: Caller, now: datetime) -> TaskView:
         """A task of the caller's.
@@ -143,7 +143,7 @@ class Agents:
             raise _unknown(task_id)
         try:
             record = self.cancels.cancel(task_id, caller, now)
-        except RefusedError as refused:
+        except ApiError as refused:
             raise as_a2a_error(refused) from None
         if record.status != "canceled":
             raise A2AError(TASK_NOT_CANCELABLE, f"task {task_id!r} has {record.status} already", "id")

@@ -5,7 +5,7 @@ from asya.gateway.a2a.versions import Version
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Failure, Fault, MessageId
 from asya.gateway.tools import InvalidArgumentsError
 from asya.pause.resume_input import InvalidInputError
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 
 _CODES = {
     "not_found": TASK_NOT_FOUND,
@@ -28,11 +28,11 @@ _REASONS = {
 _GOOGLE = "type.googleapis.com/google.rpc."
 
 
-def as_a2a_error(refused: RefusedError) -> A2AError:
+def as_a2a_error(refused: ApiError) -> A2AError:
     """The same refusal as a JSON-RPC error. Who may not call at all is refused by HTTP: that is raised again.
 
     Raises:
-        RefusedError: of the status 403.
+        ApiError: of the status 403.
     """
     if refused.status == 403:
         raise refused

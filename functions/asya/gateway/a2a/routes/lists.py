@@ -31,7 +31,7 @@ class AgentLists:
         """The caller's tasks, newest first, without their results unless asked for. A page may be short, and have a next one.
 
         Raises:
-            A2AError, RefusedError: if the parameters are wrong.
+            A2AError, ApiError: if the parameters are wrong.
             TaskStoreError: if the table cannot be read.
         """
         after = _time(params.status_timestamp_after)

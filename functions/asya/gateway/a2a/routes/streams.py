@@ -18,7 +18,7 @@ from asya.gateway.routes.tool_calls import WAIT_SECONDS
 from asya.gateway.streams import sse
 from asya.gateway.streams.following import Following
 from asya.gateway.streams.task_feed import FeedItem
-from asya.messaging.lambdas.environment import Surroundings
+from asya.messaging.lambdas.environment import Environment
 from asya.tasks.stream_events import PartialNews
 from asya.tasks.view import TaskView
 
@@ -33,7 +33,7 @@ class AgentStreams:
     """Makes streams."""
 
     following: Following
-    surroundings: Surroundings
+    environment: Environment
 
     def follow(self, task: TaskView, version: Version, message_id: MessageId, now: datetime) -> Text:
         """A stream that begins with a task as it stands.
@@ -41,11 +41,11 @@ class AgentStreams:
         Raises:
             TaskStoreError: if the table cannot be read.
         """
-        began = self.surroundings.monotonic()
+        began = self.environment.monotonic()
         events: list[str] = []
         shown = None
         while sum(map(len, events)) < MOST:
-            waited = self.surroundings.monotonic() - began
+            waited = self.environment.monotonic() - began
             found = self.following.next(task.id, shown, now + timedelta(seconds=waited), WAIT_SECONDS - waited)
             for item in found:
                 task = item.task or task

@@ -9,7 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from asya.dead_letters.aws.queue import Count, Seen
-from asya.dead_letters.aws.report_marks import KEEP_SECONDS, DeadLetterNotes
+from asya.dead_letters.aws.report_marks import KEEP_SECONDS, ReportMarks
 from asya.dead_letters.lambdas import dlq
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch
 from asya.protocol import ids
@@ -219,11 +219,11 @@ def test_a_look_ends_before_what_it_hid_comes_back(watched: Watched, monkeypatch
     for number in range(6):
         watched.put("infer", f"m-{number}", message(id=f"env-{number}"))
     moments = iter([0.0, 1.0, dlq.LOOK_SECONDS + 1, dlq.LOOK_SECONDS + 2])
-    surroundings = watched.services.surroundings
+    environment = watched.services.environment
 
     class Slow:
         is_threaded = False
-        now = staticmethod(surroundings.now)
+        now = staticmethod(environment.now)
         monotonic = staticmethod(lambda: next(moments))
 
     watched.services = Services(watched.services.settings, Slow())  # type: ignore[arg-type]
@@ -243,7 +243,7 @@ def test_an_alarm_means_its_own_queue_a_tick_all_of_them(watched: Watched) -> No
 
 
 def test_notes_outlive_the_messages_and_then_expire(watched: Watched) -> None:
-    notes = DeadLetterNotes(watched.world.dynamodb, "asya-shop-sink")  # type: ignore[arg-type]
+    notes = ReportMarks(watched.world.dynamodb, "asya-shop-sink")  # type: ignore[arg-type]
     notes.note("m-1", epoch_seconds=1000.5)
     assert notes.reported(["m-1", "m-2"]) == {"m-1"}
     key = {"pk": {"S": "DLQ#m-1"}, "sk": {"S": "reported"}}

@@ -13,7 +13,7 @@ from asya.gateway.aws.task_starter import Key, TaskStarter
 from asya.gateway.submission import Origin, first_envelope, read_submission
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
 from asya.messaging.delivery import Delivery
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
@@ -92,7 +92,7 @@ def gateway() -> Iterator[Gateway]:
         yield Gateway(starter, store, queue, warnings)
 
 
-def refused(caught: pytest.ExceptionInfo[RefusedError]) -> tuple[int, str]:
+def refused(caught: pytest.ExceptionInfo[ApiError]) -> tuple[int, str]:
     return caught.value.status, caught.value.code
 
 
@@ -118,7 +118,7 @@ def test_stealth_leaves_no_record(gateway: Gateway) -> None:
 
 def test_a_refused_message_leaves_no_record(gateway: Gateway) -> None:
     gateway.queue.before = NotSentError("access denied")
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         gateway.start("t1")
     assert refused(caught) == (503, "not_sent")
     assert gateway.status("t1") is None
@@ -126,14 +126,14 @@ def test_a_refused_message_leaves_no_record(gateway: Gateway) -> None:
 
 def test_a_message_too_large_is_the_callers_to_mend(gateway: Gateway) -> None:
     gateway.queue.before = TooLargeError("the envelope has 2000000 bytes")
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         gateway.start("t1")
     assert refused(caught) == (413, "too_large")
 
 
 def test_where_nobody_knows_the_record_stays_and_the_caller_gets_the_id(gateway: Gateway) -> None:
     gateway.queue.after = MaybeSentError("timed out")
-    with pytest.raises(RefusedError, match="task t1 may or may not") as caught:
+    with pytest.raises(ApiError, match="task t1 may or may not") as caught:
         gateway.start("t1")
     assert refused(caught) == (503, "maybe_sent")
     assert gateway.status("t1") == "pending"
@@ -152,7 +152,7 @@ def test_keys_belong_to_their_callers(gateway: Gateway) -> None:
 
 def test_another_request_under_the_same_key_is_a_conflict(gateway: Gateway) -> None:
     gateway.start_once("t1")
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         gateway.start_once("t2", key=Key("AIDA", "nightly", "other digest"))
     assert refused(caught) == (409, "idempotency_mismatch")
 
@@ -164,7 +164,7 @@ def test_dying_before_or_after_the_message_is_mended_by_the_repetition(gateway: 
     with pytest.raises(Died):
         gateway.start_once("t1")
     gateway.queue.before = gateway.queue.after = None
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         gateway.start_once("t2", LEASE - 1)
     assert refused(caught) == (409, "idempotency_in_progress")
     assert caught.value.retry_after
@@ -180,7 +180,7 @@ def test_dying_before_or_after_the_message_is_mended_by_the_repetition(gateway: 
 
 def test_a_refused_message_frees_the_key_at_once(gateway: Gateway) -> None:
     gateway.queue.before = NotSentError("access denied")
-    with pytest.raises(RefusedError):
+    with pytest.raises(ApiError):
         gateway.start_once("t1")
     gateway.queue.before = None
     assert gateway.start_once("t2", 1) == "t1"
@@ -197,10 +197,10 @@ def test_trouble_with_the_record_frees_the_key_too(gateway: Gateway) -> None:
 
 def test_a_message_that_may_be_sent_keeps_the_key_for_a_while(gateway: Gateway) -> None:
     gateway.queue.after = MaybeSentError("timed out")
-    with pytest.raises(RefusedError):
+    with pytest.raises(ApiError):
         gateway.start_once("t1")
     gateway.queue.after = None
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(ApiError) as caught:
         gateway.start_once("t2", 1)
     assert refused(caught) == (409, "idempotency_in_progress")
     assert gateway.start_once("t2", LEASE + 1) == "t1"

@@ -8,14 +8,14 @@ from msgspec.structs import replace as changed
 
 from asya.gateway.lambdas import deadline_sweep
 from asya.messaging.aws import clients
-from asya.messaging.lambdas.environment import RealSurroundings
+from asya.messaging.lambdas.environment import RealEnvironment
 from asya.sidecar.lambdas.services import Services
 from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
 from tests.doubles.tasks import at
 from tests.unit.asya.gateway.routes.test_cancel import shown, start
 
 
-class Clock(RealSurroundings):
+class Clock(RealEnvironment):
     """A clock that stands."""
 
     def __init__(self, moment: datetime) -> None:

@@ -10,7 +10,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from asya.messaging.aws import clients
-from asya.messaging.lambdas.environment import RealSurroundings, Surroundings
+from asya.messaging.lambdas.environment import Environment, RealEnvironment
 from asya.pause import pausing
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
 from asya.pause.lambdas import pause_release
@@ -38,7 +38,7 @@ NOW = datetime(2026, 11, 20, 15, tzinfo=UTC)
 YES = {"input": {"approved": True}}
 
 
-class Clock(RealSurroundings):
+class Clock(RealEnvironment):
     """A clock that stands still."""
 
     is_threaded = False
@@ -55,7 +55,7 @@ class World(ApiFunction):
     """The API's function, and a task that is paused."""
 
     table: MeshTable = MESH
-    surroundings: Surroundings = field(default_factory=lambda: Clock(NOW))
+    environment: Environment = field(default_factory=lambda: Clock(NOW))
     now: datetime = NOW
 
     @property
@@ -173,7 +173,7 @@ def test_what_could_not_be_sent_is_sent_by_the_sweep(world: World, monkeypatch: 
 @pytest.mark.rule("11.resume.pending")
 def test_sent_but_not_written_down_it_is_sent_again_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(pause_release.Handovers, "_clear", lambda *_: None)
+        broken.setattr(pause_release.PauseReleases, "_clear", lambda *_: None)
         world.post()
     world.sweep(NOW + timedelta(seconds=61))
     first, second = world.messages("x-resume")
@@ -183,7 +183,7 @@ def test_sent_but_not_written_down_it_is_sent_again_the_same(world: World, monke
 
 def test_what_x_resume_has_done_is_not_sent_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(pause_release.Handovers, "_clear", lambda *_: None)
+        broken.setattr(pause_release.PauseReleases, "_clear", lambda *_: None)
         world.post()
     assert len(world.messages("x-resume")) == 1
     world.paused.bury(PausePlace("env-1", 0, 1), at=format_time(NOW))

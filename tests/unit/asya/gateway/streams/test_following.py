@@ -9,9 +9,9 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.gateway.streams.following import Following
-from asya.gateway.streams.stream_cursor import Shown, decode
+from asya.gateway.streams.stream_cursor import StreamCursor, decode
 from asya.gateway.streams.task_feed import FeedItem
-from asya.protocol.events import FlyEvent, TaskEvent
+from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
@@ -41,17 +41,19 @@ class Watched:
     def later(self, seconds: float, *events: TaskEvent) -> None:
         self.clock.events.append((seconds, lambda: self.report(*events)))
 
-    def said_later(self, seconds: float, *messages: FlyEvent) -> None:
+    def said_later(self, seconds: float, *messages: PartialEvent) -> None:
         self.clock.events.append((seconds, lambda: self.flies.keep(messages)))
 
-    def next(self, shown: Shown | None, seconds: float = 25.0, *, with_flies: bool = True) -> tuple[FeedItem, ...]:
+    def next(
+        self, shown: StreamCursor | None, seconds: float = 25.0, *, with_partials: bool = True
+    ) -> tuple[FeedItem, ...]:
         return Following(self.tasks, self.flies, self.clock).next(
-            "t", shown, self.clock.now(), seconds, with_flies=with_flies
+            "t", shown, self.clock.now(), seconds, with_partials=with_partials
         )
 
 
-def said(sequence: int, position: int = 0) -> FlyEvent:
-    return FlyEvent(id="t", at=format_time(at(0)), data=Raw(b"{}"), actor="a", position=position, sequence=sequence)
+def said(sequence: int, position: int = 0) -> PartialEvent:
+    return PartialEvent(id="t", at=format_time(at(0)), data=Raw(b"{}"), actor="a", position=position, sequence=sequence)
 
 
 def steps(items: Iterable[FeedItem]) -> list[str]:
@@ -63,14 +65,14 @@ def steps(items: Iterable[FeedItem]) -> list[str]:
 def test_what_is_new_is_told_at_once() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:1])
-    assert steps(watched.next(Shown())) == ["received"]
+    assert steps(watched.next(StreamCursor())) == ["received"]
     assert watched.clock.pauses == 0
 
 
 def test_one_waits_until_something_is_new() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:1])
-    shown = watched.next(Shown())[-1].shown
+    shown = watched.next(StreamCursor())[-1].shown
     watched.later(7.0, *hop("t", 0)[1:])
     assert steps(watched.next(shown)) == ["processing", "completed"]
     assert 7.0 <= watched.clock.seconds < 7.5
@@ -79,21 +81,21 @@ def test_one_waits_until_something_is_new() -> None:
 def test_one_does_not_wait_for_ever() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:1])
-    shown = watched.next(Shown())[-1].shown
+    shown = watched.next(StreamCursor())[-1].shown
     assert watched.next(shown) == ()
     assert watched.clock.seconds == 25.0
     assert watched.next(shown, 0.0) == ()
 
 
 def test_of_a_task_that_is_not_there_nothing_is_new() -> None:
-    assert Watched().next(Shown()) == ()
+    assert Watched().next(StreamCursor()) == ()
 
 
 @pytest.mark.rule("7.FLY.clients")
 def test_what_a_handler_says_is_seen_within_half_a_second() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:2])
-    shown = watched.next(Shown())[-1].shown
+    shown = watched.next(StreamCursor())[-1].shown
     for number in range(1, 9):
         when = number * 1.3
         watched.said_later(when, said(number))
@@ -109,7 +111,7 @@ def test_messages_that_were_seen_are_not_read_again_and_again() -> None:
     watched.report(*hop("t", 0)[:2])
     for number in range(100):
         watched.flies.keep([said(number)])
-    shown = watched.next(Shown())[-1].shown
+    shown = watched.next(StreamCursor())[-1].shown
     watched.flies.reads = 0
     assert watched.next(shown, 10.0) == ()
     assert watched.flies.reads < 100 * watched.clock.pauses / 4
@@ -120,7 +122,7 @@ def test_a_long_history_is_not_read_at_every_look() -> None:
     watched.report(
         *(each for position in range(3) for attempt in range(1, 50) for each in hop("t", position, attempt=attempt))
     )
-    shown = watched.next(Shown())[-1].shown
+    shown = watched.next(StreamCursor())[-1].shown
     reads: list[int] = []
     load = watched.tasks.read_with_hops
 
@@ -137,16 +139,16 @@ def test_a_long_history_is_not_read_at_every_look() -> None:
 def test_who_wants_no_messages_is_not_woken_by_them() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:1])
-    shown = watched.next(Shown())[-1].shown
+    shown = watched.next(StreamCursor())[-1].shown
     watched.said_later(1.0, said(0))
     watched.later(3.0, *hop("t", 0)[1:2])
-    assert steps(watched.next(shown, with_flies=False)) == ["processing"]
+    assert steps(watched.next(shown, with_partials=False)) == ["processing"]
 
 
 def test_the_end_waits_a_moment_for_the_hops_it_has_overtaken() -> None:
     watched = Watched()
     watched.report(*hop("t", 0), *hop("t", 1), *hop("t", 2)[:2])
-    shown = watched.next(Shown())[-1].shown
+    shown = watched.next(StreamCursor())[-1].shown
     watched.later(3.0, event("t", "succeeded", 3, 3, route=OVER))
     watched.later(3.5, *hop("t", 2)[2:])
     assert steps(watched.next(shown)) == ["completed", "final"]
@@ -156,14 +158,14 @@ def test_the_end_waits_a_moment_for_the_hops_it_has_overtaken() -> None:
 def test_the_end_does_not_wait_long_for_what_may_never_come() -> None:
     watched = Watched()
     watched.report(*hop("t", 0), event("t", "succeeded", 3, 0, route=OVER))
-    items = watched.next(Shown())
+    items = watched.next(StreamCursor())
     assert steps(items) == ["received", "processing", "completed"]
     assert steps(watched.next(items[-1].shown)) == ["final"]
     assert 0 < watched.clock.seconds < 1.5
     # Of a task that ended long ago nothing is on its way.
     watched.clock.seconds += 100
     before = watched.clock.seconds
-    assert steps(watched.next(Shown())) == ["received", "processing", "completed", "final"]
+    assert steps(watched.next(StreamCursor())) == ["received", "processing", "completed", "final"]
     assert watched.clock.seconds == before
 
 
@@ -186,7 +188,7 @@ def test_each_of_several_clients_sees_each_status_of_50_tasks_once_across_reconn
 
     def look(client: tuple[str, int]) -> int:
         items = seen[client]
-        shown = decode(items[-1].id) if items else Shown()
+        shown = decode(items[-1].id) if items else StreamCursor()
         found = following.next(client[0], shown, clock.now(), 0.0)
         cut = chance.randint(0, len(found)) if len(found) > 1 else len(found)
         items += found[:cut]
@@ -220,7 +222,7 @@ def test_each_of_several_clients_sees_each_status_of_50_tasks_once_across_reconn
 def test_a_task_that_is_reopened_goes_on_with_a_snapshot() -> None:
     watched = Watched()
     watched.report(*hop("t", 0), event("t", "failed", 0, 9, reason="Timeout"))
-    items = watched.next(Shown())
+    items = watched.next(StreamCursor())
     assert items[-1].event == "final"
     assert watched.next(items[-1].shown, 1.0) == ()
     again = replace(event("t", "received", 0, 60), generation=1)

@@ -16,7 +16,7 @@ from asya.gateway.streams.sse import event as event_text
 from asya.gateway.streams.token_keys import TokenKeys
 from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
-from asya.protocol.api_errors import RefusedError
+from asya.protocol.api_errors import ApiError
 from tests.doubles.gateway_functions import (
     ALICE,
     BOB,
@@ -228,7 +228,7 @@ def test_another_key_gives_other_tokens() -> None:
     ends_at = tokens.end_of(at(0))
     token = tokens.sign(b"k", "t", ends_at)
     tokens.check(b"k", token, "t", ends_at)
-    with pytest.raises(RefusedError):
+    with pytest.raises(ApiError):
         tokens.check(b"l", token, "t", ends_at)
     labels = {tokens.label(mesh, at(days * 86400)) for mesh in ("a", "b") for days in (0, 1)}
     assert len(labels) == 4

@@ -20,7 +20,7 @@ from asya.gateway.streams.server import LiveStreams, server
 from asya.gateway.streams.sse import KEEPALIVE_SECONDS, LONGEST_SECONDS
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL
-from asya.protocol.events import FlyEvent, TaskEvent
+from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.looking_on import Clock, MemoryFlies
@@ -44,7 +44,7 @@ class Keys:
 class World:
     """A mesh's tasks, and those who look on."""
 
-    surroundings: Any = REAL
+    environment: Any = REAL
     store: MemoryTaskStore = field(default_factory=MemoryTaskStore)
     flies: MemoryFlies = field(default_factory=MemoryFlies)
 
@@ -55,19 +55,19 @@ class World:
     def report(self, *events: TaskEvent) -> None:
         self.tasks.report(events, datetime.now(UTC), may_create=True)
 
-    def say(self, *messages: FlyEvent) -> None:
+    def say(self, *messages: PartialEvent) -> None:
         self.flies.keep(messages)
 
     def live(self, keepalive: float = KEEPALIVE_SECONDS, longest: float = LONGEST_SECONDS) -> LiveStreams:
         streams = Streams(
             namespace="flights",
             tasks=self.tasks,
-            following=Following(self.tasks, self.flies, self.surroundings),
+            following=Following(self.tasks, self.flies, self.environment),
             access=AccessRules(MESH, "123456789012", "us-east-1"),
             keys=Keys(),  # type: ignore[arg-type]
             warn=print,
         )
-        return LiveStreams(streams, self.surroundings, Telemetry("flights", "test").log, keepalive, longest)
+        return LiveStreams(streams, self.environment, Telemetry("flights", "test").log, keepalive, longest)
 
 
 @contextmanager

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asya.gateway.streams.stream_cursor import LONGEST_ID, FlyMark, Settled, Shown, decode, waiting
+from asya.gateway.streams.stream_cursor import LONGEST_ID, PartialMark, Settled, StreamCursor, decode, waiting
 
 cells = st.dictionaries(st.tuples(st.integers(0, 40), st.integers(1, 5)), st.integers(1, 3), max_size=60)
-marks = st.lists(st.builds(FlyMark, *[st.integers(0, 99)] * 4), max_size=4, unique_by=lambda mark: mark.position)
+marks = st.lists(st.builds(PartialMark, *[st.integers(0, 99)] * 4), max_size=4, unique_by=lambda mark: mark.position)
 anything_shown = st.builds(
-    Shown,
+    StreamCursor,
     generation=st.integers(0, 9999),
     state=st.sampled_from(["", "p", "r", "f", waiting("2026-11-20T09:00:00Z")]),
     percent=st.integers(0, 100),
@@ -24,7 +24,7 @@ anything_shown = st.builds(
 
 @pytest.mark.rule("13.stream.id")
 @given(anything_shown)
-def test_an_id_tells_exactly_what_was_shown(shown: Shown) -> None:
+def test_an_id_tells_exactly_what_was_shown(shown: StreamCursor) -> None:
     text = shown.encode()
     assert decode(text) == shown
     assert re.fullmatch(r"[A-Za-z0-9._~-]+", text)
@@ -33,13 +33,13 @@ def test_an_id_tells_exactly_what_was_shown(shown: Shown) -> None:
 @pytest.mark.parametrize("hops", [1, 25, 1000])
 def test_an_ordinary_life_takes_a_few_bytes(hops: int) -> None:
     steps = {(position, 1): 3 for position in range(hops)} | {(hops, attempt): 3 for attempt in (1, 2, 3)}
-    assert len(Shown(state="r", percent=99, steps=steps).encode()) < 40
+    assert len(StreamCursor(state="r", percent=99, steps=steps).encode()) < 40
 
 
 def test_an_irregular_loop_of_25_hops_stays_small() -> None:
     chance = random.Random(1)
     steps = {(position, attempt): chance.randint(1, 3) for position in range(75) for attempt in (1, 2)}
-    assert len(Shown(state="r", steps=steps).encode()) < 300
+    assert len(StreamCursor(state="r", steps=steps).encode()) < 300
 
 
 @pytest.mark.rule("13.stream.snapshot")
@@ -49,7 +49,7 @@ def test_no_id_is_too_long(seed: int) -> None:
     """The most irregular life there could be: of its beginning only a digest is told, and that holds."""
     chance = random.Random(seed)
     steps = {(position, attempt): chance.randint(1, 3) for position in range(900) for attempt in range(1, 4)}
-    shown = Shown(state="r", percent=80, steps=steps, flies=(FlyMark(899, 3, 1, 7),))
+    shown = StreamCursor(state="r", percent=80, steps=steps, flies=(PartialMark(899, 3, 1, 7),))
     text = shown.encode()
     assert len(text) <= LONGEST_ID
     found = decode(text)
@@ -69,12 +69,12 @@ def test_no_id_is_too_long(seed: int) -> None:
 def test_one_hop_of_countless_attempts_is_settled_too() -> None:
     chance = random.Random(1)
     steps = {(0, attempt): chance.randint(1, 3) for attempt in range(1, 5000)}
-    shown = Shown(state="r", steps=steps)
+    shown = StreamCursor(state="r", steps=steps)
     found = decode(shown.encode())
     assert found is not None
     assert (found.settled is not None and found.settled.before, found.steps) == (1, {})
     assert found.unsettled(steps) == shown
-    assert Shown(settled=Settled(1, "0" * 16)).unsettled({}) is None
+    assert StreamCursor(settled=Settled(1, "0" * 16)).unsettled({}) is None
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,13 @@ def test_nothing_crashes_it(text: str) -> None:
 
 
 def test_of_a_hop_nothing_is_shown_behind_what_came_later() -> None:
-    shown = Shown().with_fly(FlyMark(0, 1, 1, 4)).with_fly(FlyMark(2, 1, 1, 0))
-    assert shown.has_fly(FlyMark(0, 1, 1, 4))
-    assert shown.has_fly(FlyMark(0, 1, 1, 3))
-    assert not shown.has_fly(FlyMark(0, 1, 2, 0))
-    assert not shown.has_fly(FlyMark(1, 1, 1, 0))
-    assert not shown.has_fly(FlyMark(2, 1, 1, 1))
+    shown = StreamCursor().with_partial(PartialMark(0, 1, 1, 4)).with_partial(PartialMark(2, 1, 1, 0))
+    assert shown.has_partial(PartialMark(0, 1, 1, 4))
+    assert shown.has_partial(PartialMark(0, 1, 1, 3))
+    assert not shown.has_partial(PartialMark(0, 1, 2, 0))
+    assert not shown.has_partial(PartialMark(1, 1, 1, 0))
+    assert not shown.has_partial(PartialMark(2, 1, 1, 1))
     for position in (3, 4, 5):
-        shown = shown.with_fly(FlyMark(position, 1, 1, 0))
+        shown = shown.with_partial(PartialMark(position, 1, 1, 0))
     assert [mark.position for mark in shown.flies] == [2, 3, 4, 5]
-    assert shown.has_fly(FlyMark(0, 9, 9, 9))
+    assert shown.has_partial(PartialMark(0, 9, 9, 9))

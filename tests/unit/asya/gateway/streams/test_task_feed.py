@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.gateway.streams.stream_cursor import Shown, decode
+from asya.gateway.streams.stream_cursor import StreamCursor, decode
 from asya.gateway.streams.task_feed import FeedItem, has_overtaken, news
-from asya.protocol.events import FlyEvent, TaskEvent
-from asya.protocol.hops import Hop, fold, hops_of
+from asya.protocol.events import PartialEvent, TaskEvent
+from asya.protocol.hops import HopRecord, fold, hops_of
 from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
-from asya.tasks.partials import FlyPart, parts_of
+from asya.tasks.partials import PartialBatch, parts_of
 from asya.tasks.stream_events import PartialNews, StatusNews
 from asya.tasks.view import TaskView, view
 from tests.doubles.tasks import at, event, hop
@@ -30,8 +30,8 @@ NOW = at(1000)
 CREATED = TaskRecord(id="t", status="pending", created_at=format_time(at(0)), updated_at=format_time(at(0)))
 
 
-def said(position: int, sequence: int, *, attempt: int = 1, receive: int = 1, data: bytes = b"{}") -> FlyEvent:
-    return FlyEvent(
+def said(position: int, sequence: int, *, attempt: int = 1, receive: int = 1, data: bytes = b"{}") -> PartialEvent:
+    return PartialEvent(
         id="t", at=format_time(at(0)), data=Raw(data), actor="a", position=position, attempt=attempt, receive=receive,
         sequence=sequence,
     )  # fmt: skip
@@ -42,8 +42,8 @@ class World:
     """A task's record, its hops and messages, as reports come in."""
 
     record: TaskRecord = CREATED
-    hops: dict[Any, Hop] = field(default_factory=dict)
-    parts: dict[Any, FlyPart] = field(default_factory=dict)
+    hops: dict[Any, HopRecord] = field(default_factory=dict)
+    parts: dict[Any, PartialBatch] = field(default_factory=dict)
 
     def report(self, *events: TaskEvent) -> None:
         for each in events:
@@ -51,7 +51,7 @@ class World:
         for part in hops_of(events):
             self.hops[part.place, part.stage] = part
 
-    def say(self, *events: FlyEvent) -> None:
+    def say(self, *events: PartialEvent) -> None:
         for part in parts_of(events):
             self.parts[part.place] = part
 
@@ -59,7 +59,7 @@ class World:
     def task(self) -> TaskView:
         return view(self.record, fold(self.hops.values(), self.record.generation), NOW)
 
-    def news(self, shown: Shown | None, most: int = 500) -> tuple[FeedItem, ...]:
+    def news(self, shown: StreamCursor | None, most: int = 500) -> tuple[FeedItem, ...]:
         flies = [self.parts[place] for place in sorted(self.parts)]
         return news(shown, self.task, list(self.hops.values()), flies, most)
 
@@ -84,7 +84,7 @@ def percents(items: Sequence[FeedItem]) -> list[int]:
     return [item.data.progress_percent for item in items if not isinstance(item.data, PartialNews)]
 
 
-def again(items: Sequence[FeedItem]) -> Shown | None:
+def again(items: Sequence[FeedItem]) -> StreamCursor | None:
     """What the client sends back."""
     return decode(items[-1].id)
 
@@ -94,7 +94,7 @@ def again(items: Sequence[FeedItem]) -> Shown | None:
 
 def test_a_life_is_shown_as_it_goes() -> None:
     world = World()
-    shown: Shown | None = Shown()
+    shown: StreamCursor | None = StreamCursor()
     expected = [
         ((), ["pending"], [0]),
         (hop("t", 0)[:1], ["received 0"], [10]),
@@ -118,7 +118,7 @@ def test_a_life_is_shown_as_it_goes() -> None:
 def test_who_comes_late_is_shown_everything() -> None:
     world = World()
     world.report(*hop("t", 0), *hop("t", 1), event("t", "failed", 1, 30, reason="RuntimeError"))
-    assert told(world.news(Shown())) == [
+    assert told(world.news(StreamCursor())) == [
         "received 0", "processing 0", "completed 0", "received 1", "processing 1", "completed 1", "final failed",
     ]  # fmt: skip
 
@@ -127,7 +127,7 @@ def test_who_comes_late_is_shown_everything() -> None:
 def test_a_late_hop_is_shown_late_and_takes_nothing_back() -> None:
     world = World()
     world.report(*hop("t", 1))
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     assert percents(items) == [43, 48, 66]
     world.report(*hop("t", 0))
     late = world.news(again(items))
@@ -139,7 +139,7 @@ def test_a_late_hop_is_shown_late_and_takes_nothing_back() -> None:
 def test_each_attempt_is_shown() -> None:
     world = World()
     world.report(*hop("t", 0)[:2])
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     world.report(event("t", "received", 0, 8, attempt=2), event("t", "completed", 0, 9, attempt=2))
     assert told(world.news(again(items))) == ["received 0.2", "processing 0.2", "completed 0.2"]
 
@@ -147,7 +147,7 @@ def test_each_attempt_is_shown() -> None:
 def test_a_repeated_report_is_no_news() -> None:
     world = World()
     world.report(*hop("t", 0))
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     world.report(*hop("t", 0))
     world.report(event("t", "processing", 0, 99))
     assert world.news(again(items)) == ()
@@ -159,7 +159,7 @@ def test_a_repeated_report_is_no_news() -> None:
 def test_pauses_come_and_go_and_a_late_step_does_not_end_one() -> None:
     world = World()
     world.report(*hop("t", 0)[:1], event("t", "paused", 0, 5, prompt="well?"))
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     assert told(items) == ["received 0", "paused"]
     assert isinstance(items[1].data, StatusNews)
     assert items[1].data.pause is not None
@@ -183,7 +183,7 @@ def test_pauses_come_and_go_and_a_late_step_does_not_end_one() -> None:
 def test_a_task_that_runs_without_a_hop() -> None:
     world = World()
     world.report(event("t", "registered"))
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     assert told(items) == ["running"]
     world.report(*hop("t", 0)[:1])
     assert told(world.news(again(items))) == ["received 0"]
@@ -198,7 +198,7 @@ def test_how_far_a_job_run_is_is_told_again_when_it_is_further() -> None:
         )
 
     world.report(event("t", "processing", 0, 1, run=note(10)))
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     assert told(items) == ["received 0", "processing 0"]
     assert world.news(again(items)) == ()
     world.report(event("t", "processing", 0, 1, run=note(20)))
@@ -217,7 +217,7 @@ def test_messages_come_in_order_between_the_start_and_the_end_of_their_hop() -> 
     world = World()
     world.report(*hop("t", 0)[:2])
     world.say(said(0, 0), said(0, 1))
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     assert told(items) == ["received 0", "processing 0", "say 0.0", "say 0.1"]
     world.say(said(0, 1), said(0, 2))
     world.report(*hop("t", 0)[2:], *hop("t", 1)[:1])
@@ -227,7 +227,7 @@ def test_messages_come_in_order_between_the_start_and_the_end_of_their_hop() -> 
 def test_a_message_that_is_written_late_is_not_shown_behind_a_later_one_of_its_hop() -> None:
     world = World()
     world.say(said(1, 5))
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     assert told(items) == ["say 1.5", "pending"]
     world.say(said(1, 4), said(0, 0))
     assert told(world.news(again(items))) == ["say 0.0"]
@@ -236,7 +236,7 @@ def test_a_message_that_is_written_late_is_not_shown_behind_a_later_one_of_its_h
 def test_a_redelivered_hop_says_it_all_again() -> None:
     world = World()
     world.say(said(0, 0), said(0, 1))
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     world.say(said(0, 0, receive=2))
     assert told(world.news(again(items))) == ["say 0.0"]
 
@@ -245,7 +245,7 @@ def test_no_more_is_shown_at_once_than_one_can_take_and_the_end_comes_last() -> 
     world = World()
     world.say(*(said(0, number, data=b'"%s"' % (b"x" * 60_000)) for number in range(40)))
     world.report(event("t", "succeeded", 3, 90))
-    shown: Shown | None = Shown()
+    shown: StreamCursor | None = StreamCursor()
     seen: list[str] = []
     rounds = 0
     while items := world.news(shown, most=10 if rounds == 3 else 500):
@@ -281,13 +281,13 @@ def test_where_nobody_knows_what_was_shown_all_is_shown_as_one(ended: bool) -> N
 def test_an_id_of_an_earlier_generation() -> None:
     world = World()
     world.report(*hop("t", 0), event("t", "failed", 0, 20, reason="Timeout"))
-    items = world.news(Shown())
+    items = world.news(StreamCursor())
     assert told(items)[-1] == "final failed"
     world.report(*(event("t", "received", 0, 100, generation=1),))
     later = world.news(again(items))
     assert told(later) == ["snapshot running"]
     assert percents(later) == [10]
-    assert told(world.news(Shown())) == ["received 0"]
+    assert told(world.news(StreamCursor())) == ["received 0"]
 
 
 @pytest.mark.rule("13.stream.snapshot")
@@ -296,8 +296,8 @@ def test_a_late_report_on_a_hop_that_is_settled() -> None:
     world = World()
     actors = tuple(f"a{number}" for number in range(800))
 
-    def received(position: int, attempt: int) -> Hop:
-        return Hop(
+    def received(position: int, attempt: int) -> HopRecord:
+        return HopRecord(
             id="t", generation=0, position=position, attempt=attempt, stage="received", actor=actors[position],
             percent=1, at="2026-11-20T09:00:00Z", received_at="2026-11-20T09:00:00Z", next=actors[position + 1 :],
         )  # fmt: skip
@@ -305,7 +305,7 @@ def test_a_late_report_on_a_hop_that_is_settled() -> None:
     for position in range(800):
         for attempt in chance.sample(range(1, 6), 3):
             world.hops[position, attempt] = received(position, attempt)
-    shown: Shown | None = Shown()
+    shown: StreamCursor | None = StreamCursor()
     seen = 0
     while items := world.news(shown):
         seen += len(items)
@@ -320,10 +320,10 @@ def test_a_late_report_on_a_hop_that_is_settled() -> None:
 # --- whatever the order, wherever the connection ends
 
 
-def life(chance: random.Random) -> list[list[TaskEvent] | list[FlyEvent]]:
+def life(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
     """Reports as they come in, by the batch: shuffled, some twice; among them its end."""
     events: list[TaskEvent] = []
-    flies: list[list[FlyEvent]] = []
+    flies: list[list[PartialEvent]] = []
     for position in range(3):
         for attempt in range(1, chance.randint(1, 3) + 1):
             events += hop("t", position, attempt=attempt)[: chance.randint(1, 3)]
@@ -334,7 +334,7 @@ def life(chance: random.Random) -> list[list[TaskEvent] | list[FlyEvent]]:
                 flies += [part for part in (some[:cut], some[max(0, cut - 1) :]) if part]
     events += chance.sample(events, len(events) // 3)
     chance.shuffle(events)
-    batches: list[list[TaskEvent] | list[FlyEvent]] = [*flies]
+    batches: list[list[TaskEvent] | list[PartialEvent]] = [*flies]
     while events:
         size = chance.randint(1, 4)
         batches.append(events[:size])
@@ -349,11 +349,11 @@ def life(chance: random.Random) -> list[list[TaskEvent] | list[FlyEvent]]:
 @given(st.randoms(use_true_random=False))
 def test_nothing_is_lost_and_nothing_repeated_wherever_the_connection_ends(chance: random.Random) -> None:
     world = World()
-    shown: Shown | None = Shown()
+    shown: StreamCursor | None = StreamCursor()
     seen: list[FeedItem] = []
     for batch in life(chance):
-        if isinstance(batch[0], FlyEvent):
-            world.say(*[each for each in batch if isinstance(each, FlyEvent)])
+        if isinstance(batch[0], PartialEvent):
+            world.say(*[each for each in batch if isinstance(each, PartialEvent)])
         else:
             world.report(*[each for each in batch if isinstance(each, TaskEvent)])
         if chance.random() < 0.6:
@@ -400,7 +400,7 @@ def expected_steps(world: World) -> set[tuple[str, int, int]]:
 def test_messages_that_are_written_in_order_are_all_shown(chance: random.Random) -> None:
     """Of one hop after the other, as long as a sidecar writes them; whichever way they are cut into parts."""
     world = World()
-    shown: Shown | None = Shown()
+    shown: StreamCursor | None = StreamCursor()
     seen: list[tuple[int, int]] = []
     count = {position: chance.randint(0, 8) for position in range(6)}
     for position, messages in count.items():
@@ -447,7 +447,7 @@ def test_whether_the_end_has_overtaken_a_hop() -> None:
 def test_what_is_shown_is_json() -> None:
     world = World()
     world.report(*hop("t", 0))
-    data = json.loads(msgspec.json.encode(world.news(Shown())[0].data))
+    data = json.loads(msgspec.json.encode(world.news(StreamCursor())[0].data))
     assert data == {
         "id": "t", "status": "running", "progress_percent": 10, "generation": 0, "at": "2026-11-20T09:00:00.000000Z",
         "step": "received", "actor": "inspect-dataset",

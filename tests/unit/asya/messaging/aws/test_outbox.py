@@ -21,9 +21,9 @@ def delivery(actor: str = "post", text: str = "{}", **more: object) -> Delivery:
 def test_a_flush_sends_by_queue_and_settles_every_ticket() -> None:
     sqs = FakeSqs()
     outbox = make(sqs)
-    tickets = [outbox.send(delivery(actor, f'"{n}"')) for n in range(4) for actor in ("post", "rescue")]
+    receipts = [outbox.send(delivery(actor, f'"{n}"')) for n in range(4) for actor in ("post", "rescue")]
     outbox.flush()
-    assert [ticket.problem for ticket in tickets] == [None] * 8
+    assert [receipt.problem for receipt in receipts] == [None] * 8
     assert [sent.body for sent in sqs.sent["asya-shop-post"]] == ['"0"', '"1"', '"2"', '"3"']
     assert sorted(sqs.requests) == [("asya-shop-post", 4), ("asya-shop-rescue", 4)]
 
@@ -39,18 +39,18 @@ def test_delay_and_group_travel() -> None:
 def test_ten_of_a_queue_leave_without_waiting() -> None:
     sqs = FakeSqs()
     outbox = make(sqs)
-    tickets = [outbox.send(delivery()) for _ in range(10)]
-    assert all(ticket.settled.is_set() for ticket in tickets)
+    receipts = [outbox.send(delivery()) for _ in range(10)]
+    assert all(receipt.resolved.is_set() for receipt in receipts)
     assert sqs.requests == [("asya-shop-post", 10)]
 
 
 @pytest.mark.rule("5.8")
 def test_what_lingers_leaves_by_itself() -> None:
     sqs = FakeSqs()
-    ticket = make(sqs).send(delivery())
+    receipt = make(sqs).send(delivery())
     assert sqs.wait_until_sent("asya-shop-post")
-    assert ticket.settled.wait(5)
-    assert ticket.problem is None
+    assert receipt.resolved.wait(5)
+    assert receipt.problem is None
 
 
 @pytest.mark.rule("5.8.within-50-ms")
@@ -79,9 +79,9 @@ def test_large_messages_are_split_by_bytes() -> None:
 def test_an_entry_that_fails_is_offered_again_and_the_others_only_once() -> None:
     sqs = FakeSqs(refuse={"asya-shop-post": [Refusal(), Refusal()]})
     outbox = make(sqs)
-    tickets = [outbox.send(delivery(text=f'"{n}"')) for n in range(3)]
+    receipts = [outbox.send(delivery(text=f'"{n}"')) for n in range(3)]
     outbox.flush()
-    assert [ticket.problem for ticket in tickets] == [None] * 3
+    assert [receipt.problem for receipt in receipts] == [None] * 3
     assert sorted(sent.body for sent in sqs.sent["asya-shop-post"]) == ['"0"', '"1"', '"2"']
     assert [count for _, count in sqs.requests] == [3, 2]
 
@@ -116,7 +116,7 @@ def test_a_delivery_that_cannot_be_sent_harms_no_other_and_no_later_flush(bad: D
     others = [outbox.send(delivery(actor)) for actor in ("rescue", "prep")]
     outbox.flush()
     assert isinstance(lost.problem, SendError)
-    assert [ticket.problem for ticket in others] == [None, None]
+    assert [receipt.problem for receipt in others] == [None, None]
     again = outbox.send(delivery())
     outbox.flush()
     assert again.problem is None
@@ -128,9 +128,9 @@ def test_what_cannot_be_prepared_is_not_sent() -> None:
 
     sqs = FakeSqs()
     outbox = Outbox(sqs, str, refuse)  # type: ignore[arg-type]
-    ticket = outbox.send(delivery())
+    receipt = outbox.send(delivery())
     outbox.flush()
-    assert str(ticket.problem) == "S3 is down"
+    assert str(receipt.problem) == "S3 is down"
     assert sqs.requests == []
 
 
@@ -164,8 +164,8 @@ def test_a_flush_waits_for_what_another_thread_is_just_sending() -> None:
 
     started, go_on = threading.Event(), threading.Event()
     outbox = make(Slow())
-    ticket = outbox.send(delivery())
+    receipt = outbox.send(delivery())
     assert started.wait(5)  # the background thread has it
     threading.Timer(0.02, go_on.set).start()
     outbox.flush()
-    assert ticket.settled.is_set()
+    assert receipt.resolved.is_set()

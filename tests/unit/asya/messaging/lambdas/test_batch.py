@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from asya.messaging.aws.receipt import Ticket
+from asya.messaging.aws.receipt import Receipt
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.batch import LONGEST_NACK_SECONDS, BatchWorker, Record, records
 from tests.doubles.mesh_world import kept, recorded, sqs_event
@@ -16,21 +16,21 @@ from tests.doubles.sqs import FakeSqs
 class FakeOutlet:
     """Settles at the flush what was handed over."""
 
-    waiting: list[tuple[str, Ticket]] = field(default_factory=list)
+    waiting: list[tuple[str, Receipt]] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
     forgotten: set[str] = field(default_factory=set)
     flushes: list[list[str]] = field(default_factory=list)
 
-    def hand_over(self, message_id: str) -> Ticket:
-        ticket = Ticket("next")
-        self.waiting.append((message_id, ticket))
-        return ticket
+    def hand_over(self, message_id: str) -> Receipt:
+        receipt = Receipt("next")
+        self.waiting.append((message_id, receipt))
+        return receipt
 
     def flush(self) -> None:
         self.flushes.append([message_id for message_id, _ in self.waiting])
-        for message_id, ticket in self.waiting:
+        for message_id, receipt in self.waiting:
             if message_id not in self.forgotten:
-                ticket.settle(OSError("refused") if message_id in self.refused else None)
+                receipt.resolve(OSError("refused") if message_id in self.refused else None)
         self.waiting = []
 
 
@@ -38,8 +38,8 @@ def worker(sqs: FakeSqs, outlet: FakeOutlet) -> BatchWorker:
     return BatchWorker(sqs, "https://sqs.example/1/asya-shop-infer", (outlet,), Telemetry("shop", "infer"))  # type: ignore[arg-type]
 
 
-def handing_over(outlet: FakeOutlet, *, raising: str = "") -> Callable[[Record], list[Ticket]]:
-    def handle(record: Record) -> list[Ticket]:
+def handing_over(outlet: FakeOutlet, *, raising: str = "") -> Callable[[Record], list[Receipt]]:
+    def handle(record: Record) -> list[Receipt]:
         if record.message_id == raising:
             raise ZeroDivisionError("unforeseen")
         return [outlet.hand_over(record.message_id)]
@@ -98,7 +98,7 @@ def test_suspects_go_last_and_each_is_deleted_as_it_finishes() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
     deleted_before: dict[str, list[str]] = {}
 
-    def handle(record: Record) -> list[Ticket]:
+    def handle(record: Record) -> list[Receipt]:
         deleted_before[record.message_id] = list(sqs.deleted)
         return [outlet.hand_over(record.message_id)]
 
@@ -120,7 +120,7 @@ def test_suspects_received_equally_often_change_places_each_time() -> None:
     for count in (2, 3):
         order: list[str] = []
 
-        def handle(record: Record, order: list[str] = order) -> list[Ticket]:
+        def handle(record: Record, order: list[str] = order) -> list[Receipt]:
             order.append(record.message_id)
             return [outlet.hand_over(record.message_id)]
 
@@ -147,7 +147,7 @@ def test_a_suspect_that_is_kept_is_not_deleted_and_the_others_are(fate: str) -> 
 def test_a_process_that_dies_takes_only_the_suspect_along() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
 
-    def handle(record: Record) -> list[Ticket]:
+    def handle(record: Record) -> list[Receipt]:
         if record.message_id == "message-0":
             raise SystemExit(1)  # as if the process were gone: nothing of ours catches it
         return [outlet.hand_over(record.message_id)]

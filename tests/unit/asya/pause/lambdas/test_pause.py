@@ -14,7 +14,7 @@ from asya.protocol import codec
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import Actor
-from asya.protocol.pause import Handover, Pause, PauseField
+from asya.protocol.pause import Pause, PauseField, PauseRelease
 from asya.protocol.status import Status
 from tests.doubles.envelopes import mesh, message, raw, status
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
@@ -202,7 +202,7 @@ def test_pauses_in_a_loop_are_kept_apart(world: MeshWorld, bus: FakeEvents) -> N
 def continued(world: MeshWorld, answers: bytes = b'{"approved":true}', times: int = 1) -> list[str]:
     """x-resume gets what the gateway sends."""
     found = codec.decode(world.s3.content(KEY))
-    handover = Handover(to="x-resume", epoch=1, at="2126-11-20T15:00:00.000000Z", input=msgspec.Raw(answers))
+    handover = PauseRelease(to="x-resume", epoch=1, at="2126-11-20T15:00:00.000000Z", input=msgspec.Raw(answers))
     return at_x_resume(world, handed_over(found, handover).body, times)
 
 

@@ -11,7 +11,7 @@ from asya.protocol.events import EventData, EventResult, StateQuery, TaskEvent, 
 from asya.protocol.times import format_time
 from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, allowed_hosts, is_settled
 from asya.reporting.aws.progress_reporter import ProgressReporter
-from asya.reporting.aws.required_reports import Patience, SureReports
+from asya.reporting.aws.required_reports import Patience, RequiredReports
 from tests.doubles.gateway import FakeGateway, running_gateway
 
 AT = format_time(datetime(2026, 11, 20, 12, tzinfo=UTC))
@@ -129,27 +129,27 @@ def test_protocol_5_a_must_arrive_report_is_taken_or_its_ticket_says_why(
     gateway: FakeGateway, client: GatewayClient, status: int, taken: bool, whole_call: bool
 ) -> None:
     refused: list[EventResult] = []
-    reports = SureReports(client, refused.append)
+    reports = RequiredReports(client, refused.append)
     if whole_call and status != 204:
         gateway.status = status
     else:
         gateway.item_status["env-1", "succeeded"] = status
-    ticket = reports.report(gateway.url, event(status="succeeded"))
+    receipt = reports.report(gateway.url, event(status="succeeded"))
     neighbour = reports.report(gateway.url, event("env-2", "succeeded"))
     reports.flush()
-    assert (ticket.problem is None) is taken
+    assert (receipt.problem is None) is taken
     assert neighbour.problem is None or (whole_call and not taken)
     assert [result.status for result in refused if result.id == "env-1"] == (
         [status] if taken and status != 204 else []
     )
     if not taken:
-        assert str(status) in str(ticket.problem)
+        assert str(status) in str(receipt.problem)
 
 
 def test_protocol_5_one_endpoint_that_is_down_does_not_cost_the_others_reports(
     gateway: FakeGateway, client: GatewayClient
 ) -> None:
-    reports = SureReports(client)
+    reports = RequiredReports(client)
     lost = reports.report("http://127.0.0.1:9", event("env-1", "failed"))
     kept = reports.report(gateway.url, event("env-2", "failed"))
     reports.flush()
@@ -179,20 +179,20 @@ def test_protocol_5_a_must_arrive_report_is_tried_again_before_its_message_is_ke
 ) -> None:
     gateway.item_status["env-1", "succeeded"] = 503
     clock = Clock(gateway.item_status.clear)
-    reports = SureReports(client, patience=Patience(10, clock))
-    tickets = [reports.report(gateway.url, event(name, "succeeded")) for name in ("env-1", "env-2")]
+    reports = RequiredReports(client, patience=Patience(10, clock))
+    receipts = [reports.report(gateway.url, event(name, "succeeded")) for name in ("env-1", "env-2")]
     reports.flush()
-    assert [ticket.problem for ticket in tickets] == [None, None]
+    assert [receipt.problem for receipt in receipts] == [None, None]
     assert gateway.reported("env-1") == ["succeeded", "succeeded"]
     assert gateway.reported("env-2") == ["succeeded"]  # taken at once, and not told again
 
 
 def test_protocol_5_patience_with_an_endpoint_that_is_down_ends(client: GatewayClient) -> None:
     clock = Clock()
-    reports = SureReports(client, patience=Patience(10, clock))
-    ticket = reports.report("http://127.0.0.1:9", event("env-1", "failed"))
+    reports = RequiredReports(client, patience=Patience(10, clock))
+    receipt = reports.report("http://127.0.0.1:9", event("env-1", "failed"))
     reports.flush()
-    assert ticket.problem is not None
+    assert receipt.problem is not None
     assert 5 < clock.seconds < 10
 
 

@@ -7,7 +7,7 @@ import pytest
 from botocore.credentials import Credentials
 from msgspec import Raw
 
-from asya.protocol.events import FlyEvent
+from asya.protocol.events import PartialEvent
 from asya.reporting.aws.gateway_client import GatewayClient
 from asya.reporting.aws.progress_reporter import FLY_WAITING_LIMIT, ProgressReporter
 from tests.doubles.gateway import FakeGateway, running_gateway
@@ -35,8 +35,8 @@ def client() -> GatewayClient:
     return GatewayClient(Source(), "eu-west-1")
 
 
-def fly(sequence: int) -> FlyEvent:
-    return FlyEvent(id="env-1", at="2026-11-20T09:00:00Z", data=Raw(b'{"n":%d}' % sequence), sequence=sequence)
+def fly(sequence: int) -> PartialEvent:
+    return PartialEvent(id="env-1", at="2026-11-20T09:00:00Z", data=Raw(b'{"n":%d}' % sequence), sequence=sequence)
 
 
 @pytest.mark.rule("7.FLY.soon")

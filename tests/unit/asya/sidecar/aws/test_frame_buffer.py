@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from asya.protocol.codec import decode
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import encode_value
-from asya.sidecar.aws.frame_buffer import KeptFrames
+from asya.sidecar.aws.frame_buffer import FrameBuffer
 from tests.doubles.envelopes import message, raw
 from tests.doubles.s3 import FakeS3
 from tests.unit.asya.protocol.test_codec import JSON
@@ -22,8 +22,8 @@ FRAMES = st.builds(
 )
 
 
-def make(s3: FakeS3) -> KeptFrames:
-    return KeptFrames(s3, "mesh-bucket")  # type: ignore[arg-type]
+def make(s3: FakeS3) -> FrameBuffer:
+    return FrameBuffer(s3, "mesh-bucket")  # type: ignore[arg-type]
 
 
 @given(st.lists(FRAMES, max_size=4))

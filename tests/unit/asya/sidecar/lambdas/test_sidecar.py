@@ -39,7 +39,7 @@ def test_the_end_of_a_route_is_x_sink(world: MeshWorld) -> None:
 @pytest.mark.rule("14.new-shape-leaves")
 def test_14_older_shapes_leave_in_the_new_one(world: MeshWorld) -> None:
     actor = sidecar.build(world.light(echo))
-    assert kept(actor.process(recorded("sqs-older-shapes"))) == []
+    assert kept(actor.process(recorded("sqs-legacy-shapes"))) == []
     assert world.sent("post")[0].route.prev == ("prep", "infer")
     (step,) = world.sent("x-sink")
     assert step.id == ids.id_of_message("2e1424d4-f796-459a-8184-9c92662be6da")

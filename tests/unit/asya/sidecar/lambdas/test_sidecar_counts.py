@@ -11,7 +11,7 @@ import pytest
 
 from asya.gateway.lambdas import ingest as gateway_ingest
 from asya.messaging.aws.telemetry import Telemetry
-from asya.protocol.events import EventResult, EventResults, FlyEvent, TaskStates
+from asya.protocol.events import EventResult, EventResults, PartialEvent, TaskStates
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import created
 from asya.sidecar.lambdas import sidecar
@@ -134,7 +134,7 @@ def _connect_to_the_real_ingest(world: MeshWorld, found: Counts) -> None:
         now = datetime.now(UTC)
         if path.endswith("/states"):
             return msgspec.json.encode(TaskStates(items=tasks.states(read_queries(body), now)))
-        events = [each for each in read_events(body) if not isinstance(each, EventResult | FlyEvent)]
+        events = [each for each in read_events(body) if not isinstance(each, EventResult | PartialEvent)]
         return msgspec.json.encode(EventResults(items=tuple(tasks.report(events, now, may_create=True))))
 
     world.gateway.respond = respond  # type: ignore[method-assign]

@@ -64,7 +64,7 @@ def test_hurrying_is_for_those_who_wait_for_room(world: World, requests: Dispatc
     requests.ensure("stats", 60, now=NOW, for_capacity=True)
 
     for actor in ("clean", "stats", "nobody"):
-        requests.hurry(actor, now=NOW)
+        requests.expedite(actor, now=NOW)
 
     assert world.bodies("x-dispatch") == [{"actor": "stats"}]
 
@@ -78,7 +78,7 @@ def test_10_a_request_too_many_leaves_the_flag_of_another_up_and_dies_out(
         requests, "_send", lambda request, _: sent.append(decode_request(encode_request(request).encode()))
     )
     requests.ensure("clean", 60, now=NOW, for_capacity=True)
-    requests.hurry("clean", now=NOW)
+    requests.expedite("clean", now=NOW)
     waiting, hurried = sent
 
     assert not requests.take_up(hurried, now=NOW)

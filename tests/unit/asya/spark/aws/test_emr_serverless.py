@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import ANY, Stubber
 
-from asya.spark.aws.emr_serverless import BusyError, ConflictingRunError, JobRuns, RefusedRunError
+from asya.spark.aws.emr_serverless import BusyError, ConflictingRunError, EmrServerless, RefusedRunError
 from asya.spark.aws.run_events import JobRunEvent, decode_event, encode_event
 from asya.spark.run_request import RunRequest
 
@@ -35,8 +35,8 @@ def stub() -> Any:
         yield stubber
 
 
-def job_runs(stub: Stubber) -> JobRuns:
-    return JobRuns(stub.client, application_id="00app")
+def job_runs(stub: Stubber) -> EmrServerless:
+    return EmrServerless(stub.client, application_id="00app")
 
 
 def test_what_is_sent_fits_the_services_model(stub: Stubber) -> None:

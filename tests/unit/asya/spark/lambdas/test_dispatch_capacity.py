@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.spark.aws.pending import Pending
 from asya.spark.lambdas.dispatch import Dispatcher
-from asya.spark.lambdas.enqueue import Admission
+from asya.spark.lambdas.enqueue import Enqueuer
 from tests.doubles.heavy import TABLE, World, heavy_world
 
 
@@ -49,7 +49,7 @@ def test_a_batch_is_admitted_whole_whatever_came_before_and_whatever_comes_twice
     more = world.receive("clean")["Records"]
     again = [{**record, "messageId": f"again-{record['messageId']}"} for record in first]
 
-    answer = Admission(world.services_of("clean")).process({"Records": [*again, *more]})
+    answer = Enqueuer(world.services_of("clean")).process({"Records": [*again, *more]})
 
     assert answer == {"batchItemFailures": []}
     assert sorted(member.id for member in world.services.pending.waiting("clean")) == ["a", "b", "c"]
@@ -65,7 +65,7 @@ def test_a_burst_costs_few_calls(world: World, monkeypatch: pytest.MonkeyPatch) 
     records = [record for _ in range(12) for record in world.receive("clean")["Records"]]
     copies = [_as(record, f"e{number}") for number, record in enumerate(records * 11)]
 
-    assert Admission(world.services_of("clean")).process({"Records": copies}) == {"batchItemFailures": []}
+    assert Enqueuer(world.services_of("clean")).process({"Records": copies}) == {"batchItemFailures": []}
 
     assert calls == [50, 50, 10]
     assert len(world.items("PENDING#clean")) == 110
@@ -91,7 +91,7 @@ def test_only_what_the_table_does_not_take_is_kept(world: World, monkeypatch: py
     event = world.receive("clean")
     message_ids = {json.loads(record["body"])["id"]: record["messageId"] for record in event["Records"]}
 
-    answer = Admission(world.services_of("clean")).process(event)
+    answer = Enqueuer(world.services_of("clean")).process(event)
 
     assert answer == {"batchItemFailures": [{"itemIdentifier": message_ids["b"]}]}
     assert sorted(member.id for member in world.services.pending.waiting("clean")) == ["a", "c"]

@@ -58,9 +58,9 @@ def test_a_redelivery_is_pending_once_but_asks_again(world: World) -> None:
     event = world.admit()
     again = {"Records": [{**record, "messageId": "other"} for record in event["Records"]]}
     world.services.requests.clear("clean")
-    from asya.spark.lambdas.enqueue import Admission
+    from asya.spark.lambdas.enqueue import Enqueuer
 
-    Admission(world.services_of("clean")).process(again)
+    Enqueuer(world.services_of("clean")).process(again)
 
     assert len(world.items("PENDING#clean")) == 1
     assert world.dispatch() == 2
@@ -89,9 +89,9 @@ def test_a_large_envelope_waits_in_s3(world: World) -> None:
     assert member.envelope_key is not None
     before = world.s3.get_object(Bucket=BUCKET, Key=member.envelope_key)["Body"].read()
 
-    from asya.spark.lambdas.enqueue import Admission
+    from asya.spark.lambdas.enqueue import Enqueuer
 
-    Admission(world.services_of("clean")).process(event)  # stamps anew, and must not change what is in a manifest
+    Enqueuer(world.services_of("clean")).process(event)  # stamps anew, and must not change what is in a manifest
 
     assert world.s3.get_object(Bucket=BUCKET, Key=member.envelope_key)["Body"].read() == before
     world.write_results(1, [failed(0)])

@@ -158,7 +158,7 @@ def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
     monkeypatch.setattr(world.emr, "get_job_run", noted)
     chances = iter([0.0, 0.0, 0.5])  # the other actor has a turn too
 
-    class Surroundings:
+    class Environment:
         def __init__(self, real: Any) -> None:
             self._real = real
 
@@ -172,7 +172,7 @@ def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
             pauses.append(seconds)
 
     services = world.services_of("x-reconcile")
-    object.__setattr__(services.base, "surroundings", Surroundings(services.base.surroundings))
+    object.__setattr__(services.base, "surroundings", Environment(services.base.environment))
     for _ in range(2):
         spark_reconcile.Reconciler(services).sweep()
 

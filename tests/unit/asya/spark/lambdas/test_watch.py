@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from asya.protocol.events import FlyEvent, TaskEvent
+from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.job_runs import attempts_prefix
 from asya.protocol.mesh_table import SparkJob
 from asya.spark.aws.cancel_requests import CancelRequests, decode_cancel, encode_cancel
@@ -128,7 +128,7 @@ def test_10_all_envelopes_of_a_dataframe_are_told_by_turns_if_they_are_many(monk
 
         sign(world, "fly-000000.jsonl", {"index": None, "sequence": 0, "at": "t", "data": {"x": 1}}, actor="stats")
         world.complete()
-        assert [event.id for event in world.gateway.events if isinstance(event, FlyEvent)] == ["a", "b"]
+        assert [event.id for event in world.gateway.events if isinstance(event, PartialEvent)] == ["a", "b"]
 
 
 @pytest.mark.rule("10.fly")
@@ -142,7 +142,7 @@ def test_7_what_a_job_says_at_once_is_passed_on_once_and_in_order(world: World) 
     world.complete()
     world.complete()
 
-    flies = [event for event in world.gateway.events if isinstance(event, FlyEvent)]
+    flies = [event for event in world.gateway.events if isinstance(event, PartialEvent)]
     assert [(fly.id, fly.sequence, bytes(fly.data)) for fly in flies] == [
         ("b", 0, b'{"n": 0}'), ("b", 1, b'{"n": 1}'), ("b", 2, b'{"n": 2}'),
     ]  # fmt: skip
@@ -157,7 +157,7 @@ def test_7_what_a_job_says_last_is_passed_on_after_its_run(world: World) -> None
     world.services.records.close("clean", 1)
     assert world.complete() == 1
     assert world.complete() == 0
-    assert [event.id for event in world.gateway.events if isinstance(event, FlyEvent)] == ["a"]
+    assert [event.id for event in world.gateway.events if isinstance(event, PartialEvent)] == ["a"]
 
 
 def test_10_a_broken_sign_fails_nothing(world: World) -> None:

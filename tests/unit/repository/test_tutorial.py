@@ -1,0 +1,94 @@
+"""The tutorial: its files are valid at each of its steps, and its envelopes fare as the text says."""
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
+from tests.cloud import readme
+from tests.paths import PROJECT
+
+TUTORIAL = (PROJECT / "docs" / "tutorial" / "first-mesh.md").read_text()
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"# (\S+\.(?:yaml|py))\n")
+SEND = re.compile(r"asya send (\S+) --actor (\S+)(?: --next (\S+))? --id (\S+)")
+
+
+@dataclass
+class Reader:
+    """A reader who does what the tutorial says, in a folder; Spark jobs are not run."""
+
+    folder: Path
+    mesh: LoadedMesh | None = None
+    deployed: str = ""
+    outcomes: list[tuple[str, Any]] = field(default_factory=list)
+
+    def read(self) -> None:
+        for language, name, text in BLOCK.findall(TUTORIAL):
+            if name or (named := NAME.match(text)):
+                path = self.folder / (name or named[1])
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+            elif language == "sh":
+                for line in text.splitlines():
+                    self.run(line)
+
+    def run(self, line: str) -> None:
+        if line.startswith("asya local up"):
+            self.mesh = load_mesh(self.folder / "mesh.yaml")
+            self.deployed = (self.folder / "handlers" / "orders.py").read_text()
+        if sent := SEND.match(line):
+            file, actor, following, envelope_id = sent.groups()
+            assert self.mesh is not None
+            assert {actor, following} - {None} <= self.mesh.mesh.actors.keys()
+            self.outcomes.append((envelope_id, self.check_orders((self.folder / file).read_text())))
+        if "asya replay" in line:
+            self.outcomes.append(("replay", self.check_orders((self.folder / "february.json").read_text())))
+
+    def check_orders(self, payload: str) -> Any:
+        code: dict[str, Any] = {}
+        exec(compile(self.deployed, "orders.py", "exec"), code)
+        try:
+            return code["check_orders"](json.loads(payload))
+        except ValueError as error:
+            return f"ValueError: {error}"
+
+
+@pytest.fixture
+def reader(tmp_path: Path) -> Reader:
+    reader = Reader(tmp_path)
+    reader.read()
+    return reader
+
+
+def test_the_first_envelopes_succeed_and_the_third_one_fails_until_the_repair(reader: Reader) -> None:
+    outcomes = dict(reader.outcomes)
+    assert list(outcomes) == ["january-1", "january-2", "february", "replay"]
+    assert outcomes["january-1"]["count"] == outcomes["january-2"]["count"] == 3
+    assert outcomes["february"] == "ValueError: there are no orders"
+    assert [order["country"] for order in outcomes["replay"]["orders"]] == ["DK", "DK"]
+
+
+def test_the_mesh_and_its_job_are_those_of_the_readme(reader: Reader) -> None:
+    """The README's files are run on the local cloud, so they stand for the tutorial's too."""
+    shown = {name[1]: block.text for block in readme.blocks() if (name := NAME.match(block.text))}
+    for path in ("mesh.yaml", "jobs/sales.py"):
+        assert body((reader.folder / path).read_text()) == body(shown[f"shop/{path}"])
+
+
+def test_the_error_of_a_mistyped_key_is_the_one_shown(reader: Reader) -> None:
+    path = reader.folder / "mesh.yaml"
+    path.write_text(path.read_text().replace("handler:", "handlr:"))
+    with pytest.raises(MeshFileError) as caught:
+        load_mesh(path)
+    [line] = re.findall(r"^mesh\.yaml:.*$", TUTORIAL, re.MULTILINE)
+    assert line in str(caught.value)
+
+
+def body(text: str) -> str:
+    """A file without its first line, the comment with its name."""
+    return text.split("\n", 1)[1]
