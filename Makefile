@@ -60,18 +60,28 @@ setup: $(VENV)/.installed $(CLOUD)/.installed node_modules/.installed java  ## a
 # --- checks ------------------------------------------------------------------------------------------------------------
 
 .PHONY: lint
-lint: setup  ## ruff: style, mistakes, format
+lint: setup  ## ruff and import-linter: style, mistakes, format, layers
 	@echo "· lint"
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check . || { echo "not formatted; ruff format mends these:" >&2; $(BIN)/ruff format --check . >&2; exit 1; }
+	@report=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$report" >&2; exit 1; }
 
 .PHONY: types
 types: setup  ## mypy, strict
 	@echo "· types"
 	@$(BIN)/mypy --no-error-summary
 
+.PHONY: quick
+quick: lint  ## lint, types, and the unit tests that are not slow (2 minutes)
+	@$(MAKE) --no-print-directory --jobs 2 types quick-tests
+
+.PHONY: quick-tests
+quick-tests: setup
+	@echo "· unit tests"
+	@$(BIN)/pytest --numprocesses 2 -m "not slow" tests/unit
+
 .PHONY: test
-test: lint  ## lint, types, and all tests: unit, templates, Spark, the local cloud with the demo's pipeline
+test: lint  ## lint, types, and all tests: unit, templates, Spark, the local cloud with the demo's pipeline (10 minutes)
 	@$(MAKE) --no-print-directory --jobs 2 types tests
 
 .PHONY: tests
@@ -79,17 +89,22 @@ tests: setup  ## the tests alone
 	@echo "· tests"
 	@$(BIN)/pytest --numprocesses 3
 
-.PHONY: bench
-.PHONY: test-scale
-test-scale: setup  ## full size on the local cloud: 1,000 heavy envelopes, 60 job runs, 300 under fire, sets of 200 slices, outages (10 minutes)
+.PHONY: test-full
+test-full: setup  ## full size on the local cloud: 1,000 heavy envelopes, 60 job runs, sets of 200 slices, outages (10 minutes)
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_deaths.py tests/cloud/test_fan_in.py \
 	  tests/cloud/test_gateway.py::test_reports_in_any_order_any_number_of_times_come_to_the_same \
 	  tests/cloud/test_crew_failures.py
+
+.PHONY: coverage
+coverage: setup  ## lines and branches that the unit and template tests reach; the report is .build/coverage/html/index.html
+	@mkdir -p .build/coverage
+	@$(BIN)/pytest --numprocesses 2 --cov --cov-report=term:skip-covered --cov-report=html tests/unit tests/infra
 
 .PHONY: rules
 rules: $(VENV)/.installed  ## write docs/reference/rules.md: each rule of the protocol and the tests that show it
 	@$(BIN)/python -m tests.rules --write
 
+.PHONY: bench
 bench: setup  ## what the mesh itself costs per hop, beside the standard library's JSON
 	@$(BIN)/python -m bench
 

@@ -1,4 +1,4 @@
-"""What is sent to the mesh of heavy actors at once, as soon as it is there; in full size by `make test-scale`."""
+"""What is sent to the mesh of heavy actors at once, as soon as it is there; in full size by `make test-full`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.cloud.deployed_cloud import DeployedCloud
 
 SIZES = (1, 2, 10, 200) if os.environ.get("ASYA_FULL_SIZE") else (1, 2, 10)
-"""Items of a set, in every way that a set can come about and end; in full size by `make test-scale`."""
+"""Items of a set, in every way that a set can come about and end; in full size by `make test-full`."""
 
 MISTAKE = "no such airport"
 _BATCH = 10

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.cloud
 
 OUTAGE_SECONDS = 60.0 if os.environ.get("ASYA_FULL_SIZE") else 0.0
-"""How long the gateway is down at least; in full size by `make test-scale`."""
+"""How long the gateway is down at least; in full size by `make test-full`."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Heavy actors under load and under fire, on the deployed mesh with IAM enforced: nothing is lost, nothing ends twice.
 
-In a tenth of the size here; in full, and with other misfortune, by `make test-scale` (HEAVY_SEED=7 make test-scale).
+In a tenth of the size here; in full, and with other misfortune, by `make test-full` (HEAVY_SEED=7 make test-full).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_a_run_each_waits_for_the_quota_and_no_message_pays_for_it(bursts: Heavy
     assert bursts.dead_letters() == {}
 
 
-@pytest.mark.skipif(not FULL, reason="takes minutes (make test-scale); the simulation has the same faults in seconds")
+@pytest.mark.skipif(not FULL, reason="takes minutes (make test-full); the simulation has the same faults in seconds")
 def test_whatever_goes_wrong_each_ends_once(heavy: HeavyCloud) -> None:
     ids = [f"fire-{number:04d}" for number in range(UNDER_FIRE)]
     heavy.faults(

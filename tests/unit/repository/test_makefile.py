@@ -5,7 +5,7 @@ import subprocess
 
 from tests.paths import PROJECT
 
-INTERNAL = {"java"}  # a part of setup
+INTERNAL = {"java", "quick-tests"}  # parts of setup and quick
 
 
 def make(*arguments: str) -> str:
