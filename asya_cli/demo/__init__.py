@@ -1,1 +1,1 @@
-"""`asya demo`: the flight-delay pipeline, end to end, on a local cloud of its own."""
+"""`asya demo`: runs the flight-delay pipeline end to end on its own local cloud."""

@@ -1,4 +1,4 @@
-"""The person whom the demo waits for: asked at the terminal, or answered for where there is none."""
+"""The demo's approval: prompts at the terminal, or takes the defaults without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ APPROVAL = "approve-report"
 
 
 def with_approval(envelope: Envelope) -> Envelope:
-    """The envelope with a pause for a person in its route: after the airports are merged, before the report is written."""
+    """Return the envelope with a pause in its route, between the fan-in and the report."""
     place = envelope.route.next.index(names.FAN_IN) + 1
     ahead = envelope.route.next
     route = replace(envelope.route, next=(*ahead[:place], APPROVAL, *ahead[place:]))
@@ -28,18 +28,18 @@ def with_approval(envelope: Envelope) -> Envelope:
 
 
 def passed(route: tuple[str, ...]) -> tuple[str, ...]:
-    """The actors that an envelope of this route passes: whoever waited for a person goes on through x-resume."""
+    """Return the actors that an envelope of this route passes: x-resume follows the pause."""
     return tuple(name for actor in route for name in ((actor, names.RESUME) if actor == APPROVAL else (actor,)))
 
 
 def answers(pause: TaskPause, console: Console) -> bytes:
-    """What the task asks for, as JSON: from whoever sits at the terminal, else what the mesh file has for want of an answer."""
+    """Return the answers to a pause as JSON, from the terminal. Without a terminal the mesh file's defaults apply."""
     console.print(f"  [yellow]‖[/] {pause.prompt}")
     given: dict[str, object] = {}
     for field in pause.fields:
         question = f"    {field.prompt or field.name} [dim]({field.default})[/]"
         if not (console.is_terminal and sys.stdin.isatty()):
-            console.print(f"{question}: [dim]nobody here to ask[/]")
+            console.print(f"{question}: [dim]no terminal, so the default applies[/]")
         elif answer := console.input(f"{question}: ").strip():
             given[field.name] = answer
     console.print()

@@ -28,18 +28,18 @@ class DemoCloud:
     state: Path
 
     def up(self, tell: Callable[[str, float], None]) -> None:
-        """Bring it up with the example mesh; returns when messages are being taken.
+        """Start the cloud with the example mesh; returns when the mesh takes messages.
 
-        `tell` hears of each step that is done: its name, and the seconds it took.
+        `tell` is called after each step with its name and its seconds.
 
         Raises:
-            LocalCloudError: It does not come up.
+            LocalCloudError: The cloud does not start.
         """
         from asya_local.cloud import UpOptions, up
         from asya_local.emr.settings import WorkerSettings
         from asya_local.steps import Steps
 
-        # As on EMR, a process of its own for each run; one is started in reserve while Lambda is at work.
+        # As on EMR, each run gets a process of its own. One starts in reserve while Lambda works.
         workers = WorkerSettings(slots=1, spares=1, reuse=False)
         up(
             MESH_FILE,
@@ -50,20 +50,20 @@ class DemoCloud:
 
     @property
     def is_up(self) -> bool:
-        """Whether it came up and was not taken down."""
+        """Whether the cloud has started and not been stopped."""
         return (self.state / LOCAL_FILE).exists()
 
     def down(self) -> None:
-        """End every process of it; what else lies in the folder stays."""
+        """Stop every process of the cloud; other files in its folder stay."""
         from asya_local.cloud import down
 
         down(self.state)
 
     @contextmanager
     def ended_afterwards(self, *, keep: bool, stopwatch: Stopwatch) -> Iterator[None]:
-        """Take the cloud down at the end, however that comes: also by an error, Ctrl-C, SIGTERM or a closed terminal.
+        """Stop the cloud at the end, also after an error, Ctrl-C, SIGTERM or a closed terminal.
 
-        With `keep` it stays up unless it never came up.
+        With `keep` the cloud keeps running if it has started.
         """
         before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
@@ -74,7 +74,7 @@ class DemoCloud:
             raise
         else:
             if not keep:
-                with stopwatch.lap("taking it down"):
+                with stopwatch.lap("stop the cloud"):
                     self.down()
         finally:
             for number, handler in before.items():
@@ -86,7 +86,7 @@ def _leave(number: int, _frame: FrameType | None) -> NoReturn:
 
 
 def actor_kinds(mesh_file: Path) -> dict[str, str]:
-    """What each actor of a mesh runs on: Lambda or Spark."""
+    """Return the platform of each actor of a mesh: Lambda or Spark."""
     from asya_infra.mesh_file import load_mesh
 
     actors = load_mesh(mesh_file).mesh.actors

@@ -11,13 +11,15 @@ STATE = Path(".asya/demo")
 
 
 def demo(
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the local cloud up, to look around in.")] = False,
-    approve: Annotated[bool, typer.Option("--approve", help="Have the task wait for you before it publishes.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the local cloud running, to inspect it.")] = False,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Pause for your approval before the report is written.")
+    ] = False,
     state: Annotated[Path, typer.Option("--state", help="Folder for the local cloud and the results.")] = STATE,
 ) -> None:
-    """Run the flight-delay pipeline on a local cloud: SQS, Lambda, Spark, S3; nothing of AWS is touched.
+    """Run the flight-delay pipeline on a local cloud: SQS, Lambda, Spark, S3. No call reaches AWS.
 
-    Leaves result.json and report.html in the state folder, and nothing running unless told to keep it.
+    Writes result.json and report.html to the state folder, and stops the cloud unless --keep is given.
     """
     from rich.console import Console
 

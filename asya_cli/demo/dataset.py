@@ -1,4 +1,4 @@
-"""The data of the demo: 336,776 flights of 2013 with airlines, airports, planes and weather, from a PyPI package."""
+"""The demo's data from a PyPI package: 336,776 flights of 2013 with airlines, airports, planes and weather."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHER_TABLES = ("airlines", "airports", "planes", "weather")
 
 
 def dataset_files() -> Iterator[tuple[str, bytes]]:
-    """The files as the pipeline takes them: reference and content, gzipped CSV.
+    """Yield the reference and the content of each file, as gzipped CSV.
 
     Raises:
         CommandError: The package is not installed.
@@ -31,13 +31,18 @@ def dataset_files() -> Iterator[tuple[str, bytes]]:
 
 
 def package_folder() -> Path:
-    """Where the package's CSV files lie. It is found, not imported: its `__init__` needs a setuptools of long ago."""
+    """Return the folder of the package's CSV files.
+
+    The package is located, not imported: its `__init__` needs an obsolete setuptools.
+    """
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise CommandError(f"the Python package {PACKAGE} with the demo's data is not installed", "Run `make setup`.")
+        raise CommandError(
+            f"the Python package {PACKAGE}, which has the demo's data, is not installed", "Run `make setup`."
+        )
     return Path(spec.origin).parent / "data"
 
 
 def compressed(body: bytes) -> bytes:
-    """Gzip, quickly, and the same bytes every time."""
+    """Gzip fast and reproducibly: equal input gives equal bytes."""
     return gzip.compress(body, compresslevel=1, mtime=0)

@@ -1,4 +1,4 @@
-"""One envelope through the pipeline: sent, watched, and what came out of it collected."""
+"""Sends one envelope through the pipeline, follows it, and collects its result."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from asya_cli.mesh_client import MeshClient
 
 SLICES_PASS = ("delay-statistics",)
-"""The actors between the fan-out and the fan-in; the route of the envelope itself does not name them."""
+"""The actors of the slices. The route of the origin does not name them."""
 
 RESULT = "result.json"
 REPORT = "report.html"
 SECONDS = 15 * 60.0
-"""How long the pipeline may take before the demo gives up."""
+"""The time limit of the pipeline."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out.
+    """The files of a pipeline that succeeded.
 
     Attributes:
-        uri: The object that x-sink wrote.
-        result, report: The object, byte for byte, and the report, on this machine.
+        uri: Address of the object that x-sink wrote.
+        result, report: Local copies of that object and of the report.
     """
 
     uri: str
@@ -52,7 +52,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The flight-delay pipeline of a mesh; what comes out of it lands in `folder`."""
+    """The flight-delay pipeline of a mesh. Results go to `folder`."""
 
     mesh: MeshClient
     console: Console
@@ -60,10 +60,10 @@ class Pipeline:
     folder: Path
 
     def run(self, envelope: Envelope, remarks: Mapping[str, str] | None = None) -> TaskView:
-        """Send the envelope and show its progress, its slices' too, until it has succeeded.
+        """Send the envelope and show its progress, slices included, until it succeeds.
 
         Raises:
-            CommandError: It failed, saying how; the failed envelope is in the folder if the mesh stored it.
+            CommandError: The task failed. If the mesh stored the failed envelope, the folder has a copy.
         """
         route = passed((envelope.route.curr, *envelope.route.next))
         fan_in = route.index(names.FAN_IN)
@@ -91,34 +91,36 @@ class Pipeline:
         """Fetch the result and the report of a task that succeeded.
 
         Raises:
-            CommandError: One of them is not where it should be.
+            CommandError: The result or the report is missing in S3.
         """
         with self.stopwatch.lap("result and report"):
             stored = self.mesh.stored(task.id, task.result_uri)
             if stored is None:
-                raise CommandError(f"the task succeeded, but there is no object {task.result_uri or 'of it'}")
+                raise CommandError(
+                    f"the task succeeded, but its object is missing: {task.result_uri or 'no address in the record'}"
+                )
             payload: dict[str, Any] = msgspec.json.decode(stored.body)["payload"]
             uri = self.mesh.connection.data.uri + payload["report"]
             report = self.mesh.fetch(uri)
             if report is None:
-                raise CommandError(f"the result names a report that does not exist: {uri}")
+                raise CommandError(f"the report that the result names is missing: {uri}")
             result = self._keep(RESULT, stored.body)
             return Outcome(stored.uri, payload, result, self._keep(REPORT, report))
 
     def _answer(self, task: TaskView, display: Display, answered: set[str]) -> None:
-        """If the task waits for a person, have it go on; once for each pause."""
+        """Resume a paused task with the answers, once per pause."""
         if task.status == "paused" and task.pause is not None and task.pause.since not in answered:
             with display.aside():
                 self.mesh.resume(task.id, answers(task.pause, self.console))
             answered.add(task.pause.since)
 
     def _failure(self, task: TaskView) -> CommandError:
-        what = f"{task.error.type}: {task.error.message}" if task.error else task.reason or "no error is recorded"
+        what = f"{task.error.type}: {task.error.message}" if task.error else task.reason or "the record has no error"
         where = f" at {task.actor}" if task.actor else ""
-        advice = f"Logs are in {self.folder / 'logs'}"
+        advice = f"See the logs in {self.folder / 'logs'}"
         stored = self.mesh.stored(task.id, task.result_uri)
         if stored is not None:
-            advice += f", the failed envelope with its traceback in {self._keep(RESULT, stored.body)}"
+            advice += f", and the failed envelope with its traceback in {self._keep(RESULT, stored.body)}"
         return CommandError(f"the pipeline {task.status}{where}: {what}", f"{advice}.")
 
     def _keep(self, name: str, body: bytes) -> Path:

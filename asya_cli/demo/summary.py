@@ -1,4 +1,4 @@
-"""The pipeline's result, in a few small tables."""
+"""Prints the pipeline's result as a few small tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROWS = 6
 
 
 def summary(payload: Row) -> list[RenderableType]:
-    """Key figures, the airports side by side, airlines and routes with the longest delays, delays by weather."""
+    """Return key figures, and tables of airports, worst airlines, worst routes and weather."""
     statistics = payload["statistics"]
     rows_in, cancelled = payload["rows_in"], payload["cancelled"]
     share = cancelled / rows_in if rows_in else 0.0
@@ -25,7 +25,7 @@ def summary(payload: Row) -> list[RenderableType]:
     routes = statistics["worst_routes"]
     airports = statistics["by_airport"]
     return [
-        f"[bold]{rows_in:,}[/] flights, [bold]{cancelled:,}[/] of them cancelled ({share:.1%})",
+        f"[bold]{rows_in:,}[/] flights, [bold]{cancelled:,}[/] canceled ({share:.1%})",
         Columns(
             [
                 delays("Airports", [""], [[row["name"] or row["airport"]] for row in airports], airports),
@@ -44,7 +44,7 @@ def summary(payload: Row) -> list[RenderableType]:
 
 
 def delays(title: str, headings: Sequence[str], names: Sequence[Sequence[str]], rows: Sequence[Row]) -> Table:
-    """A table of mean arrival delays in minutes, its first few rows."""
+    """Return a table of mean arrival delays in minutes, limited to the first rows."""
     table = Table(title=title, title_justify="left", title_style="bold", box=None, padding=(0, 1), header_style="dim")
     for heading in headings:
         table.add_column(heading)
@@ -56,7 +56,7 @@ def delays(title: str, headings: Sequence[str], names: Sequence[Sequence[str]], 
 
 
 def minutes(value: float | None) -> str:
-    """`12.3 min`, or a dash where no flight arrived."""
+    """Format `12.3 min`, or a dash if no flight arrived."""
     return "–" if value is None else f"{value:.1f} min"
 
 

@@ -1,4 +1,4 @@
-"""The demo: its pipeline on a sample of the flights, and that it cleans up after itself."""
+"""The demo: its pipeline on a sample of the flights, and its cleanup."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def event_with(payload: dict[str, str], envelope_id: str) -> Envelope:
 
 
 def manifests_of(cloud: DeployedCloud, actor: str) -> list[str]:
-    """What every job run of an actor was formed of."""
+    """The manifest of every job run of an actor."""
     s3, bucket = cloud.client("s3"), cloud.mesh.connection.results.bucket
     found = s3.list_objects_v2(Bucket=bucket, Prefix=f"runs/{actor}/").get("Contents", [])
     keys = [item["Key"] for item in found if item["Key"].endswith("/manifest.json")]
@@ -74,7 +74,7 @@ def test_the_pipelines_statistics_agree_with_pandas(run: Run) -> None:
     assert_agrees(run.outcome.payload, run.folder)
 
 
-def test_actors_enrich_the_payload_and_replace_nothing(run: Run) -> None:
+def test_actors_extend_the_payload_and_replace_nothing(run: Run) -> None:
     assert run.outcome.payload.items() >= run.payload.items()
 
 
@@ -91,7 +91,7 @@ def test_the_result_is_the_object_that_x_sink_wrote_byte_for_byte(run: Run) -> N
     assert (written["status"]["phase"], written["status"]["reason"]) == ("succeeded", "Completed")
 
 
-def test_the_report_is_one_page_that_needs_nothing_else(run: Run) -> None:
+def test_the_report_is_one_self_contained_page(run: Run) -> None:
     page = run.outcome.report.read_text()
     assert "<svg" in page
     assert "src=" not in page
@@ -111,13 +111,13 @@ def test_the_three_airports_shared_one_job_run(run: Run) -> None:
     assert all(slice_ in manifests[0] for slice_ in slices)
 
 
-def test_the_record_tells_how_it_ended_and_where_the_result_is(run: Run) -> None:
+def test_the_record_has_the_end_and_the_address_of_the_result(run: Run) -> None:
     task = run.cloud.mesh.task(run.envelope.id)
     assert task is not None
     assert (task.status, task.progress_percent, task.result_uri) == ("succeeded", 100, run.outcome.uri)
 
 
-def test_every_actor_is_seen_on_its_way(run: Run) -> None:
+def test_the_display_shows_every_actor_in_order(run: Run) -> None:
     shown = run.shown.getvalue()
     actors = ("inspect-dataset", "clean-flights", "split-by-airport", "delay-statistics", "x-fan-in", "publish-report")
     for actor in actors:
@@ -134,17 +134,17 @@ def test_the_summary_fits_the_result(run: Run) -> None:
     assert f"{12 * FLIGHTS_PER_MONTH:,} flights" in output.getvalue()
 
 
-def test_a_person_is_asked_before_the_report_is_published(cloud: DeployedCloud, tmp_path: Path) -> None:
+def test_with_approval_the_pipeline_pauses_before_the_report(cloud: DeployedCloud, tmp_path: Path) -> None:
     payload = cloud.put_dataset(tmp_path, 1, "approval")
     shown = StringIO()
     pipeline = Pipeline(cloud.mesh, Console(file=shown, width=120), Stopwatch(), tmp_path)
     outcome = pipeline.collect(pipeline.run(with_approval(event_with(payload, "demo-approval"))))
-    assert "Shall the report be published?" in shown.getvalue()
-    assert outcome.payload["approved_by"] == "somebody"  # nobody sits at this terminal
-    assert "Approved by somebody." in outcome.report.read_text()
+    assert "Publish the report?" in shown.getvalue()
+    assert outcome.payload["approved_by"] == "anonymous"  # no terminal, so the default
+    assert "Approved by anonymous." in outcome.report.read_text()
 
 
-def test_a_failure_says_what_happened_and_leaves_the_failed_envelope(cloud: DeployedCloud, tmp_path: Path) -> None:
+def test_a_failure_names_its_cause_and_leaves_the_failed_envelope(cloud: DeployedCloud, tmp_path: Path) -> None:
     pipeline = Pipeline(cloud.mesh, Console(file=StringIO()), Stopwatch(), tmp_path)
     with pytest.raises(CommandError) as caught:
         pipeline.run(event_with({"flights": "raw/no-such-file.csv"}, "demo-without-data"))
@@ -153,7 +153,7 @@ def test_a_failure_says_what_happened_and_leaves_the_failed_envelope(cloud: Depl
     assert json.loads((tmp_path / "result.json").read_bytes())["status"]["error"]["traceback"]
 
 
-def test_nothing_is_left_running_when_somebody_presses_ctrl_c(tmp_path: Path) -> None:
+def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
     folder = StateFolder.at(tmp_path / "state")
     command = [sys.executable, "-m", "asya_cli.main", "demo", "--state", str(folder.root)]
     process = subprocess.Popen(
