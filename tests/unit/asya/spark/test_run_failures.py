@@ -171,6 +171,7 @@ def ends(world: World) -> tuple[list[str], list[dict[str, object]]]:
 
 
 @pytest.mark.rule("10.death.at-work")
+@pytest.mark.slow
 @pytest.mark.parametrize(("actor", "attempts", "most"), [("clean", 1, 2), ("clean", 3, 4), ("stats", 2, 8)])
 def test_10_one_that_kills_its_process_fails_alone(
     make: Callable[..., World], actor: str, attempts: int, most: int
@@ -245,6 +246,7 @@ def test_10_everything_to_blame_in_user_code_ends_too() -> None:
 
 
 @pytest.mark.rule("10.death.bounded")
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["absent", "starting"])
 def test_10_a_start_that_dies_for_nobodys_sake_fails_all_in_a_bounded_number_of_runs(
     make: Callable[..., World], stage: str

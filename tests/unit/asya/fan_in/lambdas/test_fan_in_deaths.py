@@ -45,6 +45,7 @@ def test_a_merged_envelope_that_could_not_be_sent_is_sent_again_the_same(start: 
 
 
 @pytest.mark.rule("9.merge.once")
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("call", range(1, 9))
 def test_whenever_the_process_dies_over_the_last_slice_one_envelope_leaves(start: Start, call: int, when: str) -> None:
@@ -144,6 +145,7 @@ def expected(item: Any, rule: FanIn) -> Any:
 
 
 @pytest.mark.rule("9.stored-once")
+@pytest.mark.slow
 @given(
     payload=payloads(),
     rule=st.sampled_from([FanIn(), PARTIAL]),

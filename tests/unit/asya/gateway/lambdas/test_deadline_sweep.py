@@ -92,6 +92,7 @@ def test_ended_and_paused_tasks_are_left_alone(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.backstop.written")
+@pytest.mark.slow
 def test_nothing_is_missed_while_nobody_looked(gateway: Gateway) -> None:
     sweep(gateway, 0)
     tasks = [start(gateway, timeout=600 * number) for number in range(1, 20)]

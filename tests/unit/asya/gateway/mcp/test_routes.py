@@ -172,6 +172,7 @@ _MESSAGES = st.fixed_dictionaries(
 _VERSIONS = st.sampled_from([*REVISIONS, "x"])
 
 
+@pytest.mark.slow
 def test_whatever_comes_is_answered(mcp: McpGateway) -> None:
     """No message, however odd, is a fault of ours."""
 

@@ -62,6 +62,7 @@ def test_pages_are_complete_without_repetition_over_hours_and_days(gateway: Gate
     assert list(chain(*pages)) == made[::-1]
 
 
+@pytest.mark.slow
 def test_tasks_of_the_same_moment_are_all_there(gateway: Gateway) -> None:
     for number in range(57):
         report(gateway, f"t{number}", "received")
@@ -121,6 +122,7 @@ def test_lists_show_no_results_and_no_tracebacks(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("9.children.list", "13.children")
+@pytest.mark.slow
 def test_children_newest_first(gateway: Gateway) -> None:
     report(gateway, "root", "received", data={"owner": "AIDAALICE"})
     for number in range(55):

@@ -170,6 +170,7 @@ def test_the_end_does_not_wait_long_for_what_may_never_come() -> None:
 
 
 @pytest.mark.rule("13.stream.id")
+@pytest.mark.slow
 def test_each_of_several_clients_sees_each_status_of_50_tasks_once_across_reconnects() -> None:
     """200 reports a task, shuffled, some twice; connections that end anywhere. Half of the ends come before the rest."""
     chance = random.Random(11)

@@ -345,6 +345,7 @@ def life(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
 
 
 @pytest.mark.rule("13.stream.id")
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(st.randoms(use_true_random=False))
 def test_nothing_is_lost_and_nothing_repeated_wherever_the_connection_ends(chance: random.Random) -> None:

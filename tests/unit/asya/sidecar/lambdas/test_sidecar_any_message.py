@@ -131,6 +131,7 @@ ONE_WORLD = settings(deadline=None, max_examples=60, suppress_health_check=[Heal
 
 
 @pytest.mark.rule("5.1")
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FIELDS, ids=".".join)
 @given(value=LIKELY | JSON)
 @settings(parent=ONE_WORLD, max_examples=30)

@@ -81,6 +81,7 @@ def counts(request: pytest.FixtureRequest) -> Counts:
     return found
 
 
+@pytest.mark.slow
 def test_at_most_1_05_writes_and_a_quarter_of_a_call_for_each_envelope_and_hop(counts: Counts) -> None:
     assert 1 <= counts.for_each_hop(counts.writes["hop"]) <= 1.05
     # DynamoDB counts a write for each KB begun, and one for each entry of an index that changes.

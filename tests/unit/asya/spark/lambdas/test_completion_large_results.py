@@ -57,6 +57,7 @@ class Routed:
 
 
 @pytest.mark.rule("10.large")
+@pytest.mark.slow
 def test_10_the_memory_it_takes_does_not_depend_on_how_many_children_there_are(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
