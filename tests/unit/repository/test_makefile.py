@@ -25,3 +25,4 @@ def test_help_is_what_make_alone_says() -> None:
 
 def test_continuous_integration_runs_make_test() -> None:
     assert (PROJECT / ".ci" / "run").read_text().rstrip().endswith("exec make test")
+    assert (PROJECT / ".github" / "workflows" / "ci.yml").read_text().rstrip().endswith("- run: make test")
