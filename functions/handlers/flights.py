@@ -1,4 +1,4 @@
-"""The light actors of the flight-delay example: a look at the files, one task for each airport, a report on all of them."""
+"""The light actors of the flight-delay example: check the files, fan out by airport, write the report."""
 
 import csv
 import gzip
@@ -16,7 +16,7 @@ from flights_statistics import over_all
 Payload = dict[str, Any]
 HEADER_LIMIT = 64 * 1024  # characters
 
-# What the pipeline reads of each table. `planes` is looked at too, if the payload names it.
+# The columns that the pipeline reads. `planes` is checked only if the payload names it.
 COLUMNS = {
     "flights": (
         *("year", "month", "day", "dep_time", "sched_dep_time", "dep_delay", "arr_time", "sched_arr_time", "arr_delay"),
@@ -37,7 +37,7 @@ def inspect_dataset(payload: Payload) -> Payload:
     - `files`: the size in bytes and the columns of each.
 
     Raises:
-        ValueError: if `flights` is missing, a reference is malformed, or a file is no CSV with the columns needed.
+        ValueError: if `flights` is missing, a reference is malformed, or a file is not a CSV file with the required columns.
         FileNotFoundError: if a file does not exist.
     """
     if not isinstance(payload, dict) or not payload.get("flights"):
@@ -52,10 +52,10 @@ def inspect_dataset(payload: Payload) -> Payload:
 
 
 def split_by_airport(payload: Payload) -> Generator[Any, Any, None]:
-    """Have the statistics of each airport computed on their own; all of them come back in `by_airport`.
+    """Fan out by airport; the fan-in merges the statistics of all airports into `by_airport`.
 
     Raises:
-        KeyError: if the payload does not say what the flights are, or out of which airports.
+        KeyError: if the payload lacks the references of the tables or the airports (`origins`).
     """
     tables = {name: payload[name] for name in ("clean", "airlines", "airports", "weather")}
     airports = [{"airport": airport, **tables} for airport in payload["origins"]]
@@ -63,12 +63,12 @@ def split_by_airport(payload: Payload) -> Generator[Any, Any, None]:
 
 
 def publish_report(payload: Payload) -> Generator[Any, Any, None]:
-    """Merge what each airport gave into `statistics`, and write the report: one HTML file that needs nothing else.
+    """Merge the results of the airports into `statistics`, and write the report as one self-contained HTML file.
 
-    The file's reference is added to the payload as `report`.
+    Adds the reference of the file to the payload as `report`.
 
     Raises:
-        KeyError: if the payload holds nothing of any airport.
+        KeyError: if the payload lacks `by_airport`.
     """
     envelope_id = yield ("GET", ".id")
     airports = payload["by_airport"]
@@ -80,17 +80,17 @@ def publish_report(payload: Payload) -> Generator[Any, Any, None]:
 
 
 def beside(flights: str, table: str) -> str:
-    """The reference of a table in the folder of the flights file: gzipped if there is such a file, else plain."""
+    """Return the reference of a table beside the flights file: gzipped if that file exists, else plain."""
     compressed = str(PurePosixPath(flights).with_name(f"{table}.csv.gz"))
     try:
         data.size(compressed)
-    except (FileNotFoundError, PermissionError):  # S3 tells those who may not list only that access is denied
+    except (FileNotFoundError, PermissionError):  # without permission to list, S3 denies access to a missing key
         return compressed.removesuffix(".gz")
     return compressed
 
 
 def inspect_file(table: str, reference: str) -> Payload:
-    """Size and columns of a CSV file. Only its first bytes are read, however large it is."""
+    """Return size and columns of a CSV file. Reads only its first bytes."""
     size, columns = data.size(reference), read_header(reference)
     if missing := [name for name in COLUMNS.get(table, ()) if name not in columns]:
         raise ValueError(f"{reference} lacks the column(s) {', '.join(missing)}; it has {', '.join(columns) or 'none'}")
@@ -98,10 +98,10 @@ def inspect_file(table: str, reference: str) -> Payload:
 
 
 def read_header(reference: str) -> list[str]:
-    """The column names of a CSV file, plain or gzip."""
+    """Return the column names of a CSV file, plain or gzip."""
     with data.open(reference) as body:
         text = io.TextIOWrapper(gzip.GzipFile(fileobj=body) if reference.endswith(".gz") else body, "utf-8-sig")
         try:
             return next(csv.reader([text.readline(HEADER_LIMIT)]))
         except (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, csv.Error) as error:
-            raise ValueError(f"{reference} is no CSV file, plain or gzip: {error}") from error
+            raise ValueError(f"{reference} is not a CSV file, plain or gzip: {error}") from error

@@ -1,7 +1,7 @@
-"""From the statistics of each airport to those over all of them.
+"""Merges the statistics of the airports.
 
-Months and routes belong to one airport: they are put together. Airlines, hours and weather are the same at all of them: their
-means and percentiles are computed anew, from how many flights had which delay.
+Months and routes belong to one airport, so their rows are concatenated. Airlines, hours and weather occur at several airports,
+so their means and percentiles are computed from the delay counts of all airports.
 """
 
 import math
@@ -16,10 +16,10 @@ MEASURES = ("flights", "cancelled", "mean_dep_delay", "mean_arr_delay", "p95_arr
 
 
 def over_all(airports: list[Row]) -> dict[str, list[Row]]:
-    """The statistics of the airports together, and in `by_airport` of each on its own, in the order given.
+    """Return the statistics of all airports together, and of each airport in `by_airport`, in the order given.
 
     Args:
-        airports: what `delay-statistics` gave for each.
+        airports: the result of `delay-statistics` for each airport.
     """
     each = [airport["statistics"] for airport in airports]
     airlines = {row["carrier"]: row["name"] for statistics in each for row in statistics["by_carrier"]}
@@ -37,7 +37,7 @@ def over_all(airports: list[Row]) -> dict[str, list[Row]]:
 
 
 def summary(airport: Row) -> Row:
-    """One airport: all its flights, then by airline, hour and weather."""
+    """Return the measures of one airport: over all its flights, then by airline, hour and weather."""
     statistics = airport["statistics"]
     return {
         "airport": airport["airport"],
@@ -48,7 +48,7 @@ def summary(airport: Row) -> Row:
 
 
 def merged(airports: list[Row], key: str) -> list[Row]:
-    """The measures of each carrier, hour or weather over all airports."""
+    """Return the measures of each carrier, hour or weather over all airports."""
     groups: dict[Any, list[Row]] = {}
     for airport in airports:
         for row in airport["counts"][key]:
@@ -58,7 +58,7 @@ def merged(airports: list[Row], key: str) -> list[Row]:
 
 
 def measures(counts: Iterable[Row]) -> Row:
-    """Flights, cancelled ones, mean delays and the 95th percentile of several groups taken together."""
+    """Return flights, cancellations, mean delays and the 95th percentile over several groups together."""
     rows = list(counts)
     departed = sum(row["departed"] for row in rows)
     arrivals: Counter[float] = Counter()
@@ -78,7 +78,7 @@ def measures(counts: Iterable[Row]) -> Row:
 
 
 def percentile(counts: Counter[float], share: float) -> float:
-    """The percentile of values that are there so many times, interpolated between the two nearest."""
+    """Return a percentile of counted values, interpolated between the two nearest ones."""
     place = share * (counts.total() - 1)
     below, part = int(place), place % 1
     first, second = value_at(counts, below), value_at(counts, below + (part > 0))
@@ -86,17 +86,17 @@ def percentile(counts: Counter[float], share: float) -> float:
 
 
 def value_at(counts: Counter[float], place: int) -> float:
-    """The value at a place of the sorted values, from 0."""
+    """Return the value at a position, from 0, of the sorted values."""
     passed = 0
     for value in sorted(counts):
         passed += counts[value]
         if place < passed:
             return value
-    raise IndexError(f"there are {passed} values, none at place {place}")
+    raise IndexError(f"no value at position {place}: there are {passed} values")
 
 
 def worst(routes: list[Row]) -> list[Row]:
-    """The worst routes of all: those of each airport are among its own worst."""
+    """Return the worst routes of all airports: each is among the worst of its own airport."""
 
     def order(row: Row) -> tuple[bool, float, str, str]:
         delay = row["mean_arr_delay"]

@@ -1,4 +1,4 @@
-"""The flight-delay example: two Spark jobs, each a function from a payload to a richer payload."""
+"""The Spark jobs of the flight-delay example: each extends the payload."""
 
 from .cleaning import clean_flights
 from .statistics import delay_statistics

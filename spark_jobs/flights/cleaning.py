@@ -1,4 +1,4 @@
-"""The job `clean-flights`: from a CSV file as it came to typed, deduplicated Parquet."""
+"""The job `clean-flights`: converts a CSV file to typed Parquet without duplicates."""
 
 from typing import Any
 from urllib.parse import quote
@@ -17,19 +17,19 @@ def clean_flights(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any
     Adds to the payload:
 
     - `clean`: the reference of that Parquet folder,
-    - `rows_in`: rows of the source file, `duplicates`: identical rows left out,
+    - `rows_in`: rows of the source file, `duplicates`: identical rows removed,
     - `cancelled`: flights that never departed,
     - `origins`: the airports that flights leave from, in alphabetical order.
 
     Raises:
-        ValueError: if the file lacks a column or holds no flight.
+        ValueError: if the file lacks a column or has no flight.
     """
     raw = read_table(spark, payload["flights"], FLIGHTS)
     rows_in = raw.count()
     if rows_in == 0:
-        raise ValueError(f"{payload['flights']} holds no flights, only a header")
+        raise ValueError(f"{payload['flights']} has a header but no flights")
 
-    # A folder of its own for each run: should two runs ever overlap, neither touches the other's files.
+    # Each run writes to its own folder, so runs that overlap cannot touch each other's files.
     run = spark.sparkContext.applicationId
     clean = f"clean/{quote(context().id, safe='')}/{run}/flights"
     cleaned(raw).write.partitionBy("month").parquet(data.uri(clean), mode="overwrite")
@@ -48,8 +48,8 @@ def clean_flights(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any
 
 
 def cleaned(raw: DataFrame) -> DataFrame:
-    """Every distinct row once, with `cancelled` true for flights that never departed; a month is in one partition.
+    """Remove duplicate rows, and mark flights that never departed as `cancelled`. Each month is one partition.
 
-    Equal rows are of one month, so the shuffle that gives each month one file is all that the search for them needs.
+    Equal rows belong to one month, so one shuffle by month serves both the duplicates and the files.
     """
     return raw.repartition("month").dropDuplicates().withColumn("cancelled", F.col("dep_time").isNull())

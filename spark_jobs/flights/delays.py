@@ -1,9 +1,9 @@
-"""The delays of flights by what they have in common, each a function from DataFrames to small, ordered rows.
+"""Computes delays by airline, month, hour, route and weather, as small, ordered lists of rows.
 
-Means and 95th percentiles (linear interpolation) are in minutes over the flights that have a value; null where none
-has. `flights` counts cancelled ones too.
+Means and 95th percentiles (linear interpolation) are in minutes over the flights with a value; null if no flight has
+one. `flights` includes canceled flights.
 
-All groupings are computed in one query: planning one is what takes the time, since the flights fit into memory.
+One query computes all groupings: the flights fit into memory, so planning a query takes most of the time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,19 +16,19 @@ from .tables import first_per
 
 Row = dict[str, Any]
 
-ROUTE_MINIMUM = 365  # flights in the data; fewer say little about a route
+ROUTE_MINIMUM = 365  # flights in the data; fewer are not significant
 WORST_ROUTES = 20
 HOUR = ("origin", "year", "month", "day", "hour")
-USED = (*HOUR, "carrier", "dest", "cancelled", "dep_delay", "arr_delay")  # of the clean flights
+USED = (*HOUR, "carrier", "dest", "cancelled", "dep_delay", "arr_delay")  # columns of the clean flights
 GROUPINGS = (("carrier",), ("origin", "month"), ("hour",), ("origin", "dest"), ("weather",))
 COUNTED = (("carrier",), ("hour",), ("weather",))
 
 
 def with_weather(flights: DataFrame, weather: DataFrame) -> DataFrame:
-    """Add `weather` at the scheduled hour and airport of departure.
+    """Add the column `weather` for the airport and the scheduled hour of departure.
 
-    `wet` if any precipitation was measured, `dry` if none was, `unknown` where nothing was measured: no weather row for
-    that hour, or one without `precip`. Of several rows for one hour (clocks going back) the first counts.
+    `wet` means measured precipitation, `dry` a measurement of zero. `unknown` means no measurement: no weather row for
+    that hour, or a row without `precip`. Of several rows for one hour (end of daylight saving) the first counts.
     """
     measured = first_per(weather, *HOUR).select(*HOUR, "precip")
     precip = F.col("precip")
@@ -39,10 +39,10 @@ def with_weather(flights: DataFrame, weather: DataFrame) -> DataFrame:
 def statistics(
     flights: DataFrame, airlines: Mapping[str | None, str | None], airports: Mapping[str | None, str | None]
 ) -> dict[str, list[Row]]:
-    """How many flights, and how late: by airline, by airport and month, by scheduled hour, the worst routes, by weather.
+    """Return flights and delays by airline, by airport and month, by hour, for the worst routes, and by weather.
 
     Args:
-        airlines, airports: names by code; of what they do not list the name is null.
+        airlines, airports: names by code; an unlisted code has the name null.
     """
     found = summarise(flights)
     carriers, routes = found["carrier",], found["origin", "dest"]
@@ -59,18 +59,18 @@ def statistics(
 
 
 def worst(routes: Iterable[Row]) -> list[Row]:
-    """The routes with the highest mean arrival delay, among those with enough flights, worst first."""
+    """Return the routes with the longest mean arrival delay, worst first. Routes with few flights are left out."""
 
     def order(row: Row) -> tuple[bool, float]:
         delay = row["mean_arr_delay"]
         return delay is None, -(delay or 0.0)
 
-    # Routes come in the order of their airports, and stay so where they are equally late.
+    # The sort is stable: routes with equal delays stay in the order of their airports.
     return sorted((row for row in routes if row["flights"] >= ROUTE_MINIMUM), key=order)[:WORST_ROUTES]
 
 
 def summarise(flights: DataFrame) -> dict[tuple[str, ...], list[Row]]:
-    """How many flights and how late, in each group of each of `GROUPINGS`."""
+    """Return flights and delays in each group of each of `GROUPINGS`."""
     table = grouped(flights, GROUPINGS).agg(
         F.grouping_id().alias("grouping"),
         F.count("*").alias("flights"),
@@ -83,9 +83,9 @@ def summarise(flights: DataFrame) -> dict[tuple[str, ...], list[Row]]:
 
 
 def counts(flights: DataFrame) -> dict[str, list[Row]]:
-    """What adds up: of each airline, hour and weather how many flights had which arrival delay, and all that means need.
+    """Return mergeable counts by airline, hour and weather: flights per arrival delay, and the sums for means.
 
-    A percentile of two airports does not follow from their percentiles. From how often each has which delay it does.
+    The percentile of two airports does not follow from their percentiles, but it follows from their delay counts.
     """
     departure = F.col("dep_delay")
     by_delay = grouped(flights, [("arr_delay", *grouping) for grouping in COUNTED]).agg(
@@ -110,19 +110,19 @@ def counts(flights: DataFrame) -> dict[str, list[Row]]:
 
 
 def keys_of(groupings: Iterable[Sequence[str]]) -> list[str]:
-    """All columns that these groupings use, each once."""
+    """Return all columns of these groupings, each once."""
     return list(dict.fromkeys(key for grouping in groupings for key in grouping))
 
 
 def grouped(flights: DataFrame, groupings: Sequence[Sequence[str]]) -> GroupedData:
-    """Flights, grouped in several ways at once; `grouping_id` tells which of them a row belongs to."""
+    """Group the flights in several ways at once; `grouping_id` identifies the grouping of a row."""
     return flights.groupingSets([list(grouping) for grouping in groupings], *keys_of(groupings))
 
 
 def rows_of(table: DataFrame, groupings: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], list[Row]]:
-    """The rows of each grouping, by its keys and in their order, null first; `grouping` holds the grouping's number."""
+    """Return the rows of each grouping, sorted by its keys, null first. `grouping` is the number of the grouping."""
     keys = keys_of(groupings)
-    # A bit for each key, the first one's the highest, set where the grouping does without it.
+    # One bit per key, the first key highest; a set bit means that the grouping lacks the key.
     numbers = {
         sum((key not in grouping) << place for place, key in enumerate(reversed(keys))): grouping
         for grouping in groupings

@@ -1,4 +1,4 @@
-"""The job `delay-statistics`: who is late, where, when, and does rain matter?"""
+"""The job `delay-statistics`: computes delays by airline, month, hour, route and weather."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ def delay_statistics(spark: SparkSession, payload: dict[str, Any]) -> dict[str, 
 
     Adds to the payload:
 
-    - `name`: the airport's,
-    - `statistics`: for each kind a list of rows, in a fixed order, delays in minutes,
-    - `counts`: what `statistics` over several airports can be computed from.
+    - `name`: the name of the airport,
+    - `statistics`: a list of rows per grouping, in a fixed order, delays in minutes,
+    - `counts`: the counts that statistics over several airports need.
     """
     airlines = names(read_table(spark, payload["airlines"], AIRLINES), "carrier")
     airports = names(read_table(spark, payload["airports"], AIRPORTS), "faa")
@@ -39,5 +39,5 @@ def delay_statistics(spark: SparkSession, payload: dict[str, Any]) -> dict[str, 
 
 
 def names(table: DataFrame, key: str) -> dict[str | None, str | None]:
-    """The names in a small table, by code; of several rows for one code the first counts."""
+    """Return the names of a small table by code. Of several rows for one code the first counts."""
     return {row[key]: row["name"] for row in first_per(table, key).select(key, "name").collect()}

@@ -270,7 +270,7 @@ def test_a_file_with_only_a_header_is_refused(spark, data_folder, dataset):
     payload = dataset(flights_of(1))
     path = data_folder / payload["flights"]
     path.write_text(path.read_text().splitlines()[0] + "\n")
-    with pytest.raises(ValueError, match=r"raw/flights\.csv holds no flights"):
+    with pytest.raises(ValueError, match=r"raw/flights\.csv has a header but no flights"):
         flights.clean_flights(spark, payload)
 
 

@@ -1,4 +1,4 @@
-"""The report of the flight-delay example: statistics in, one self-contained HTML page out."""
+"""The report of the flight-delay example: renders statistics as one self-contained HTML page."""
 
 from .page import render
 

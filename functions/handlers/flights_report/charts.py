@@ -1,4 +1,4 @@
-"""Charts as inline SVG: colours come from the page's style sheet, so they follow its light or dark theme."""
+"""Charts as inline SVG. Colors come from the style sheet of the page, so they follow its light or dark theme."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import NamedTuple
 Values = Sequence[float | None]
 
 WIDTH, HEIGHT = 760, 300
-SMALL_WIDTH = 340  # of one chart of several side by side
+SMALL_WIDTH = 340  # of a chart in a group of small ones
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 16, 28  # margins around the plot
 
 
@@ -35,7 +35,7 @@ class Frame(NamedTuple):
 
 
 def columns(labels: Sequence[str], series: dict[str, Values]) -> str:
-    """Columns side by side, a group for each label."""
+    """Draw columns, one group per label."""
     width = 0.76 / len(series)
 
     def draw(frame: Frame) -> Iterator[str]:
@@ -53,7 +53,7 @@ def columns(labels: Sequence[str], series: dict[str, Values]) -> str:
 
 
 def lines(labels: Sequence[str], series: dict[str, Values]) -> str:
-    """A line with points for each of the series; gaps where there is no value."""
+    """Draw one line with points per series; a missing value is a gap."""
 
     def draw(frame: Frame) -> Iterator[str]:
         for number, (name, values) in enumerate(series.items()):
@@ -68,7 +68,7 @@ def lines(labels: Sequence[str], series: dict[str, Values]) -> str:
 
 
 def multiples(labels: Sequence[str], series: dict[str, Values]) -> str:
-    """A small chart for each of the series, all on one scale: columns, behind them a line at the mean of all series."""
+    """Draw one small chart per series, all on one scale. A dashed line shows the mean of all series."""
     ticks = _ticks([value for values in series.values() for value in values if value is not None])
     frame = Frame(len(labels), ticks[0], ticks[-1], SMALL_WIDTH)
     means = [_mean([values[place] for values in series.values()]) for place in range(len(labels))]
@@ -119,7 +119,7 @@ def _axes(frame: Frame, labels: Sequence[str], ticks: Sequence[float]) -> Iterat
 
 
 def _ticks(values: Sequence[float]) -> list[float]:
-    """Round numbers around the values, zero among them."""
+    """Return round numbers around the values, zero included."""
     low, high = min([0, *values]), max([0, *values])
     rough = (high - low) / 5 or 1
     power = 10 ** math.floor(math.log10(rough))

@@ -1,4 +1,4 @@
-"""The page: which figures, charts and tables it shows, and in what order."""
+"""The layout of the page: its figures, charts and tables, in order."""
 
 from pathlib import Path
 from string import Template
@@ -14,10 +14,10 @@ TEMPLATE = Template(Path(__file__).with_name("page.html").read_text(encoding="ut
 
 
 def render(payload: dict[str, Any]) -> str:
-    """The report on a payload that went through the pipeline; the same payload gives the same page.
+    """Render the report on the payload of a finished pipeline. Equal payloads give equal pages.
 
     Raises:
-        KeyError: if the payload holds no statistics.
+        KeyError: if the payload lacks statistics.
     """
     statistics = payload["statistics"]
     return TEMPLATE.substitute(
@@ -38,7 +38,7 @@ def render(payload: dict[str, Any]) -> str:
 
 MEASURES = [
     Column("Flights", "flights", count, numeric=True),
-    Column("Cancelled", "cancelled", share, numeric=True),
+    Column("Canceled", "cancelled", share, numeric=True),
     Column("Departure delay", "mean_dep_delay", minutes, numeric=True),
     Column("Arrival delay", "mean_arr_delay", bar, numeric=True),
     Column("95 % arrive within", "p95_arr_delay", minutes, numeric=True),
@@ -49,13 +49,13 @@ ROUTE = [Column("From", "origin", text), Column("To", "dest", text), Column("", 
 
 
 def hour_chart(rows: list[Row]) -> str:
-    """Mean delays by scheduled hour of departure."""
+    """Draw mean delays by scheduled hour of departure."""
     labels = [hour_name(row["hour"]) for row in rows]
     return columns(labels, {"departure": pick(rows, "mean_dep_delay"), "arrival": pick(rows, "mean_arr_delay")})
 
 
 def airport_charts(rows: list[Row]) -> str:
-    """Mean departure delays through the day, a small chart for each airport."""
+    """Draw mean departure delays by hour, one small chart per airport."""
     hours = sorted({row["hour"] for airport in rows for row in airport["by_hour"] if row["hour"] is not None})
     delays = {
         text(airport["airport"]): {row["hour"]: row["mean_dep_delay"] for row in airport["by_hour"]} for airport in rows
@@ -65,7 +65,7 @@ def airport_charts(rows: list[Row]) -> str:
 
 
 def airline_table(statistics: dict[str, list[Row]]) -> str:
-    """Mean arrival delays of each airline at each airport, darker the later."""
+    """Return a table of mean arrival delays by airline and airport. A darker cell is a longer delay."""
     airports = statistics["by_airport"]
     delays = {
         (airport["airport"], row["carrier"]): row["mean_arr_delay"]
@@ -85,12 +85,12 @@ def airline_table(statistics: dict[str, list[Row]]) -> str:
 
 
 def approval(payload: Row) -> str:
-    """Who let it be published, if anybody was asked."""
+    """Name the approver, if the route had an approval."""
     return f" Approved by {text(payload['approved_by'])}." if payload.get("approved_by") else ""
 
 
 def month_chart(rows: list[Row]) -> str:
-    """Mean arrival delays by month, a line for each airport."""
+    """Draw mean arrival delays by month, one line per airport."""
     delays = {(row["origin"], row["month"]): row["mean_arr_delay"] for row in rows}
     months = sorted({month for _, month in delays}, key=lambda month: month or 0)
     origins = sorted({origin for origin, _ in delays}, key=str)
@@ -99,10 +99,10 @@ def month_chart(rows: list[Row]) -> str:
 
 
 def latest_first(rows: list[Row]) -> list[Row]:
-    """Rows by mean arrival delay, the worst first and those without one last."""
+    """Sort rows by mean arrival delay, the longest first and missing ones last."""
     return sorted(rows, key=lambda row: (row["mean_arr_delay"] is None, -(row["mean_arr_delay"] or 0)))
 
 
 def pick(rows: list[Row], key: str) -> Values:
-    """One column of the rows."""
+    """Return one column of the rows."""
     return [row[key] for row in rows]

@@ -9,7 +9,7 @@ Cell = Callable[[Any, Row, "list[Row]"], str]
 
 
 class Column(NamedTuple):
-    """A column: its heading, the key of its values, and how a cell shows one."""
+    """A column: its heading, the key of its values, and the function that renders a cell."""
 
     heading: str
     key: str
@@ -18,7 +18,7 @@ class Column(NamedTuple):
 
 
 def table(rows: list[Row], columns: Iterable[Column]) -> str:
-    """The rows as a table, in the order given."""
+    """Return the rows as a table, in the order given."""
     columns = list(columns)
     head = "".join(f"<th{_kind(column)}>{escape(column.heading)}</th>" for column in columns)
     body = "".join(
@@ -33,27 +33,27 @@ def _kind(column: Column) -> str:
 
 
 def text(value: object, *_: object) -> str:
-    """Any text, escaped; a dash for null."""
+    """Return any text escaped; a dash for null."""
     return "–" if value is None else escape(str(value))
 
 
 def count(value: int, *_: object) -> str:
-    """A number of things: 336,776."""
+    """Format a count: 336,776."""
     return f"{value:,}"
 
 
 def minutes(value: float | None, *_: object) -> str:
-    """A delay: 12.3, or with a true minus sign −4.0."""
+    """Format a delay: 12.3, or −4.0 with a true minus sign."""
     return "–" if value is None else f"{value:.1f}".replace("-", "−")
 
 
 def share(value: int, row: Row, *_: object) -> str:
-    """A count as the share of the row's flights: 2.5 %."""
+    """Format a count as a share of the row's flights: 2.5 %."""
     return f"{100 * value / row['flights']:.1f} %" if row["flights"] else "–"
 
 
 def bar(value: float | None, row: Row, rows: list[Row]) -> str:  # noqa: ARG001  (one signature for all cells)
-    """A delay with a bar as long as it is, against the longest of the column; early ones in the colour of good."""
+    """Render a delay with a bar, scaled to the longest of the column. Early arrivals have a color of their own."""
     longest = max((abs(other["mean_arr_delay"] or 0) for other in rows), default=0)
     width = 100 * abs(value or 0) / longest if longest else 0
     early = " early" if (value or 0) < 0 else ""
@@ -61,7 +61,7 @@ def bar(value: float | None, row: Row, rows: list[Row]) -> str:  # noqa: ARG001 
 
 
 def shaded(longest: float) -> Cell:
-    """A delay on a ground that is the darker, the closer it comes to the longest."""
+    """Return a renderer that shades delays: the closer to the longest, the darker."""
 
     def cell(value: float | None, *_: object) -> str:
         part = max(0.0, value or 0.0) / longest if longest > 0 else 0.0

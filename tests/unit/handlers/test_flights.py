@@ -62,7 +62,7 @@ NO_COUNTS = {"flights": 2, "cancelled": 2, "departed": 0, "dep_delay": 0.0, "arr
 
 
 def airport(code, name, counts, statistics):
-    """What delay-statistics gives of one airport."""
+    """The result of delay-statistics for one airport."""
     empty = {"by_carrier": [], "by_origin_month": [], "by_hour": [], "worst_routes": [], "weather": []}
     return {"airport": code, "name": name, "statistics": empty | statistics, "counts": counts}
 
@@ -167,7 +167,7 @@ def test_references_in_the_payload_are_kept(handlers, sample_data):
 
 
 @pytest.mark.parametrize("payload", [None, [], "raw/flights.csv.gz", {}, {"flights": ""}, {"flights": None}])
-def test_a_payload_without_flights_is_told_what_to_name(handlers, payload):
+def test_a_payload_without_flights_is_refused_with_an_example(handlers, payload):
     with pytest.raises(ValueError, match=r'\{"flights": "raw/flights\.csv\.gz"\}'):
         handlers.inspect_dataset(payload)
 
@@ -201,21 +201,21 @@ def test_a_missing_column_is_named_with_its_file(handlers, sample_data):
         ("d.csv", b"\xff\xfe\x00"),
     ],
 )
-def test_a_file_that_is_no_csv_is_named(handlers, sample_data, name, content):
+def test_a_file_that_is_not_csv_is_named(handlers, sample_data, name, content):
     (sample_data / name).write_bytes(content)
-    with pytest.raises(ValueError, match=rf"{re.escape(name)} is no CSV file, plain or gzip"):
+    with pytest.raises(ValueError, match=rf"{re.escape(name)} is not a CSV file, plain or gzip"):
         handlers.inspect_dataset({"flights": "raw/flights.csv.gz", "airlines": name})
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"x" * 1_000_000])
 def test_a_file_without_a_header_lacks_columns(handlers, sample_data, content):
     (sample_data / "e.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=r"e\.csv lacks the column|e\.csv is no CSV"):
+    with pytest.raises(ValueError, match=r"e\.csv lacks the column|e\.csv is not a CSV"):
         handlers.inspect_dataset({"flights": "raw/flights.csv.gz", "airlines": "e.csv"})
 
 
 def test_the_jobs_read_the_columns_that_are_inspected(handlers):
-    """Written down twice, because the light and the heavy code are deployed apart."""
+    """Both declare the columns, because light and heavy code are deployed separately."""
     from flights import tables
 
     assert {table: set(columns) for table, columns in handlers.COLUMNS.items()} == {
@@ -226,7 +226,7 @@ def test_the_jobs_read_the_columns_that_are_inspected(handlers):
 # --- split-by-airport ---
 
 
-def test_each_airport_is_handed_out_with_what_its_statistics_need(handlers):
+def test_each_airport_gets_a_slice_with_the_references_of_its_tables(handlers):
     tables = {"clean": "clean/x", "airlines": "a.csv", "airports": "p.csv", "weather": "w.csv"}
     [given] = handlers.split_by_airport({**tables, "origins": ["EWR", "JFK"], "rows_in": 3})
     assert given.items == ({"airport": "EWR", **tables}, {"airport": "JFK", **tables})
@@ -262,7 +262,7 @@ def test_percentiles_over_airports_interpolate(handlers):
     assert statistics.percentile(Counter({7.0: 1}), 0.95) == 7.0
 
 
-def test_months_and_routes_of_the_airports_are_put_together(handlers, data_folder):
+def test_months_and_routes_of_the_airports_are_concatenated(handlers, data_folder):
     statistics = publish(handlers, ANALYSED)["statistics"]
     assert [(row["origin"], row["month"]) for row in statistics["by_origin_month"]] == [
         ("EWR", None),
@@ -272,7 +272,7 @@ def test_months_and_routes_of_the_airports_are_put_together(handlers, data_folde
     assert [row["dest"] for row in statistics["worst_routes"]] == ["BOS", "ORD", "SFO"]
 
 
-def test_the_airports_stand_side_by_side(handlers, data_folder):
+def test_each_airport_has_a_summary(handlers, data_folder):
     newark, kennedy = publish(handlers, ANALYSED)["statistics"]["by_airport"]
     assert (newark["airport"], newark["name"], newark["flights"], newark["cancelled"]) == (
         "EWR",
@@ -297,19 +297,19 @@ def test_the_report_is_written_under_the_envelope(handlers, data_folder):
     assert "−3.2" in page  # a true minus sign
 
 
-def test_the_report_asks_nothing_of_anybody(handlers, data_folder):
+def test_the_report_loads_nothing(handlers, data_folder):
     page = (data_folder / publish(handlers, ANALYSED)["report"]).read_text()
     assert not re.search(r"https?:|//\w|\bsrc=|\bhref|url\(|@import|<script|<link|<iframe|<img", page)
 
 
-def test_the_report_shows_text_as_text(handlers, data_folder):
+def test_the_report_escapes_text(handlers, data_folder):
     page = (data_folder / publish(handlers, {**ANALYSED, "flights": "raw/<b>.csv"})["report"]).read_text()
     assert "United &lt;Air&gt; Lines" in page
     assert "raw/&lt;b&gt;.csv" in page
     assert "Chicago O&#x27;Hare" in page
 
 
-def test_the_report_has_no_word_for_nothing(handlers, data_folder):
+def test_the_report_shows_dashes_for_missing_values(handlers, data_folder):
     page = (data_folder / publish(handlers, ANALYSED)["report"]).read_text()
     assert not re.search(r"None|nan|NaN|inf\b", page)
     assert page.count("<svg") == 2 + len(ANALYSED["by_airport"])
@@ -322,7 +322,7 @@ def test_the_report_compares_the_airports(handlers, data_folder):
     assert "Approved by" not in page
 
 
-def test_the_report_bears_the_name_of_who_approved_it(handlers, data_folder):
+def test_the_report_names_the_approver(handlers, data_folder):
     payload = {**ANALYSED, "approved_by": "Ada <L.>"}
     assert "Approved by Ada &lt;L.&gt;." in (data_folder / publish(handlers, payload)["report"]).read_text()
 
@@ -338,7 +338,7 @@ def test_statistics_without_any_row_still_make_a_report(handlers, data_folder):
     assert "Flight delays" in (data_folder / publish(handlers, payload)["report"]).read_text()
 
 
-def test_without_statistics_nothing_is_written(handlers, data_folder):
+def test_without_statistics_no_report_is_written(handlers, data_folder):
     steps = handlers.publish_report({"flights": "raw/flights.csv.gz"})
     next(steps)
     with pytest.raises(KeyError, match="by_airport"):
