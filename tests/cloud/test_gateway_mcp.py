@@ -35,7 +35,7 @@ _EXAMPLE = re.compile(r"^```python\n(# mcp_client\.py\n.*?)^```$", re.MULTILINE 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The guide's client."""
-    found = _EXAMPLE.search((PROJECT / "docs" / "gateway.md").read_text())
+    found = _EXAMPLE.search((PROJECT / "docs" / "reference" / "gateway.md").read_text())
     assert found is not None
     path: Path = tmp_path_factory.mktemp("mcp") / "mcp_client.py"
     path.write_text(found[1])
