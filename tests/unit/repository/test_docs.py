@@ -6,9 +6,9 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
-import click
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from asya_cli.main import app
 from tests.paths import PROJECT
@@ -91,11 +91,18 @@ def alternatives(path: str) -> list[str]:
 
 
 def parse(words: list[str]) -> None:
-    """Parse the arguments of a command without running it; raises `click.UsageError` if they do not fit."""
-    command: click.Command = typer.main.get_command(app)
-    context = click.Context(command)
-    while isinstance(command, click.Group):
+    """Parse the arguments of a command without running it; raises a usage error if they do not fit."""
+    command = typer.main.get_command(app)
+    context = command.make_context("asya", [], resilient_parsing=True)
+    while isinstance(command, TyperGroup):
         name, found, words = command.resolve_command(context, words)
-        assert found is not None
-        command, context = found, click.Context(found, info_name=name, parent=context)
+        if found is None:
+            raise ValueError(f"No such command: {' '.join(words)}")
+        command, context = found, found.make_context(name, [], parent=context, resilient_parsing=True)
     command.make_context(context.info_name, words)
+
+
+@pytest.mark.parametrize("line", ["no-such-command", "status", "status ID --no-such-option", "dlq no-such-command"])
+def test_wrong_commands_do_not_parse(line: str) -> None:
+    with pytest.raises(Exception, match=r"No such|Missing"):
+        parse(line.split())

@@ -29,8 +29,8 @@ class Reader:
 
     def read(self) -> None:
         for language, name, text in BLOCK.findall(TUTORIAL):
-            if name or (named := NAME.match(text)):
-                path = self.folder / (name or named[1])
+            if file := name or file_name(text):
+                path = self.folder / file
                 path.parent.mkdir(exist_ok=True)
                 path.write_text(text)
             elif language == "sh":
@@ -75,7 +75,7 @@ def test_the_first_envelopes_succeed_and_the_third_one_fails_until_the_repair(re
 
 def test_the_mesh_and_its_job_are_those_of_the_readme(reader: Reader) -> None:
     """The README's files are run on the local cloud, so they stand for the tutorial's too."""
-    shown = {name[1]: block.text for block in readme.blocks() if (name := NAME.match(block.text))}
+    shown = {file_name(block.text): block.text for block in readme.blocks()}
     for path in ("mesh.yaml", "jobs/sales.py"):
         assert body((reader.folder / path).read_text()) == body(shown[f"shop/{path}"])
 
@@ -87,6 +87,12 @@ def test_the_error_of_a_mistyped_key_is_the_one_shown(reader: Reader) -> None:
         load_mesh(path)
     [line] = re.findall(r"^mesh\.yaml:.*$", TUTORIAL, re.MULTILINE)
     assert line in str(caught.value)
+
+
+def file_name(text: str) -> str:
+    """The name in the first line of a block, empty if it has none."""
+    named = NAME.match(text)
+    return named[1] if named else ""
 
 
 def body(text: str) -> str:
