@@ -155,7 +155,7 @@ def test_paused_and_ended_tasks_are_never_overdue() -> None:
         assert shown_of(record, now=10_000)["status"] == status
 
 
-@pytest.mark.rule("12.legacy-reports")
+@pytest.mark.rule("12.older-reports")
 def test_hops_of_another_generation_do_not_count() -> None:
     record = created(generation=1, status="running")
     assert shown_of(record, hop("t", 2), hop("t", 0, generation=1))["progress_percent"] == 33

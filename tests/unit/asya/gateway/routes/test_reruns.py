@@ -66,7 +66,7 @@ def test_a_failed_task_is_reopened_once_however_often_it_is_asked(gateway: Gatew
     assert [(each.generation, each.reason) for each in task.earlier] == [(0, "DeliveryExhausted")]
 
 
-@pytest.mark.rule("12.legacy-reports")
+@pytest.mark.rule("12.older-reports")
 def test_a_late_report_of_the_older_generation_changes_only_what_is_told_of_that_one(gateway: Gateway) -> None:
     gateway.told(event("env-1", "received", 1))
     gateway.post("env-1", "reopen", {"position": 1})
