@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from asya.gateway.http.router import answer
-from asya.gateway.lambdas import api as gateway_api
+from asya.gateway.lambdas.api_groups import build_api
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
@@ -85,7 +85,7 @@ class ApiFunction:
             "body": body if isinstance(body, str) else json.dumps(body),
         }
         telemetry = Telemetry("shop", "test")
-        api = gateway_api.build(self.settings, telemetry, self.environment)
+        api = build_api(self.settings, telemetry, self.environment)
         response = answer(asked, api.routes(self.now), telemetry.log)
         return response["statusCode"], json.loads(response["body"])
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from asya.crew.lambdas import sink, sump
-from asya.fan_in.lambdas import fan_in
-from asya.fan_in.lambdas import sweep as fan_in_sweep
+from asya.crew.lambdas.wiring import build_end_actor, build_sink, build_sump
+from asya.fan_in.lambdas.wiring import build_fan_in, build_sweep
 from asya.messaging.aws import clients
 from asya.messaging.lambdas.environment import RealEnvironment
 from asya.protocol.mesh_table import Actor, FanIn, MeshTable
-from asya.sidecar.lambdas import sidecar
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.mesh_world import MeshWorld, sqs_event
 
 if TYPE_CHECKING:
@@ -158,7 +157,7 @@ class FanMesh:
 
     def sweep(self) -> None:
         """The schedule's tick."""
-        fan_in_sweep.build(self._services("x-fan-in-sweep")).sweep()
+        build_sweep(self._services("x-fan-in-sweep")).sweep()
 
     def process(self, actor: str, *bodies: bytes | str) -> list[str]:
         """One batch, at once; the ids of what stays."""
@@ -211,10 +210,9 @@ class FanMesh:
     def _function(self, actor: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
         """A process of its own for each batch, as after a cold start."""
         found, kind = self._services(actor), self.table.actors[actor].kind
-        build: Any = {"x-sink": sink.build, "x-sump": sump.build}.get(
-            actor, fan_in.build if kind == "fan_in" else sidecar.build
-        )
-        process: Callable[[Mapping[str, Any]], Mapping[str, Any]] = build(found).process
+        by_kind: dict[str, Any] = {"fan_in": build_fan_in, "end": build_end_actor}
+        build_actor: Any = {"x-sink": build_sink, "x-sump": build_sump}.get(actor, by_kind.get(kind, build_sidecar))
+        process: Callable[[Mapping[str, Any]], Mapping[str, Any]] = build_actor(found).process
         return process
 
     def _services(self, actor: str) -> Services:

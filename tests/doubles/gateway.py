@@ -17,7 +17,7 @@ class FakeGateway:
 
     Attributes:
         events: every event that came, in order, taken or not.
-        flies: likewise what handlers said to those who look on.
+        partials: likewise what handlers said to those who look on.
         states: of tasks; others are unknown.
         status: of the answer to a whole call.
         item_status: of the answer to one event, by (id, status).
@@ -28,7 +28,7 @@ class FakeGateway:
 
     url: str = ""
     events: list[TaskEvent] = field(default_factory=list)
-    flies: list[PartialEvent] = field(default_factory=list)
+    partials: list[PartialEvent] = field(default_factory=list)
     queries: list[list[StateQuery]] = field(default_factory=list)
     states: dict[str, TaskState] = field(default_factory=dict)
     status: int = 200
@@ -54,7 +54,7 @@ class FakeGateway:
             return msgspec.json.encode(TaskStates(items=found))
         events = [_event(raw) for raw in msgspec.json.decode(body, type=list[msgspec.Raw])]
         self.events += [event for event in events if isinstance(event, TaskEvent)]
-        self.flies += [event for event in events if isinstance(event, PartialEvent)]
+        self.partials += [event for event in events if isinstance(event, PartialEvent)]
         results = (
             EventResult(id=event.id, status=self.item_status.get((event.id, getattr(event, "status", "fly")), 204))
             for event in events

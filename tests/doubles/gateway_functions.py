@@ -13,9 +13,11 @@ import pytest
 from moto import mock_aws
 
 from asya.gateway.http.router import answer
-from asya.gateway.lambdas import api as gateway_api
-from asya.gateway.lambdas import ingest as gateway_ingest
-from asya.gateway.streams import routes as gateway_stream
+from asya.gateway.lambdas import wiring
+from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.wiring import build_ingest
+from asya.gateway.streams import wiring as stream_wiring
+from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
@@ -123,15 +125,15 @@ class Gateway:
     environ: dict[str, str]
 
     def api(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
-        return self._call(gateway_api, event, now or at(0))
+        return self._call(build_api, event, now or at(0))
 
     def ingest(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
-        return self._call(gateway_ingest, event, now or at(0))
+        return self._call(build_ingest, event, now or at(0))
 
     def stream(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         """Waiting takes no time: the clock moves by itself."""
         clock = Clock(((now or at(0)) - at(0)).total_seconds())
-        return self._call(gateway_stream, event, now or at(0), clock)
+        return self._call(build_streams, event, now or at(0), clock)
 
     def answered_by(self, function: str, event: Event) -> tuple[int, Any]:
         """The answer of one of the functions, by its name."""
@@ -143,10 +145,10 @@ class Gateway:
         received = clients.sqs().receive_message(QueueUrl=url, MaxNumberOfMessages=10)
         return [json.loads(message["Body"]) for message in received.get("Messages", [])]
 
-    def _call(self, function: Any, event: Event, now: datetime, environment: Environment = REAL) -> tuple[int, Any]:
+    def _call(self, build: Any, event: Event, now: datetime, environment: Environment = REAL) -> tuple[int, Any]:
         settings = settings_with(self.environ, self.mesh)
         telemetry = Telemetry("flights", "test")
-        response = answer(event, function.build(settings, telemetry, environment).routes(now), telemetry.log)
+        response = answer(event, build(settings, telemetry, environment).routes(now), telemetry.log)
         if "body" not in response:
             return response["statusCode"], None
         if response["headers"]["content-type"] == "text/event-stream":
@@ -184,9 +186,8 @@ def emulated(folder: Path) -> Iterator[Gateway]:
         environ["ASYA_TOKEN_KEY"] = key
         patch.setenv("ASYA_TOKEN_KEY", key)
         yield Gateway(MESH, environ)
-    gateway_api._built.cache_clear()
-    gateway_ingest._built.cache_clear()
-    gateway_stream._built.cache_clear()
+    for built in (wiring._settings_and_telemetry, wiring._api, wiring._ingest, stream_wiring._built):
+        built.cache_clear()
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from asya.sidecar.lambdas import sidecar
+from asya.crew.lambdas.wiring import build_end_actor
+from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
 
 LAST = {"prev": ["prep"], "curr": "infer", "next": []}
@@ -24,5 +25,6 @@ def never(_: Any) -> Any:
 def run(world: MeshWorld, handler: Callable[[Any], Any], *bodies: bytes | str, **options: Any) -> list[str]:
     """Work through one batch; the ids of the messages that stay."""
     counts = options.pop("receive_counts", None)
-    actor = sidecar.build(world.light(handler, **options))
+    build = build_end_actor if options.get("kind") == "end" else build_sidecar
+    actor = build(world.light(handler, **options))
     return kept(actor.process(sqs_event(*bodies, receive_counts=counts)))

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.gateway.http.router import answer
-from asya.gateway.lambdas import api as gateway_api
+from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.mcp.types import MODERN
 from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
@@ -119,7 +119,7 @@ class McpGateway:
         """What the function answers to an event of API Gateway."""
         settings = settings_with(self.gateway.environ, self.gateway.mesh)
         telemetry = Telemetry("flights", "test")
-        return answer(event, gateway_api.build(settings, telemetry, self.clock).routes(at(0)), telemetry.log)
+        return answer(event, build_api(settings, telemetry, self.clock).routes(at(0)), telemetry.log)
 
     def post(
         self, body: object, headers: dict[str, str] | None = None, iam: dict[str, str] | None = None

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from asya.crew.lambdas import sink, sump
+from asya.crew.lambdas.wiring import build_end_actor, build_sink, build_sump
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import fold, hops_of
 from asya.protocol.mesh_table import Actor, MeshTable, Sink
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import parse_time
-from asya.sidecar.lambdas import sidecar
+from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.view import TaskView, view
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
@@ -94,13 +94,14 @@ class Pipeline:
     def _deliver(self, actor: str, body: bytes | str) -> None:
         table = self._table()
         if actor == "x-sink":
-            answer = sink.build(self.world.services(actor, table)).process(sqs_event(body))
+            answer = build_sink(self.world.services(actor, table)).process(sqs_event(body))
         elif actor == "x-sump":
-            answer = sump.build(self.world.services(actor, table)).process(sqs_event(body))
+            answer = build_sump(self.world.services(actor, table)).process(sqs_event(body))
         else:
             others = {name: spec for name, spec in table.actors.items() if name != actor}
             found = self.world.light(self.handlers[actor], actor=actor, others=others, **self.spec)
-            answer = sidecar.build(found).process(sqs_event(body))
+            build = build_end_actor if self.spec.get("kind") == "end" else build_sidecar
+            answer = build(found).process(sqs_event(body))
         if kept(answer):
             raise KeptError(f"the message stays on the queue of {actor}")
 

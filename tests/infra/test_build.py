@@ -1,5 +1,6 @@
 """The folders that are deployed: what is in them, for which machine, and that the same input gives the same bytes."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -55,18 +56,28 @@ def test_compiled_code_in_the_layer_is_for_lambdas_processor_and_python(layer: P
     assert all("313" in library.name or "abi3" in library.name for library in libraries)
 
 
-def entry_points() -> list[str]:
-    library = PROJECT / "functions"
-    found = (path for path in library.rglob("asya/**/*.py") if "\ndef handle(" in path.read_text(encoding="utf-8"))
-    return sorted(".".join(path.relative_to(library).with_suffix("").parts) for path in found)
+HANDLER = re.compile(r'"(asya\.[\w.]+)\.(\w+)"')
 
 
-@pytest.mark.parametrize("module", entry_points())
-def test_entry_points_import_with_the_layer_and_boto3_alone(host_layer: Path, module: str) -> None:
-    """The cloud's interpreter has boto3 and none of the layer's packages: what the layer lacks fails here."""
+def entry_points() -> list[tuple[str, str]]:
+    """Module and function of every handler that a construct names."""
+    constructs = (PROJECT / "infra" / "asya_infra" / "constructs").rglob("*.py")
+    return sorted({pair for path in constructs for pair in HANDLER.findall(path.read_text(encoding="utf-8"))})
+
+
+def test_every_slice_has_its_entry_points() -> None:
+    assert {module for module, _ in entry_points()} >= {
+        f"asya.{folder}.lambdas.wiring"
+        for folder in ("sidecar", "crew", "fan_in", "pause", "dead_letters", "spark", "gateway")
+    }
+
+
+@pytest.mark.parametrize(("module", "function"), entry_points())
+def test_entry_points_import_with_the_layer_and_boto3_alone(host_layer: Path, module: str, function: str) -> None:
+    """The cloud's interpreter has boto3 and none of the layer's packages, so a package that the layer lacks fails here."""
     code = (
         f"import sys; sys.path.insert(0, {str(host_layer / 'python')!r}); "
-        f"import {module} as entry; assert callable(entry.handle); "
+        f"import {module} as entry; assert callable(entry.{function}); "
         f"import asya; assert asya.__file__.startswith({str(host_layer)!r})"
     )
     result = subprocess.run([str(CLOUD_PYTHON), "-I", "-c", code], capture_output=True, text=True, check=False)

@@ -40,31 +40,31 @@ def test_every_actor_and_system_function_is_there(shop: Any) -> None:
 @pytest.mark.parametrize(
     ("actor", "handler"),
     [
-        ("intake", "sidecar.lambdas.sidecar"),
-        ("crunch", "spark.lambdas.enqueue"),
-        ("x-sink", "crew.lambdas.sink"),
-        ("x-sump", "crew.lambdas.sump"),
-        ("x-checkpoint", "crew.lambdas.checkpoint"),
-        ("x-fan-in", "fan_in.lambdas.fan_in"),
-        ("x-fan-in-sweep", "fan_in.lambdas.sweep"),
-        ("gather", "fan_in.lambdas.fan_in"),
-        ("x-pause", "pause.lambdas.pause"),
-        ("approve", "pause.lambdas.pause"),
-        ("x-resume", "pause.lambdas.resume"),
-        ("x-pause-sweep", "pause.lambdas.sweep"),
-        ("x-task-sweep", "gateway.lambdas.deadline_sweep"),
-        ("x-dlq", "dead_letters.lambdas.dlq"),
-        ("x-dispatch", "spark.lambdas.dispatch"),
-        ("x-completion", "spark.lambdas.complete"),
-        ("x-push-feed", "gateway.a2a.lambdas.push_feed"),
-        ("x-push", "gateway.a2a.lambdas.push"),
-        ("x-gateway-ingest", "gateway.lambdas.ingest"),
-        ("x-gateway-api", "gateway.lambdas.api"),
-        ("x-gateway-stream", "gateway.streams.routes"),
+        ("intake", "sidecar.lambdas.wiring.sidecar"),
+        ("crunch", "spark.lambdas.wiring.enqueue"),
+        ("x-sink", "crew.lambdas.wiring.sink"),
+        ("x-sump", "crew.lambdas.wiring.sump"),
+        ("x-checkpoint", "crew.lambdas.wiring.checkpoint"),
+        ("x-fan-in", "fan_in.lambdas.wiring.fan_in"),
+        ("x-fan-in-sweep", "fan_in.lambdas.wiring.sweep"),
+        ("gather", "fan_in.lambdas.wiring.fan_in"),
+        ("x-pause", "pause.lambdas.wiring.pause"),
+        ("approve", "pause.lambdas.wiring.pause"),
+        ("x-resume", "pause.lambdas.wiring.resume"),
+        ("x-pause-sweep", "pause.lambdas.wiring.sweep"),
+        ("x-task-sweep", "gateway.lambdas.wiring.deadline_sweep"),
+        ("x-dlq", "dead_letters.lambdas.wiring.dlq"),
+        ("x-dispatch", "spark.lambdas.wiring.dispatch"),
+        ("x-completion", "spark.lambdas.wiring.complete"),
+        ("x-push-feed", "gateway.a2a.lambdas.wiring.push_feed"),
+        ("x-push", "gateway.a2a.lambdas.wiring.push"),
+        ("x-gateway-ingest", "gateway.lambdas.wiring.ingest"),
+        ("x-gateway-api", "gateway.lambdas.wiring.api"),
+        ("x-gateway-stream", "gateway.streams.wiring.stream"),
     ],
 )
 def test_entry_points(shop: Any, actor: str, handler: str) -> None:
-    assert shop.function(actor)["Handler"] == f"asya.{handler}.handle"
+    assert shop.function(actor)["Handler"] == f"asya.{handler}"
 
 
 def test_runtime_and_architecture_on_aws(shop: Any) -> None:

@@ -7,15 +7,15 @@ from typing import Any, Protocol
 
 from botocore.credentials import Credentials
 
-from asya.crew.lambdas import checkpoint, sink, sump
-from asya.fan_in.lambdas import fan_in
+from asya.crew.lambdas.wiring import build_checkpoint, build_sink, build_sump
+from asya.fan_in.lambdas.wiring import build_fan_in
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
 from asya.reporting.aws.gateway_client import GatewayClient
-from asya.sidecar.lambdas import sidecar
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.spark.lambdas.complete import Completion
 from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
@@ -114,15 +114,15 @@ def build(services: Services) -> EntryPoint:
         case actor if services.settings.table.actors[actor].kind == "spark":
             return Enqueuer(SparkServices(services))
         case "x-sink":
-            return sink.build(services)
+            return build_sink(services)
         case "x-sump":
-            return sump.build(services)
+            return build_sump(services)
         case "x-checkpoint":
-            return checkpoint.build(services)
+            return build_checkpoint(services)
         case actor if services.settings.table.actors[actor].kind == "fan_in":
-            return fan_in.build(services)
+            return build_fan_in(services)
         case _:
-            return sidecar.build(services)
+            return build_sidecar(services)
 
 
 @dataclass

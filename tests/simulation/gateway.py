@@ -1,12 +1,12 @@
 """The gateway's functions: they too are processes that may die, and keep what they remember until then."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from asya.gateway.http.router import Route, answer
-from asya.gateway.lambdas import api as gateway_api
-from asya.gateway.lambdas import ingest as gateway_ingest
+from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.wiring import build_ingest
 from asya.messaging.aws.settings import Settings
 from tests.simulation.functions import QuietTelemetry
 from tests.simulation.process import Process, ProcessDied, running
@@ -57,7 +57,7 @@ def ingest_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[Rout
     """Reports and states."""
 
     def build(process: Process) -> Callable[[], tuple[Route, ...]]:
-        ingest = gateway_ingest.build(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
+        ingest = build_ingest(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
         return lambda: ingest.routes(process.now())
 
     return build
@@ -67,12 +67,8 @@ def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[Route, 
     """Starting tasks and looking at them."""
 
     def build(process: Process) -> Callable[[], tuple[Route, ...]]:
-        built = gateway_api.build(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
-        api = replace(
-            built,
-            new_id=lambda: f"task-{process.nature.random.getrandbits(64):016x}",
-            new_span=process.new_span,
-        )
+        telemetry = QuietTelemetry(process)
+        api = build_api(settings, telemetry, process, lambda: f"task-{process.nature.random.getrandbits(64):016x}")  # type: ignore[arg-type]
         return lambda: api.routes(process.now())
 
     return build

@@ -11,7 +11,7 @@ import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew import ending
-from asya.crew.aws.end_claims import Claim, ClaimResult, SinkClaims
+from asya.crew.aws.end_claims import Claim, ClaimResult, EndClaims
 from asya.crew.aws.results import Results
 from asya.crew.lambdas import sink, sump
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch
@@ -227,7 +227,7 @@ PLANTED = (
     Planted("does not keep buffered frames", _frames_not_kept),
     Planted("marks a hop as done before it is", around(CompletedHops, "is_done", _marked_when_asked)),
     Planted("runs finished hops again", instead(CompletedHops, "is_done", lambda *_: False)),
-    Planted("claims an end unconditionally", instead(SinkClaims, "take", _claimed_always), seed=9),
+    Planted("claims an end unconditionally", instead(EndClaims, "take", _claimed_always), seed=9),
     Planted("reports failures in x-sump without claiming them", instead(sump, "claim_end", _taken), "repeats", seed=21),
     Planted("acks what was not written", around(Results, "write", _written_or_not), seed=14),
     Planted("writes records unconditionally", instead(DynamoTaskStore, "put_record", _record_put_blindly)),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from asya.dead_letters import letters
-from asya.dead_letters.lambdas import dlq
-from asya.fan_in.lambdas import sweep as fan_in_sweep
+from asya.dead_letters.lambdas.wiring import build_dlq
+from asya.fan_in.lambdas.wiring import build_sweep
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
 from asya.sidecar.lambdas.services import Services
@@ -57,11 +57,11 @@ class SystemFunctions:
 
 
 def _sweep(services: Services) -> None:
-    fan_in_sweep.build(services).sweep()
+    build_sweep(services).sweep()
 
 
 def _watch(services: Services) -> None:
-    dlq.build(services).look(letters.watched(services.settings.table))
+    build_dlq(services).look(letters.watched(services.settings.table))
 
 
 def _reconcile(services: Services) -> None:

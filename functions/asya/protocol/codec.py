@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.json import Decoder
 
-from asya.legacy.routes import is_legacy, upgraded_route
+from asya.legacy.envelope_routes import is_legacy, upgraded_route
 from asya.protocol import ids
 from asya.protocol.envelope import NOTHING_CARRIED, Carried, Envelope
 from asya.protocol.route import Route
@@ -208,11 +208,11 @@ def _check_id(value: str, name: str) -> None:
 
 def _route_of(raw: Raw, envelope_id: str) -> Route:
     try:
-        older = upgraded_route(raw)
+        legacy = upgraded_route(raw)
     except ValueError as error:
         raise ParseError(str(error), envelope_id) from None
-    if older is not None:
-        return older
+    if legacy is not None:
+        return Route(*legacy)
     members = _decoded(raw, _object_decoder, "route", envelope_id)
     for name in ("prev", "curr", "next"):
         if name not in members:

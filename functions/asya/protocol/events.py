@@ -20,6 +20,11 @@ PROGRESS_STATUSES: frozenset[str] = frozenset({"received", "processing", "comple
 TERMINAL_STATUSES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
 
 # A result up to this size travels inside the report; a larger one by its object's address.
+COUNT_LIMIT = 999_999
+"""Largest position and attempt: keys of the tasks table have six digits for each."""
+RECEIVE_LIMIT = 9_999
+PARTIAL_LIMIT = 64 * 1024
+"""Bytes of one partial."""
 INLINE_RESULT_LIMIT = 64 * 1024
 
 
@@ -110,6 +115,11 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     generation: int = 0
     pause_epoch: int | None = None
     root_status: str | None = None
+
+    @property
+    def is_canceled(self) -> bool:
+        """Whether the task or its root is canceled."""
+        return "canceled" in (self.status, self.root_status)
 
 
 class TaskStates(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,11 +8,19 @@ import msgspec
 
 from asya.messaging.hop import Hop
 from asya.protocol.envelope import Envelope
-from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, EventStatus, PartialEvent, TaskEvent
+from asya.protocol.events import (
+    COUNT_LIMIT,
+    INLINE_RESULT_LIMIT,
+    PARTIAL_LIMIT,
+    RECEIVE_LIMIT,
+    EventData,
+    EventStatus,
+    PartialEvent,
+    TaskEvent,
+)
 from asya.protocol.run_progress import RunNote
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time
-from asya.tasks.event_batch import COUNT_LIMIT, FLY_LIMIT, RECEIVE_LIMIT
 
 
 def registered(hop: Hop, *, now: datetime) -> TaskEvent:
@@ -69,8 +77,8 @@ def fly(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -
         ValueError: if JSON cannot hold the message, or it is too long.
     """
     text = encode_value(message)
-    if len(bytes(text)) > FLY_LIMIT:
-        raise ValueError(f"FLY takes up to {FLY_LIMIT} bytes of JSON; this has {len(bytes(text))}")
+    if len(bytes(text)) > PARTIAL_LIMIT:
+        raise ValueError(f"FLY takes up to {PARTIAL_LIMIT} bytes of JSON; this has {len(bytes(text))}")
     return PartialEvent(
         id=hop.envelope.id,
         at=format_time(now),

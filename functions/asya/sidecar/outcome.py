@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.legacy.routes import wrapped_payload
+from asya.legacy.failed_payload import wrapped_payload
 from asya.messaging.delivery import LONGEST_DELAY, Delivery, DeliveryKind
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Hop

@@ -28,13 +28,8 @@ def is_due_for_refusal(deadline_at: datetime | None, now: datetime) -> bool:
     return deadline_at is not None and deadline_at - now < LEAST_TIME_LEFT
 
 
-def is_canceled(state: TaskState | None) -> bool:
-    """Whether the task or its root was canceled."""
-    return state is not None and "canceled" in (state.status, state.root_status)
-
-
 def _canceled(hop: Hop, state: TaskState | None, now: datetime) -> Diversion | None:
-    if not is_canceled(state):
+    if state is None or not state.is_canceled:
         return None
     ended = status.ended(hop.status, phase="canceled", reason="Canceled", now=format_time(now))
     return divert(hop, names.SINK, ended, why="Canceled")

@@ -11,8 +11,11 @@ from asya.protocol import ids
 from asya.protocol.envelope import GENERATION_LIMIT
 from asya.protocol.errors import ErrorInfo, cut
 from asya.protocol.events import (
+    COUNT_LIMIT,
     INLINE_RESULT_LIMIT,
+    PARTIAL_LIMIT,
     PROGRESS_STATUSES,
+    RECEIVE_LIMIT,
     EventResult,
     PartialEvent,
     Report,
@@ -22,15 +25,11 @@ from asya.protocol.events import (
 from asya.protocol.times import format_time, parse_time
 
 BATCH_LIMIT = 500
-# Of these the table's keys are made, with as many digits.
-COUNT_LIMIT = 999_999
 TEXT_LIMIT = 1024
 MESSAGE_LIMIT = 16 * 1024
 EVENT_LIMIT = 256 * 1024  # bytes; a record has to stay below DynamoDB's 400 KB
 NUMBER_LIMIT = 1e12
 PAUSE_LIMIT = 64 * 1024  # bytes of prompt and fields
-FLY_LIMIT = 64 * 1024  # bytes of one ephemeral message
-RECEIVE_LIMIT = 9_999
 
 
 _MISSING = re.compile(r"Object missing required field `(.+)`")
@@ -156,8 +155,8 @@ def _fly_problems(event: PartialEvent) -> Iterator[str]:
         parse_time(event.at)
     except ValueError as error:
         yield f"at: {error}"
-    if len(bytes(event.data)) > FLY_LIMIT:
-        yield f"data has more than {FLY_LIMIT} bytes"
+    if len(bytes(event.data)) > PARTIAL_LIMIT:
+        yield f"data has more than {PARTIAL_LIMIT} bytes"
     try:
         _object_decoder.decode(event.data)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):

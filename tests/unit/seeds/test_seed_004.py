@@ -11,13 +11,12 @@ from typing import Any
 
 import pytest
 
-from asya.crew.lambdas import sump
+from asya.crew.lambdas.wiring import build_end_actor, build_sump
 from asya.protocol.codec import decode
 from asya.protocol.keys import result_key
 from asya.protocol.mesh_table import Actor, Sink
 from asya.protocol.route import Route
 from asya.runtime.load import LoadError, load
-from asya.sidecar.lambdas import sidecar
 from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
 from asya_infra.mesh_file.legacy.variables import handler_variables
 from tests.doubles.envelopes import message
@@ -103,7 +102,7 @@ FAILED = {
 
 
 def test_the_documents_error_envelope_is_taken_as_a_failure(world: MeshWorld) -> None:
-    assert kept(sump.build(world.services("x-sump")).process(sqs_event(json.dumps(FAILED)))) == []
+    assert kept(build_sump(world.services("x-sump")).process(sqs_event(json.dumps(FAILED)))) == []
     stored = json.loads(world.s3.content("results/sump/abc-123.json"))
     assert stored["route"] == {"prev": ["preprocess"], "curr": "infer", "next": ["postprocess"]}
     assert stored["payload"] == FAILED["payload"]
@@ -177,7 +176,7 @@ def test_an_end_handler_is_imported_with_what_the_deployment_gives_it(
 ) -> None:
     for name, value in handler_variables(Actor(handler=own_handler, **END)).items():
         monkeypatch.setenv(name, value)
-    actor = sidecar.build(world.light(lambda _: None, actor="archive", name=own_handler, **END))
+    actor = build_end_actor(world.light(lambda _: None, actor="archive", name=own_handler, **END))
     bodies = [
         message(id="abc-123", route={"actors": ["prep", "text-processor", "post"], "current": 1}, payload={"n": 1}),
         message(id="abc-124", route={"actors": ["prep"], "current": 1}),  # any state of the route
@@ -200,7 +199,7 @@ def test_an_end_handler_without_it_is_refused_at_import(own_handler: str, monkey
 
 @pytest.mark.parametrize("answer", [{}, {"ignored": True}, None, [1], "text", {1, 2}])
 def test_whatever_an_end_handler_returns_is_ignored(world: MeshWorld, answer: Any) -> None:
-    actor = sidecar.build(world.light(lambda _: answer, **END))
+    actor = build_end_actor(world.light(lambda _: answer, **END))
     assert kept(actor.process(sqs_event(message()))) == []
     assert world.targets == []
 

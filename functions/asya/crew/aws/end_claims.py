@@ -35,7 +35,7 @@ class ClaimResult(msgspec.Struct, frozen=True):
     replaced_key: str | None = None
 
 
-class SinkClaims:
+class EndClaims:
     """The table `asya-{namespace}-sink`: pk = envelope id, sk = `claim`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, keep_seconds: float) -> None:

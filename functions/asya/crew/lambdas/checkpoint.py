@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from asya.crew.aws.results import Results
-from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.lambdas.batch import Answer, Record
@@ -14,22 +12,7 @@ from asya.protocol.frame import Frame
 from asya.protocol.keys import checkpoint_key
 from asya.sidecar.lambdas.crew_hops import diverted, passed_on, report_hop, work_through
 from asya.sidecar.lambdas.intake import Intake
-from asya.sidecar.lambdas.services import Services, services
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: one batch of x-checkpoint's queue."""
-    return _checkpoint().process(event)
-
-
-@cache
-def _checkpoint() -> "CheckpointActor":
-    return build(services())
-
-
-def build(found: Services) -> "CheckpointActor":
-    """x-checkpoint of this mesh."""
-    return CheckpointActor(found, Results(clients.s3(), found.settings.results_uri))
+from asya.sidecar.lambdas.services import Services
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,10 @@ An envelope that a hop sent on may be delivered to that hop again, and come to a
 first decides; the others learn it before they tell anybody.
 """
 
-from asya.crew.aws.end_claims import Claim, ClaimResult
+from asya.crew.aws.end_claims import Claim, ClaimResult, EndClaims
 from asya.crew.aws.result_index import ResultIndex
 from asya.crew.result_index import result_row
+from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
@@ -19,10 +20,11 @@ def claim_end(services: Services, envelope: Envelope) -> ClaimResult:
     Raises:
         ClientError, BotoCoreError: if the claim can be neither taken nor read now.
     """
+    settings = services.settings
+    claims = EndClaims(clients.dynamodb(), settings.table_name("sink"), settings.table.retention.tasks)
     phase = (envelope.status.phase if envelope.status else None) or "succeeded"
-    key = result_key(envelope, services.settings.table.sink)
-    claim = Claim(envelope.id, envelope.generation, phase, key)
-    result = services.claims.take(claim, epoch_seconds=services.now().timestamp())
+    claim = Claim(envelope.id, envelope.generation, phase, result_key(envelope, settings.table.sink))
+    result = claims.take(claim, epoch_seconds=services.now().timestamp())
     if result.outcome == "refused":
         services.telemetry.log.warning("already ended", envelope_id=envelope.id, phase=phase, holder=str(result.claim))
     return result

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -11,7 +10,6 @@ from asya.crew import ending
 from asya.crew.aws.result_index import ResultIndex
 from asya.crew.aws.results import Results
 from asya.crew.lambdas.ends import claim_end, index_row
-from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.protocol.codec import ParseError, decode
@@ -20,24 +18,8 @@ from asya.protocol.keys import result_key
 from asya.reporting import reports
 from asya.sidecar import arrival
 from asya.sidecar.lambdas.metrics import note_arrivals
-from asya.sidecar.lambdas.services import Services, services
+from asya.sidecar.lambdas.services import Services
 from asya.sidecar.slices import early_ends
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: one batch of x-sink's queue."""
-    return _sink().process(event)
-
-
-@cache
-def _sink() -> "SinkActor":
-    return build(services())
-
-
-def build(found: Services) -> "SinkActor":
-    """x-sink of this mesh."""
-    results = Results(clients.s3(), found.settings.results_uri)
-    return SinkActor(found, results, ResultIndex(results))
 
 
 class NotPersistedError(RuntimeError):

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -13,7 +12,6 @@ from asya.crew.aws.result_index import ResultIndex
 from asya.crew.aws.results import Results
 from asya.crew.lambdas.ends import claim_end, index_row
 from asya.crew.lambdas.sink import NotPersistedError
-from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.protocol import names
@@ -25,26 +23,10 @@ from asya.protocol.status import REASONS, Status, failed, started
 from asya.protocol.times import format_time
 from asya.reporting import reports
 from asya.sidecar.lambdas.metrics import note_arrivals
-from asya.sidecar.lambdas.services import Services, services
+from asya.sidecar.lambdas.services import Services
 from asya.sidecar.slices import early_ends
 
 LOGGED_PAYLOAD_BYTES = 2048
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: one batch of x-sump's queue."""
-    return _sump().process(event)
-
-
-@cache
-def _sump() -> "SumpActor":
-    return build(services())
-
-
-def build(found: Services) -> "SumpActor":
-    """x-sump of this mesh."""
-    results = Results(clients.s3(), found.settings.results_uri)
-    return SumpActor(found, results, ResultIndex(results))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ does all of it again at the next look; each of them may be done twice.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -18,42 +17,17 @@ from asya.dead_letters.aws.copies import DeadLetterCopies, copy_key
 from asya.dead_letters.aws.queue import DeadLetterQueue, Seen
 from asya.dead_letters.aws.report_marks import ReportMarks
 from asya.dead_letters.letters import DeadLetter, Exhausted
-from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.hops import fold
 from asya.protocol.status import REASONS
-from asya.sidecar.lambdas.services import Services, services
-from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.task_store import TaskStore, TaskStoreError
 
 # A look has so long, all queues together; the next goes on. What it has seen stays hidden for longer than that.
 LOOK_SECONDS = 60.0
 HIDE_SECONDS = 120
-
-
-def handle(event: Mapping[str, Any], _context: object) -> None:
-    """Lambda's entry point: an alarm's change of state, or a schedule's tick."""
-    watch = _watch()
-    watch.look(queues_meant(event, watch.services))
-
-
-@cache
-def _watch() -> "DeadLetterWatch":
-    return build(services())
-
-
-def build(found: Services) -> "DeadLetterWatch":
-    """The watch over all dead-letter queues of this mesh."""
-    settings = found.settings
-    return DeadLetterWatch(
-        found,
-        lambda actor: DeadLetterQueue(clients.sqs(), settings.dlq_url(actor)),
-        ReportMarks(clients.dynamodb(), settings.table_name("sink")),
-        DeadLetterCopies(clients.s3(), settings.bucket),
-        DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks),
-    )
 
 
 def queues_meant(event: Mapping[str, Any], found: Services) -> tuple[str, ...]:

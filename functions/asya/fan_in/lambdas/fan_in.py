@@ -2,23 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from msgspec.structs import replace
 
 from asya.crew.lambdas.ends import claim_end
-from asya.fan_in.aws.sets import FanInSets, SliceCountError, UnknownSetError
+from asya.fan_in.aws.sets import SliceCountError, UnknownSetError
 from asya.fan_in.lambdas.set_coordinator import SetCoordinator
 from asya.fan_in.sets import ORIGIN
-from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.messaging.targets import UnknownTargetError
 from asya.protocol.codec import decode, encode
-from asya.protocol.mesh_table import FanIn
 from asya.protocol.slices import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message, slice_header
 from asya.protocol.status import succeeded
 from asya.protocol.times import format_time
@@ -26,25 +23,7 @@ from asya.reporting import reports
 from asya.sidecar import outcome, slices
 from asya.sidecar.lambdas.intake import Intake, take_in
 from asya.sidecar.lambdas.metrics import note_arrivals, note_diversion
-from asya.sidecar.lambdas.services import Services, services
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: one batch of a fan-in actor's queue."""
-    return _fan_in().process(event)
-
-
-@cache
-def _fan_in() -> "FanInActor":
-    return build(services())
-
-
-def build(found: Services) -> "FanInActor":
-    """The fan-in actor of this function."""
-    settings = found.settings
-    sets = FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)
-    rule = settings.table.actors[settings.actor].fan_in or FanIn()
-    return FanInActor(found, SetCoordinator(found, sets, rule))
+from asya.sidecar.lambdas.services import Services
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,6 @@ from asya.protocol.times import format_time, parse_time
 from asya.reporting import reports
 from asya.sidecar.lambdas import preflight
 from asya.sidecar.lambdas.services import Services
-from asya.spark.stopped_envelopes import is_canceled
 
 # A look that is so late has been lost, and the next arrival sends another.
 LOOK_GRACE = timedelta(minutes=2)
@@ -115,7 +114,8 @@ class SetCoordinator:
 
     def _is_canceled(self, record: SetRecord) -> bool:
         origin = self._origin(record.set_id)
-        return is_canceled(preflight.task_states(self.services, [origin]).get(origin.envelope.id))
+        state = preflight.task_states(self.services, [origin]).get(origin.envelope.id)
+        return state is not None and state.is_canceled
 
     def _finish(self, record: SetRecord, *, has_lease: bool) -> list[Receipt]:
         """Let the one envelope leave that the decision is about, then mark the set as done."""

@@ -1,32 +1,17 @@
 """Every few minutes: sets whose look at the clock was lost are looked at, and the open ones counted (`protocol §9`, `§15`)."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from asya.fan_in.aws.sets import FanInSets
-from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.delivery import Delivery
 from asya.protocol.slices import SetDue, encode_message
-from asya.sidecar.lambdas.services import Services, services
+from asya.sidecar.lambdas.services import Services
 
 # A set so long past its time has not been looked at: nobody will, unless told.
 OVERDUE = timedelta(minutes=2)
-
-
-def handle(_event: Mapping[str, Any], _context: object) -> None:
-    """Lambda's entry point: a schedule's tick."""
-    build(services()).sweep()
-
-
-def build(found: Services) -> "FanInSweep":
-    """The sweep of this mesh."""
-    settings = found.settings
-    sets = FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)
-    return FanInSweep(found, sets)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,13 @@ A deadline is left alone for some seconds: who runs out of time tells so, by x-s
 between two sweeps what is overdue is still written down well within two.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
 
-from asya.messaging.aws import clients
 from asya.protocol.times import format_time
-from asya.sidecar.lambdas.services import Services, services
-from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.index import TaskIndex, minute_of
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.task_store import TaskStore
@@ -33,20 +30,6 @@ FIRST = timedelta(minutes=30)
 MOST = 240
 SECONDS = 45.0
 AT_ONCE = 100
-
-
-def handle(_event: Mapping[str, Any], _context: object) -> None:
-    """Lambda's entry point: a schedule's tick."""
-    build(services()).sweep()
-
-
-def build(found: Services) -> "DeadlineSweep":
-    """The sweep of this mesh."""
-    settings, is_threaded = found.settings, found.environment.is_threaded
-    client, table = clients.dynamodb(), settings.table_name("tasks")
-    store = DynamoTaskStore(client, table, settings.table.retention.tasks, found.environment.pause)
-    tasks = Tasks(store, found.telemetry.log.warning, threaded=is_threaded)
-    return DeadlineSweep(found, TaskIndex(client, table, threaded=is_threaded), store, tasks, SweepMarks(client, table))
 
 
 @dataclass(frozen=True, slots=True)

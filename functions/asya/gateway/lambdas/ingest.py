@@ -5,24 +5,17 @@
 answered 200 if it is a batch at all.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import Request, Response, Route, answer, check_size, required_identity
-from asya.legacy.lambdas.calls import LegacyReports
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings, load_settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Environment
+from asya.gateway.http.router import Request, Response, Route, check_size, required_identity
+from asya.legacy.gateway_calls import LegacyReports
 from asya.protocol.api_errors import ApiError
 from asya.protocol.events import EventResult, EventResults, PartialEvent, Report, TaskEvent, TaskStates
-from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.partials import Partials
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
@@ -40,7 +33,7 @@ class Ingest:
     """What the calls need, and the calls."""
 
     tasks: Tasks
-    flies: Partials
+    partials: Partials
     access: AccessRules
     warn: Callable[[str], None]
 
@@ -97,7 +90,7 @@ class Ingest:
         try:
             # Of the mesh's own functions nobody asks whether the task is known: by the time it is, the message is old.
             unknown = set() if caller.is_mesh_function else ids - self.tasks.known(ids, now)
-            undone = self.flies.keep([event for event in said if event.id not in unknown], now)
+            undone = self.partials.keep([event for event in said if event.id not in unknown], now)
         except TaskStoreError as error:
             self.warn(str(error))
             unknown, undone = set(), frozenset(ids)
@@ -133,28 +126,3 @@ def _content(read: Callable[[bytes], Content], request: Request, code: str) -> C
         return read(request.body)
     except BatchError as error:
         raise ApiError(400, code, str(error), error.field) from None
-
-
-def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Lambda's entry point."""
-    ingest, telemetry = _built()
-    return answer(event, ingest.routes(REAL.now()), telemetry.log)
-
-
-def build(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Ingest:
-    """The calls over the mesh's table."""
-    retention = settings.table.retention.tasks
-    store = DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), retention, environment.pause)
-    return Ingest(
-        tasks=Tasks(store, telemetry.log.warning, threaded=environment.is_threaded),
-        flies=Partials(clients.dynamodb(), settings.table_name("tasks"), environment.pause),
-        access=AccessRules(settings.table, settings.account, settings.region),
-        warn=telemetry.log.warning,
-    )
-
-
-@cache
-def _built() -> tuple[Ingest, Telemetry]:
-    settings = load_settings(os.environ)
-    telemetry = Telemetry(settings.namespace, settings.actor)
-    return build(settings, telemetry), telemetry

@@ -27,7 +27,7 @@ _LONG_HISTORY = 100
 _LOOKS_BETWEEN = 5
 
 
-class SaidMessages(Protocol):
+class PartialSource(Protocol):
     """Where handlers' messages are kept."""
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
@@ -47,7 +47,7 @@ class Following:
     """Looks at tasks until there is something new of them."""
 
     tasks: Tasks
-    flies: SaidMessages
+    partials: PartialSource
     environment: Environment
 
     def next(
@@ -75,8 +75,8 @@ class Following:
             if history is None:
                 return ()
             after = _last_said(shown) if look % _LOOKS_BETWEEN else None
-            flies = self.flies.read(task_id, moment, after) if with_partials else ()
-            items = news(shown, history.task, history.hops, flies)
+            partials = self.partials.read(task_id, moment, after) if with_partials else ()
+            items = news(shown, history.task, history.hops, partials)
             left = seconds - waited
             if items and items[-1].event == "final" and _comes_too_soon(history, moment):
                 ended = waited if ended is None else ended
@@ -94,9 +94,9 @@ class Following:
 
 def _last_said(shown: StreamCursor | None) -> PartialKey | None:
     """The message behind which nearly everything new is; what is said late in earlier hops is found at the next full look."""
-    if shown is None or not shown.flies:
+    if shown is None or not shown.partials:
         return None
-    return PartialKey(shown.generation, *shown.flies[0])
+    return PartialKey(shown.generation, *shown.partials[0])
 
 
 def _comes_too_soon(history: _History, now: datetime) -> bool:

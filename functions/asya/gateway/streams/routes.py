@@ -4,33 +4,24 @@
 /api/v1/mesh/{id}/stream?token=…`, which is open and looks for a token of `POST …/stream-token`.
 """
 
-import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import Request, Response, Route, Text, answer, required_identity
+from asya.gateway.http.router import Request, Response, Route, Text, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.streams import sse, tokens
 from asya.gateway.streams.following import Following
 from asya.gateway.streams.formats import ENVELOPES, JOBS, TODAYS, StreamFormat
 from asya.gateway.streams.stream_cursor import FINAL, StreamCursor, decode
 from asya.gateway.streams.token_keys import TokenKeyError, TokenKeys
-from asya.messaging.aws import clients
-from asya.messaging.aws.settings import Settings, load_settings
-from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol.api_errors import ApiError
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.times import format_time
-from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.partials import Partials
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 
@@ -169,35 +160,3 @@ def _bounded(events: Iterable[str]) -> list[str]:
             break
         some.append(event)
     return some
-
-
-def handle(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Lambda's entry point."""
-    streams, telemetry = _built()
-    return answer(event, streams.routes(REAL.now()), telemetry.log)
-
-
-def build(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Streams:
-    """The calls over the mesh's table."""
-    table, retention = settings.table_name("tasks"), settings.table.retention.tasks
-    tasks = Tasks(
-        DynamoTaskStore(clients.dynamodb(), table, retention, environment.pause),
-        telemetry.log.warning,
-        threaded=environment.is_threaded,
-    )
-    return Streams(
-        namespace=settings.namespace,
-        tasks=tasks,
-        following=Following(tasks, Partials(clients.dynamodb(), table, environment.pause), environment),
-        access=AccessRules(settings.table, settings.account, settings.region),
-        keys=TokenKeys(clients.kms(), settings.token_key or ""),
-        warn=telemetry.log.warning,
-        stream_url=settings.stream_url,
-    )
-
-
-@cache
-def _built() -> tuple[Streams, Telemetry]:
-    settings = load_settings(os.environ)
-    telemetry = Telemetry(settings.namespace, settings.actor)
-    return build(settings, telemetry), telemetry

@@ -18,9 +18,9 @@ import msgspec
 from aws_lambda_powertools import Logger
 
 from asya.gateway.http.router import Response, Route, rendered, respond
-from asya.gateway.streams import routes as gateway_stream
 from asya.gateway.streams import sse
 from asya.gateway.streams.routes import RETRY_MILLISECONDS, Streams, Watch
+from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.settings import load_settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
@@ -178,7 +178,7 @@ def main() -> None:
     """Serve until the process is ended."""
     settings = load_settings(os.environ)
     telemetry = Telemetry(settings.namespace, settings.actor)
-    streams = gateway_stream.build(settings, telemetry)
+    streams = build_streams(settings, telemetry)
     port = int(os.environ.get("AWS_LWA_PORT", _PORT))
     server(LiveStreams(streams, REAL, telemetry.log), port).serve_forever()
 

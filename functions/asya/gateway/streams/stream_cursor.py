@@ -59,7 +59,7 @@ class StreamCursor:
         percent: the furthest progress.
         run_at: of the latest note on a job run, in milliseconds since 1970; 0 if there was none.
         steps: all, but those of settled hops.
-        flies: of the hops of whose handlers something was shown, the last few, in order.
+        partials: of the hops of whose handlers something was shown, the last few, in order.
     """
 
     generation: int = 0
@@ -68,12 +68,12 @@ class StreamCursor:
     run_at: int = 0
     steps: Steps = field(default_factory=dict)
     settled: Settled | None = None
-    flies: tuple[PartialMark, ...] = ()
+    partials: tuple[PartialMark, ...] = ()
 
     @property
     def is_fresh(self) -> bool:
         """Whether nothing at all has been shown."""
-        return self.state == FRESH and not self.steps and not self.flies
+        return self.state == FRESH and not self.steps and not self.partials
 
     def with_steps(self, cell: Cell, count: int) -> "StreamCursor":
         """The same with so many steps of an attempt at a hop."""
@@ -81,15 +81,15 @@ class StreamCursor:
 
     def has_partial(self, mark: PartialMark) -> bool:
         """Whether a message, or one behind it in its hop, was shown; of hops long past all count as shown."""
-        told = next((each for each in self.flies if each.position == mark.position), None)
+        told = next((each for each in self.partials if each.position == mark.position), None)
         if told is not None:
             return mark <= told
-        return len(self.flies) == _MOST_RUNS_TOLD and mark.position < self.flies[0].position
+        return len(self.partials) == _MOST_RUNS_TOLD and mark.position < self.partials[0].position
 
     def with_partial(self, mark: PartialMark) -> "StreamCursor":
         """The same with one message more."""
-        others = [each for each in self.flies if each.position != mark.position]
-        return replace(self, flies=tuple(sorted([*others, mark])[-_MOST_RUNS_TOLD:]))
+        others = [each for each in self.partials if each.position != mark.position]
+        return replace(self, partials=tuple(sorted([*others, mark])[-_MOST_RUNS_TOLD:]))
 
     def unsettled(self, present: Steps) -> "StreamCursor | None":
         """The same without settled hops; None if more is known of them now than was shown.
@@ -111,8 +111,8 @@ class StreamCursor:
         if before:
             settled = Settled(before, _digest({cell: count for cell, count in self.steps.items() if cell[0] < before}))
         prefix = f"{settled.before}~{settled.digest}~" if settled else ""
-        flies = "~".join("-".join(map(str, mark)) for mark in self.flies)
-        return f"{_VERSION}.{self.generation}.{self.state}.{self.percent}.{self.run_at}.{prefix}{steps}.{flies}"
+        partials = "~".join("-".join(map(str, mark)) for mark in self.partials)
+        return f"{_VERSION}.{self.generation}.{self.state}.{self.percent}.{self.run_at}.{prefix}{steps}.{partials}"
 
     def _text_of_steps(self) -> tuple[int, str]:
         """From which position on steps are told one by one (0: all), and those."""
@@ -135,10 +135,10 @@ def decode(text: str) -> StreamCursor | None:
     found = _FORM.fullmatch(text) if len(text) <= LONGEST_ID else None
     if found is None:
         return None
-    generation, state, percent, run_at, before, digest, steps, flies = found.groups()
+    generation, state, percent, run_at, before, digest, steps, partials = found.groups()
     settled = Settled(int(before), digest) if before else None
     cells = _cells(steps, settled.before if settled else 0)
-    marks = [_MARK.fullmatch(mark) for mark in flies.split("~")] if flies else []
+    marks = [_MARK.fullmatch(mark) for mark in partials.split("~")] if partials else []
     if cells is None or not all(marks):
         return None
     return StreamCursor(
@@ -148,7 +148,7 @@ def decode(text: str) -> StreamCursor | None:
         run_at=int(run_at),
         steps=cells,
         settled=settled,
-        flies=tuple(sorted(PartialMark(*map(int, mark.groups())) for mark in marks if mark))[-_MOST_RUNS_TOLD:],
+        partials=tuple(sorted(PartialMark(*map(int, mark.groups())) for mark in marks if mark))[-_MOST_RUNS_TOLD:],
     )
 
 

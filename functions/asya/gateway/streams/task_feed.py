@@ -78,7 +78,7 @@ def news(
     shown: StreamCursor | None,
     task: TaskView,
     hops: Iterable[HopRecord],
-    flies: Iterable[PartialBatch] = (),
+    partials: Iterable[PartialBatch] = (),
     most: int = MOST_ITEMS,
 ) -> tuple[FeedItem, ...]:
     """What is to be shown now.
@@ -86,11 +86,11 @@ def news(
     Args:
         shown: what has been; None where nobody can tell: everything so far is shown as one, then.
         hops: the parts of the hops of the task's generation, in any order.
-        flies: messages that are kept, in order; those shown before may be among them. No more are read than are shown.
+        partials: messages that are kept, in order; those shown before may be among them. No more are read than are shown.
         most: so many items at most.
     """
     attempts = list(_attempts(task.generation, hops))
-    messages = _messages(task.generation, flies)
+    messages = _messages(task.generation, partials)
     known = _known(shown, task, attempts)
     if known is None:
         return (_snapshot(task, attempts, messages),)

@@ -8,12 +8,10 @@ missing.
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
@@ -26,27 +24,7 @@ from asya.protocol.pause import KeptPause
 from asya.reporting import reports
 from asya.sidecar.lambdas.crew_hops import diverted, work_through
 from asya.sidecar.lambdas.intake import Intake
-from asya.sidecar.lambdas.services import Services, services
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: one batch of the actor's queue."""
-    return _pause().process(event)
-
-
-@cache
-def _pause() -> "PauseActor":
-    return build(services())
-
-
-def build(found: Services) -> "PauseActor":
-    """This function's pause actor."""
-    settings = found.settings
-    return PauseActor(
-        found,
-        PausedEnvelopes(clients.s3(), settings.bucket),
-        PauseNotices(clients.events(), settings.namespace),
-    )
+from asya.sidecar.lambdas.services import Services
 
 
 @dataclass(frozen=True, slots=True)

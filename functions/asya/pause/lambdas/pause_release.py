@@ -11,9 +11,6 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
-from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
-from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
 from asya.pause.resuming import handed_over
@@ -23,13 +20,6 @@ from asya.protocol.pause import PauseRelease
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
-
-
-def build(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> "PauseReleases":
-    """Those of this mesh."""
-    offload = ClaimCheck(clients.s3(), settings.bucket, prefix=SENDERS_PREFIX).offload
-    sender = SubmissionSender(clients.sqs(), settings.queue_url, offload)
-    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), settings.bucket), sender, warn)
 
 
 @dataclass(frozen=True, slots=True)

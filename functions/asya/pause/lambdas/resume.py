@@ -2,10 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record
@@ -17,22 +15,7 @@ from asya.protocol.times import format_time
 from asya.sidecar import arrival
 from asya.sidecar.lambdas.crew_hops import diverted, passed_on, report_hop, work_through
 from asya.sidecar.lambdas.intake import Intake
-from asya.sidecar.lambdas.services import Services, services
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: one batch of x-resume's queue."""
-    return _resume().process(event)
-
-
-@cache
-def _resume() -> "ResumeActor":
-    return build(services())
-
-
-def build(found: Services) -> "ResumeActor":
-    """x-resume of this mesh."""
-    return ResumeActor(found, PausedEnvelopes(clients.s3(), found.settings.bucket))
+from asya.sidecar.lambdas.services import Services
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,37 +3,17 @@
 See `protocol §11` (a sweep sends again) and `§15` (`PausedAge`).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
-from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
-from asya.pause.lambdas import pause_release as pause_releases
 from asya.pause.lambdas.pause_release import PauseReleases
-from asya.sidecar.lambdas.services import Services, services
-from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.paused_tasks import PausedTasks
 from asya.tasks.aws.task_store import TaskStore
-from asya.tasks.aws.tasks import Tasks
 
 # Younger ones are most likely being sent at this moment.
 _GRACE = timedelta(seconds=45)
-
-
-def handle(_event: Mapping[str, Any], _context: object) -> None:
-    """Lambda's entry point: a schedule's tick."""
-    build(services()).sweep()
-
-
-def build(found: Services) -> "PauseSweep":
-    """The sweep of this mesh."""
-    settings, warn = found.settings, found.telemetry.log.warning
-    table, retention = settings.table_name("tasks"), settings.table.retention.tasks
-    store = DynamoTaskStore(clients.dynamodb(), table, retention, found.environment.pause)
-    tasks = Tasks(store, warn, threaded=found.environment.is_threaded)
-    return PauseSweep(found, PausedTasks(clients.dynamodb(), table), store, pause_releases.build(settings, tasks, warn))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from functools import cache, cached_property
 
 import boto3
 
-from asya.crew.aws.end_claims import SinkClaims
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.outbox import Outbox
@@ -97,11 +96,6 @@ class Services:
             probe_seconds=spec.timeout + PROBE_MARGIN_SECONDS,
             on_trouble=self._breaker_troubled,
         )
-
-    @cached_property
-    def claims(self) -> SinkClaims:
-        """How envelopes ended."""
-        return SinkClaims(clients.dynamodb(), self.settings.table_name("sink"), self.settings.table.retention.tasks)
 
     @cached_property
     def worker(self) -> BatchWorker:

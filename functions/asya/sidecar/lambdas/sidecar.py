@@ -1,60 +1,20 @@
 """The sidecar of a light actor: validates, runs the handler inline, routes what it gives (`protocol §5`)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.crew.lambdas.end_actor import EndActor
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record, records
-from asya.protocol.mesh_table import Actor
 from asya.runtime.call import Call
-from asya.runtime.load import LoadError, load
-from asya.runtime.modes import EndMode, EnvelopeMode, Mode, PayloadMode
-from asya.runtime.signatures import adapter
 from asya.sidecar.lambdas.hop_run import HopRun
 from asya.sidecar.lambdas.intake import Intake, take_in
 from asya.sidecar.lambdas.metrics import note_arrivals, note_diversion
-from asya.sidecar.lambdas.services import Services, services
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: one batch of the actor's queue."""
-    return _sidecar().process(event)
-
-
-@cache
-def _sidecar() -> "Sidecar | EndActor":
-    return build(services())
-
-
-def build(found: Services) -> "Sidecar | EndActor":
-    """The sidecar of this function's actor.
-
-    Raises:
-        LoadError: naming the handler and what is wrong with it.
-    """
-    actor = found.settings.actor
-    spec = found.settings.table.actors[actor]
-    if spec.handler is None:
-        raise LoadError(f"actor {actor!r} is of kind {spec.kind!r} and has no handler")
-    handler = load(spec.handler)
-    if spec.kind == "end":
-        if spec.handler_mode == "payload" or spec.validate:
-            raise LoadError(f"end actor {actor!r} needs handler_mode: envelope and validate: false")
-        mode: Mode = EndMode(EnvelopeMode(spec.handler_mode))
-        return EndActor(found, Call(handler, mode, timer=found.environment), spec.timeout)
-    call = Call(handler, _mode(spec, adapter(spec.handler, handler)), spec.fan_out_lists, found.environment)
-    return Sidecar(found, call, spec.deduplicate)
-
-
-def _mode(spec: Actor, adapt: Callable[[Any], Any]) -> Mode:
-    return PayloadMode(adapt) if spec.handler_mode == "payload" else EnvelopeMode(spec.handler_mode)
+from asya.sidecar.lambdas.services import Services
 
 
 @dataclass(frozen=True, slots=True)

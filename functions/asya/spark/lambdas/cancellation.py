@@ -9,7 +9,6 @@ from asya.spark.aws.cancel_requests import CancelRequests
 from asya.spark.aws.emr_serverless import BusyError
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
-from asya.spark.stopped_envelopes import is_canceled
 
 _ASKED_AT_ONCE = 200
 _RETRY_SECONDS = 5
@@ -65,7 +64,7 @@ class RunCancellation:
         if any(member.callback is None for member in members):
             return False  # nobody can cancel a stealth envelope
         states = self.services.states(members)
-        if any(state is not None and not is_canceled(state) for state in map(states.get, (m.id for m in members))):
+        if any(state is not None and not state.is_canceled for state in map(states.get, (m.id for m in members))):
             return False
         if len(states) < len({member.id for member in members}):
             raise UnknownStatesError("the states of a run's tasks could not be learned")

@@ -22,7 +22,7 @@ from asya.spark.aws.run_items import RunRecord, state_rank
 from asya.spark.aws.watch_requests import Watch
 from asya.spark.lambdas.cancellation import RunCancellation, UnknownStatesError
 from asya.spark.lambdas.completion import OutOfTime, RunCompletion
-from asya.spark.lambdas.services import SparkServices, spark_services
+from asya.spark.lambdas.services import SparkServices
 from asya.spark.lambdas.settlement import is_of_a_double
 from asya.spark.lambdas.watch import RunWatch
 from asya.spark.run_failures import CHARGED, Verdict
@@ -49,11 +49,6 @@ class LambdaContext(Protocol):
 
     def get_remaining_time_in_millis(self) -> int:
         """Milliseconds until the function is ended."""
-
-
-def handle(event: Mapping[str, Any], context: LambdaContext) -> Answer:
-    """Lambda's entry point: one batch of events."""
-    return Completion(spark_services(), context).process(event)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from asya.spark.aws.run_results import Findings
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.lambdas.settlement import charge, settle
 from asya.spark.run_failures import Verdict, returned
-from asya.spark.stopped_envelopes import is_canceled, stopped_after_run
+from asya.spark.stopped_envelopes import stopped_after_run
 
 # So many deliveries are on their way before it is noted how far the routing has come.
 CHUNK = 500
@@ -171,7 +171,9 @@ class RunCompletion:
     def _may_be_stopped(self, index: int, member: Member) -> bool:
         """Whether the task was canceled, or its deadline has passed."""
         deadline = parse_time(member.deadline_at) if member.deadline_at else None
-        return is_canceled(self._state(index, member)) or (deadline is not None and deadline < self._services.now())
+        state = self._state(index, member)
+        is_late = deadline is not None and deadline < self._services.now()
+        return is_late or (state is not None and state.is_canceled)
 
     def _charge(self, hop: Hop, error: ErrorInfo) -> None:
         base = self._services.base

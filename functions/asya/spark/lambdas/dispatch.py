@@ -23,9 +23,9 @@ from asya.spark import run_formation
 from asya.spark.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.spark.aws.emr_serverless import WAITING_STATES, BusyError, ConflictingRunError, RefusedRunError
 from asya.spark.aws.run_items import RunRecord
-from asya.spark.lambdas.services import SparkServices, spark_services
+from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_request import UnstartableError, run_request
-from asya.spark.stopped_envelopes import is_canceled, is_due_for_refusal, stopped_before_run
+from asya.spark.stopped_envelopes import is_due_for_refusal, stopped_before_run
 
 # Nobody says how long EMR Serverless remembers a token; after this long a run is looked for by its name first.
 TOKEN_TRUSTED_FOR = timedelta(hours=1)
@@ -39,11 +39,6 @@ CONFLICT_SECONDS = 30.0
 
 class MissingManifestError(RuntimeError):
     """A run that is on record has no manifest; a person has to look."""
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: one batch of requests."""
-    return Dispatcher(spark_services()).process(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +165,8 @@ class Dispatcher:
         for member in members:
             deadline = parse_time(member.deadline_at) if member.deadline_at else None
             state = states.get(member.id)
-            if not is_canceled(state) and not is_due_for_refusal(deadline, self.services.now()):
+            is_canceled = state is not None and state.is_canceled
+            if not is_canceled and not is_due_for_refusal(deadline, self.services.now()):
                 fit.append(member)
                 continue
             diversion = stopped_before_run(self.services.hop(actor, spec, member), state, now=self.services.now())

@@ -13,12 +13,7 @@ from asya.protocol.job_runs import Member
 from asya.reporting import reports
 from asya.sidecar.lambdas.intake import Intake, take_in
 from asya.sidecar.lambdas.metrics import note_arrivals, note_diversion
-from asya.spark.lambdas.services import SparkServices, member_of, spark_services
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: one batch of the actor's queue."""
-    return Enqueuer(spark_services()).process(event)
+from asya.spark.lambdas.services import SparkServices, member_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,28 +3,22 @@
 Pending without a request, a manifest without a run, a run whose end no event told of.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol.times import parse_time
 from asya.spark.aws.emr_serverless import JobRunState
 from asya.spark.aws.run_items import RunRecord
-from asya.spark.lambdas.services import SparkServices, spark_services
+from asya.spark.lambdas.services import SparkServices
 
 # Events come within seconds, and no run ends sooner; asking about younger ones would be for nothing.
 YOUNG = timedelta(seconds=20)
 # GetJobRun allows ten calls a second for the whole account: a sweep takes five at most, and leaves the rest for the next one.
 RUNS_AT_ONCE = 100
 QUESTIONS_BETWEEN_PAUSES = 5
-
-
-def handle(_event: Mapping[str, Any], _context: object) -> None:
-    """Lambda's entry point: a schedule's tick."""
-    Reconciler(spark_services()).sweep()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ def heavy_actor(
         layer,
         FunctionSettings(
             name=name,
-            handler="asya.spark.lambdas.enqueue.handle",
+            handler="asya.spark.lambdas.wiring.enqueue",
             code=mesh.table_only(),
             grants=actors.admit(addresses, name, gateway.api_id),
             timeout=derived.ADMIT_TIMEOUT,

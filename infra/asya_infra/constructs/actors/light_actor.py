@@ -14,6 +14,9 @@ from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.permissions import actors
 from asya_infra.permissions.access import access_grants
 
+_SIDECAR = "asya.sidecar.lambdas.wiring.sidecar"
+_END_ACTOR = "asya.crew.lambdas.wiring.end_actor"
+
 
 def light_actor(
     scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
@@ -34,7 +37,7 @@ def light_actor(
         layer,
         FunctionSettings(
             name=name,
-            handler="asya.sidecar.lambdas.sidecar.handle",
+            handler=_END_ACTOR if actor.kind == "end" else _SIDECAR,
             code=lambda_.Code.from_asset(str(folder)),
             grants=grants,
             timeout=derived.function_timeout(actor.timeout, actor.batch.size),

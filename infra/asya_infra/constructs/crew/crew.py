@@ -17,10 +17,10 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
     api_id = gateway.api_id
     code = mesh.table_only()
     handlers = {
-        names.SINK: "asya.crew.lambdas.sink.handle",
-        names.SUMP: "asya.crew.lambdas.sump.handle",
-        names.CHECKPOINT: "asya.crew.lambdas.checkpoint.handle",
-        names.RESUME: "asya.pause.lambdas.resume.handle",
+        names.SINK: "asya.crew.lambdas.wiring.sink",
+        names.SUMP: "asya.crew.lambdas.wiring.sump",
+        names.CHECKPOINT: "asya.crew.lambdas.wiring.checkpoint",
+        names.RESUME: "asya.pause.lambdas.wiring.resume",
     }
     grants = {
         names.SINK: actors.sink(mesh.addresses, mesh.table, api_id),

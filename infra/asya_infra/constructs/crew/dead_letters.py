@@ -23,7 +23,7 @@ class DeadLetterWatch(Construct):
         self._mesh = mesh
         settings = FunctionSettings(
             name=names.DLQ,
-            handler="asya.dead_letters.lambdas.dlq.handle",
+            handler="asya.dead_letters.lambdas.wiring.dlq",
             code=mesh.table_only(),
             grants=dead_letters.dlq(mesh.addresses, mesh.table, gateway.api_id),
             timeout=derived.DLQ_TIMEOUT,

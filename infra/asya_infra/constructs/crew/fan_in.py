@@ -26,7 +26,7 @@ def fan_in_actor(
         layer,
         FunctionSettings(
             name=name,
-            handler="asya.fan_in.lambdas.fan_in.handle",
+            handler="asya.fan_in.lambdas.wiring.fan_in",
             code=mesh.table_only(),
             grants=sets.fan_in(mesh.addresses, mesh.table, name, gateway.api_id),
             timeout=derived.FAN_IN_TIMEOUT,
@@ -47,7 +47,7 @@ class FanInSweep(Construct):
         super().__init__(scope, "FanInSweep")
         settings = FunctionSettings(
             name=names.FAN_IN_SWEEP,
-            handler="asya.fan_in.lambdas.sweep.handle",
+            handler="asya.fan_in.lambdas.wiring.sweep",
             code=mesh.table_only(),
             grants=sets.sweep(mesh.addresses, mesh.table),
             timeout=derived.FAN_IN_TIMEOUT,

@@ -26,7 +26,7 @@ def pause_actor(
         layer,
         FunctionSettings(
             name=name,
-            handler="asya.pause.lambdas.pause.handle",
+            handler="asya.pause.lambdas.wiring.pause",
             code=mesh.table_only(),
             grants=pauses.pause(mesh.addresses, name, gateway.api_id),
             timeout=derived.PAUSE_TIMEOUT,
@@ -46,7 +46,7 @@ class PauseSweep(Construct):
         super().__init__(scope, "PauseSweep")
         settings = FunctionSettings(
             name=names.PAUSE_SWEEP,
-            handler="asya.pause.lambdas.sweep.handle",
+            handler="asya.pause.lambdas.wiring.sweep",
             code=mesh.table_only(),
             grants=pauses.sweep(mesh.addresses),
             timeout=derived.PAUSE_TIMEOUT,

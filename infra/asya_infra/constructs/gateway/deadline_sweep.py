@@ -20,7 +20,7 @@ class DeadlineSweep(Construct):
         super().__init__(scope, "DeadlineSweep")
         settings = FunctionSettings(
             name=names.TASK_SWEEP,
-            handler="asya.gateway.lambdas.deadline_sweep.handle",
+            handler="asya.gateway.lambdas.wiring.deadline_sweep",
             code=mesh.table_only(),
             grants=gateway.sweep(mesh.addresses),
             timeout=_TIMEOUT,

@@ -30,9 +30,9 @@ _TIMEOUT = 29  # the API waits 30 s at most
 
 
 _HANDLERS = {
-    names.GATEWAY_INGEST: "asya.gateway.lambdas.ingest.handle",
-    names.GATEWAY_API: "asya.gateway.lambdas.api.handle",
-    names.GATEWAY_STREAM: "asya.gateway.streams.routes.handle",
+    names.GATEWAY_INGEST: "asya.gateway.lambdas.wiring.ingest",
+    names.GATEWAY_API: "asya.gateway.lambdas.wiring.api",
+    names.GATEWAY_STREAM: "asya.gateway.streams.wiring.stream",
 }
 
 

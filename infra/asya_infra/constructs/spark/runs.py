@@ -47,7 +47,7 @@ class Spark(Construct):
         folder = build_dispatcher(options.build_folder, options.packages_target, table)
         settings = FunctionSettings(
             name=names.DISPATCH,
-            handler="asya.spark.lambdas.dispatch.handle",
+            handler="asya.spark.lambdas.wiring.dispatch",
             code=lambda_.Code.from_asset(str(folder)),
             grants=spark.dispatch(self._mesh.addresses, self._application_id, self._gateway.api_id),
             timeout=derived.DISPATCH_TIMEOUT,
@@ -61,7 +61,7 @@ class Spark(Construct):
         mesh = self._mesh
         settings = FunctionSettings(
             name=names.COMPLETION,
-            handler="asya.spark.lambdas.complete.handle",
+            handler="asya.spark.lambdas.wiring.complete",
             code=self._table_only,
             grants=spark.complete(mesh.addresses, mesh.table, self._application_id, self._gateway.api_id),
             timeout=derived.COMPLETION_TIMEOUT,
@@ -76,7 +76,7 @@ class Spark(Construct):
     def _reconciler(self) -> None:
         settings = FunctionSettings(
             name=names.RECONCILE,
-            handler="asya.spark.lambdas.reconcile.handle",
+            handler="asya.spark.lambdas.wiring.reconcile",
             code=self._table_only,
             grants=spark.reconcile(self._mesh.addresses, self._application_id),
             timeout=derived.RECONCILE_TIMEOUT,

@@ -6,7 +6,6 @@ notification may come twice, and an older one after a newer one: each says how t
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -16,30 +15,11 @@ from asya.gateway.a2a.aws.push_sender import PushSender
 from asya.gateway.a2a.push import Push
 from asya.gateway.a2a.tasks import task_of
 from asya.gateway.a2a.versions import V10, version_named
-from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import Answer, BatchWorker, Record, records
-from asya.sidecar.lambdas.services import Services, services
+from asya.sidecar.lambdas.services import Services
 
 _decoder = msgspec.json.Decoder(Push)
-
-
-def handle(event: Mapping[str, Any], _context: object) -> Answer:
-    """Lambda's entry point: a batch of notifications."""
-    return _pushes().process(event)
-
-
-@cache
-def _pushes() -> "Pushes":
-    return build(services())
-
-
-def build(found: Services) -> "Pushes":
-    """Those of this mesh."""
-    settings = found.settings
-    worker = BatchWorker(clients.sqs(), settings.queue_url(settings.actor), (), found.telemetry)
-    configs = PushConfigs(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
-    return Pushes(found, worker, configs, PushSender(settings.table.gateway.allowed_hosts))
 
 
 @dataclass(frozen=True, slots=True)

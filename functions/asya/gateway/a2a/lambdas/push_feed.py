@@ -7,43 +7,23 @@ cost nothing. A change becomes one message for each address; dying before all ar
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from asya.gateway.a2a.aws.push_configs import PushConfigs
 from asya.gateway.a2a.push import Push, is_news
-from asya.messaging.aws import clients
-from asya.protocol import names
 from asya.protocol.hops import fold
 from asya.protocol.strict_json import escape
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
-from asya.sidecar.lambdas.services import Services, services
+from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.items import RECORD, record_of
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.view import view
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-
-
-def handle(event: Mapping[str, Any], _context: object) -> None:
-    """Lambda's entry point: a batch of changes of the tasks table."""
-    _feed().process(event)
-
-
-@cache
-def _feed() -> "PushFeed":
-    return build(services())
-
-
-def build(found: Services) -> "PushFeed":
-    """The feed of this mesh."""
-    settings = found.settings
-    configs = PushConfigs(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
-    return PushFeed(found, configs, clients.sqs(), settings.queue_url(names.PUSH))
 
 
 @dataclass(frozen=True, slots=True)

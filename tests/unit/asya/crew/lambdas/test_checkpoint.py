@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from asya.crew.lambdas import checkpoint
+from asya.crew.lambdas.wiring import build_checkpoint
 from asya.protocol.mesh_table import Actor
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
@@ -16,7 +16,7 @@ KEY = "results/checkpoint/env-1/1.json"
 
 
 def run(world: MeshWorld, *bodies: bytes) -> list[str]:
-    return kept(checkpoint.build(world.services("x-checkpoint", MESH)).process(sqs_event(*bodies)))
+    return kept(build_checkpoint(world.services("x-checkpoint", MESH)).process(sqs_event(*bodies)))
 
 
 def here(**members: object) -> bytes:

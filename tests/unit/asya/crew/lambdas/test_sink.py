@@ -8,7 +8,7 @@ import pytest
 from botocore.exceptions import ClientError
 from msgspec import Raw
 
-from asya.crew.lambdas import sink
+from asya.crew.lambdas.wiring import build_sink
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import Sink
 from tests.doubles.envelopes import mesh, message, status
@@ -41,7 +41,7 @@ def ended(phase: str = "succeeded", **members: Any) -> bytes:
 
 
 def run(world: MeshWorld, *bodies: bytes, options: Sink | None = None, reporting: bool = True) -> list[str]:
-    actor = sink.build(world.services("x-sink", mesh(sink=options or Sink()), reporting=reporting))
+    actor = build_sink(world.services("x-sink", mesh(sink=options or Sink()), reporting=reporting))
     return kept(actor.process(sqs_event(*bodies)))
 
 

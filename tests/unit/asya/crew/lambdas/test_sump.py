@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from asya.crew.lambdas import sump
+from asya.crew.lambdas.wiring import build_sump
 from asya.protocol.mesh_table import Sink
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
@@ -15,7 +15,7 @@ FAILED = status(phase="failed", reason="Timeout", attempt=2, error=ERROR)
 
 
 def run(world: MeshWorld, *bodies: bytes | str, reporting: bool = True, index: bool = False) -> list[str]:
-    actor = sump.build(world.services("x-sump", mesh(sink=Sink(index=index)), reporting=reporting))
+    actor = build_sump(world.services("x-sump", mesh(sink=Sink(index=index)), reporting=reporting))
     return kept(actor.process(sqs_event(*bodies)))
 
 

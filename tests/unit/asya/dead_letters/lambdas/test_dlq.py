@@ -12,6 +12,7 @@ from asya.dead_letters.aws.queue import Count, Seen
 from asya.dead_letters.aws.report_marks import KEEP_SECONDS, ReportMarks
 from asya.dead_letters.lambdas import dlq
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch
+from asya.dead_letters.lambdas.wiring import build_dlq
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor
 from asya.sidecar.lambdas.services import Services
@@ -73,7 +74,7 @@ class Watched:
 
     def watch(self) -> DeadLetterWatch:
         queue: Any = lambda actor: self.queues.setdefault(actor, FakeDlq())  # noqa: E731
-        return replace(dlq.build(self.services), queue=queue)
+        return replace(build_dlq(self.services), queue=queue)
 
     def look(self, *actors: str) -> None:
         self.watch().look(actors or ("infer",))

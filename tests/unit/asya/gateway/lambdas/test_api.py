@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.gateway.lambdas import api as gateway_api
-from asya.gateway.lambdas import ingest as gateway_ingest
+from asya.gateway.lambdas import wiring
 from asya.messaging.aws import clients
 from asya.protocol import names
 from asya.protocol.codec import decode
@@ -229,7 +228,7 @@ def test_what_nobody_expected_is_an_answer_too(gateway: Gateway, monkeypatch: py
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(gateway_api, "read_submission", broken)
+    monkeypatch.setattr("asya.gateway.routes.tasks.read_submission", broken)
     status, content = gateway.api(recorded("start-task"))
     assert (status, content["error"]["code"]) == (500, "internal")
     assert recorded("start-task")["requestContext"]["requestId"] in content["error"]["message"]
@@ -313,9 +312,9 @@ def test_states_are_told_to_functions_only(gateway: Gateway) -> None:
 
 def test_the_entry_points_build_themselves_once(gateway: Gateway) -> None:
     (Path(gateway.environ["LAMBDA_TASK_ROOT"]) / "mesh.json").write_bytes(encode_table(MESH))
-    assert gateway_api.handle(recorded("health"), None)["statusCode"] == 200
-    assert gateway_ingest.handle(recorded("report-events"), None)["statusCode"] == 200
-    started = json.loads(gateway_api.handle(recorded("start-task"), None)["body"])["id"]
-    shown = json.loads(gateway_api.handle(reading(started), None)["body"])
+    assert wiring.api(recorded("health"), None)["statusCode"] == 200
+    assert wiring.ingest(recorded("report-events"), None)["statusCode"] == 200
+    started = json.loads(wiring.api(recorded("start-task"), None)["body"])["id"]
+    shown = json.loads(wiring.api(reading(started), None)["body"])
     assert shown["created_at"] <= format_time(datetime.now().astimezone())
-    assert gateway_api._built() is gateway_api._built()
+    assert wiring._api() is wiring._api()

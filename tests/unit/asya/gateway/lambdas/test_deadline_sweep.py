@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.gateway.lambdas import deadline_sweep
+from asya.gateway.lambdas import wiring
+from asya.gateway.lambdas.wiring import build_deadline_sweep
 from asya.messaging.aws import clients
 from asya.messaging.lambdas.environment import RealEnvironment
 from asya.sidecar.lambdas.services import Services
@@ -27,7 +28,7 @@ class Clock(RealEnvironment):
 
 
 def sweep(gateway: Gateway, seconds: float) -> None:
-    deadline_sweep.build(Services(settings_with(gateway.environ, gateway.mesh), Clock(at(seconds)))).sweep()
+    build_deadline_sweep(Services(settings_with(gateway.environ, gateway.mesh), Clock(at(seconds)))).sweep()
 
 
 def written(task_id: str) -> tuple[str, str | None]:
@@ -110,5 +111,5 @@ def test_a_task_that_is_heard_of_after_its_deadline_fails_too(gateway: Gateway) 
 
 def test_the_entry_point_is_a_schedules_tick(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     found = Services(settings_with(gateway.environ, gateway.mesh), Clock(at(0)))
-    monkeypatch.setattr(deadline_sweep, "services", lambda: found)
-    deadline_sweep.handle({}, None)
+    monkeypatch.setattr("asya.sidecar.lambdas.entry_point.services", lambda: found)
+    wiring.deadline_sweep({}, None)

@@ -24,10 +24,10 @@ def shown(gateway: Gateway, task_id: str = "t") -> Any:
 
 
 def said(gateway: Gateway, task_id: str = "t", seconds: float = 0.0) -> list[tuple[int, int, Any]]:
-    flies = Partials(clients.dynamodb(), "asya-flights-tasks", pause=lambda _: None)
+    partials = Partials(clients.dynamodb(), "asya-flights-tasks", pause=lambda _: None)
     return [
         (part.position, message.sequence, json.loads(bytes(message.data)))
-        for part in flies.read(task_id, at(seconds))
+        for part in partials.read(task_id, at(seconds))
         for message in part.messages
     ]
 
@@ -113,29 +113,29 @@ def test_messages_are_kept_in_order_and_change_no_record(gateway: Gateway) -> No
 
 @pytest.mark.rule("13.events.fly")
 def test_messages_that_come_together_cost_one_write(gateway: Gateway) -> None:
-    flies = [
+    partials = [
         {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"n": n}} for n in range(100)
     ]
-    gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps(flies)})
+    gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps(partials)})
     assert clients.dynamodb().scan(TableName="asya-flights-tasks")["Count"] == 1
     assert [n for _, n, _ in said(gateway)] == list(range(100))
 
 
 def test_many_large_messages_are_kept_too(gateway: Gateway) -> None:
-    flies = [
+    partials = [
         {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"x": "y" * 60_000}}
         for n in range(20)
     ]
-    gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps(flies)})
+    gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps(partials)})
     assert [n for _, n, _ in said(gateway)] == list(range(20))
 
 
 def test_what_lies_behind_a_part_is_read_on(gateway: Gateway) -> None:
     for number in range(3):
         post(gateway, {"type": "fly", "data": {"n": number}, "position": number})
-    flies = Partials(clients.dynamodb(), "asya-flights-tasks", pause=lambda _: None)
-    first, *rest = flies.read("t", at(0))
-    assert list(flies.read("t", at(0), after=first.place)) == rest
+    partials = Partials(clients.dynamodb(), "asya-flights-tasks", pause=lambda _: None)
+    first, *rest = partials.read("t", at(0))
+    assert list(partials.read("t", at(0), after=first.place)) == rest
     assert [part.position for part in rest] == [1, 2]
 
 

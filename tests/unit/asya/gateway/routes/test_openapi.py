@@ -7,10 +7,10 @@ import pytest
 from jsonschema_rs import meta, validator_for
 
 from asya.gateway.calls import CALLS
-from asya.gateway.lambdas import api as gateway_api
-from asya.gateway.lambdas import ingest as gateway_ingest
+from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.wiring import build_ingest
 from asya.gateway.routes.openapi import DESCRIBED, document
-from asya.gateway.streams import routes as gateway_stream
+from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
 from tests.doubles.gateway_functions import ALICE, EVENTS, MESH, Gateway, by, calling, recorded, settings_with
@@ -21,10 +21,10 @@ DOCUMENT = document(MESH, "https://gateway.example")
 
 def test_every_call_is_answered_by_its_function_and_described(gateway: Gateway) -> None:
     settings = settings_with(gateway.environ, gateway.mesh)
-    for name, module in (
-        (names.GATEWAY_API, gateway_api), (names.GATEWAY_INGEST, gateway_ingest), (names.GATEWAY_STREAM, gateway_stream),
+    for name, build in (
+        (names.GATEWAY_API, build_api), (names.GATEWAY_INGEST, build_ingest), (names.GATEWAY_STREAM, build_streams),
     ):  # fmt: skip
-        routes = module.build(settings, Telemetry("flights", "test")).routes(at(0))
+        routes = build(settings, Telemetry("flights", "test")).routes(at(0))
         assert {f"{route.method} {route.template}" for route in routes} == {
             call.route for call in CALLS if call.function == name
         }

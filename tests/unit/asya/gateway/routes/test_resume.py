@@ -14,7 +14,7 @@ from asya.messaging.lambdas.environment import Environment, RealEnvironment
 from asya.pause import pausing
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
 from asya.pause.lambdas import pause_release
-from asya.pause.lambdas import sweep as pause_sweep
+from asya.pause.lambdas.wiring import build_releases, build_sweep
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, Gateway, MeshTable
 from asya.protocol.pause import Pause, PauseField
@@ -79,7 +79,7 @@ class World(ApiFunction):
         return self.store.records([task_id], NOW, consistent=True)[task_id].record
 
     def sweep(self, moment: datetime) -> None:
-        pause_sweep.build(Services(self.settings, Clock(moment))).sweep()
+        build_sweep(Services(self.settings, Clock(moment))).sweep()
 
 
 def _paused_hop(task_id: str, members: dict[str, Any]) -> Any:
@@ -195,7 +195,7 @@ def test_what_x_resume_has_done_is_not_sent_again(world: World, monkeypatch: pyt
 def test_canceled_while_paused_x_sink_gets_the_envelope_as_canceled(world: World) -> None:
     world.tasks.report([event("env-1", "canceled", 1, 9)], NOW, may_create=True)
     record = world.record()
-    found = pause_release.build(world.settings, world.tasks, print)
+    found = build_releases(world.settings, world.tasks, print)
     found.finish(record, NOW)
     (sent,) = world.messages("x-sink")
     assert (sent["status"]["phase"], sent["payload"], sent["id"]) == ("canceled", {"text": "hello"}, "env-1")

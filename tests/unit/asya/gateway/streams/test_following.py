@@ -29,7 +29,7 @@ class Watched:
     """A mesh's tasks, and somebody who follows them."""
 
     clock: Clock = field(default_factory=Clock)
-    flies: MemoryFlies = field(default_factory=MemoryFlies)
+    partials: MemoryFlies = field(default_factory=MemoryFlies)
     store: MemoryTaskStore = field(default_factory=MemoryTaskStore)
 
     def __post_init__(self) -> None:
@@ -42,12 +42,12 @@ class Watched:
         self.clock.events.append((seconds, lambda: self.report(*events)))
 
     def said_later(self, seconds: float, *messages: PartialEvent) -> None:
-        self.clock.events.append((seconds, lambda: self.flies.keep(messages)))
+        self.clock.events.append((seconds, lambda: self.partials.keep(messages)))
 
     def next(
         self, shown: StreamCursor | None, seconds: float = 25.0, *, with_partials: bool = True
     ) -> tuple[FeedItem, ...]:
-        return Following(self.tasks, self.flies, self.clock).next(
+        return Following(self.tasks, self.partials, self.clock).next(
             "t", shown, self.clock.now(), seconds, with_partials=with_partials
         )
 
@@ -110,11 +110,11 @@ def test_messages_that_were_seen_are_not_read_again_and_again() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:2])
     for number in range(100):
-        watched.flies.keep([said(number)])
+        watched.partials.keep([said(number)])
     shown = watched.next(StreamCursor())[-1].shown
-    watched.flies.reads = 0
+    watched.partials.reads = 0
     assert watched.next(shown, 10.0) == ()
-    assert watched.flies.reads < 100 * watched.clock.pauses / 4
+    assert watched.partials.reads < 100 * watched.clock.pauses / 4
 
 
 def test_a_long_history_is_not_read_at_every_look() -> None:

@@ -11,9 +11,10 @@ from msgspec.structs import replace as changed
 
 from asya.gateway.http.router import answer
 from asya.gateway.streams import routes as gateway_stream
-from asya.gateway.streams import tokens
+from asya.gateway.streams import tokens, wiring
 from asya.gateway.streams.sse import event as event_text
 from asya.gateway.streams.token_keys import TokenKeys
+from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol.api_errors import ApiError
@@ -191,7 +192,7 @@ def test_a_token_opens_the_stream_of_its_task(gateway: Gateway, task_id: str) ->
 
 
 def test_pages_of_any_origin_may_read_what_a_token_opens(gateway: Gateway, task_id: str) -> None:
-    streams = gateway_stream.build(settings_with(gateway.environ, gateway.mesh), TELEMETRY, Clock())
+    streams = build_streams(settings_with(gateway.environ, gateway.mesh), TELEMETRY, Clock())
     event = asked(OPEN, task_id, iam=None, token=token_of(gateway, task_id))
     opened = answer(event, streams.routes(at(0)), TELEMETRY.log)
     assert opened["headers"]["access-control-allow-origin"] == "*"
@@ -258,7 +259,7 @@ def test_forged_tokens_cost_no_call(gateway: Gateway, task_id: str, monkeypatch:
         return made(self, label)
 
     monkeypatch.setattr(TokenKeys, "_made", counted)
-    streams = gateway_stream.build(settings_with(gateway.environ, gateway.mesh), TELEMETRY, Clock())
+    streams = build_streams(settings_with(gateway.environ, gateway.mesh), TELEMETRY, Clock())
     end = int(tokens.end_of(at(0)).timestamp())
     for number in range(20):
         event = asked(OPEN, task_id, iam=None, token=f"{end - number}.{'A' * 43}")
@@ -297,5 +298,5 @@ def test_a_job_is_followed_in_the_second_generations_words(gateway: Gateway, tas
 
 def test_the_entry_point_is_built_once(gateway: Gateway) -> None:
     settings_with(gateway.environ, gateway.mesh)
-    assert gateway_stream.handle(asked(SIGNED, "nobodys"), None)["statusCode"] == 404
-    assert gateway_stream._built() is gateway_stream._built()
+    assert wiring.stream(asked(SIGNED, "nobodys"), None)["statusCode"] == 404
+    assert wiring._built() is wiring._built()

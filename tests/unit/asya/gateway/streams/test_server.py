@@ -46,7 +46,7 @@ class World:
 
     environment: Any = REAL
     store: MemoryTaskStore = field(default_factory=MemoryTaskStore)
-    flies: MemoryFlies = field(default_factory=MemoryFlies)
+    partials: MemoryFlies = field(default_factory=MemoryFlies)
 
     def __post_init__(self) -> None:
         self.tasks = Tasks(self.store, print, threaded=False)
@@ -56,13 +56,13 @@ class World:
         self.tasks.report(events, datetime.now(UTC), may_create=True)
 
     def say(self, *messages: PartialEvent) -> None:
-        self.flies.keep(messages)
+        self.partials.keep(messages)
 
     def live(self, keepalive: float = KEEPALIVE_SECONDS, longest: float = LONGEST_SECONDS) -> LiveStreams:
         streams = Streams(
             namespace="flights",
             tasks=self.tasks,
-            following=Following(self.tasks, self.flies, self.environment),
+            following=Following(self.tasks, self.partials, self.environment),
             access=AccessRules(MESH, "123456789012", "us-east-1"),
             keys=Keys(),  # type: ignore[arg-type]
             warn=print,

@@ -18,7 +18,7 @@ anything_shown = st.builds(
     percent=st.integers(0, 100),
     run_at=st.integers(0, 2**42),
     steps=cells,
-    flies=marks.map(lambda some: tuple(sorted(some))),
+    partials=marks.map(lambda some: tuple(sorted(some))),
 )
 
 
@@ -49,7 +49,7 @@ def test_no_id_is_too_long(seed: int) -> None:
     """The most irregular life there could be: of its beginning only a digest is told, and that holds."""
     chance = random.Random(seed)
     steps = {(position, attempt): chance.randint(1, 3) for position in range(900) for attempt in range(1, 4)}
-    shown = StreamCursor(state="r", percent=80, steps=steps, flies=(PartialMark(899, 3, 1, 7),))
+    shown = StreamCursor(state="r", percent=80, steps=steps, partials=(PartialMark(899, 3, 1, 7),))
     text = shown.encode()
     assert len(text) <= LONGEST_ID
     found = decode(text)
@@ -105,5 +105,5 @@ def test_of_a_hop_nothing_is_shown_behind_what_came_later() -> None:
     assert not shown.has_partial(PartialMark(2, 1, 1, 1))
     for position in (3, 4, 5):
         shown = shown.with_partial(PartialMark(position, 1, 1, 0))
-    assert [mark.position for mark in shown.flies] == [2, 3, 4, 5]
+    assert [mark.position for mark in shown.partials] == [2, 3, 4, 5]
     assert shown.has_partial(PartialMark(0, 9, 9, 9))

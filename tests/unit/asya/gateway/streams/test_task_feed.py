@@ -60,8 +60,8 @@ class World:
         return view(self.record, fold(self.hops.values(), self.record.generation), NOW)
 
     def news(self, shown: StreamCursor | None, most: int = 500) -> tuple[FeedItem, ...]:
-        flies = [self.parts[place] for place in sorted(self.parts)]
-        return news(shown, self.task, list(self.hops.values()), flies, most)
+        partials = [self.parts[place] for place in sorted(self.parts)]
+        return news(shown, self.task, list(self.hops.values()), partials, most)
 
 
 def told(items: Sequence[FeedItem]) -> list[str]:
@@ -323,7 +323,7 @@ def test_a_late_report_on_a_hop_that_is_settled() -> None:
 def life(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
     """Reports as they come in, by the batch: shuffled, some twice; among them its end."""
     events: list[TaskEvent] = []
-    flies: list[list[PartialEvent]] = []
+    partials: list[list[PartialEvent]] = []
     for position in range(3):
         for attempt in range(1, chance.randint(1, 3) + 1):
             events += hop("t", position, attempt=attempt)[: chance.randint(1, 3)]
@@ -331,10 +331,10 @@ def life(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
                 count = chance.randint(1, 6)
                 some = [said(position, number, attempt=attempt, receive=receive) for number in range(count)]
                 cut = chance.randint(0, count)
-                flies += [part for part in (some[:cut], some[max(0, cut - 1) :]) if part]
+                partials += [part for part in (some[:cut], some[max(0, cut - 1) :]) if part]
     events += chance.sample(events, len(events) // 3)
     chance.shuffle(events)
-    batches: list[list[TaskEvent] | list[PartialEvent]] = [*flies]
+    batches: list[list[TaskEvent] | list[PartialEvent]] = [*partials]
     while events:
         size = chance.randint(1, 4)
         batches.append(events[:size])

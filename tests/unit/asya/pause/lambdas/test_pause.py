@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from asya.messaging.aws import clients
-from asya.pause.lambdas import pause, resume
+from asya.pause.lambdas.wiring import build_pause, build_resume
 from asya.pause.resuming import handed_over
 from asya.protocol import codec
 from asya.protocol.envelope import Envelope
@@ -62,7 +62,7 @@ def here(**members: object) -> bytes:
 def run(world: MeshWorld, *bodies: bytes, times: int = 1, reporting: bool = True) -> list[str]:
     services = world.services("approve", MESH, reporting=reporting)
     counts = dict.fromkeys(range(len(bodies)), times)
-    return kept(pause.build(services).process(sqs_event(*bodies, receive_counts=counts)))
+    return kept(build_pause(services).process(sqs_event(*bodies, receive_counts=counts)))
 
 
 def stored(world: MeshWorld) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def continued(world: MeshWorld, answers: bytes = b'{"approved":true}', times: in
 
 def at_x_resume(world: MeshWorld, body: bytes, times: int = 1) -> list[str]:
     event = sqs_event(body, receive_counts={0: times})
-    return kept(resume.build(world.services("x-resume", MESH)).process(event))
+    return kept(build_resume(world.services("x-resume", MESH)).process(event))
 
 
 def status_of(envelope: Envelope) -> Status:

@@ -46,10 +46,10 @@ def test_protocol_7_what_a_handler_says_leaves_soon_and_in_order(gateway: FakeGa
     began = time.monotonic()
     for number in range(20):
         progress.report(gateway.url, fly(number))
-    while len(gateway.flies) < 20:
+    while len(gateway.partials) < 20:
         assert time.monotonic() < began + 1.0  # nobody flushed: it leaves within a second all the same
         time.sleep(0.01)
-    assert [said.sequence for said in gateway.flies] == list(range(20))
+    assert [said.sequence for said in gateway.partials] == list(range(20))
     assert gateway.reported("env-1") == ["received"]  # what came before leaves before
 
 
@@ -63,4 +63,4 @@ def test_what_nobody_can_take_so_fast_is_dropped_and_counted(gateway: FakeGatewa
     progress.flush()
     assert [count for count, _ in drops] == [3]
     assert gateway.reported("env-1") == ["completed"]
-    assert len(gateway.flies) == FLY_WAITING_LIMIT
+    assert len(gateway.partials) == FLY_WAITING_LIMIT

@@ -9,9 +9,9 @@ from botocore.exceptions import EndpointConnectionError
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency, Rule
 from asya.protocol.times import format_time, from_epoch_milliseconds
-from asya.sidecar.lambdas import sidecar
 from asya.sidecar.lambdas.circuit_guard import CIRCUIT_OPEN
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message, status
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
 from tests.doubles.tables import MemoryDynamo, Table
@@ -49,7 +49,7 @@ def function(world: MeshWorld, handler: Callable[[Any], Any], resiliency: Resili
 def deliver(found: Services, *bodies: bytes | str) -> None:
     """Each message in a batch of its own, as different sidecars would get them: none remembers the circuit."""
     for body in bodies:
-        assert kept(sidecar.build(Services(found.settings)).process(sqs_event(body))) == []
+        assert kept(build_sidecar(Services(found.settings)).process(sqs_event(body))) == []
 
 
 def open_circuit(found: Services) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from asya.crew.lambdas import sump
+from asya.crew.lambdas.wiring import build_sump
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency
 from asya.protocol.times import format_time
-from asya.sidecar.lambdas import sidecar
+from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.emf import Metric, metrics, named
 from tests.doubles.envelopes import message, status
 from tests.doubles.heavy import World, done, failed, heavy_world
@@ -36,7 +36,7 @@ def fails(_: Any) -> None:
 
 
 def run(world: MeshWorld, handler: Any, *bodies: bytes, **options: Any) -> None:
-    assert kept(sidecar.build(world.light(handler, **options)).process(sqs_event(*bodies))) == []
+    assert kept(build_sidecar(world.light(handler, **options)).process(sqs_event(*bodies))) == []
 
 
 def check_dimensions(found: list[Metric], actors: set[str]) -> None:
@@ -135,7 +135,7 @@ def test_15_a_rejected_hop_has_no_duration(
 def test_15_failures_are_the_failing_actors(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     ended = status(phase="failed", reason="Timeout", actor="infer")
     hostile = status(phase="failed", reason="an id or whatever", actor="made-up")
-    actor = sump.build(world.services("x-sump"))
+    actor = build_sump(world.services("x-sump"))
     assert kept(actor.process(sqs_event(message(status=ended), message(id="b", status=hostile)))) == []
     found = [metric.dimensions for metric in metrics(capsys) if metric.name == "Failed"]
     assert found == [

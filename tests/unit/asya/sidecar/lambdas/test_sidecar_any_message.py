@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from asya.protocol import ids
 from asya.protocol.envelope import Envelope
 from asya.protocol.times import parse_time
-from asya.sidecar.lambdas import sidecar
+from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message
 from tests.doubles.mesh_world import MeshWorld, kept, mesh_world, sqs_event
 
@@ -105,7 +105,7 @@ def taken(world: MeshWorld, body: bytes | str) -> tuple[list[Any], dict[str, lis
         return [payload]
 
     world.sqs.sent.clear()
-    answer = sidecar.build(world.light(handler)).process(sqs_event(body))
+    answer = build_sidecar(world.light(handler)).process(sqs_event(body))
     assert kept(answer) == [], "bad input is acked: x-sump has it"
     sent = {
         queue.removeprefix("asya-shop-"): [each.envelope for each in some] for queue, some in world.sqs.sent.items()

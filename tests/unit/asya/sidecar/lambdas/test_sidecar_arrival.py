@@ -6,7 +6,7 @@ import pytest
 
 from asya.protocol import ids
 from asya.protocol.events import TaskState
-from asya.sidecar.lambdas import sidecar
+from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import LONG_AGO, echo, never, run
 from tests.doubles.mesh_world import MeshWorld, kept, recorded, sqs_event
@@ -23,7 +23,7 @@ def test_5_1_what_is_no_envelope_is_acked_because_x_sump_has_it(world: MeshWorld
 
 @pytest.mark.rule("5.1.log")
 def test_5_1_the_log_names_the_id_and_the_message(world: MeshWorld, caplog: pytest.LogCaptureFixture) -> None:
-    actor = sidecar.build(world.light(never))
+    actor = build_sidecar(world.light(never))
     actor.process(recorded("sqs-not-an-envelope"))
     message_id = "059f36b4-87a3-44ab-83d2-661975830a7d"
     (line,) = (vars(record) for record in caplog.records if record.getMessage() == "handler not called")
@@ -81,7 +81,7 @@ def test_5_4_no_answer_within_a_second_means_go_on(world: MeshWorld, trouble: st
     began = time.monotonic()
     services = world.light(echo)
     services.progress.flush = lambda *_: None  # type: ignore[method-assign] # reports have a time limit of their own
-    assert kept(sidecar.build(services).process(sqs_event(body))) == []
+    assert kept(build_sidecar(services).process(sqs_event(body))) == []
     assert time.monotonic() - began < 3.0
     assert world.targets == ["post"]
 
@@ -115,7 +115,7 @@ def test_5_4_an_envelope_without_a_status_is_registered_before_anything_leaves(w
             sent_when_registered.append(list(world.targets))
 
     world.gateway.watch = watch
-    actor = sidecar.build(world.light(echo))
+    actor = build_sidecar(world.light(echo))
     assert kept(actor.process(recorded("sqs-raw-message"))) == []
     registered = next(event for event in world.gateway.events if event.status == "registered")
     assert (registered.id, registered.data.owner) == ("order-77", "AIDAEXAMPLEPERSON")

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from asya.gateway.lambdas import ingest as gateway_ingest
+from asya.gateway.lambdas.wiring import build_ingest
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol.events import EventResult, EventResults, PartialEvent, TaskStates
 from asya.protocol.mesh_table import Actor
 from asya.protocol.status import created
-from asya.sidecar.lambdas import sidecar
+from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.event_batch import read_events, read_queries
 from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.mesh_world import MeshWorld, kept, mesh_world, sqs_event
@@ -117,7 +117,7 @@ def _envelope(number: int, *, with_status: bool) -> str:
 def _through(world: MeshWorld, actor: str, bodies: list[str], found: Counts) -> list[str]:
     """All of these through one actor's sidecar; what it sends on."""
     others = {name: Actor(kind="handler", handler=f"handlers.{name}") for name in ACTORS if name != actor}
-    process = sidecar.build(world.light(lambda payload: payload, actor=actor, others=others)).process
+    process = build_sidecar(world.light(lambda payload: payload, actor=actor, others=others)).process
     waiting = iter(bodies)
     while batch := list(islice(waiting, BATCH)):
         assert not kept(process(sqs_event(*batch)))
@@ -128,7 +128,7 @@ def _through(world: MeshWorld, actor: str, bodies: list[str], found: Counts) -> 
 
 def _connect_to_the_real_ingest(world: MeshWorld, found: Counts) -> None:
     settings = world.services("x-gateway-ingest").settings
-    tasks = gateway_ingest.build(settings, Telemetry(settings.namespace, settings.actor)).tasks
+    tasks = build_ingest(settings, Telemetry(settings.namespace, settings.actor)).tasks
 
     def respond(path: str, body: bytes) -> bytes:
         found.calls[path.rpartition("/")[2]] += 1

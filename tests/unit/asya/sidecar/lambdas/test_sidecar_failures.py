@@ -12,7 +12,7 @@ import pytest
 from asya.protocol import ids
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
 from asya.runtime.load import LoadError
-from asya.sidecar.lambdas import sidecar
+from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message
 from tests.doubles.light_actor import echo, never, run
 from tests.doubles.mesh_world import MeshWorld
@@ -211,9 +211,9 @@ def test_fair_by_travels_to_the_queue_of_the_actor_that_asks_for_it(world: MeshW
 @pytest.mark.rule("6.load-errors")
 def test_6_a_handler_that_cannot_be_loaded_is_named(world: MeshWorld) -> None:
     with pytest.raises(LoadError, match=r"handler 'no\.where'"):
-        sidecar.build(world.light(echo, name="no.where"))
+        build_sidecar(world.light(echo, name="no.where"))
     with pytest.raises(LoadError, match="actor 'infer' is of kind 'spark' and has no handler"):
-        sidecar.build(world.light(echo, kind="spark", name=None))
+        build_sidecar(world.light(echo, kind="spark", name=None))
 
 
 def test_handlers_of_a_batch_run_one_after_the_other_in_the_main_thread(world: MeshWorld) -> None:
@@ -231,13 +231,13 @@ def test_7_what_a_handler_says_to_those_who_look_on_is_reported_and_nothing_else
         yield "FLY", {"text": "after"}
 
     assert run(world, talks, message()) == []
-    assert [(said.sequence, msgspec.json.decode(said.data)["text"]) for said in world.gateway.flies] == [
+    assert [(said.sequence, msgspec.json.decode(said.data)["text"]) for said in world.gateway.partials] == [
         (0, "token 0"),
         (1, "token 1"),
         (2, "token 2"),
         (3, "after"),
     ]
-    assert {(said.id, said.actor, said.position, said.receive) for said in world.gateway.flies} == {
+    assert {(said.id, said.actor, said.position, said.receive) for said in world.gateway.partials} == {
         ("env-1", "infer", 1, 1)
     }
     assert len(world.sent("post")) == 1
@@ -248,7 +248,7 @@ def test_7_what_json_cannot_hold_is_the_handlers_mistake(world: MeshWorld) -> No
         yield "FLY", {"text": {1, 2}}
 
     assert run(world, talks, message()) == []
-    assert world.gateway.flies == []
+    assert world.gateway.partials == []
     (ended,) = world.sent("x-sink")
     assert ended.status is not None
     assert ended.status.error is not None
@@ -261,4 +261,4 @@ def test_3_stealth_envelopes_say_nothing_to_those_who_look_on(world: MeshWorld) 
         yield payload
 
     assert run(world, talks, message(headers={"x-asya-mesh-status": "off"})) == []
-    assert world.gateway.flies == []
+    assert world.gateway.partials == []

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya.crew.lambdas.wiring import build_end_actor
 from asya.messaging.aws import clients
 from asya.protocol import ids
 from asya.protocol.mesh_table import Policy, Resiliency
 from asya.runtime.load import LoadError
-from asya.sidecar.lambdas import sidecar
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never, run
 from tests.doubles.mesh_world import MeshWorld, empty_table, emulated_table
@@ -303,4 +303,4 @@ def test_5_an_end_actor_that_fails_hands_the_envelope_to_x_sump(world: MeshWorld
 @pytest.mark.parametrize("wrong", [{"handler_mode": "payload"}, {"validate": True}])
 def test_14_an_end_actor_needs_envelope_mode_and_no_validation(world: MeshWorld, wrong: dict[str, Any]) -> None:
     with pytest.raises(LoadError, match="end actor 'infer' needs handler_mode: envelope and validate: false"):
-        sidecar.build(world.light(echo, **(END | wrong)))
+        build_end_actor(world.light(echo, **(END | wrong)))

@@ -172,7 +172,7 @@ def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
             pauses.append(seconds)
 
     services = world.services_of("x-reconcile")
-    object.__setattr__(services.base, "surroundings", Environment(services.base.environment))
+    object.__setattr__(services.base, "environment", Environment(services.base.environment))
     for _ in range(2):
         spark_reconcile.Reconciler(services).sweep()
 

@@ -142,11 +142,11 @@ def test_7_what_a_job_says_at_once_is_passed_on_once_and_in_order(world: World) 
     world.complete()
     world.complete()
 
-    flies = [event for event in world.gateway.events if isinstance(event, PartialEvent)]
-    assert [(fly.id, fly.sequence, bytes(fly.data)) for fly in flies] == [
+    partials = [event for event in world.gateway.events if isinstance(event, PartialEvent)]
+    assert [(fly.id, fly.sequence, bytes(fly.data)) for fly in partials] == [
         ("b", 0, b'{"n": 0}'), ("b", 1, b'{"n": 1}'), ("b", 2, b'{"n": 2}'),
     ]  # fmt: skip
-    assert {(fly.actor, fly.attempt, fly.receive) for fly in flies} == {("clean", 1, 1)}
+    assert {(fly.actor, fly.attempt, fly.receive) for fly in partials} == {("clean", 1, 1)}
 
 
 def test_7_what_a_job_says_last_is_passed_on_after_its_run(world: World) -> None:

@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 from msgspec.structs import replace as changed
 
 from asya.gateway.a2a.aws.push_sender import PushFailedError, PushSender
-from asya.gateway.a2a.lambdas import push, push_feed
+from asya.gateway.a2a.lambdas.wiring import build_push, build_push_feed
 from asya.gateway.a2a.push import PushTarget, is_news, is_public
 from asya.messaging.aws import clients
 from asya.protocol import names
@@ -253,7 +253,7 @@ class World:
         return {"eventName": "MODIFY", "dynamodb": {"OldImage": before, "NewImage": self.item(task_id)}}
 
     def feed(self, *changes: Json) -> None:
-        push_feed.build(self.services("x-push-feed")).process({"Records": list(changes)})
+        build_push_feed(self.services("x-push-feed")).process({"Records": list(changes)})
 
     def deliver(self) -> list[str]:
         """Take what is on the queue; gives what stays there."""
@@ -272,7 +272,7 @@ class World:
             }
             for each in received.get("Messages", [])
         ]
-        answer = push.build(self.services("x-push")).process({"Records": records})
+        answer = build_push(self.services("x-push")).process({"Records": records})
         return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
 

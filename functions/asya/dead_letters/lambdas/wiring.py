@@ -1,0 +1,36 @@
+"""The entry point of the function that reports dead letters."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from asya.dead_letters.aws.copies import DeadLetterCopies
+from asya.dead_letters.aws.queue import DeadLetterQueue
+from asya.dead_letters.aws.report_marks import ReportMarks
+from asya.dead_letters.lambdas.dlq import DeadLetterWatch, queues_meant
+from asya.messaging.aws import clients
+from asya.sidecar.lambdas.services import Services, services
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+
+
+def build_dlq(services: Services) -> DeadLetterWatch:
+    """The watch over all dead-letter queues of this mesh."""
+    settings = services.settings
+    return DeadLetterWatch(
+        services,
+        lambda actor: DeadLetterQueue(clients.sqs(), settings.dlq_url(actor)),
+        ReportMarks(clients.dynamodb(), settings.table_name("sink")),
+        DeadLetterCopies(clients.s3(), settings.bucket),
+        DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks),
+    )
+
+
+@cache
+def _built() -> DeadLetterWatch:
+    return build_dlq(services())
+
+
+def dlq(event: Mapping[str, Any], _context: object) -> None:
+    """Lambda's handler: an alarm's change of state, or a schedule's tick."""
+    watch = _built()
+    watch.look(queues_meant(event, watch.services))

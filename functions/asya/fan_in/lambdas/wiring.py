@@ -1,0 +1,30 @@
+"""The entry points of fan-in actors and of the sweep over their open sets."""
+
+from asya.fan_in.aws.sets import FanInSets
+from asya.fan_in.lambdas.fan_in import FanInActor
+from asya.fan_in.lambdas.set_coordinator import SetCoordinator
+from asya.fan_in.lambdas.sweep import FanInSweep
+from asya.messaging.aws import clients
+from asya.protocol.mesh_table import FanIn
+from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
+from asya.sidecar.lambdas.services import Services
+
+
+def build_fan_in(services: Services) -> FanInActor:
+    """The fan-in actor of this function."""
+    rule = services.settings.table.actors[services.settings.actor].fan_in or FanIn()
+    return FanInActor(services, SetCoordinator(services, _sets(services), rule))
+
+
+def build_sweep(services: Services) -> FanInSweep:
+    """The sweep over the open sets of this mesh."""
+    return FanInSweep(services, _sets(services))
+
+
+def _sets(services: Services) -> FanInSets:
+    settings = services.settings
+    return FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)
+
+
+fan_in = queue_entry_point(build_fan_in)
+sweep = schedule_entry_point(build_sweep)

@@ -1,0 +1,45 @@
+"""The entry points of the functions that send push notifications."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from asya.gateway.a2a.aws.push_configs import PushConfigs
+from asya.gateway.a2a.aws.push_sender import PushSender
+from asya.gateway.a2a.lambdas.push import Pushes
+from asya.gateway.a2a.lambdas.push_feed import PushFeed
+from asya.messaging.aws import clients
+from asya.messaging.lambdas.batch import BatchWorker
+from asya.protocol import names
+from asya.sidecar.lambdas.entry_point import queue_entry_point
+from asya.sidecar.lambdas.services import Services, services
+
+
+def build_push(services: Services) -> Pushes:
+    """The function that delivers push notifications."""
+    settings = services.settings
+    worker = BatchWorker(clients.sqs(), settings.queue_url(settings.actor), (), services.telemetry)
+    return Pushes(services, worker, _configs(services), PushSender(settings.table.gateway.allowed_hosts))
+
+
+def build_push_feed(services: Services) -> PushFeed:
+    """The function that turns changes of tasks into push notifications."""
+    return PushFeed(services, _configs(services), clients.sqs(), services.settings.queue_url(names.PUSH))
+
+
+def _configs(services: Services) -> PushConfigs:
+    settings = services.settings
+    return PushConfigs(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
+
+
+@cache
+def _feed() -> PushFeed:
+    return build_push_feed(services())
+
+
+push = queue_entry_point(build_push)
+
+
+def push_feed(event: Mapping[str, Any], _context: object) -> None:
+    """Lambda's handler: a batch of changes of the tasks table."""
+    _feed().process(event)

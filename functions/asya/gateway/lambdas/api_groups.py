@@ -1,0 +1,129 @@
+"""The groups of calls that the gateway's API is made of."""
+
+import uuid
+from collections.abc import Callable
+
+from asya.dead_letters.aws.replay_sources import ReplaySources
+from asya.fan_in.aws.sets import FanInSets
+from asya.gateway.a2a.routes.wiring import build_agents
+from asya.gateway.access import AccessRules
+from asya.gateway.aws.submission_keys import SubmissionKeys
+from asya.gateway.aws.task_starter import TaskStarter
+from asya.gateway.http.origin import Origins
+from asya.gateway.lambdas.api import Api
+from asya.gateway.mcp.wiring import build_mcp
+from asya.gateway.routes.cancel import Cancels
+from asya.gateway.routes.lists import Lists
+from asya.gateway.routes.reruns import Reruns
+from asya.gateway.routes.resume import Resumes
+from asya.gateway.routes.tasks import TaskRoutes
+from asya.gateway.routes.tool_calls import ToolCalls
+from asya.gateway.routes.tools import ToolRoutes
+from asya.legacy.gateway_calls import LegacyReads
+from asya.messaging.aws import clients
+from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
+from asya.messaging.aws.settings import Settings
+from asya.messaging.aws.submission_sender import SubmissionSender
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.environment import REAL, Environment
+from asya.pause.lambdas.wiring import build_releases
+from asya.protocol import names
+from asya.spark.aws.cancel_requests import CancelRequests
+from asya.tasks.aws.index import TaskIndex
+from asya.tasks.aws.lists import TaskLists
+from asya.tasks.aws.tasks import Tasks
+from asya.tasks.aws.wiring import build_store
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())
+
+
+def build_api(
+    settings: Settings, telemetry: Telemetry, environment: Environment = REAL, new_id: Callable[[], str] = _new_id
+) -> Api:
+    """The calls over this mesh's table and queues.
+
+    Args:
+        new_id: makes the id of a task.
+    """
+    mesh, warn = settings.table, telemetry.log.warning
+    client, table = clients.dynamodb(), settings.table_name("tasks")
+    store = build_store(settings, environment)
+    tasks = Tasks(store, warn, threaded=environment.is_threaded)
+    index = TaskIndex(client, table, threaded=environment.is_threaded)
+    lists = TaskLists(index, store, tasks)
+    access = AccessRules(mesh, settings.account, settings.region)
+    origins = Origins(settings.gateway_url, environment.new_span)
+    # As for every sender, large payloads go under `inbox/` only (`protocol §4`).
+    claim_check = ClaimCheck(clients.s3(), settings.bucket, prefix=SENDERS_PREFIX)
+    sender = SubmissionSender(clients.sqs(), settings.queue_url, claim_check.offload)
+    starter = TaskStarter(
+        tasks=tasks, keys=SubmissionKeys(client, table, mesh.retention.tasks), sender=sender, warn=warn
+    )
+    releases = build_releases(settings, tasks, warn)
+    cancels = Cancels(tasks, store, index, access, releases, _cancel_requests(settings), environment, warn)
+    resumes = Resumes(mesh, tasks, access, releases)
+    tool_calls = ToolCalls(mesh, tasks, starter, environment, new_id)
+    reruns = Reruns(
+        mesh=mesh,
+        tasks=tasks,
+        starter=starter,
+        access=access,
+        sources=ReplaySources(clients.s3(), settings.bucket, settings.results_uri, mesh.sink),
+        claim_check=claim_check,
+        sets=_sets(settings),
+        gateway_url=settings.gateway_url,
+        new_id=new_id,
+        new_span=environment.new_span,
+    )
+    mcp = build_mcp(
+        tasks=tasks,
+        starter=starter,
+        access=access,
+        origins=origins,
+        tool_calls=tool_calls,
+        cancels=cancels,
+        resumes=resumes,
+        new_id=new_id,
+        warn=warn,
+        environment=environment,
+    )
+    agents = build_agents(
+        settings,
+        tasks=tasks,
+        lists=lists,
+        access=access,
+        origins=origins,
+        tool_calls=tool_calls,
+        cancels=cancels,
+        resumes=resumes,
+        warn=warn,
+        environment=environment,
+    )
+    groups = (
+        TaskRoutes(mesh, tasks, starter, access, origins, new_id),
+        Lists(tasks, lists, access),
+        cancels,
+        reruns,
+        resumes,
+        ToolRoutes(tool_calls, access, origins),
+        mcp,
+        agents,
+        LegacyReads(tasks, access),
+    )
+    return Api(mesh, origins, groups)
+
+
+def _cancel_requests(settings: Settings) -> CancelRequests | None:
+    """None for a mesh without heavy actors: it has no job runs to stop."""
+    if not any(actor.kind == "spark" for actor in settings.table.actors.values()):
+        return None
+    return CancelRequests(clients.sqs(), queue_url=settings.queue_url(names.COMPLETION))
+
+
+def _sets(settings: Settings) -> FanInSets | None:
+    """None for a mesh without fan-in actors."""
+    if not any(actor.kind == "fan_in" for actor in settings.table.actors.values()):
+        return None
+    return FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)

@@ -1,0 +1,76 @@
+"""The entry points of the gateway's functions: the API, the entrance for reports, and the sweep of deadlines."""
+
+import os
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from asya.gateway.access import AccessRules
+from asya.gateway.http.router import answer
+from asya.gateway.lambdas.deadline_sweep import DeadlineSweep
+from asya.gateway.lambdas.ingest import Ingest
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.environment import REAL, Environment
+from asya.sidecar.lambdas.entry_point import schedule_entry_point
+from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.index import TaskIndex
+from asya.tasks.aws.partials import Partials
+from asya.tasks.aws.sweep_marks import SweepMarks
+from asya.tasks.aws.tasks import Tasks
+from asya.tasks.aws.wiring import build_store, build_tasks
+
+if TYPE_CHECKING:
+    from asya.gateway.lambdas.api import Api
+
+
+def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Ingest:
+    """The entrance for reports."""
+    return Ingest(
+        tasks=build_tasks(settings, telemetry.log.warning, environment),
+        partials=Partials(clients.dynamodb(), settings.table_name("tasks"), environment.pause),
+        access=AccessRules(settings.table, settings.account, settings.region),
+        warn=telemetry.log.warning,
+    )
+
+
+def build_deadline_sweep(services: Services) -> DeadlineSweep:
+    """The sweep over the deadlines of this mesh's tasks."""
+    settings, environment = services.settings, services.environment
+    client, table = clients.dynamodb(), settings.table_name("tasks")
+    store = build_store(settings, environment)
+    tasks = Tasks(store, services.telemetry.log.warning, threaded=environment.is_threaded)
+    index = TaskIndex(client, table, threaded=environment.is_threaded)
+    return DeadlineSweep(services, index, store, tasks, SweepMarks(client, table))
+
+
+@cache
+def _settings_and_telemetry() -> tuple[Settings, Telemetry]:
+    settings = load_settings(os.environ)
+    return settings, Telemetry(settings.namespace, settings.actor)
+
+
+@cache
+def _ingest() -> Ingest:
+    return build_ingest(*_settings_and_telemetry())
+
+
+@cache
+def _api() -> "Api":
+    # Only the API imports every group of calls; this keeps the cold starts of the other functions short.
+    from asya.gateway.lambdas.api_groups import build_api
+
+    return build_api(*_settings_and_telemetry())
+
+
+def ingest(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Lambda's handler of the entrance for reports."""
+    return answer(event, _ingest().routes(REAL.now()), _settings_and_telemetry()[1].log)
+
+
+def api(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Lambda's handler of the API."""
+    return answer(event, _api().routes(REAL.now()), _settings_and_telemetry()[1].log)
+
+
+deadline_sweep = schedule_entry_point(build_deadline_sweep)

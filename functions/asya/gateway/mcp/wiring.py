@@ -1,0 +1,40 @@
+"""Puts the calls of Model Context Protocol together."""
+
+from collections.abc import Callable
+
+from asya.gateway.access import AccessRules
+from asya.gateway.aws.task_starter import TaskStarter
+from asya.gateway.http.origin import Origins
+from asya.gateway.mcp.calls import McpCalls
+from asya.gateway.mcp.cancel import McpCancels
+from asya.gateway.mcp.routes import McpRoutes
+from asya.gateway.routes.cancel import Cancels
+from asya.gateway.routes.resume import Resumes
+from asya.gateway.routes.tool_calls import ToolCalls
+from asya.messaging.lambdas.environment import Environment
+from asya.tasks.aws.tasks import Tasks
+
+
+def build_mcp(
+    *,
+    tasks: Tasks,
+    starter: TaskStarter,
+    access: AccessRules,
+    origins: Origins,
+    tool_calls: ToolCalls,
+    cancels: Cancels,
+    resumes: Resumes,
+    new_id: Callable[[], str],
+    warn: Callable[[str], None],
+    environment: Environment,
+) -> McpRoutes:
+    """The calls of `POST /mcp` and its companions."""
+    return McpRoutes(
+        mesh=tool_calls.mesh,
+        access=access,
+        origins=origins,
+        calls=McpCalls(tool_calls, tasks, cancels, resumes),
+        cancels=McpCancels(starter, cancels, environment),
+        new_id=new_id,
+        warn=warn,
+    )

@@ -1,0 +1,45 @@
+"""The entry point of the function that answers streams."""
+
+import os
+from functools import cache
+from typing import Any
+
+from asya.gateway.access import AccessRules
+from asya.gateway.http.router import answer
+from asya.gateway.streams.following import Following
+from asya.gateway.streams.routes import Streams
+from asya.gateway.streams.token_keys import TokenKeys
+from asya.messaging.aws import clients
+from asya.messaging.aws.settings import Settings, load_settings
+from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.lambdas.environment import REAL, Environment
+from asya.tasks.aws.partials import Partials
+from asya.tasks.aws.wiring import build_tasks
+
+
+def build_streams(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Streams:
+    """The streams of this mesh, and the tokens that open them."""
+    tasks = build_tasks(settings, telemetry.log.warning, environment)
+    partials = Partials(clients.dynamodb(), settings.table_name("tasks"), environment.pause)
+    return Streams(
+        namespace=settings.namespace,
+        tasks=tasks,
+        following=Following(tasks, partials, environment),
+        access=AccessRules(settings.table, settings.account, settings.region),
+        keys=TokenKeys(clients.kms(), settings.token_key or ""),
+        warn=telemetry.log.warning,
+        stream_url=settings.stream_url,
+    )
+
+
+@cache
+def _built() -> tuple[Streams, Telemetry]:
+    settings = load_settings(os.environ)
+    telemetry = Telemetry(settings.namespace, settings.actor)
+    return build_streams(settings, telemetry), telemetry
+
+
+def stream(event: dict[str, Any], _context: object) -> dict[str, Any]:
+    """Lambda's handler."""
+    streams, telemetry = _built()
+    return answer(event, streams.routes(REAL.now()), telemetry.log)

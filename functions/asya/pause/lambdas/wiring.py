@@ -1,0 +1,52 @@
+"""The entry points of pause actors, x-resume and their sweep, and the release of paused envelopes."""
+
+from collections.abc import Callable
+
+from asya.messaging.aws import clients
+from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
+from asya.messaging.aws.settings import Settings
+from asya.messaging.aws.submission_sender import SubmissionSender
+from asya.pause.aws.notices import PauseNotices
+from asya.pause.aws.paused_envelopes import PausedEnvelopes
+from asya.pause.lambdas.pause import PauseActor
+from asya.pause.lambdas.pause_release import PauseReleases
+from asya.pause.lambdas.resume import ResumeActor
+from asya.pause.lambdas.sweep import PauseSweep
+from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
+from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.dynamodb_store import DynamoTaskStore
+from asya.tasks.aws.paused_tasks import PausedTasks
+from asya.tasks.aws.tasks import Tasks
+
+
+def build_pause(services: Services) -> PauseActor:
+    """The pause actor of this function."""
+    settings = services.settings
+    notices = PauseNotices(clients.events(), settings.namespace)
+    return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), notices)
+
+
+def build_resume(services: Services) -> ResumeActor:
+    """x-resume of this mesh."""
+    return ResumeActor(services, PausedEnvelopes(clients.s3(), services.settings.bucket))
+
+
+def build_sweep(services: Services) -> PauseSweep:
+    """The sweep over the pauses of this mesh."""
+    settings, warn = services.settings, services.telemetry.log.warning
+    table, retention = settings.table_name("tasks"), settings.table.retention.tasks
+    store = DynamoTaskStore(clients.dynamodb(), table, retention, services.environment.pause)
+    tasks = Tasks(store, warn, threaded=services.environment.is_threaded)
+    return PauseSweep(services, PausedTasks(clients.dynamodb(), table), store, build_releases(settings, tasks, warn))
+
+
+def build_releases(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> PauseReleases:
+    """The release of this mesh's paused envelopes."""
+    offload = ClaimCheck(clients.s3(), settings.bucket, prefix=SENDERS_PREFIX).offload
+    sender = SubmissionSender(clients.sqs(), settings.queue_url, offload)
+    return PauseReleases(tasks, PausedEnvelopes(clients.s3(), settings.bucket), sender, warn)
+
+
+pause = queue_entry_point(build_pause)
+resume = queue_entry_point(build_resume)
+sweep = schedule_entry_point(build_sweep)

@@ -1,0 +1,41 @@
+"""Turns an actor of the mesh into the handler that Lambda calls."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Protocol
+
+from asya.messaging.lambdas.batch import Answer
+from asya.sidecar.lambdas.services import Services, services
+
+
+class BatchActor(Protocol):
+    """Processes the batches of one SQS queue."""
+
+    def process(self, event: Mapping[str, Any]) -> Answer:
+        """Process one batch and name the messages that stay on the queue."""
+
+
+class Sweep(Protocol):
+    """Runs on a schedule."""
+
+    def sweep(self) -> None:
+        """Run once."""
+
+
+def queue_entry_point(build: Callable[[Services], BatchActor]) -> Callable[[Mapping[str, Any], object], Answer]:
+    """The Lambda handler of a queue's function. It builds the actor at the first event and keeps it."""
+    actor = cache(lambda: build(services()))
+
+    def handle(event: Mapping[str, Any], _context: object) -> Answer:
+        return actor().process(event)
+
+    return handle
+
+
+def schedule_entry_point(build: Callable[[Services], Sweep]) -> Callable[[Mapping[str, Any], object], None]:
+    """The Lambda handler of a scheduled function."""
+
+    def handle(_event: Mapping[str, Any], _context: object) -> None:
+        build(services()).sweep()
+
+    return handle

@@ -1,0 +1,45 @@
+"""The entry point of a light actor's function."""
+
+from collections.abc import Callable
+from typing import Any
+
+from asya.protocol.mesh_table import Actor
+from asya.runtime.call import Call
+from asya.runtime.load import LoadError, load
+from asya.runtime.modes import EnvelopeMode, Mode, PayloadMode
+from asya.runtime.signatures import adapter
+from asya.sidecar.lambdas.entry_point import queue_entry_point
+from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.sidecar import Sidecar
+
+
+def build_sidecar(services: Services) -> Sidecar:
+    """The sidecar of this function's actor.
+
+    Raises:
+        LoadError: naming the handler and what is wrong with it.
+    """
+    spec, name = own_actor(services)
+    handler = load(name)
+    call = Call(handler, _mode(spec, adapter(name, handler)), spec.fan_out_lists, services.environment)
+    return Sidecar(services, call, spec.deduplicate)
+
+
+def own_actor(services: Services) -> tuple[Actor, str]:
+    """This function's actor, and the name of its handler.
+
+    Raises:
+        LoadError: if the actor has no handler.
+    """
+    actor = services.settings.actor
+    spec = services.settings.table.actors[actor]
+    if spec.handler is None:
+        raise LoadError(f"actor {actor!r} is of kind {spec.kind!r} and has no handler")
+    return spec, spec.handler
+
+
+def _mode(spec: Actor, adapt: Callable[[Any], Any]) -> Mode:
+    return PayloadMode(adapt) if spec.handler_mode == "payload" else EnvelopeMode(spec.handler_mode)
+
+
+sidecar = queue_entry_point(build_sidecar)

@@ -1,0 +1,315 @@
+"""What reaches beyond the source stays: the names by which handlers, jobs, people and dashboards know the mesh."""
+
+import ast
+import inspect
+import os
+import subprocess
+import sys
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+import typer.main
+
+import asya
+import asya_spark
+from asya.gateway.calls import CALLS, Group
+from asya.messaging.aws import telemetry
+from asya.messaging.aws.settings import load_settings
+from asya.protocol import headers, names
+from asya.protocol.mesh_table import Actor, MeshTable, SparkJob, encode_table
+from asya.spark.run_request import Place, submit_parameters
+from asya_cli.main import app
+from asya_infra.options import read_options
+from tests.doubles.emf import metrics
+
+REPOSITORY = Path(__file__).parents[3]
+
+METRICS = {
+    "Received": set(),
+    "Processed": {"outcome"},
+    "Sent": {"kind"},
+    "Failed": {"reason"},
+    "Retried": set(),
+    "SlaExpired": set(),
+    "HandlerDuration": set(),
+    "HopLatency": set(),
+    "MessageSize": set(),
+    "InFlight": set(),
+    "PendingEnvelopes": set(),
+    "JobRuns": {"state"},
+    "EnvelopesPerRun": set(),
+    "ReportsDropped": set(),
+    "FanInOpen": set(),
+    "PausedAge": set(),
+}
+"""The metrics whose names stand where they are counted, each with the dimension that splits it; `HopLimit` stands in a table."""
+
+COMMANDS = {
+    "demo": "--keep --approve --state",
+    "send": "EVENT --actor --next --id --new-id --state --namespace --region",
+    "status": "ENVELOPE_ID --follow -f --timeline --json --state --namespace --region",
+    "result": "ENVELOPE_ID --output -o --payload --state --namespace --region",
+    "list": "--status --parent --limit -n --json --state --namespace --region",
+    "cancel": "ENVELOPE_ID --state --namespace --region",
+    "replay": "ENVELOPE_ID --from --from-checkpoint --state --namespace --region",
+    "resume": "ENVELOPE_ID --input --state --namespace --region",
+    "dlq list": "ACTOR --id --error --limit --state --namespace --region",
+    "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region",
+    "dlq redrive": "ACTOR --id --error --limit --dry-run --force --state --namespace --region",
+    "run show": "RUN_ID --state --namespace --region",
+    "local up": "--mesh --state --auth",
+    "local down": "--state",
+    "local status": "--state",
+}
+
+
+def parameters(function: Callable[..., Any]) -> list[tuple[str, str, Any]]:
+    """Name, kind and default of each parameter."""
+    found = inspect.signature(function).parameters.values()
+    return [(each.name, each.kind.name, None if each.default is each.empty else each.default) for each in found]
+
+
+def positional(*names_and_defaults: str | tuple[str, Any]) -> list[tuple[str, str, Any]]:
+    pairs = [(given, None) if isinstance(given, str) else given for given in names_and_defaults]
+    return [(name, "POSITIONAL_OR_KEYWORD", default) for name, default in pairs]
+
+
+def test_handlers_import_data_and_fan_out() -> None:
+    assert parameters(asya.fan_out) == [
+        *positional("items"),
+        ("to", "KEYWORD_ONLY", None),
+        ("into", "KEYWORD_ONLY", "/results"),
+        ("at", "KEYWORD_ONLY", "x-fan-in"),
+    ]
+    from asya import data
+
+    assert {name: parameters(getattr(data, name)) for name in ("uri", "size", "open", "read", "write")} == {
+        "uri": positional("reference"),
+        "size": positional("reference"),
+        "open": positional("reference"),
+        "read": positional("reference"),
+        "write": positional("reference", "body", ("content_type", "application/octet-stream")),
+    }
+    assert data.VARIABLE == "ASYA_DATA_URI"
+
+
+def test_jobs_import_data_and_context() -> None:
+    assert sorted(asya_spark.__all__) == ["Context", "context", "data"]
+    assert parameters(asya_spark.context) == []
+    assert parameters(asya_spark.data.uri) == positional("reference")
+    assert asya_spark.data.VARIABLE == "ASYA_DATA_URI"
+    known = ["id", "parent_id", "headers", "actor", "position", "attempt", "deadline_at", "scratch"]
+    assert [field.name for field in fields(asya_spark.Context) if not field.name.startswith("_")] == known
+    assert parameters(asya_spark.Context.fly) == positional("self", "message")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["from asya import data, fan_out", "import asya.data", "from asya_spark import Context, context, data"],
+)
+def test_imports_of_users_need_nothing_imported_before(statement: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-W", "error", "-c", statement]
+    result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_the_distribution_is_asya_mesh_and_its_one_command_asya() -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    assert (project["name"], list(project["scripts"])) == ("asya-mesh", ["asya"])
+    (script,) = entry_points(group="console_scripts", name="asya")
+    assert script.load() is app
+
+
+def test_the_command_has_its_subcommands_arguments_and_options() -> None:
+    assert dict(_commands(typer.main.get_command(app), "")) == COMMANDS
+
+
+def _commands(command: Any, path: str) -> Iterator[tuple[str, str]]:
+    if hasattr(command, "commands"):
+        for name, below in command.commands.items():
+            yield from _commands(below, f"{path} {name}".strip())
+        return
+    words = [
+        word
+        for each in command.params
+        for word in ([each.name.upper()] if each.param_type_name == "argument" else each.opts)
+        if word != "--help"
+    ]
+    yield path, " ".join(words)
+
+
+def test_a_deployment_is_told_by_these_context_keys(tmp_path: Path) -> None:
+    asked: list[str] = []
+    read_options(asked.append, tmp_path)
+    assert set(asked) == {
+        *("mesh", "stage", "emr_application_id", "web_adapter_layer", "layer_target"),
+        *("host_python", "build_folder"),
+    }
+
+
+def test_functions_are_told_where_they_run_by_these_variables(tmp_path: Path) -> None:
+    table = MeshTable(namespace="shop", actors={"infer": Actor(kind="handler")})
+    (tmp_path / "mesh.json").write_bytes(encode_table(table))
+    settings = load_settings(
+        {
+            "LAMBDA_TASK_ROOT": str(tmp_path),
+            "AWS_REGION": "eu-central-1",
+            "ASYA_ACTOR": "infer",
+            "ASYA_BUCKET": "bucket",
+            "ASYA_DATA_URI": "s3://bucket/data/",
+            "ASYA_RESULTS_URI": "s3://bucket/results/",
+            "ASYA_QUEUE_URL_PREFIX": "https://sqs.eu-central-1.amazonaws.com/123456789012/",
+            "ASYA_GATEWAY_URL": "https://gateway.example",
+            "ASYA_TOKEN_KEY": "arn:aws:kms:eu-central-1:123456789012:key/abc",
+            "ASYA_STREAM_URL": "https://streams.example",
+            "ASYA_SPARK_APPLICATION_ID": "00f1",
+            "ASYA_JOB_ROLE_ARN": "arn:aws:iam::123456789012:role/job",
+            "ASYA_JOB_ENTRY_POINT": "s3://assets/entry.py",
+            "ASYA_JOB_PY_FILES": "s3://assets/a.zip,s3://assets/b.zip",
+            "ASYA_ACCESS_POLICY_PREFIX": "arn:aws:iam::123456789012:policy/",
+        }
+    )
+    assert (settings.table, settings.actor, settings.region) == (table, "infer", "eu-central-1")
+    assert (settings.bucket, settings.data_uri, settings.results_uri) == (
+        "bucket",
+        "s3://bucket/data/",
+        "s3://bucket/results/",
+    )
+    assert settings.queue_url("infer") == "https://sqs.eu-central-1.amazonaws.com/123456789012/asya-shop-infer"
+    assert (settings.gateway_url, settings.stream_url) == ("https://gateway.example", "https://streams.example")
+    assert settings.token_key == "arn:aws:kms:eu-central-1:123456789012:key/abc"
+    assert settings.spark is not None
+    assert settings.spark.application_id == "00f1"
+    assert settings.spark.job_role_arn == "arn:aws:iam::123456789012:role/job"
+    assert settings.spark.entry_point == "s3://assets/entry.py"
+    assert settings.spark.py_files == ("s3://assets/a.zip", "s3://assets/b.zip")
+    assert settings.spark.access_policy_prefix == "arn:aws:iam::123456789012:policy/"
+
+
+def test_a_functions_settings_stand_under_the_names_that_the_deployment_gives() -> None:
+    """Every variable that the source of functions and jobs reads by an `ASYA_` name is known here."""
+    folders = [Path(package.__file__ or "").parent for package in (asya, asya_spark)]
+    texts = [file.read_text() for folder in folders for file in folder.rglob("*.py")]
+    found = {
+        node.value
+        for text in texts
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier()
+    }
+    assert {name for name in found if name.startswith("ASYA_")} == {
+        *("ASYA_ACTOR", "ASYA_BUCKET", "ASYA_DATA_URI", "ASYA_RESULTS_URI", "ASYA_QUEUE_URL_PREFIX"),
+        *("ASYA_GATEWAY_URL", "ASYA_TOKEN_KEY", "ASYA_STREAM_URL"),
+        *("ASYA_SPARK_APPLICATION_ID", "ASYA_JOB_ROLE_ARN", "ASYA_JOB_ENTRY_POINT", "ASYA_JOB_PY_FILES"),
+        "ASYA_ACCESS_POLICY_PREFIX",
+    }
+
+
+def test_drivers_and_executors_have_these_variables() -> None:
+    place = Place(**{name: name for name in _texts_of(Place)} | {"py_files": ()})
+    words = submit_parameters(SparkJob(job="jobs.clean", env={"MODE": "fast"}), place).split()
+    given = {word.partition("=")[0] for word in words if "Env." in word}
+    assert given == {
+        f"{prefix}.{name}"
+        for prefix in ("spark.emr-serverless.driverEnv", "spark.executorEnv")
+        for name in ("ASYA_DATA_URI", "ASYA_RESULTS_URI", "MODE")
+    }
+
+
+def _texts_of(kind: Any) -> list[str]:
+    return [name for name in inspect.signature(kind).parameters if name != "py_files"]
+
+
+def test_15_metrics_are_counted_under_these_names_and_dimensions() -> None:
+    found: dict[str, set[str]] = defaultdict(set)
+    for file in Path(asya.__file__ or "").parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr="count" | "measure"),
+                    args=[ast.Constant(value=str(name)), *_],
+                    keywords=more,
+                ) if name[0].isupper():
+                    found[name] |= {_dimension(keyword) for keyword in more if keyword.arg == "by"}
+    assert found == METRICS
+    assert set(get_args(telemetry.Dimension)) == {"outcome", "kind", "reason", "state"}
+
+
+def _dimension(keyword: ast.keyword) -> str:
+    assert isinstance(keyword.value, ast.Tuple)
+    assert isinstance(keyword.value.elts[0], ast.Constant)
+    return str(keyword.value.elts[0].value)
+
+
+def test_15_metrics_leave_in_one_namespace_by_namespace_and_actor(capsys: pytest.CaptureFixture[str]) -> None:
+    assert telemetry.METRICS_NAMESPACE == "Asya"
+    told = telemetry.Telemetry("shop", "infer")
+    told.count("Received")
+    told.count("Processed", by=("outcome", "succeeded"), actor="crunch")
+    told.flush()
+    assert [(metric.name, metric.dimensions) for metric in metrics(capsys)] == [
+        ("Received", {"namespace": "shop", "actor": "infer"}),
+        ("Processed", {"namespace": "shop", "actor": "crunch", "outcome": "succeeded"}),
+    ]
+
+
+def test_1_the_meshs_own_actors_are_called_so() -> None:
+    constants = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
+    assert constants == {
+        *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index"),
+        *("x-dispatch", "x-completion", "x-reconcile", "x-fan-in-sweep", "x-pause-sweep", "x-task-sweep"),
+        *("x-dlq", "x-push-feed", "x-push"),
+        *("x-gateway-ingest", "x-gateway-api", "x-gateway-stream", "x-gateway-live"),
+    }
+    assert names.queue_name("shop", "infer") == "asya-shop-infer"
+    assert names.dlq_name("shop", "infer") == "asya-shop-infer-dlq"
+    assert names.function_name("shop", "infer") == "asya-shop-infer"
+    assert names.role_name("shop", "infer", "eu-west-1") == "asya-shop-infer-eu-west-1"
+    assert names.table_name("shop", "tasks") == "asya-shop-tasks"
+    assert names.stack_name("shop", "state") == "Asya-shop-state"
+    assert names.bucket_name("shop", "123456789012", "eu-west-1") == "asya-shop-123456789012-eu-west-1"
+    assert names.access_policy_name("shop", "infer") == "asya-shop-infer-access"
+    long = "a" * 63
+    assert names.function_name("shop", long) == f"asya-shop-{'a' * 45}-1cc0795a"
+    assert names.role_name("shop", long, "eu-west-1") == f"asya-shop-{'a' * 29}-1cc0795a-eu-west-1"
+    assert names.resource_name(long, "spark") == f"asya-{'a' * 50}-0444fb87"
+
+
+def test_3_headers_are_called_so() -> None:
+    constants = {value for name, value in vars(headers).items() if name.isupper() and isinstance(value, str)}
+    assert constants == {
+        *("x-asya-first-attempt", "x-asya-gateway-url", "x-asya-mesh-status", "x-asya-root"),
+        *("x-asya-route-override", "x-asya-route-resolved", "x-asya-fan-in", "x-asya-pause"),
+        *("x-asya-resume-input", "x-asya-resume-at", "x-asya-payload-ref", "x-asya-not-before"),
+        *("x-asya-hook", "x-asya-replay-of", "x-asya-generation", "x-asya-suffixed-at"),
+        *("traceparent", "tracestate", "x-asya-"),
+    }
+
+
+def test_13_the_gateway_has_these_calls() -> None:
+    assert {call.route for call in CALLS} == {
+        *("POST /api/v1/mesh", "GET /api/v1/mesh", "GET /api/v1/mesh/{id}", "DELETE /api/v1/mesh/{id}"),
+        *("GET /api/v1/mesh/{id}/children", "GET /api/v1/mesh/{id}/timeline"),
+        *(f"POST /api/v1/mesh/{{id}}/{what}" for what in ("resume", "reopen", "replay", "stream-token", "events")),
+        *("POST /tools/call", "POST /mcp", "GET /mcp", "DELETE /mcp", "POST /a2a", "POST /a2a/tasks/{id}"),
+        *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/events", "GET /api/v1/mesh/{id}/stream"),
+        *("POST /api/v1/mesh/events", "POST /api/v1/mesh/states"),
+        *("GET /envelopes/{id}", "POST /envelopes/{id}/progress", "POST /envelopes/{id}/final"),
+        *("GET /envelopes/{id}/stream", "GET /jobs/{id}", "GET /jobs/{id}/stream"),
+        *("GET /openapi.json", "GET /health"),
+    }
+    assert get_args(Group) == ("tasks", "tools", "mcp", "a2a", "streams")
+    assert {call.route for call in CALLS if call.is_public} == {
+        *("GET /.well-known/agent-card.json", "GET /api/v1/mesh/{id}/stream", "GET /health"),
+    }
+
+
+def test_the_command_is_installed_beside_the_interpreter() -> None:
+    script = Path(sys.executable).parent / "asya"
+    assert script.is_file()
+    assert os.access(script, os.X_OK)
