@@ -216,7 +216,7 @@ def test_a_cursor_is_of_its_own_list_and_whole(gateway: Gateway) -> None:
 
 @pytest.mark.rule("13.list.writes")
 def test_what_a_task_costs_the_indexes(gateway: Gateway) -> None:
-    """Written down in docs/tasks-table.md: one entry each while it runs, and one change when it ends."""
+    """Written down in docs/decisions/tasks-table.md: one entry each while it runs, and one change when it ends."""
 
     def entries(task_id: str) -> dict[str, str]:
         item = clients.dynamodb().get_item(
