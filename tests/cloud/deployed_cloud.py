@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from asya_cli.mesh_client import MeshClient
 
 T = TypeVar("T")
-SECONDS = 120.0
+SECONDS = 300.0
+"""After which something is given up that a test waits for: no machine is so slow."""
 
 
 @dataclass(frozen=True)

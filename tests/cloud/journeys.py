@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from asya.tasks.view import TaskView
 
 LOST = {"crash": {"how": "exit"}, "deaf": {"how": "deaf"}}
-"""Who comes back only when the message has been invisible for as long as its function might have run: a minute."""
+"""Who comes back only when the message has been invisible for as long as its function might have run: a minute and a half."""
 
 OVERDUE = {"seconds": 90}
 """The payload of who takes longer than its deadline lets it."""
@@ -49,10 +50,11 @@ def send(cloud: DeployedCloud, journey: Journey) -> str:
 
 
 def send_slow_ones(cloud: DeployedCloud) -> None:
-    """Send what ends after most of a minute, so that it goes by while others are tested (`test_slow_paths.py`)."""
+    """Send what ends after a minute or more, so that it goes by while others are tested (`test_slow_paths.py`)."""
     for envelope_id, payload in LOST.items():
+        cloud.mesh.upload(f"notes/{envelope_id}/sent-{time.time_ns()}", b"here")
         send(cloud, Journey(["deaf"], payload, envelope_id=envelope_id))
-    deadline = format_time(datetime.now(UTC) + timedelta(seconds=40))
+    deadline = format_time(datetime.now(UTC) + timedelta(seconds=55))
     send(cloud, Journey(["once"], OVERDUE, status={"deadline_at": deadline}, envelope_id="overdue"))
 
 

@@ -27,6 +27,9 @@ QUEUE = "stand-in-completion"
 APPLICATION = ApplicationSettings().application_id
 ROLE = f"arn:aws:iam::{ACCOUNT_ID}:role/stand-in-job"
 T = TypeVar("T")
+SECONDS = 300.0
+"""After which something is given up that a test waits for: no machine is so slow."""
+
 OVER = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
 
 
@@ -92,7 +95,9 @@ class StandIn:
         found = self.client("emr-serverless").get_job_run(applicationId=APPLICATION, jobRunId=run_id)
         return dict(found["jobRun"])
 
-    def wait(self, run_id: str, states: Sequence[str] | frozenset[str] = OVER, seconds: float = 120) -> dict[str, Any]:
+    def wait(
+        self, run_id: str, states: Sequence[str] | frozenset[str] = OVER, seconds: float = SECONDS
+    ) -> dict[str, Any]:
         """Wait until the run is in one of the states."""
 
         def arrived() -> dict[str, Any] | None:
@@ -108,7 +113,7 @@ class StandIn:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return dict(json.load(answer))
 
-    def events(self, enough: Callable[[list[dict[str, Any]]], bool], seconds: float = 20) -> list[dict[str, Any]]:
+    def events(self, enough: Callable[[list[dict[str, Any]]], bool], seconds: float = SECONDS) -> list[dict[str, Any]]:
         """Receive events from the completion queue until there are enough."""
         sqs = self.client("sqs")
         url = sqs.get_queue_url(QueueName=QUEUE)["QueueUrl"]

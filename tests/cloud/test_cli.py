@@ -14,6 +14,7 @@ from asya_cli.connection import find_on_aws
 from asya_cli.errors import CommandError
 from asya_cli.send import wrapped
 from asya_local.keys import read_keys
+from tests.cloud.deployed_cloud import SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ def asya(cloud: DeployedCloud, *arguments: str, text: str = "") -> tuple[int, st
         capture_output=True,
         text=True,
         env={**os.environ, "AWS_PROFILE": "nobodys", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
-        timeout=60,
+        timeout=SECONDS,
         check=False,
     )
     return done.returncode, done.stdout, done.stderr

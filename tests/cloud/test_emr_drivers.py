@@ -10,7 +10,7 @@ import pytest
 from asya_local.emr.settings import WorkerSettings
 from asya_local.processes import end_all, members, read_records
 from asya_local.servers import EMR, ServerOptions
-from tests.cloud.stand_in_cloud import BUCKET, stand_in, until
+from tests.cloud.stand_in_cloud import BUCKET, SECONDS, stand_in, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +34,7 @@ def test_every_run_has_a_process_of_its_own_and_none_outlives_a_killed_stand_in(
         assert "data/first/part-00000" in cloud.keys("data/first/")
         second = cloud.start(PIDS, f"s3://{BUCKET}/data/second", "600", name="second")
         output = cloud.folder.emr / second / "stdout"
-        until(lambda: output.exists() and bool(output.read_text()), 60, "the second job's process id")
+        until(lambda: output.exists() and bool(output.read_text()), SECONDS, "the second job's process id")
         pid = int(output.read_text())
         assert str(pid) != (cloud.folder.emr / first["jobRunId"] / "stdout").read_text().strip()
 
@@ -42,7 +42,7 @@ def test_every_run_has_a_process_of_its_own_and_none_outlives_a_killed_stand_in(
         process = emr.process()
         assert process is not None
         process.kill()
-        until(lambda: emr.process() is None, 10, "the stand-in's end")
+        until(lambda: emr.process() is None, SECONDS, "the stand-in's end")
         left = members(cloud.folder)
         assert pid in {each.pid for each in left}
         assert any("java" in each.name() for each in left)

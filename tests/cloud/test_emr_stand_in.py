@@ -15,7 +15,7 @@ from asya.spark.capacity import failed_for_capacity
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.keys import AccessKey
 from asya_local.servers import ServerOptions
-from tests.cloud.stand_in_cloud import APPLICATION, BUCKET, QUEUE, ROLE, StandIn, stand_in, until
+from tests.cloud.stand_in_cloud import APPLICATION, BUCKET, QUEUE, ROLE, SECONDS, StandIn, stand_in, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +125,11 @@ time.sleep(600)
 """
     run_id = cloud.start(script, name="commit")
 
-    until(lambda: "runs/actor/1/commit.json" in cloud.keys("runs/actor/1/"), 60, "the commit, while the job still runs")
+    until(
+        lambda: "runs/actor/1/commit.json" in cloud.keys("runs/actor/1/"),
+        SECONDS,
+        "the commit, while the job still runs",
+    )
 
     assert cloud.keys("data/committed/") == ["data/committed/part"]
     assert "runs/actor/1/heartbeat.json" in cloud.keys("runs/actor/1/")

@@ -141,11 +141,13 @@ def test_what_a_handler_says_is_there_while_it_is_at_work(gateway: DeployedCloud
 
 @pytest.mark.rule("13.cancel")
 def test_a_canceled_task_goes_no_further(gateway: DeployedCloud, alice: Caller, bob: Caller) -> None:
-    task_id = start(alice, "slow", {"seconds": 3})
+    go_on = f"go/{uuid4()}"
+    task_id = start(alice, "slow", {"until": go_on})
     until(lambda: task(alice, task_id)["status"] == "running" or None, "the task to run")
     assert bob.call("DELETE", f"/api/v1/mesh/{task_id}")[0] == 404
     assert alice.call("DELETE", f"/api/v1/mesh/{task_id}") == (204, None)
     assert task(alice, task_id)["status"] == "canceled"
+    gateway.mesh.upload(go_on, b"now")
     # Its handler is not interrupted; how it ends changes nothing any more.
     until(lambda: gateway.messages(names.queue_name("gateway", "slow")) == 0 or None, "the handler to be done")
     until(lambda: gateway.messages(names.queue_name("gateway", "x-sink")) == 0 or None, "x-sink to be done")
@@ -157,10 +159,11 @@ def test_a_canceled_task_goes_no_further(gateway: DeployedCloud, alice: Caller, 
 def test_children_are_canceled_with_their_root(operator: Caller, gateway: DeployedCloud) -> None:
     root = str(uuid4())
     route = {"prev": [], "curr": "split", "next": ["slow", "slow", "slow", "echo"]}
-    payload = {"parts": 3, "seconds": 4}
+    payload = {"parts": 3, "until": f"go/{root}"}
     gateway.send_raw("split", json.dumps({"id": root, "route": route, "payload": payload}))
     until(lambda: gateway_children(operator, root) or None, "a child to be known")
     assert operator.call("DELETE", f"/api/v1/mesh/{root}")[0] == 204
+    gateway.mesh.upload(payload["until"], b"now")
     # Handlers at work are not interrupted; what comes behind them is not run, known at that time or not.
     children = until(
         lambda: found if len(found := gateway_children(operator, root)) == 2 else None, "all children to be known"

@@ -35,7 +35,7 @@ from google.protobuf.json_format import ParseDict
 
 from asya.reporting.aws.gateway_client import address_of
 from tests.cloud import callers
-from tests.cloud.deployed_cloud import until
+from tests.cloud.deployed_cloud import SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
@@ -98,7 +98,7 @@ async def sent(client: Client, request: SendMessageRequest) -> Task:
 
 
 async def at_rest(client: Client, task: Task) -> Task:
-    ends = asyncio.get_running_loop().time() + 120
+    ends = asyncio.get_running_loop().time() + SECONDS
     while task.status.state not in ENDED | {ASKED} and asyncio.get_running_loop().time() < ends:
         async for item in client.subscribe(SubscribeToTaskRequest(id=task.id)):
             assert item
@@ -164,7 +164,9 @@ def test_lists_hold_ones_own_tasks_of_a_context(alice: Caller, bob: Caller) -> N
 
 @pytest.mark.rule("13.a2a.cancel", "13.a2a.stream")
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
-def test_a_stream_tells_what_happens_and_canceling_ends_it(alice: Caller, version: str) -> None:
+def test_a_stream_tells_what_happens_and_canceling_ends_it(gateway: DeployedCloud, alice: Caller, version: str) -> None:
+    go_on = f"go/{uuid4()}"
+
     async def talk() -> None:
         async with connected(alice, version=version, streaming=True) as client:
             items = [item async for item in client.send_message(calling("say", {"text": "hello"}))]
@@ -173,7 +175,7 @@ def test_a_stream_tells_what_happens_and_canceling_ends_it(alice: Caller, versio
             again = [item async for item in client.subscribe(SubscribeToTaskRequest(id=task.id))]
             assert (again[0].task.id, again[-1].status_update.status.state) == (task.id, TaskState.TASK_STATE_COMPLETED)
         async with connected(alice, version=version) as client:
-            request = calling("rest", {"seconds": 3})
+            request = calling("rest", {"until": go_on})
             request.configuration.return_immediately = True
             async for answer in client.send_message(request):
                 running = answer.task
@@ -181,6 +183,7 @@ def test_a_stream_tells_what_happens_and_canceling_ends_it(alice: Caller, versio
             assert canceled.status.state == TaskState.TASK_STATE_CANCELED
 
     run(talk())
+    gateway.mesh.upload(go_on, b"now")
 
 
 @contextlib.contextmanager

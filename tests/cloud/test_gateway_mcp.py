@@ -8,6 +8,7 @@ import logging
 import re
 import runpy
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 import boto3
 import httpx2
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mcp.client import ClientRequestContext
 
     from tests.cloud.callers import Caller
+    from tests.cloud.deployed_cloud import DeployedCloud
 
 pytestmark = pytest.mark.cloud
 
@@ -117,7 +119,7 @@ def test_calls_succeed_and_fail(example: dict[str, Any], alice: Caller, mode: st
 
 @pytest.mark.rule("13.mcp.cancel")
 def test_a_call_is_canceled_by_its_client(
-    example: dict[str, Any], alice: Caller, caplog: pytest.LogCaptureFixture
+    example: dict[str, Any], gateway: DeployedCloud, alice: Caller, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A client that gives up within a session says so, and the gateway knows which task that was."""
     caplog.set_level(logging.DEBUG, "mcp")
@@ -125,13 +127,15 @@ def test_a_call_is_canceled_by_its_client(
     def newest() -> Any:
         return alice.call("GET", "/api/v1/mesh", limit="1")[1]["items"][0]
 
-    before = newest()["id"]
+    before, go_on = newest()["id"], f"go/{uuid4()}"
 
     async def run() -> Any:
         async with connected(example, alice, "legacy") as client:
-            with contextlib.suppress(asyncio.TimeoutError):
-                async with asyncio.timeout(1):
-                    await client.call_tool("rest", {"seconds": 8})
+            call = asyncio.create_task(client.call_tool("rest", {"until": go_on}))
+            await asyncio.to_thread(until, lambda: True if newest()["id"] != before else None, "the task to be there")
+            call.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await call
             canceled = await asyncio.to_thread(
                 until,
                 lambda: found if (found := newest())["id"] != before and found["status"] == "canceled" else None,
@@ -142,32 +146,37 @@ def test_a_call_is_canceled_by_its_client(
             return canceled
 
     assert asyncio.run(run())["reason"] == "Canceled"
+    gateway.mesh.upload(go_on, b"now")
 
 
 @pytest.mark.rule("13.mcp.answer", "13.mcp.owner")
 def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
-    example: dict[str, Any], alice: Caller, bob: Caller
+    example: dict[str, Any], gateway: DeployedCloud, alice: Caller, bob: Caller
 ) -> None:
+    first, other = (f"go/{uuid4()}" for _ in range(2))
+
     async def run() -> None:
         async with connected(example, alice, wait=1) as hers, connected(example, bob) as his:
-            late = await hers.call_tool("rest", {"seconds": 2})
+            late = await hers.call_tool("rest", {"until": first})
             assert not late.is_error
             state = late.structured_content
             assert state["status"] in ("pending", "running")
             task = {"id": state["id"]}
             assert (await his.call_tool("wait_for_task", task)).is_error
             assert (await his.call_tool("cancel_task", task)).is_error
+            gateway.mesh.upload(first, b"now")
             found = late
             for _ in range(60):
                 found = await hers.call_tool("wait_for_task", task)
                 if "status_url" not in found.structured_content:
                     break
-            assert found.structured_content == {"seconds": 2}
-            second = await hers.call_tool("rest", {"seconds": 5})
+            assert found.structured_content == {"until": first}
+            second = await hers.call_tool("rest", {"until": other})
             gone = await hers.call_tool("cancel_task", {"id": second.structured_content["id"]})
             assert gone.structured_content["status"] == "canceled"
 
     asyncio.run(run())
+    gateway.mesh.upload(other, b"now")
 
 
 @pytest.mark.rule("13.mcp.pause")

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -18,7 +17,7 @@ from asya_local.accounts import aws_client
 from asya_local.keys import AccessKey
 from asya_local.processes import members, read_records
 from asya_local.state_folder import StateFolder
-from tests.cloud.stand_in_cloud import until
+from tests.cloud.stand_in_cloud import SECONDS, until
 from tests.interrupts import heed_ctrl_c
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Asya:
     def run(self, *arguments: str) -> tuple[int, str]:
         """Run `asya local …` to its end; its exit code and what it said."""
         process = self.begin(*arguments)
-        said, _ = process.communicate(timeout=180)
+        said, _ = process.communicate(timeout=SECONDS)
         return process.returncode, said
 
     def up(self) -> tuple[int, str]:
@@ -102,7 +101,7 @@ def wait_for_servers(asya: Asya, process: subprocess.Popen[str]) -> None:
         assert process.poll() is None, process.communicate()[0]
         return len(read_records(asya.folder)) == 2
 
-    until(started, 60, "the servers")
+    until(started, SECONDS, "the servers")
 
 
 def say_something(asya: Asya) -> str:
@@ -116,7 +115,7 @@ def say_something(asya: Asya) -> str:
         found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names))["Attributes"]
         return all(found[name] == "0" for name in names)
 
-    until(handled, 30, "the message to be handled")
+    until(handled, SECONDS, "the message to be handled")
     return url
 
 
@@ -125,7 +124,7 @@ def test_ctrl_c_while_it_comes_up_ends_everything(asya: Asya) -> None:
     wait_for_servers(asya, process)
 
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=SECONDS)
 
     assert process.returncode != 0
     assert not members(asya.folder)
@@ -191,15 +190,13 @@ def test_a_killed_ministack_is_swept_with_its_workers(running: Asya) -> None:
     process = record.process()
     assert process is not None
     process.kill()
-    until(lambda: record.process() is None, 10, "MiniStack's end")
+    until(lambda: record.process() is None, SECONDS, "MiniStack's end")
     assert running.run("status")[0] == 1
 
     code, said = running.run("down")
 
     assert code == 0, said
-    deadline = time.monotonic() + 5
-    while members(running.folder):
-        assert time.monotonic() < deadline
+    until(lambda: not members(running.folder), SECONDS, "the workers' end")
     assert not running.folder.connection.exists()
     assert not running.folder.temporary.exists()
     assert (running.folder.logs / "ministack.log").exists()

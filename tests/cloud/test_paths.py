@@ -275,7 +275,7 @@ def test_a_process_that_was_interrupted_is_fit_to_go_on(underway: Underway) -> N
 
     def asked() -> Any:
         said = end_of(underway.cloud, send(underway.cloud, Journey(["slow"], {"how": "fine"}))).payload
-        return said if said["hung"] else None
+        return said if said.get("hung") else None  # who has just started may be too slow to answer at all
 
     assert until(asked, "an answer of a process that has hung")["process"] > 0
 

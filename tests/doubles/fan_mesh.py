@@ -92,7 +92,7 @@ class Waiting:
 def fan_table(rule: FanIn | None = None, **actors: Actor) -> MeshTable:
     """The route split → score → post, with x-fan-in and a second fan-in actor, gather."""
     known = {
-        name: Actor(kind="handler", handler=f"{HANDLERS}.{name}", timeout=5.0) for name in ("split", "score", "post")
+        name: Actor(kind="handler", handler=f"{HANDLERS}.{name}", timeout=60.0) for name in ("split", "score", "post")
     }
     sets = {name: Actor(kind="fan_in", fan_in=rule or FanIn()) for name in ("x-fan-in", "gather")}
     crew = {name: Actor(kind="crew") for name in ("x-sink", "x-sump")}

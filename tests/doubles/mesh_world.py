@@ -88,7 +88,7 @@ class MeshWorld:
         self.monkeypatch.setattr(f"{__name__}.handler_under_test", handler)
         name = spec.pop("name", f"{__name__}.handler_under_test")
         others = spec.pop("others", {})
-        actors = {actor: Actor(**({"kind": "handler", "handler": name, "timeout": 5.0} | spec))} | others
+        actors = {actor: Actor(**({"kind": "handler", "handler": name, "timeout": 60.0} | spec))} | others
         return self.services(actor, mesh(actors), reporting=reporting)
 
     def sent(self, actor: str) -> list[Envelope]:

@@ -89,7 +89,7 @@ class Pipeline:
         return mesh(actors, sink=self.sink)
 
     def _actor(self, name: str) -> dict[str, Any]:
-        return {"kind": "handler", "handler": f"handlers.{name}", "timeout": 5.0, **self.spec}
+        return {"kind": "handler", "handler": f"handlers.{name}", "timeout": 60.0, **self.spec}
 
     def _deliver(self, actor: str, body: bytes | str) -> None:
         table = self._table()

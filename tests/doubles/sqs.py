@@ -111,7 +111,7 @@ class FakeSqs:
             self.visibility[entry["ReceiptHandle"]] = entry["VisibilityTimeout"]
         return {}
 
-    def wait_until_sent(self, queue: str, count: int = 1, seconds: float = 5.0) -> bool:
+    def wait_until_sent(self, queue: str, count: int = 1, seconds: float = 60.0) -> bool:
         """Wait until so many messages were accepted for a queue; False if that takes too long."""
         with self.changed:
             return self.changed.wait_for(lambda: len(self.sent[queue]) >= count, timeout=seconds)

@@ -1,13 +1,18 @@
 """Jobs as users write them, for the tests of `asya_spark`."""
 
 import asyncio
+import json
 import sys
 import time
+from pathlib import Path
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from asya_spark import context
+
+FOREVER = 3600
+"""Seconds: longer than any limit."""
 
 
 def by_payload(spark, payload):
@@ -55,7 +60,7 @@ def _spin(spark, payload):
 
 
 def _long_spark(spark, payload):
-    spark.range(2).foreach(lambda _: time.sleep(60))
+    spark.range(2).foreach(lambda _: time.sleep(payload["n"]))
 
 
 async def _async(spark, payload):
@@ -90,15 +95,34 @@ def _fly_badly(spark, payload):
     context().fly(["no object"])
 
 
-def _slow_spark(spark, payload):
-    spark.range(0, 4, 1, 4).foreach(lambda _: time.sleep(1))
+def _heard_spark(spark, payload):
+    """Its four tasks go on until a heartbeat tells of them; that one is kept."""
+    folder, kept = Path(payload["folder"]), Path(payload["kept"])
+
+    def told():
+        for path in folder.rglob("heartbeat-*.json"):
+            try:
+                text = path.read_text()
+                if json.loads(text)["stages"]:
+                    return text
+            except (OSError, ValueError):  # it is being written just now
+                pass
+        return None
+
+    def wait(row):
+        while (text := told()) is None:
+            time.sleep(0.05)
+        if row.id == 0:
+            kept.write_text(text)
+
+    spark.range(0, 4, 1, 4).foreach(wait)
 
 
 BEHAVIOURS = {
     "fly": _fly,
     "fly-by-abi": _fly_by_abi,
     "fly-badly": _fly_badly,
-    "slow-spark": _slow_spark,
+    "heard-spark": _heard_spark,
     "count": _counted,
     "none": _none,
     "raise": _raise,
@@ -164,5 +188,5 @@ def formless(spark, envelopes: DataFrame) -> DataFrame:
 
 
 def sleeps(spark, envelopes: DataFrame) -> DataFrame:
-    time.sleep(60)
+    time.sleep(FOREVER)
     return envelopes

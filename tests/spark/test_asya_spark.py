@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,6 +13,8 @@ from asya.protocol.job_runs import Commit, Journal, Manifest, Member, ResultFram
 from asya_spark import context, data
 from asya_spark.main import run
 from asya_spark.manifest import ManifestError
+from asya_spark.time_limit import run_within
+from tests.spark.sample_jobs import FOREVER
 
 pytestmark = pytest.mark.spark
 
@@ -39,7 +40,8 @@ class Run:
 
     def __init__(self, spark, folder, payloads, job="by_payload", **changes):
         members = tuple(p if isinstance(p, Member) else member(i, p) for i, p in enumerate(payloads))
-        settings = {"shape": "payload", "timeout": 30.0, "time_limit": 5, "client_token": "t", **changes}
+        # More time than anything here takes on the slowest machine: only tests of time limits have less.
+        settings = {"shape": "payload", "timeout": 600.0, "time_limit": 15, "client_token": "t", **changes}
         manifest = Manifest(
             run_id="asya.ns.heavy.0000000007",
             namespace="ns",
@@ -131,16 +133,19 @@ def test_frames_before_an_error_count_only_if_streamed(spark, tmp_path, streamed
 @pytest.mark.rule("10.timeout.envelope")
 @pytest.mark.parametrize("what", ["sleep", "spin", "long-spark"])
 def test_a_time_limit_ends_one_envelope_and_the_next_one_is_well(spark, tmp_path, monkeypatch, what):
+    """The first would take longer than both limits: were it not ended, or did it keep Spark busy, the next one had no end."""
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
-    # A cancelled task holds its slot until Spark has ended its Python worker, which takes two seconds.
-    seconds = 5.0 if what == "long-spark" else 2.0
-    spark.range(3).count()  # a session's first query is slow
-    began = time.monotonic()
+    limits = []
 
-    done = Run(spark, tmp_path, [{"do": what, "n": 60}, {"do": "count", "n": 3}], timeout=seconds)
+    def first_is_short(seconds, work, spark_context, group):
+        limits.append(seconds)
+        return run_within(2.0 if len(limits) == 1 else seconds, work, spark_context, group)
 
-    assert time.monotonic() - began < 30
-    assert (done.heads[0].end, done.heads[0].limit, done.heads[0].by_deadline) == ("timed_out", seconds, False)
+    monkeypatch.setattr("asya_spark.payload_job.run_within", first_is_short)
+
+    done = Run(spark, tmp_path, [{"do": what, "n": FOREVER}, {"do": "count", "n": 3}])
+
+    assert (done.heads[0].end, done.heads[0].limit, done.heads[0].by_deadline) == ("timed_out", 600.0, False)
     assert done.payloads(1) == [{"rows": 3}]
 
 
@@ -149,7 +154,7 @@ def test_a_deadline_shortens_the_limit_and_a_passed_one_starts_nothing(spark, tm
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     now = datetime.now(UTC)
     soon, past = ((now + timedelta(seconds=s)).isoformat().replace("+00:00", "Z") for s in (2, -5))
-    payload = {"do": "sleep", "n": 60}
+    payload = {"do": "sleep", "n": FOREVER}
 
     done = Run(spark, tmp_path, [member(0, payload, deadline_at=soon), member(1, payload, deadline_at=past)])
 
@@ -267,7 +272,7 @@ def test_10_what_there_is_no_time_for_is_left_to_another_run(spark, tmp_path, mo
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     spark.range(3).count()
 
-    done = Run(spark, tmp_path, [{"do": "none"}, {"do": "sleep", "n": 60}, {"do": "none"}], time_limit=0.05)
+    done = Run(spark, tmp_path, [{"do": "none"}, {"do": "sleep", "n": FOREVER}, {"do": "none"}], time_limit=0.05)
 
     assert (done.commit.unreached, list(done.heads)) == (1, [0])
     assert done.commit.error is None
@@ -277,7 +282,7 @@ def test_10_what_there_is_no_time_for_is_left_to_another_run(spark, tmp_path, mo
 def test_10_the_first_one_has_all_the_time_of_its_run(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
 
-    done = Run(spark, tmp_path, [{"do": "sleep", "n": 60}, {"do": "none"}], time_limit=0.05)
+    done = Run(spark, tmp_path, [{"do": "sleep", "n": FOREVER}, {"do": "none"}], time_limit=0.05)
 
     assert (done.heads[0].end, done.commit.unreached) == ("timed_out", 1)
 
@@ -310,13 +315,12 @@ def test_7_a_message_that_is_none_is_the_jobs_mistake(spark, tmp_path):
 def test_10_a_heartbeat_tells_stages_and_rows(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.heartbeat.TICK_SECONDS", 0.1)
 
-    done = Run(spark, tmp_path, [{"do": "none"}, {"do": "slow-spark"}])
+    kept = tmp_path / "kept.json"
 
-    beats = [json.loads(path.read_text()) for path in Path(done.attempt).glob("heartbeat-*.json")]
-    # The first may be written before Spark is at work, and the last after it.
-    last = max(
-        (beat for beat in beats if beat["at_work"] is not None and beat["stages"]), key=lambda beat: beat["beat"]
-    )
+    done = Run(spark, tmp_path, [{"do": "none"}, {"do": "heard-spark", "folder": str(tmp_path), "kept": str(kept)}])
+
+    assert done.heads[1].end == "done"
+    last = json.loads(kept.read_text())
     assert (last["at_work"], last["done"]) == (1, 1)
     (stage,) = last["stages"]
     assert stage["tasks"] == 4

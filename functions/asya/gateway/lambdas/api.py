@@ -36,7 +36,7 @@ class Api:
         """`GET /openapi.json`: the requests and answers of every call."""
         required_identity(request)
         # Imports many types that no other call needs; this keeps cold starts short.
-        from asya.gateway.routes.openapi import document
+        from asya.gateway.lambdas.openapi import document
 
         takes_tokens = self.origins.takes_tokens(request)
         return Response(200, document(self.mesh, request.base_url, takes_tokens=takes_tokens))

@@ -13,6 +13,9 @@ from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import Call, HandlerCrashed, HandlerFailed, HandlerTimedOut
 from asya.runtime.modes import PayloadMode
 
+FOREVER = 600.0
+"""Seconds: a handler that takes so long comes to an end by its time limit only, and no other takes as long."""
+
 
 def view(**changes: Any) -> EnvelopeView:
     known: dict[str, Any] = {
@@ -27,7 +30,7 @@ def view(**changes: Any) -> EnvelopeView:
     return EnvelopeView(**(known | changes))
 
 
-def frames(handler: Callable[[Any], Any], payload: Any = None, seconds: float = 5.0, **options: Any) -> list[Frame]:
+def frames(handler: Callable[[Any], Any], payload: Any = None, seconds: float = FOREVER, **options: Any) -> list[Frame]:
     return list(Call(handler, **options).frames(payload, view, seconds))
 
 
@@ -100,7 +103,7 @@ def test_fan_out_lists_gives_one_frame_per_item_only_where_asked_for() -> None:
     assert payloads(lambda _: [], lists_fan_out=True) == []
     assert payloads(lambda _: {"a": 1}, lists_fan_out=True) == [{"a": 1}]
     with pytest.raises(HandlerFailed):
-        next(Call(lambda _: [1, {2}], lists_fan_out=True).frames(None, view, 5.0))
+        next(Call(lambda _: [1, {2}], lists_fan_out=True).frames(None, view, FOREVER))
 
 
 @pytest.mark.rule("6.kinds")
@@ -119,7 +122,7 @@ def test_methods_partials_and_callables_work() -> None:
 @pytest.mark.rule("6.not-json")
 @pytest.mark.parametrize("kind", [as_sync, as_async])
 def test_what_json_cannot_hold_is_a_processing_error_after_the_frames_before(kind: Callable[[list[Any]], Any]) -> None:
-    running = Call(kind([1, {"a": {2}}])).frames(None, view, 5.0)
+    running = Call(kind([1, {"a": {2}}])).frames(None, view, FOREVER)
     assert decode_value(next(running).payload) == 1
     with pytest.raises(HandlerFailed) as caught:
         next(running)
@@ -214,7 +217,7 @@ def test_errors_with_a_meaning_for_generators_are_still_the_handlers(raised: typ
 @pytest.mark.rule("5.11.timeout-error")
 def test_a_timeout_error_of_the_handlers_own_is_an_ordinary_error() -> None:
     async def handler(_: Any) -> Any:
-        await asyncio.wait_for(asyncio.sleep(5), timeout=0.001)
+        await asyncio.wait_for(asyncio.sleep(FOREVER), timeout=0.001)
 
     with pytest.raises(HandlerFailed) as caught:
         frames(handler)
@@ -255,37 +258,37 @@ def test_system_exit_and_its_like_are_crashes_and_the_next_call_works(raised: ty
 
 
 def sleeping(_: Any) -> None:
-    time.sleep(5)
+    time.sleep(FOREVER)
 
 
 async def sleeping_coroutine(_: Any) -> None:
-    await asyncio.sleep(5)
+    await asyncio.sleep(FOREVER)
 
 
 async def blocking_coroutine(_: Any) -> None:
-    time.sleep(5)
+    time.sleep(FOREVER)
 
 
 async def stubborn_coroutine(_: Any) -> None:
     try:
-        await asyncio.sleep(5)
+        await asyncio.sleep(FOREVER)
     except asyncio.CancelledError:
-        time.sleep(5)
+        time.sleep(FOREVER)
 
 
 def sleeping_generator(_: Any) -> Iterator[int]:
     yield 1
-    time.sleep(5)
+    time.sleep(FOREVER)
 
 
 async def sleeping_async_generator(_: Any) -> AsyncIterator[int]:
     yield 1
-    await asyncio.sleep(5)
+    await asyncio.sleep(FOREVER)
 
 
 async def blocking_async_generator(_: Any) -> AsyncIterator[int]:
     yield 1
-    time.sleep(5)
+    time.sleep(FOREVER)
 
 
 def endless_generator(_: Any) -> Iterator[None]:
@@ -316,10 +319,8 @@ def test_a_time_limit_ends_every_kind_of_handler_and_the_process_goes_on(
         await asyncio.sleep(0)
         return 7
 
-    began = time.monotonic()
     with pytest.raises(HandlerTimedOut):
         frames(handler, seconds=0.05)
-    assert time.monotonic() - began < 2.0
     assert payloads(fine) == [7]
     assert payloads(as_async([1, 2])) == [1, 2]
 
@@ -355,7 +356,7 @@ def test_an_abandoned_generator_cleans_up_whatever_that_raises() -> None:
             cleaned.append("async")
 
     for handler in (generator, async_generator):
-        running = Call(handler).frames(None, view, 5.0)
+        running = Call(handler).frames(None, view, FOREVER)
         next(running)
         running.close()
     assert cleaned == ["sync", "async"]
@@ -412,7 +413,7 @@ def test_protocol_7_a_wrong_command_is_raised_where_it_was_yielded(kind: str) ->
             yield str(error)
         yield ("NOPE",)
 
-    running = Call(handler if kind == "sync" else async_handler).frames(None, view, 5.0)
+    running = Call(handler if kind == "sync" else async_handler).frames(None, view, FOREVER)
     assert "may not be written" in str(decode_value(next(running).payload))
     with pytest.raises(HandlerFailed) as caught:
         next(running)
@@ -436,4 +437,4 @@ def test_protocol_7_the_view_is_made_only_for_generators() -> None:
     def no_view() -> EnvelopeView:
         raise AssertionError("not needed")
 
-    assert len(list(Call(lambda _: 1).frames(None, no_view, 5.0))) == 1
+    assert len(list(Call(lambda _: 1).frames(None, no_view, FOREVER))) == 1

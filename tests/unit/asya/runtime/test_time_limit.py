@@ -9,6 +9,9 @@ import pytest
 
 from asya.runtime.time_limit import Stopwatch, TimeLimitReached, run_within
 
+FOREVER = 600.0
+"""Seconds: what takes so long comes to an end by its time limit only."""
+
 
 def busy(seconds: float) -> None:
     end = time.monotonic() + seconds
@@ -21,28 +24,26 @@ def alarm_is_off() -> bool:
 
 
 def test_what_is_done_in_time_returns_its_value() -> None:
-    assert run_within(1.0, lambda: "value") == "value"
+    assert run_within(FOREVER, lambda: "value") == "value"
     assert alarm_is_off()
 
 
 @pytest.mark.parametrize("blocking", [busy, time.sleep, threading.Event().wait], ids=["loop", "sleep", "lock"])
 def test_what_takes_too_long_is_interrupted(blocking: Callable[[float], object]) -> None:
-    began = time.monotonic()
     with pytest.raises(TimeLimitReached):
-        run_within(0.05, lambda: blocking(5.0))
-    assert time.monotonic() - began < 2.0
+        run_within(0.05, lambda: blocking(FOREVER))
     assert alarm_is_off()
 
 
 def test_an_error_passes_and_the_alarm_is_off() -> None:
     with pytest.raises(ZeroDivisionError):
-        run_within(1.0, lambda: 1 / 0)
+        run_within(FOREVER, lambda: 1 / 0)
     assert alarm_is_off()
 
 
 def test_no_time_left_is_no_time() -> None:
     with pytest.raises(TimeLimitReached):
-        run_within(0.0, lambda: busy(5.0))
+        run_within(0.0, lambda: busy(FOREVER))
     assert alarm_is_off()
 
 
@@ -66,10 +67,10 @@ def test_code_that_swallows_the_first_interruption_is_interrupted_again(monkeypa
     def stubborn() -> None:
         for _ in range(3):
             try:
-                busy(5.0)
+                busy(FOREVER)
             except BaseException as error:  # noqa: BLE001 - the handler that this rule is for
                 swallowed.append(error)
-        busy(5.0)
+        busy(FOREVER)
 
     with pytest.raises(TimeLimitReached):
         run_within(0.02, stubborn)
@@ -92,4 +93,4 @@ def test_outside_the_main_thread_the_code_just_runs() -> None:
 
 def test_a_stopwatch_never_goes_below_zero() -> None:
     assert Stopwatch(-5.0).left == 0.0
-    assert 0.0 < Stopwatch(5.0).left <= 5.0
+    assert 0.0 < Stopwatch(FOREVER).left <= FOREVER

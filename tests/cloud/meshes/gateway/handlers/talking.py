@@ -10,6 +10,7 @@ import urllib3
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 
+from asya import data
 from asya.reporting.aws.gateway_client import address_of
 
 Payload = dict[str, Any]
@@ -30,15 +31,25 @@ def talk(payload: Payload) -> Iterator[Any]:
 
 
 def slow(payload: Payload) -> Payload:
-    """Takes its time."""
-    time.sleep(payload.get("seconds", 3))
+    """Takes its time; or as long as there is no such object in the mesh's data."""
+    time.sleep(payload.get("seconds", 0 if "until" in payload else 3))
+    while "until" in payload and not is_there(payload["until"]):
+        time.sleep(0.1)
     return payload
+
+
+def is_there(reference: str) -> bool:
+    """Whether somebody has put it there."""
+    try:
+        return data.size(reference) > 0
+    except FileNotFoundError:
+        return False
 
 
 def split(payload: Payload) -> Iterator[Payload]:
     """One task for each part."""
     for number in range(payload["parts"]):
-        yield {"part": number, "seconds": payload.get("seconds", 0)}
+        yield {"seconds": 0, **payload, "part": number}
 
 
 def probe(payload: Payload) -> Payload:

@@ -1,14 +1,17 @@
 """protocol §8: the circuit breaker in the sidecar, where step 7 would call the handler."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from asya.messaging.aws import clients
+from asya.messaging.lambdas.environment import RealEnvironment
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency, Rule
-from asya.protocol.times import format_time, from_epoch_milliseconds
+from asya.protocol.times import format_time
 from asya.sidecar.lambdas.circuit_guard import CIRCUIT_OPEN
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.wiring import build_sidecar
@@ -19,6 +22,16 @@ from tests.doubles.tables import MemoryDynamo, Table
 TABLE = "asya-shop-breaker"
 BREAKER = CircuitBreaker(failures=2, window=3600, open_for=3600)
 BARE = Resiliency(circuit_breaker=BREAKER)
+
+
+class StandingClock(RealEnvironment):
+    """Its time of day stands still: a deadline is as far away when the handler begins, however slow the machine is."""
+
+    def __init__(self) -> None:
+        self._moment = super().now().replace(microsecond=0)
+
+    def now(self) -> datetime:
+        return self._moment
 
 
 class Handler:
@@ -49,7 +62,7 @@ def function(world: MeshWorld, handler: Callable[[Any], Any], resiliency: Resili
 def deliver(found: Services, *bodies: bytes | str) -> None:
     """Each message in a batch of its own, as different sidecars would get them: none remembers the circuit."""
     for body in bodies:
-        assert kept(build_sidecar(Services(found.settings)).process(sqs_event(body))) == []
+        assert kept(build_sidecar(Services(found.settings, found.environment)).process(sqs_event(body))) == []
 
 
 def open_circuit(found: Services) -> None:
@@ -183,12 +196,12 @@ def test_8_what_a_probe_tells(
 
 
 def test_8_a_probe_whose_deadline_passes_tells_nothing(world: MeshWorld, dynamo: MemoryDynamo) -> None:
-    found = function(world, Handler())
-    open_circuit(found)
+    open_circuit(function(world, Handler()))
     wait_until_half_open(dynamo)
-    soon = found.now().timestamp() + 1.2
-    deadline = format_time(from_epoch_milliseconds(int(soon * 1000)))
-    deliver(function(world, never_ends), message(id="probe", status=status(deadline_at=deadline)))
+    clock = StandingClock()
+    deadline = format_time(clock.now() + timedelta(seconds=1))
+    probing = replace(function(world, never_ends), environment=clock)
+    deliver(probing, message(id="probe", status=status(deadline_at=deadline)))
     (item,) = dynamo.tables[TABLE].items.values()
     assert item["open_until"] == {"N": "0.000000"}
     assert "probe" not in item

@@ -110,16 +110,20 @@ def test_5_11_leaving_by_system_exit_is_a_crash_of_that_message_only(
     assert [envelope.id for envelope in world.sent("post")] == ["env-2"]
 
 
+FOREVER = 600.0
+"""Seconds: a handler that takes so long comes to an end by its time limit only."""
+
+
 def sleeps(_: Any) -> Any:
-    time.sleep(5)
+    time.sleep(FOREVER)
 
 
 async def sleeps_async(_: Any) -> Any:
-    await asyncio.sleep(5)
+    await asyncio.sleep(FOREVER)
 
 
 def sleeps_in_a_generator(_: Any) -> Iterator[Any]:
-    time.sleep(5)
+    time.sleep(FOREVER)
     yield 1
 
 
@@ -131,13 +135,12 @@ def test_5_11_the_time_limit_interrupts_and_the_next_message_is_served(
     def first_sleeps(payload: Any) -> Any:
         return handler(payload) if payload == "sleep" else payload
 
-    began = time.monotonic()
-    assert run(world, first_sleeps, message(payload="sleep"), message(id="env-2"), timeout=0.1) == []
-    assert time.monotonic() - began < 3.0
+    # The limit is the second one's too, and that one is to keep it on a slow machine.
+    assert run(world, first_sleeps, message(payload="sleep"), message(id="env-2"), timeout=1.0) == []
     (failed,) = world.sent("x-sump")
     assert failed.status is not None
     assert failed.status.error is not None
-    assert failed.status.error.message == "Runtime did not respond within 100ms"
+    assert failed.status.error.message == "Runtime did not respond within 1s"
     assert failed.status.error.mro == ()
     assert [envelope.id for envelope in world.sent("post")] == ["env-2"]
 

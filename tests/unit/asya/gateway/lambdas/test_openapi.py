@@ -8,8 +8,8 @@ from jsonschema_rs import meta, validator_for
 
 from asya.gateway.calls import CALLS
 from asya.gateway.lambdas.api_groups import build_api
+from asya.gateway.lambdas.openapi import DESCRIBED, document
 from asya.gateway.lambdas.wiring import build_ingest
-from asya.gateway.routes.openapi import DESCRIBED, document
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
