@@ -80,7 +80,7 @@ def in_any_order(cloud: DeployedCloud, items: int) -> list[str]:
 def lacks_one(cloud: DeployedCloud, items: int) -> list[str]:
     """All but the last."""
     origin = str(uuid4())
-    send_all(cloud, "expedite", whole_set(origin, items, at="expedite")[:-1])
+    send_all(cloud, "hurry", whole_set(origin, items, at="hurry")[:-1])
     return [origin]
 
 
@@ -195,7 +195,7 @@ class Underway:
 @pytest.fixture(scope="module")
 def underway(paths: DeployedCloud) -> Underway:
     """All sets are sent together: what they wait for goes by once."""
-    late = {at: str(uuid4()) for at in ("expedite", "hurry-partial")}
+    late = {at: str(uuid4()) for at in ("hurry", "hurry-partial")}
     for at, origin in late.items():
         send_all(paths, at, whole_set(origin, 2, at=at)[:-1])
     ways = {(name, size): way.start(paths, size) for size in reversed(SIZES) for name, way in WAYS.items()}
@@ -274,9 +274,9 @@ def test_an_inner_failure_is_a_failed_slice_of_the_outer_set(paths: DeployedClou
 
 
 def test_a_slice_that_is_late_ends_its_set_and_then_only_itself(paths: DeployedCloud, underway: Underway) -> None:
-    origin = underway.late["expedite"]
+    origin = underway.late["hurry"]
     assert failed(paths, origin) == ("FanInTimeout", "1 of 3 slices did not arrive in time: 2")
-    paths.send_raw("expedite", by_hand(origin, 3, 2, at="expedite"))
+    paths.send_raw("hurry", by_hand(origin, 3, 2, at="hurry"))
     assert paths.ended(f"{origin}-2").status == "succeeded"
     assert paths.ended(origin).status == "failed"
 
@@ -324,7 +324,7 @@ def test_nothing_else_came_of_any_set(paths: DeployedCloud, underway: Underway) 
         return Counter(origin for origin in noted(paths, "published") if origin in expected)
 
     until(lambda: published().total() >= expected.total() or None, "all sets to be put together")
-    for actor in ("x-fan-in", "expedite", "publish"):
+    for actor in ("x-fan-in", "hurry", "publish"):
         queue = names.queue_name("paths", actor)
         until(lambda queue=queue: paths.messages(queue) == 0 or None, f"{queue} to be empty")  # type: ignore[misc]
     assert published() == +expected
