@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.infra.conftest import REPOSITORY, synthesise
+from tests.infra.conftest import synthesise
 from tests.infra.hundred_actors import write_mesh
+from tests.paths import PROJECT
 
 Templates = dict[str, dict[str, dict[str, Any]]]
 """Of each stack, by logical id: a resource, or an output or condition (`Outputs.GatewayUrl`)."""
@@ -32,7 +33,7 @@ _OWN_HANDLER = re.compile(r"asya(\.\w+)+")
 
 def hundred(folder: Path) -> Templates:
     """The normalised templates of the mesh of a hundred actors, with the settings that a deployment has."""
-    context = json.loads((REPOSITORY / "cdk.json").read_text())["context"]
+    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
     synthesise(folder / "out", mesh=str(write_mesh(folder)), **context)
     return normalised(folder / "out")
 

@@ -17,7 +17,7 @@ class DeadlineSweep(Construct):
     """Every minute: deadlines that have passed."""
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
-        super().__init__(scope, "DeadlineSweep")
+        super().__init__(scope, "TaskSweep")
         settings = FunctionSettings(
             name=names.TASK_SWEEP,
             handler="asya.gateway.lambdas.wiring.deadline_sweep",

@@ -11,7 +11,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
 from constructs import Construct
 
-from asya.gateway.calls import Call
+from asya.gateway.calls import ApiCall
 from asya_infra.nag import acknowledge
 
 # What API Gateway lets through in a second; more is answered 429. Reports come in batches, and their senders repeat them.
@@ -44,7 +44,7 @@ class Entrance:
     """
 
     name: str
-    calls: Sequence[Call]
+    calls: Sequence[ApiCall]
     functions: Mapping[str, lambda_.IFunction]
     authorizer: apigateway.IHttpRouteAuthorizer
     caller: str

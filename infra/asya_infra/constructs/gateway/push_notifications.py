@@ -31,7 +31,7 @@ class PushNotifications(Construct):
             layer,
             FunctionSettings(
                 name=names.PUSH_FEED,
-                handler="asya.gateway.a2a.lambdas.push_feed.handle",
+                handler="asya.gateway.a2a.lambdas.wiring.push_feed",
                 code=code,
                 grants=push.feed(mesh.addresses),
                 timeout=derived.PUSH_TIMEOUT,
@@ -62,7 +62,7 @@ class PushNotifications(Construct):
             layer,
             FunctionSettings(
                 name=names.PUSH,
-                handler="asya.gateway.a2a.lambdas.push.handle",
+                handler="asya.gateway.a2a.lambdas.wiring.push",
                 code=code,
                 grants=push.deliver(mesh.addresses),
                 timeout=derived.PUSH_TIMEOUT,
