@@ -18,7 +18,7 @@ _ENVIRONMENT = {
     "AWS_SECRET_ACCESS_KEY": "bench",
 }
 _CLIENT = "import boto3; boto3.client('sqs')"
-_SIDECAR = "from asya.messaging.aws import clients; import asya.sidecar.lambdas.sidecar; clients.sqs()"
+_SIDECAR = "from asya.messaging.aws import clients; import asya.sidecar.lambdas.wiring; clients.sqs()"
 
 
 def run() -> list[tuple[str, Measured, float]]:

@@ -27,7 +27,7 @@ from asya.protocol import names
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.partials import Partials
+from asya.tasks.aws.partials import PartialStore
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
 from tests.cloud.looking_on import Client
@@ -122,7 +122,7 @@ def test_what_a_task_fanned_out_into(alice: Caller, bob: Caller) -> None:
 def test_what_a_handler_says_is_there_while_it_is_at_work(gateway: DeployedCloud, alice: Caller) -> None:
     task_id = start(alice, "talk", {"messages": 20, "seconds": 4})
     table = names.table_name("gateway", "tasks")
-    flies = Partials(gateway.mesh.connection.dynamodb(), table, time.sleep)
+    flies = PartialStore(gateway.mesh.connection.dynamodb(), table, time.sleep)
 
     def said() -> list[Any] | None:
         parts = list(flies.read(task_id, datetime.now(UTC)))

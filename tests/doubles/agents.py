@@ -11,7 +11,7 @@ from asya.gateway.a2a.routes import streams
 from asya.gateway.routes import tool_calls
 from asya.messaging.aws import clients
 from asya.pause import pausing
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, Tool
 from asya.protocol.mesh_table import Gateway as GatewayLimits
@@ -98,7 +98,7 @@ def paused(gateway: Gateway, *fields: PauseField) -> str:
     about = pausing.pause_of(kept)
     assert about is not None
     bucket = gateway.environ["ASYA_BUCKET"]
-    PausedEnvelopes(clients.s3(), bucket).keep(PausePlace(task_id, 0, 1), kept)
+    PausedEnvelopes(clients.s3(), bucket).keep(PauseKey(task_id, 0, 1), kept)
     told = json.loads(msgspec.json.encode([pausing.paused(held, about)]))
     assert gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, told))[1]["items"][0]["status"] == 204
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-resume"))

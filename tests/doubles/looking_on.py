@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from asya.messaging.lambdas.environment import RealEnvironment
 from asya.protocol.events import PartialEvent
-from asya.tasks.partials import PartialBatch, PartialKey, parts_of
+from asya.tasks.partials import PartialBatch, PartialKey, partial_batches
 from tests.doubles.tasks import at
 
 
@@ -45,7 +45,7 @@ class MemoryFlies:
     reads: int = 0
 
     def keep(self, events: Iterable[PartialEvent]) -> None:
-        for part in parts_of(events):
+        for part in partial_batches(events):
             self.parts[part.place] = part
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:

@@ -20,7 +20,7 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import RealEnvironment
 from asya.pause import pausing
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor, Tool
@@ -191,7 +191,7 @@ class McpGateway:
         paused = hop(json.dumps(body).encode(), actor="approve", spec=spec)
         kept: Envelope = pausing.kept(paused, now=at(seconds))
         PausedEnvelopes(clients.s3(), self.gateway.environ["ASYA_BUCKET"]).keep(
-            PausePlace(self.task(), 0, position), kept
+            PauseKey(self.task(), 0, position), kept
         )
         asked = spec.pause or Pause()
         event = {

@@ -8,7 +8,7 @@ from threading import Lock
 from asya.protocol.hops import HopKey, HopRecord
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
-from asya.tasks.aws.task_store import Conflict, Stored, TaskStoreError
+from asya.tasks.aws.task_store import Conflict, StoredRecord, TaskStoreError
 
 ItemKey = tuple[str, int, int, int, str]
 
@@ -28,17 +28,17 @@ class MemoryTaskStore:
     refused_hops: set[str] = field(default_factory=set)
     writes: int = 0
     reads: int = 0
-    _records: dict[str, tuple[Stored, datetime]] = field(default_factory=dict)
+    _records: dict[str, tuple[StoredRecord, datetime]] = field(default_factory=dict)
     _hops: dict[ItemKey, HopRecord] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
+    def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, StoredRecord]:
         self._check()
         self.reads += 1
         with self._lock:
             return {task_id: stored for task_id in ids if (stored := self._current(task_id, now))}
 
-    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Stored | Conflict:
+    def put_record(self, record: TaskRecord, replaces: StoredRecord | None, now: datetime) -> StoredRecord | Conflict:
         self._check()
         with self._lock:
             current = self._current(record.id, now)
@@ -46,7 +46,7 @@ class MemoryTaskStore:
             if (current.revision if current else 0) != seen:
                 return Conflict(current)
             until = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
-            stored = Stored(record, seen + 1)
+            stored = StoredRecord(record, seen + 1)
             self._records[record.id] = (stored, until + timedelta(seconds=self.retention))
             self.writes += 1
         return stored
@@ -83,7 +83,7 @@ class MemoryTaskStore:
             (hop for hop in found if after is None or hop.place > after), key=lambda hop: (hop.place, hop.stage)
         )
 
-    def _current(self, task_id: str, now: datetime) -> Stored | None:
+    def _current(self, task_id: str, now: datetime) -> StoredRecord | None:
         stored, expires_at = self._records.get(task_id, (None, now))
         return stored if stored and expires_at > now else None
 

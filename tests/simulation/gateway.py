@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from asya.gateway.http.router import Route, answer
+from asya.gateway.http.router import HttpRoute, answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.messaging.aws.settings import Settings
@@ -25,9 +25,9 @@ class GatewayFunction:
 
     name: str
     new_process: Callable[[str], Process]
-    build: Callable[[Process], Callable[[], tuple[Route, ...]]]
+    build: Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]
     made: int = 0
-    _warm: list[tuple[Process, Callable[[], tuple[Route, ...]]]] = field(default_factory=list)
+    _warm: list[tuple[Process, Callable[[], tuple[HttpRoute, ...]]]] = field(default_factory=list)
 
     def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """Answer a request; None if the process died of it."""
@@ -44,7 +44,7 @@ class GatewayFunction:
         self._warm.append((process, routes))
         return found
 
-    def _take(self) -> tuple[Process, Callable[[], tuple[Route, ...]]]:
+    def _take(self) -> tuple[Process, Callable[[], tuple[HttpRoute, ...]]]:
         if self._warm:
             return self._warm.pop()
         self.made += 1
@@ -53,20 +53,20 @@ class GatewayFunction:
             return process, self.build(process)
 
 
-def ingest_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[Route, ...]]]:
+def ingest_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
     """Reports and states."""
 
-    def build(process: Process) -> Callable[[], tuple[Route, ...]]:
+    def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
         ingest = build_ingest(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
         return lambda: ingest.routes(process.now())
 
     return build
 
 
-def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[Route, ...]]]:
+def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
     """Starting tasks and looking at them."""
 
-    def build(process: Process) -> Callable[[], tuple[Route, ...]]:
+    def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
         telemetry = QuietTelemetry(process)
         api = build_api(settings, telemetry, process, lambda: f"task-{process.nature.random.getrandbits(64):016x}")  # type: ignore[arg-type]
         return lambda: api.routes(process.now())

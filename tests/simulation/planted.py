@@ -39,7 +39,7 @@ from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.lambdas import preflight
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.task_store import Stored
+from asya.tasks.aws.task_store import StoredRecord
 from tests.simulation.planting import Planted, around, instead
 
 # --- delivery ----------------------------------------------------------------------------------------------------------
@@ -132,13 +132,13 @@ def _taken(_: Any, envelope: Envelope) -> ClaimResult:
     return ClaimResult("taken", Claim(envelope.id, envelope.generation, "failed", ""))
 
 
-def _record_put_blindly(self: Any, record: Any, replaces: Any, now: Any) -> Stored:
+def _record_put_blindly(self: Any, record: Any, replaces: Any, now: Any) -> StoredRecord:
     from asya.tasks.aws import items as task_items
 
     revision = (replaces.revision if replaces else 0) + 1
     item = task_items.record_item(record, revision, int(now.timestamp()) + 10_000)
     self._client.put_item(TableName=self._table, Item=item)
-    return Stored(record, revision)
+    return StoredRecord(record, revision)
 
 
 # --- routing -----------------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ PLANTED = (
     Planted("puts a set together more than once", _decided_always, "storm", seed=22),
     Planted("merges in another order", around(set_keeper, "leaving", _swapped)),
     Planted("forgets the enclosing set", instead(fan_in_routing, "_outer", lambda _: None)),
-    Planted("does not tell sets of slices that ended", instead(sink, "early_ends", lambda *_: ())),
+    Planted("does not tell sets of slices that ended", instead(sink, "slice_end_deliveries", lambda *_: ())),
     Planted("takes slices without claiming their end", instead(fan_in, "claim_end", _taken), "repeats", seed=9),
     Planted("does not wake sets that wait", _sets_asleep, "calm"),
     Planted("says nothing about dead letters", instead(DeadLetterWatch, "_report", lambda *_: None), seed=27),

@@ -18,7 +18,7 @@ _HOOKED_PHASES = frozenset({"succeeded", "failed"})
 _ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN, headers.SUFFIXED_AT)
 
 
-def completed_status(envelope: Envelope, *, sent_at: datetime, now: datetime) -> Envelope:
+def with_end_status(envelope: Envelope, *, sent_at: datetime, now: datetime) -> Envelope:
     """An envelope that somebody sent straight to x-sink has no end yet: it ended well here."""
     was = envelope.status
     if was is not None and was.phase in CLAIMED_PHASES | {"paused"}:
@@ -35,7 +35,7 @@ def passed_on(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     # A hook's own run triggers none: it would never end.
     wants_hooks = (
         not is_hook_copy(envelope)
-        and not _is_the_meshs_own(envelope)
+        and not _is_internal(envelope)
         and (envelope.parent_id is None or sink.hooks_for_children)
     )
     if phase in _HOOKED_PHASES and wants_hooks:
@@ -45,7 +45,7 @@ def passed_on(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
     return tuple(deliveries)
 
 
-def failed_at_end(
+def end_actor_failure(
     envelope: Envelope, reason: status.Reason, error: ErrorInfo, *, actor: str, sent_at: datetime, now: datetime
 ) -> Delivery:
     """A user's own end actor failed on this envelope: it goes to x-sump as it came."""
@@ -69,7 +69,7 @@ def is_hook_copy(envelope: Envelope) -> bool:
     return headers.HOOK in envelope.headers
 
 
-def _is_the_meshs_own(envelope: Envelope) -> bool:
+def _is_internal(envelope: Envelope) -> bool:
     """Whether the mesh sent it to itself: users' hooks expect users' payloads."""
     return names.INDEX in (*envelope.route.prev, envelope.route.curr)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from asya.crew.ending import completed_status
+from asya.crew.ending import with_end_status
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Arrival
 from asya.protocol import headers, ids, names, status
@@ -22,7 +22,7 @@ from asya.protocol.status import TERMINAL_PHASES
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from asya.reporting import reports
-from asya.sidecar.slices import early_ends
+from asya.sidecar.slices import slice_end_deliveries
 
 # Fed by queues although they are no actors. What lies there are requests and events, each found again by the reconciler.
 SYSTEM_QUEUES = (names.DISPATCH, names.COMPLETION)
@@ -102,16 +102,16 @@ def exhausted(letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: dat
     if envelope is None:
         return None
     if letter.actor == names.SINK:
-        envelope = completed_status(envelope, sent_at=letter.arrival.sent_at, now=now)
+        envelope = with_end_status(envelope, sent_at=letter.arrival.sent_at, now=now)
     phase = envelope.status.phase if envelope.status else None
     if phase in TERMINAL_PHASES:
-        return Exhausted(envelope, _reported(envelope, letter, now), early_ends(envelope, mesh))
+        return Exhausted(envelope, _reported(envelope, letter, now), slice_end_deliveries(envelope, mesh))
     if phase == "paused":
         return Exhausted(envelope, None)
     ended = replace(envelope, status=_failed(letter, envelope, mesh, now))
     if frame_left:
         ended = _as_child(ended)
-    return Exhausted(ended, _reported(ended, letter, now), early_ends(ended, mesh))
+    return Exhausted(ended, _reported(ended, letter, now), slice_end_deliveries(ended, mesh))
 
 
 def stored_slice(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: datetime) -> Exhausted | None:

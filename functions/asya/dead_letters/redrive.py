@@ -13,7 +13,7 @@ from asya.protocol.envelope import GENERATION_LIMIT, Envelope
 from asya.protocol.hops import HopFold
 from asya.protocol.task import TaskRecord, reopened
 from asya.protocol.times import format_time, parse_time
-from asya.tasks.view import overdue
+from asya.tasks.view import is_overdue
 
 # What has ended, or only rests, lies in a dead-letter queue because its end could not be written down: nothing is to run again.
 _AT_REST = frozenset({"succeeded", "failed", "canceled", "paused"})
@@ -74,7 +74,7 @@ def reopen(record: TaskRecord, hops: HopFold, asked: Reopening, *, now: datetime
         ApiError: 409, saying why the task is better left alone.
     """
     task = f"task {record.id!r}"
-    if overdue(replace(record, status="running"), now):
+    if is_overdue(replace(record, status="running"), now):
         problem = f"the deadline of {task} has passed ({record.deadline_at}); replay it: that gives it a new one"
         raise ApiError(409, "deadline_passed", problem)
     if not record.is_terminal and record.generation > asked.generation:

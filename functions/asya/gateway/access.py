@@ -17,7 +17,7 @@ _SYSTEM_FUNCTIONS = (names.DISPATCH, names.COMPLETION, names.RECONCILE, names.DL
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class IamIdentity:
     """Who signed a request, as API Gateway says: the ARN, and the user id (`principal:session` for a role)."""
 
     arn: str
@@ -70,7 +70,7 @@ class AccessRules:
         self._operators = tuple(_as_pattern(_without_path(operator)) for operator, claim in claims if claim is None)
         self._operator_claims = tuple((claim[0], _as_pattern(claim[1])) for _, claim in claims if claim is not None)
 
-    def caller(self, identity: Identity | TokenIdentity) -> Caller:
+    def caller(self, identity: IamIdentity | TokenIdentity) -> Caller:
         """Who this is. A mesh that names no operators takes everybody for one who may sign a call, but its functions.
 
         Whoever comes with a token is never a function of the mesh, and an operator only by a claim that the mesh names.

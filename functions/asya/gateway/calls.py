@@ -13,7 +13,7 @@ Group = Literal["tasks", "tools", "mcp", "a2a", "streams"]
 """What people's calls are about; a mesh may open some of these to tokens (JWT) only."""
 
 
-class Call(NamedTuple):
+class ApiCall(NamedTuple):
     """One call.
 
     Attributes:
@@ -39,35 +39,35 @@ class Call(NamedTuple):
 
 
 CALLS = (
-    Call("POST", "/api/v1/mesh", _API),
-    Call("GET", "/api/v1/mesh", _API),
-    Call("GET", "/api/v1/mesh/{id}", _API),
-    Call("GET", "/api/v1/mesh/{id}/children", _API),
-    Call("GET", "/api/v1/mesh/{id}/timeline", _API),
-    Call("DELETE", "/api/v1/mesh/{id}", _API),
-    Call("POST", "/api/v1/mesh/{id}/resume", _API),
-    Call("POST", "/api/v1/mesh/{id}/reopen", _API),
-    Call("POST", "/api/v1/mesh/{id}/replay", _API),
-    Call("POST", "/tools/call", _API, group="tools"),
-    Call("POST", "/mcp", _API, group="mcp"),
-    Call("GET", "/mcp", _API, group="mcp"),
-    Call("DELETE", "/mcp", _API, group="mcp"),
-    Call("POST", "/a2a", _API, group="a2a"),
-    Call("POST", "/a2a/tasks/{id}", _API, group="a2a"),
-    Call("GET", "/.well-known/agent-card.json", _API, is_public=True),
-    Call("GET", "/api/v1/mesh/{id}/events", _STREAM, group="streams"),
+    ApiCall("POST", "/api/v1/mesh", _API),
+    ApiCall("GET", "/api/v1/mesh", _API),
+    ApiCall("GET", "/api/v1/mesh/{id}", _API),
+    ApiCall("GET", "/api/v1/mesh/{id}/children", _API),
+    ApiCall("GET", "/api/v1/mesh/{id}/timeline", _API),
+    ApiCall("DELETE", "/api/v1/mesh/{id}", _API),
+    ApiCall("POST", "/api/v1/mesh/{id}/resume", _API),
+    ApiCall("POST", "/api/v1/mesh/{id}/reopen", _API),
+    ApiCall("POST", "/api/v1/mesh/{id}/replay", _API),
+    ApiCall("POST", "/tools/call", _API, group="tools"),
+    ApiCall("POST", "/mcp", _API, group="mcp"),
+    ApiCall("GET", "/mcp", _API, group="mcp"),
+    ApiCall("DELETE", "/mcp", _API, group="mcp"),
+    ApiCall("POST", "/a2a", _API, group="a2a"),
+    ApiCall("POST", "/a2a/tasks/{id}", _API, group="a2a"),
+    ApiCall("GET", "/.well-known/agent-card.json", _API, is_public=True),
+    ApiCall("GET", "/api/v1/mesh/{id}/events", _STREAM, group="streams"),
     # Open: the function looks for a token itself.
-    Call("GET", "/api/v1/mesh/{id}/stream", _STREAM, is_public=True, group="streams"),
-    Call("POST", "/api/v1/mesh/{id}/stream-token", _STREAM, group="streams"),
-    Call("POST", "/api/v1/mesh/events", _INGEST),
-    Call("POST", "/api/v1/mesh/{id}/events", _INGEST),
-    Call("POST", "/api/v1/mesh/states", _INGEST),
-    Call("GET", "/envelopes/{id}", _API),
-    Call("POST", "/envelopes/{id}/progress", _INGEST),
-    Call("POST", "/envelopes/{id}/final", _INGEST),
-    Call("GET", "/envelopes/{id}/stream", _STREAM, group="streams"),
-    Call("GET", "/jobs/{id}", _API),
-    Call("GET", "/jobs/{id}/stream", _STREAM, group="streams"),
-    Call("GET", "/openapi.json", _API),
-    Call("GET", "/health", _API, is_public=True),
+    ApiCall("GET", "/api/v1/mesh/{id}/stream", _STREAM, is_public=True, group="streams"),
+    ApiCall("POST", "/api/v1/mesh/{id}/stream-token", _STREAM, group="streams"),
+    ApiCall("POST", "/api/v1/mesh/events", _INGEST),
+    ApiCall("POST", "/api/v1/mesh/{id}/events", _INGEST),
+    ApiCall("POST", "/api/v1/mesh/states", _INGEST),
+    ApiCall("GET", "/envelopes/{id}", _API),
+    ApiCall("POST", "/envelopes/{id}/progress", _INGEST),
+    ApiCall("POST", "/envelopes/{id}/final", _INGEST),
+    ApiCall("GET", "/envelopes/{id}/stream", _STREAM, group="streams"),
+    ApiCall("GET", "/jobs/{id}", _API),
+    ApiCall("GET", "/jobs/{id}/stream", _STREAM, group="streams"),
+    ApiCall("GET", "/openapi.json", _API),
+    ApiCall("GET", "/health", _API, is_public=True),
 )

@@ -17,7 +17,7 @@ INTERNAL_ERROR = -32603
 MessageId = int | str
 
 
-class Call(msgspec.Struct, frozen=True):
+class RpcMessage(msgspec.Struct, frozen=True):
     """A message: a request if it has an id, else a notification, which nobody answers."""
 
     method: str
@@ -50,7 +50,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
     result: object
 
 
-class Notice(msgspec.Struct, frozen=True, kw_only=True):
+class RpcNotification(msgspec.Struct, frozen=True, kw_only=True):
     """A notification to whoever asked."""
 
     jsonrpc: Literal["2.0"] = "2.0"
@@ -65,15 +65,15 @@ class RpcError(Exception):
         super().__init__(message)
         self.fault = Fault(code=code, message=message, data=data)
 
-    def answering(self, message_id: MessageId | UnsetType) -> Failure:
+    def to_failure(self, message_id: MessageId | UnsetType) -> Failure:
         """The answer to the message with this id."""
         return Failure(id=None if message_id is UNSET else message_id, error=self.fault)
 
 
-_decoder = msgspec.json.Decoder(Call)
+_decoder = msgspec.json.Decoder(RpcMessage)
 
 
-def read(body: bytes) -> Call:
+def read(body: bytes) -> RpcMessage:
     """Read a message.
 
     Raises:

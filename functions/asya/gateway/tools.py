@@ -39,14 +39,14 @@ class InvalidArgumentsError(ApiError):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolRequest:
+class ToolInvocation:
     """Which tool is called, with what."""
 
     name: str
     arguments: Raw
 
 
-def read_request(body: bytes) -> ToolRequest:
+def read_request(body: bytes) -> ToolInvocation:
     """Read `{name, arguments?}`.
 
     Raises:
@@ -65,17 +65,17 @@ def read_request(body: bytes) -> ToolRequest:
         tool = msgspec.json.decode(members.get("name", b"null"), type=str)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         raise ApiError(400, "invalid_field", "name must be the name of a tool", "name") from None
-    return ToolRequest(tool, members.get("arguments", Raw(b"{}")))
+    return ToolInvocation(tool, members.get("arguments", Raw(b"{}")))
 
 
-def submission_of(asked: ToolRequest, mesh: MeshTable, validate: Validate) -> Submission:
+def tool_submission(asked: ToolInvocation, mesh: MeshTable, validate: Validate) -> Submission:
     """What a call starts: the tool's whole route, with the arguments as payload and the tool's time.
 
     Raises:
         ApiError: 404 for an unknown tool, 400 for arguments that are no JSON object.
         InvalidArgumentsError: if they do not fit the tool's schema.
     """
-    tool = tool_named(asked.name, mesh)
+    tool = find_tool(asked.name, mesh)
     arguments = _read_arguments(asked.arguments)
     problems = validate(tool.input_schema, arguments)
     if problems:
@@ -90,7 +90,7 @@ def submission_of(asked: ToolRequest, mesh: MeshTable, validate: Validate) -> Su
     )
 
 
-def tool_named(name: str, mesh: MeshTable) -> Tool:
+def find_tool(name: str, mesh: MeshTable) -> Tool:
     """A tool.
 
     Raises:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import Request, Response, Route, check_size, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.legacy.tasks import final_event, legacy_envelope, legacy_job, progress_event, read_final, read_progress
 from asya.protocol.api_errors import ApiError
@@ -17,17 +17,19 @@ from asya.tasks.view import TaskView
 
 
 @dataclass(frozen=True, slots=True)
-class LegacyReads:
+class LegacyReadRoutes:
     """`GET /envelopes/{id}` and `GET /jobs/{id}`."""
 
     tasks: Tasks
     access: AccessRules
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
         return (
-            Route("GET", "/envelopes/{id}", lambda request: Response(200, legacy_envelope(self._task(request, now)))),
-            Route("GET", "/jobs/{id}", lambda request: Response(200, legacy_job(self._task(request, now)))),
+            HttpRoute(
+                "GET", "/envelopes/{id}", lambda request: Response(200, legacy_envelope(self._task(request, now)))
+            ),
+            HttpRoute("GET", "/jobs/{id}", lambda request: Response(200, legacy_job(self._task(request, now)))),
         )
 
     def _task(self, request: Request, now: datetime) -> TaskView:
@@ -36,7 +38,7 @@ class LegacyReads:
 
 
 @dataclass(frozen=True, slots=True)
-class LegacyReports:
+class LegacyReportRoutes:
     """`POST /envelopes/{id}/progress` and `POST /envelopes/{id}/final`.
 
     Attributes:
@@ -48,11 +50,11 @@ class LegacyReports:
     reporter: Callable[[Request], Caller]
     take: Callable[[TaskEvent, Caller, datetime], Response]
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
         return (
-            Route("POST", "/envelopes/{id}/progress", lambda request: self.progress(request, now)),
-            Route("POST", "/envelopes/{id}/final", lambda request: self.final(request, now)),
+            HttpRoute("POST", "/envelopes/{id}/progress", lambda request: self.progress(request, now)),
+            HttpRoute("POST", "/envelopes/{id}/final", lambda request: self.final(request, now)),
         )
 
     def progress(self, request: Request, now: datetime) -> Response:

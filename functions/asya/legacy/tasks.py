@@ -11,7 +11,7 @@ from msgspec import UNSET, Meta, Raw, UnsetType
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import INLINE_RESULT_LIMIT, EventData, Progress, TaskEvent
 from asya.protocol.route import Route
-from asya.tasks.event_batch import MESSAGE_LIMIT, BatchError, explained
+from asya.tasks.event_batch import MESSAGE_LIMIT, BatchError, batch_error
 from asya.tasks.view import TaskView
 
 EnvelopeStatus = Literal["pending", "running", "succeeded", "failed", "unknown"]
@@ -211,6 +211,6 @@ def _read(decoder: "msgspec.json.Decoder[Told]", body: bytes) -> "Told":
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise explained(error) from None
+        raise batch_error(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BatchError(f"the body is no JSON: {error}") from None

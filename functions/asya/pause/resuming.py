@@ -60,7 +60,7 @@ def resumed(record: TaskRecord, kept: Envelope, answers: Answers, *, now: dateti
     )
 
 
-def handed_over(kept: Envelope, handover: PauseRelease) -> Delivery:
+def release_delivery(kept: Envelope, handover: PauseRelease) -> Delivery:
     """What is sent of the envelope that was kept: to x-resume with its input, or, canceled, to x-sink."""
     if handover.to == names.SINK:
         was = kept.status or status.Status()

@@ -32,7 +32,7 @@ class Circuit(msgspec.Struct, frozen=True):
     probe_until: float = 0.0
 
 
-class Passage(msgspec.Struct, frozen=True):
+class Permit(msgspec.Struct, frozen=True):
     """A call that was let in."""
 
     caller: str
@@ -43,7 +43,7 @@ class Passage(msgspec.Struct, frozen=True):
 class Probe(msgspec.Struct, frozen=True):
     """A call that may be made if it can be noted as the probe: if `circuit` can take the place of the one that was seen."""
 
-    passage: Passage
+    passage: Permit
     circuit: Circuit
 
 
@@ -53,7 +53,7 @@ class Rejection(msgspec.Struct, frozen=True):
     until: float
 
 
-def admit(circuit: Circuit, caller: str, *, now: float, probe_seconds: float) -> Passage | Probe | Rejection:
+def admit(circuit: Circuit, caller: str, *, now: float, probe_seconds: float) -> Permit | Probe | Rejection:
     """Whether a call may be made.
 
     Args:
@@ -61,16 +61,16 @@ def admit(circuit: Circuit, caller: str, *, now: float, probe_seconds: float) ->
         probe_seconds: how long a probe may take.
     """
     if circuit.open_until is None:
-        return Passage(caller, circuit.era)
+        return Permit(caller, circuit.era)
     if now < circuit.open_until:
         return Rejection(circuit.open_until)
     if circuit.probe and circuit.probe != caller and now < circuit.probe_until:
         return Rejection(circuit.probe_until)
     noted = _changed(circuit, probe=caller, probe_until=now + probe_seconds)
-    return Probe(Passage(caller, circuit.era, is_probe=True), noted)
+    return Probe(Permit(caller, circuit.era, is_probe=True), noted)
 
 
-def failed(circuit: Circuit, limits: CircuitBreaker, passage: Passage, *, now: float) -> Circuit | None:
+def failed(circuit: Circuit, limits: CircuitBreaker, passage: Permit, *, now: float) -> Circuit | None:
     """What a failed call makes of the circuit; None if it changes nothing."""
     if _is_probe_of(circuit, passage):
         return _opened(circuit, now + limits.open_for)
@@ -82,17 +82,17 @@ def failed(circuit: Circuit, limits: CircuitBreaker, passage: Passage, *, now: f
     return _changed(circuit, failures=tuple(recent))
 
 
-def succeeded(circuit: Circuit, passage: Passage) -> Circuit | None:
+def succeeded(circuit: Circuit, passage: Permit) -> Circuit | None:
     """What a call that went well makes of the circuit; None, as nearly always, if it changes nothing."""
     return Circuit(circuit.revision + 1, circuit.era + 1) if _is_probe_of(circuit, passage) else None
 
 
-def released(circuit: Circuit, passage: Passage) -> Circuit | None:
+def released(circuit: Circuit, passage: Permit) -> Circuit | None:
     """What a call makes of the circuit that tells nothing about the actor: the next one may probe at once."""
     return _changed(circuit, probe="", probe_until=0.0) if _is_probe_of(circuit, passage) else None
 
 
-def _is_probe_of(circuit: Circuit, passage: Passage) -> bool:
+def _is_probe_of(circuit: Circuit, passage: Permit) -> bool:
     return passage.is_probe and passage.era == circuit.era and passage.caller == circuit.probe
 
 

@@ -28,7 +28,7 @@ class SecondFrameError(ValueError):
         return ErrorInfo(type="processing_error", message=str(self))
 
 
-def is_whole(hop: Hop, first: Frame) -> bool:
+def must_leave_together(hop: Hop, first: Frame) -> bool:
     """Whether a hop's frames leave together or not at all: of a slice, and of what opens a set."""
     return first.opens_set or is_slice(hop.envelope)
 
@@ -50,11 +50,11 @@ def check_frames(hop: Hop, frames: Sequence[Frame]) -> None:
         header = decode_header(frames[0].headers[headers.FAN_IN])
     except ValueError as error:
         raise UnknownTargetError(str(error)) from None
-    if header is not None and set_queue(hop.envelope, header, hop.mesh) is None:
+    if header is not None and fan_in_actor_of(hop.envelope, header, hop.mesh) is None:
         raise UnknownTargetError(f"actor {header.actor!r} is no fan-in actor of the mesh {hop.mesh.namespace!r}")
 
 
-def header_here(hop: Hop) -> SliceHeader:
+def require_slice_header(hop: Hop) -> SliceHeader:
     """The header of a slice that came to the fan-in actor of its set.
 
     Raises:
@@ -69,19 +69,19 @@ def header_here(hop: Hop) -> SliceHeader:
             f"{hop.actor!r} puts slices together, and this envelope is none (no header {headers.FAN_IN}): "
             "only what a handler gave by fan_out may come here"
         )
-    if set_queue(hop.envelope, header, hop.mesh) != hop.actor:
+    if fan_in_actor_of(hop.envelope, header, hop.mesh) != hop.actor:
         raise UnknownTargetError(f"the slice belongs to a set of {header.actor!r}, but came to {hop.actor!r}")
     return header
 
 
-def set_queue(envelope: Envelope, header: SliceHeader, mesh: MeshTable) -> str | None:
+def fan_in_actor_of(envelope: Envelope, header: SliceHeader, mesh: MeshTable) -> str | None:
     """The actor whose queue takes what is to be told about a set; None if there is no such fan-in actor."""
     actor = overrides(envelope).get(header.actor, header.actor)
     spec = mesh.actors.get(actor)
     return actor if spec is not None and spec.kind == "fan_in" else None
 
 
-def early_ends(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery, ...]:
+def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery, ...]:
     """What the fan-in actors are to be told when an envelope has ended elsewhere.
 
     A slice tells its own set. An origin tells the set it had opened, and, being a slice of the enclosing set itself, that one
@@ -97,7 +97,7 @@ def early_ends(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery, ...]:
         return ()
     deliveries = []
     while header is not None:
-        queue = set_queue(envelope, header, mesh)
+        queue = fan_in_actor_of(envelope, header, mesh)
         if queue is not None:
             told = SliceEnded(
                 set_id=header.set_id,

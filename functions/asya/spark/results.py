@@ -13,7 +13,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.job_runs import ResultFrame, ResultHead
 from asya.sidecar import outcome
-from asya.sidecar.slices import SecondFrameError, check_frames, is_whole
+from asya.sidecar.slices import SecondFrameError, check_frames, must_leave_together
 from asya.spark.run_failures import SPARK_JOB_FAILED
 
 
@@ -63,7 +63,7 @@ def _checked(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], now: da
     """
     frames = (_frame(result, alone=head.frames == 1) for result in results)
     ahead = list(islice(frames, 2))
-    if ahead and is_whole(hop, ahead[0]):
+    if ahead and must_leave_together(hop, ahead[0]):
         if head.end != "done":
             return
         check_frames(hop, ahead)

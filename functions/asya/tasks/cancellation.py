@@ -6,12 +6,12 @@ from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.hops import HopFold
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
-from asya.tasks.view import overdue
+from asya.tasks.view import is_overdue
 
 
 def canceled(record: TaskRecord, hops: HopFold, *, now: datetime) -> TaskRecord:
-    """The record of a task that is canceled where its latest hop is; one that has ended, or is overdue, stays as it is."""
-    if record.is_terminal or overdue(record, now):
+    """The record of a task that is canceled where its latest hop is; one that has ended, or is is_overdue, stays as it is."""
+    if record.is_terminal or is_overdue(record, now):
         return record
     latest = hops.latest
     data = EventData(

@@ -80,7 +80,7 @@ def read_event(raw: Raw) -> Report:
     try:
         event = _decoded(raw)
     except msgspec.ValidationError as error:
-        raise explained(error) from None
+        raise batch_error(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise BatchError(f"the event is no JSON that can be read: {error}") from None
     for problem in _fly_problems(event) if isinstance(event, PartialEvent) else _problems(event):
@@ -99,7 +99,7 @@ def read_queries(body: bytes) -> list[StateQuery]:
     try:
         queries = _states_decoder.decode(body)
     except msgspec.ValidationError as error:
-        raise explained(error) from None
+        raise batch_error(error) from None
     for number, query in enumerate(queries):
         for name in ("id", "root_id"):
             value = getattr(query, name)
@@ -220,7 +220,7 @@ def _shortened(error: ErrorInfo) -> ErrorInfo:
     )
 
 
-def explained(error: msgspec.ValidationError) -> BatchError:
+def batch_error(error: msgspec.ValidationError) -> BatchError:
     """What does not fit, in a message that begins with the field's name."""
     problem, _, place = str(error).partition(" - at `$")
     field = place.rstrip("`").lstrip(".")

@@ -55,7 +55,7 @@ class PartialBatch(msgspec.Struct, frozen=True, kw_only=True):
         return PartialKey(self.generation, self.position, self.attempt, self.receive, self.messages[0].sequence)
 
 
-def parts_of(events: Iterable[PartialEvent]) -> Iterator[PartialBatch]:
+def partial_batches(events: Iterable[PartialEvent]) -> Iterator[PartialBatch]:
     """The parts to write for these messages, each run's in order; what came twice is there once."""
     for run, said in groupby(sorted(events, key=_place), key=_run):
         by_sequence = {event.sequence: event for event in said}

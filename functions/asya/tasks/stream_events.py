@@ -11,10 +11,10 @@ from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.task import ShownStatus
 
-FeedEvent = Literal["status", "partial", "final"]
+StreamEventType = Literal["status", "partial", "final"]
 
 
-class StatusNews(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class StreamStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A step of a task, or a change of its status; how it ends is told by its whole record instead.
 
     Attributes:
@@ -43,7 +43,7 @@ class StatusNews(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_snapshot: bool = msgspec.field(default=False, name="snapshot")
 
 
-class PartialNews(msgspec.Struct, frozen=True, kw_only=True):
+class StreamPartial(msgspec.Struct, frozen=True, kw_only=True):
     """What a handler said to those who look on.
 
     Attributes:

@@ -43,16 +43,16 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     context: str | None = None
 
 
-def overdue(record: TaskRecord, now: datetime) -> bool:
+def is_overdue(record: TaskRecord, now: datetime) -> bool:
     """Whether the task should have ended by now and has not; a paused one may take its time."""
     if record.is_terminal or record.status == "paused" or record.deadline_at is None:
         return False
     return parse_time(record.deadline_at) <= now
 
 
-def backstopped(record: TaskRecord, now: datetime) -> TaskRecord:
+def fail_if_overdue(record: TaskRecord, now: datetime) -> TaskRecord:
     """The record, failed if it is overdue: readers need not wait for anybody to write so."""
-    if not overdue(record, now):
+    if not is_overdue(record, now):
         return record
     late = max(record.updated_at, record.deadline_at or "")
     return replace(record, status="failed", reason="Timeout", error=TIMED_OUT, updated_at=late)
@@ -67,7 +67,7 @@ def view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
     if record.status == "pending" and hops.latest is not None:
         record = replace(record, status="running")
     record = _at_latest_hop(record, hops)
-    record = backstopped(record, now)
+    record = fail_if_overdue(record, now)
     return TaskView(
         id=record.id,
         parent_id=record.parent_id,

@@ -16,7 +16,7 @@ from asya.dead_letters.aws.replay_sources import ReplaySources
 from asya.dead_letters.aws.report_marks import ReportMarks
 from asya.dead_letters.replay import Sources
 from asya.messaging.aws.claim_check import ClaimCheck
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
 from asya.pause.pausing import pause_of
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Carried, Envelope
@@ -29,7 +29,7 @@ from asya.protocol.status import Status
 from asya.sidecar.aws.circuit_breaker import Breaker
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
-from asya.sidecar.circuit_breaker import Passage, Rejection
+from asya.sidecar.circuit_breaker import Permit, Rejection
 from tests.doubles.envelopes import hop, message
 from tests.unit.recorded.recording import BUCKET, RESULTS_URI, Recording, load
 
@@ -91,7 +91,7 @@ PAUSED = replace(
     route=Route(("split",), "x-pause", ("score",)),
     headers={"x-asya-pause": Raw(msgspec.json.encode(PAUSE))},
 )
-WAITING, RESUMED = PausePlace("order/7 ü", 1, 1), PausePlace("env-2", 0, 3)
+WAITING, RESUMED = PauseKey("order/7 ü", 1, 1), PauseKey("env-2", 0, 3)
 FRAMES = [
     Frame(Raw(b'{"n": 1.0}'), ("score", "post"), {"tenant": Raw(b'"b"'), "gone": None, "null": Raw(b"null")}),
     Frame(None, None, {}, {"note": Raw(b"1"), "other": None}, alone=True),
@@ -159,14 +159,14 @@ def test_an_envelope_that_waits(state: Recording) -> None:
     assert isinstance(found, Envelope)
     assert _plain(found) == _plain(PAUSED)
     assert pause_of(found) == PAUSE
-    assert paused.is_told(WAITING)
+    assert paused.is_notified(WAITING)
     assert not paused.keep(WAITING, SUCCEEDED)
 
 
 def test_what_is_left_of_one_that_was_resumed(state: Recording) -> None:
     paused = PausedEnvelopes(state.s3, BUCKET)  # type: ignore[arg-type]
     assert paused.load(RESUMED) == Tombstone(resumed_at=AT)
-    assert not paused.is_told(RESUMED)
+    assert not paused.is_notified(RESUMED)
     assert not paused.keep(RESUMED, PAUSED)
 
 
@@ -228,7 +228,7 @@ def breaker_of(state: Recording, actor: str) -> Breaker:
 def test_an_open_circuit_rejects_and_is_probed_when_it_is_time(state: Recording) -> None:
     breaker, opened_until = breaker_of(state, "open"), (NOW + timedelta(seconds=31)).timestamp()
     assert breaker.enter("a", NOW + timedelta(seconds=2)) == Rejection(opened_until)
-    assert breaker.enter("a", NOW + timedelta(seconds=32)) == Passage("a", 1, is_probe=True)
+    assert breaker.enter("a", NOW + timedelta(seconds=32)) == Permit("a", 1, is_probe=True)
 
 
 def test_a_probe_goes_on(state: Recording) -> None:
@@ -236,8 +236,8 @@ def test_a_probe_goes_on(state: Recording) -> None:
     assert breaker_of(state, "probed").enter("another", soon) == Rejection((NOW + timedelta(seconds=50)).timestamp())
     breaker = breaker_of(state, "probed")
     passage = breaker.enter("prober", soon)
-    assert passage == Passage("prober", 1, is_probe=True)
-    assert isinstance(passage, Passage)
+    assert passage == Permit("prober", 1, is_probe=True)
+    assert isinstance(passage, Permit)
     closed = breaker.settle(passage, "succeeded", soon)
     assert closed is not None
     assert (closed.era, closed.open_until) == (2, None)
@@ -246,8 +246,8 @@ def test_a_probe_goes_on(state: Recording) -> None:
 def test_failures_are_counted_on(state: Recording) -> None:
     breaker, soon = breaker_of(state, "failing"), NOW + timedelta(seconds=5)
     passage = breaker.enter("b", soon)
-    assert passage == Passage("b", 0)
-    assert isinstance(passage, Passage)
+    assert passage == Permit("b", 0)
+    assert isinstance(passage, Permit)
     opened = breaker.settle(passage, "failed", soon)
     assert opened is not None
     assert opened.open_until == (soon + timedelta(seconds=30)).timestamp()

@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 
 from asya.gateway.a2a.push import Push
-from asya.gateway.access import AccessRules, Identity, TokenIdentity
+from asya.gateway.access import AccessRules, IamIdentity, TokenIdentity
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.mcp.pause import task_and_pause
@@ -353,7 +353,7 @@ def test_13_a_request_that_is_repeated_starts_nothing(
 
 def test_13_owners_are_called_as_they_were(state: Recording) -> None:
     rules = AccessRules(TABLE, "123456789012", "eu-west-1")
-    role = Identity("arn:aws:sts::123456789012:assumed-role/Admin/x", "AROAADMIN:x")
+    role = IamIdentity("arn:aws:sts::123456789012:assumed-role/Admin/x", "AROAADMIN:x")
     assert rules.caller(role).principal == state.texts["owner by role"] == "AROAADMIN"
     person = TokenIdentity("https://login.example.com/", "anna#1", {})
     assert rules.caller(person).principal == state.texts["owner by token"] == "jwt:anna#1#https://login.example.com/"

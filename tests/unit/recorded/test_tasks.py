@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from asya.gateway.a2a.aws.push_configs import PushConfigs
 from asya.gateway.a2a.push import PushTarget
-from asya.gateway.aws.submission_keys import Claimed, Finished, InProgress, Mismatched, SubmissionKeys
+from asya.gateway.aws.idempotency_keys import IdempotencyKeys, InProgress, KeyClaim, KeyMismatch, StartedTask
 from asya.pause.resuming import check_paused
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import PartialEvent, StateQuery, TaskState
@@ -22,13 +22,13 @@ from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote, StageNote
 from asya.protocol.task import EarlierGeneration, TaskPause, TaskRecord
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.index import NEWEST, Place, TaskIndex
+from asya.tasks.aws.index import NEWEST, ListKey, TaskIndex
 from asya.tasks.aws.items import record_of
 from asya.tasks.aws.lists import TaskLists
-from asya.tasks.aws.partials import Partials
+from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.paused_tasks import PausedTask, PausedTasks
 from asya.tasks.aws.sweep_marks import SweepMarks
-from asya.tasks.aws.task_store import Stored
+from asya.tasks.aws.task_store import StoredRecord
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import read_list_query
 from asya.tasks.partials import Partial, PartialBatch
@@ -224,7 +224,7 @@ def index(state: Recording) -> TaskIndex:
 @pytest.mark.parametrize("task_id", RECORDS)
 def test_a_record_is_read_with_every_field(store: DynamoTaskStore, task_id: str) -> None:
     found = store.records([task_id], NOW, consistent=True)[task_id]
-    assert found == Stored(RECORDS[task_id], 1)
+    assert found == StoredRecord(RECORDS[task_id], 1)
     loaded = store.load(task_id, NOW)
     assert loaded is not None
     assert loaded[0] == RECORDS[task_id]
@@ -288,7 +288,7 @@ def test_a_paused_task_can_be_resumed(tasks: Tasks) -> None:
         seen.append(record)
         return replace(record, status="running", pause=None, resumed_epoch=check_paused(record))
 
-    changed = tasks.reopen(PAUSED.id, resume, NOW)
+    changed = tasks.update(PAUSED.id, resume, NOW)
     assert seen == [PAUSED]
     assert changed is not None
     assert changed.resumed_epoch == 1
@@ -309,7 +309,7 @@ def test_tasks_are_found_by_hour_and_state(state: Recording) -> None:
     assert list(known.hours(NEWEST, NOW)) == ["2026-11-20T09", "2026-11-20T08"]
     opened = known.listed("2026-11-20T09", ["open"], NEWEST, 20)
     assert {place.task_id for place in opened.found} == {CHILD.id, PAUSED.id, "task-resumed", "task-reported"}
-    assert opened.found[0] == Place(f"2026-11-20T09:01:00.000000Z#{ANALYST}", CHILD.id)
+    assert opened.found[0] == ListKey(f"2026-11-20T09:01:00.000000Z#{ANALYST}", CHILD.id)
     assert [place.task_id for place in known.listed("2026-11-20T09", ["succeeded"], NEWEST, 20).found] == ["task-done"]
     assert [place.task_id for place in known.listed("2026-11-20T09", ["failed"], NEWEST, 20).found] == ["task-failed"]
     assert [place.task_id for place in known.listed("2026-11-20T08", ["failed"], NEWEST, 20).found] == ["task-canceled"]
@@ -336,14 +336,14 @@ def test_a_list_goes_on_from_a_cursor_that_a_client_holds(
 
 
 def test_an_idempotency_key_stands_for_its_task(state: Recording) -> None:
-    keys = SubmissionKeys(state.dynamodb, TABLE, RETENTION)  # type: ignore[arg-type]
+    keys = IdempotencyKeys(state.dynamodb, TABLE, RETENTION)  # type: ignore[arg-type]
     assert keys.task_of(ANALYST, "finished") == "task-done"
-    assert keys.claim(ANALYST, "finished", "digest-1", "other", NOW) == Finished("task-done")
-    assert keys.claim(ANALYST, "finished", "digest-2", "other", NOW) == Mismatched()
+    assert keys.claim(ANALYST, "finished", "digest-1", "other", NOW) == StartedTask("task-done")
+    assert keys.claim(ANALYST, "finished", "digest-2", "other", NOW) == KeyMismatch()
     assert keys.claim(ANALYST, "at work", "digest-1", "other", at(10)) == InProgress()
-    assert keys.claim(ANALYST, "at work", "digest-1", "other", at(60)) == Claimed("task-begun", at(0))
-    assert keys.claim(ANALYST, "released", "digest-1", "other", at(1)) == Claimed("task-refused", at(0))
-    assert keys.claim("somebody else", "finished", "digest-1", "other", NOW) == Claimed("other", NOW)
+    assert keys.claim(ANALYST, "at work", "digest-1", "other", at(60)) == KeyClaim("task-begun", at(0))
+    assert keys.claim(ANALYST, "released", "digest-1", "other", at(1)) == KeyClaim("task-refused", at(0))
+    assert keys.claim("somebody else", "finished", "digest-1", "other", NOW) == KeyClaim("other", NOW)
 
 
 def test_the_sweep_goes_on_where_it_was(state: Recording) -> None:
@@ -359,7 +359,7 @@ def test_push_configurations_are_read(state: Recording) -> None:
 
 
 def test_what_handlers_said_is_read(state: Recording) -> None:
-    flies = Partials(state.dynamodb, TABLE, pytest.fail)  # type: ignore[arg-type]
+    flies = PartialStore(state.dynamodb, TABLE, pytest.fail)  # type: ignore[arg-type]
     assert list(flies.read("task-done", at(60))) == [
         PartialBatch(
             id="task-done",

@@ -10,7 +10,7 @@ from asya.messaging.delivery import Diversion
 from asya.messaging.lambdas.batch import Answer, Record
 from asya.protocol.frame import Frame
 from asya.protocol.keys import checkpoint_key
-from asya.sidecar.lambdas.crew_hops import diverted, passed_on, report_hop, work_through
+from asya.sidecar.lambdas.crew_hops import diverted, passed_on, process_batch, report_hop
 from asya.sidecar.lambdas.intake import Intake
 from asya.sidecar.lambdas.services import Services
 
@@ -24,7 +24,7 @@ class CheckpointActor:
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
-        return work_through(self.services, event, self._handle)
+        return process_batch(self.services, event, self._handle)
 
     def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
         """Raises ClientError or BotoCoreError if the checkpoint cannot be written: nothing passes without one."""

@@ -17,9 +17,9 @@ from asya.protocol.times import format_duration
 from asya.runtime.abi import envelope_view
 from asya.runtime.call import Call, HandlerCrashed, HandlerFailed, HandlerTimedOut
 from asya.sidecar import arrival
-from asya.sidecar.lambdas.metrics import note_arrivals
+from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.slices import early_ends
+from asya.sidecar.slices import slice_end_deliveries
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class EndActor:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
-        note_arrivals(self.services, items)
+        record_arrivals(self.services, items)
         try:
             return self.services.worker.work(items, self._handle)
         finally:
@@ -72,14 +72,14 @@ class EndActor:
 
     def _set_told(self, envelope: Envelope, record: Record) -> list[Receipt]:
         """A slice that ends here never comes back to its set, which is told (`protocol §9`)."""
-        ended = ending.completed_status(envelope, sent_at=record.arrival.sent_at, now=self.services.now())
-        told = early_ends(ended, self.services.settings.table)
+        ended = ending.with_end_status(envelope, sent_at=record.arrival.sent_at, now=self.services.now())
+        told = slice_end_deliveries(ended, self.services.settings.table)
         return [self.services.outbox.send(delivery) for delivery in told]
 
     def _failed(self, envelope: Envelope, record: Record, reason: Reason, error: ErrorInfo) -> list[Receipt]:
         self.services.telemetry.count("Processed", by=("outcome", "failed"))
         actor = self.services.settings.actor
-        delivery = ending.failed_at_end(
+        delivery = ending.end_actor_failure(
             envelope, reason, error, actor=actor, sent_at=record.arrival.sent_at, now=self.services.now()
         )
         return [self.services.outbox.send(delivery)]

@@ -17,9 +17,9 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.reporting import reports
 from asya.sidecar import arrival
-from asya.sidecar.lambdas.metrics import note_arrivals
+from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.slices import early_ends
+from asya.sidecar.slices import slice_end_deliveries
 
 
 class NotPersistedError(RuntimeError):
@@ -38,7 +38,7 @@ class SinkActor:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
-        note_arrivals(self.services, items)
+        record_arrivals(self.services, items)
         try:
             return self.services.worker.with_outlet(self.index).work(items, self._handle)
         finally:
@@ -51,7 +51,7 @@ class SinkActor:
         except ParseError as error:
             diverted = arrival.parse_failure(record.arrival, error, now=moment)
             return [self.services.outbox.send(delivery) for delivery in diverted.deliveries]
-        return self._end(ending.completed_status(envelope, sent_at=record.arrival.sent_at, now=moment))
+        return self._end(ending.with_end_status(envelope, sent_at=record.arrival.sent_at, now=moment))
 
     def _end(self, envelope: Envelope) -> list[Receipt]:
         phase = (envelope.status.phase if envelope.status else None) or "succeeded"
@@ -104,5 +104,5 @@ class SinkActor:
     def _pass_on(self, envelope: Envelope) -> list[Receipt]:
         """The hooks' copies and what x-sump gets; and if a slice ended here, its set waits for it in vain and is told."""
         table = self.services.settings.table
-        deliveries = (*ending.passed_on(envelope, table.sink), *early_ends(envelope, table))
+        deliveries = (*ending.passed_on(envelope, table.sink), *slice_end_deliveries(envelope, table))
         return [self.services.outbox.send(delivery) for delivery in deliveries]

@@ -22,9 +22,9 @@ from asya.protocol.keys import SUMP_PREFIX, safe_segment, sump_key
 from asya.protocol.status import REASONS, Status, failed, started
 from asya.protocol.times import format_time
 from asya.reporting import reports
-from asya.sidecar.lambdas.metrics import note_arrivals
+from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.slices import early_ends
+from asya.sidecar.slices import slice_end_deliveries
 
 LOGGED_PAYLOAD_BYTES = 2048
 
@@ -41,7 +41,7 @@ class SumpActor:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
-        note_arrivals(self.services, items)
+        record_arrivals(self.services, items)
         try:
             return self.services.worker.with_outlet(self.index).work(items, self._handle)
         finally:
@@ -64,7 +64,7 @@ class SumpActor:
 
     def _told(self, envelope: Envelope, key: str) -> list[Receipt]:
         """The failure, told to those who wait for it: the task's record, of a slice its set, and the index of results."""
-        told = early_ends(envelope, self.services.settings.table)
+        told = slice_end_deliveries(envelope, self.services.settings.table)
         receipts = [self.services.outbox.send(delivery) for delivery in told]
         url = self.services.callback(envelope)
         if url is not None:

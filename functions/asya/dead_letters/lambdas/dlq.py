@@ -30,7 +30,7 @@ LOOK_SECONDS = 60.0
 HIDE_SECONDS = 120
 
 
-def queues_meant(event: Mapping[str, Any], found: Services) -> tuple[str, ...]:
+def queues_to_scan(event: Mapping[str, Any], found: Services) -> tuple[str, ...]:
     """The actors whose dead-letter queues an event is about: one for its alarm, none for another mesh's, all for a tick."""
     everyone = dead_letters.watched(found.settings.table)
     detail = event.get("detail")

@@ -7,7 +7,7 @@ from typing import Any
 from asya.dead_letters.aws.copies import DeadLetterCopies
 from asya.dead_letters.aws.queue import DeadLetterQueue
 from asya.dead_letters.aws.report_marks import ReportMarks
-from asya.dead_letters.lambdas.dlq import DeadLetterWatch, queues_meant
+from asya.dead_letters.lambdas.dlq import DeadLetterWatch, queues_to_scan
 from asya.messaging.aws import clients
 from asya.sidecar.lambdas.services import Services, services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
@@ -33,4 +33,4 @@ def _built() -> DeadLetterWatch:
 def dlq(event: Mapping[str, Any], _context: object) -> None:
     """Lambda's handler: an alarm's change of state, or a schedule's tick."""
     watch = _built()
-    watch.look(queues_meant(event, watch.services))
+    watch.look(queues_to_scan(event, watch.services))

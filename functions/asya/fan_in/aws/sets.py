@@ -91,7 +91,7 @@ class FanInSets:
         record = self._count("arrived", header, actor, times)
         return record, f"s3://{self._bucket}/{content['object']['S']}" if "object" in content else None
 
-    def note_ended(self, ended: SliceEnded, *, actor: str, times: Times) -> SetRecord:
+    def add_ended_slice(self, ended: SliceEnded, *, actor: str, times: Times) -> SetRecord:
         """Note that a slice ended without a result. The first word about a slice counts.
 
         Raises:

@@ -21,8 +21,8 @@ from asya.protocol.status import succeeded
 from asya.protocol.times import format_time
 from asya.reporting import reports
 from asya.sidecar import outcome, slices
-from asya.sidecar.lambdas.intake import Intake, take_in
-from asya.sidecar.lambdas.metrics import note_arrivals, note_diversion
+from asya.sidecar.lambdas.intake import Intake, receive_batch
+from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
 from asya.sidecar.lambdas.services import Services
 
 
@@ -37,14 +37,14 @@ class FanInActor:
         """Work through one batch of slices, and of messages about sets."""
         items = records(event)
         telemetry = self.services.telemetry
-        note_arrivals(self.services, items)
+        record_arrivals(self.services, items)
         about_sets = {
             record.message_id: message
             for record in items
             if (message := decode_message(record.arrival.body)) is not None
         }
         try:
-            intake = take_in(self.services, [record for record in items if record.message_id not in about_sets])
+            intake = receive_batch(self.services, [record for record in items if record.message_id not in about_sets])
             return self.services.worker.work(
                 items, lambda record: self._handle(intake, record, about_sets.get(record.message_id))
             )
@@ -66,13 +66,13 @@ class FanInActor:
         if isinstance(started, Diversion) and (stored := self._stored_before(record)) is not None:
             started = stored
         if isinstance(started, Diversion):
-            note_diversion(self.services, started.why)
+            record_diversion(self.services, started.why)
             telemetry.log.warning(
                 "slice not taken", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
             )
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
         try:
-            return self._arrived(started, slices.header_here(started))
+            return self._arrived(started, slices.require_slice_header(started))
         except (UnknownTargetError, SliceCountError) as error:
             self._count("failed")
             delivery = outcome.mismatch(started, UnknownTargetError(str(error)), now=self.services.now())
@@ -135,7 +135,7 @@ class FanInActor:
             known = sets.get(ended.set_id)
             return coordinator.slice_canceled(known) if known is not None else []
         try:
-            record = sets.note_ended(ended, actor=coordinator.actor, times=coordinator.times(self.services.now()))
+            record = sets.add_ended_slice(ended, actor=coordinator.actor, times=coordinator.times(self.services.now()))
         except SliceCountError as error:
             self.services.telemetry.log.warning("end of a slice that is none", problem=str(error))
             return []

@@ -5,7 +5,7 @@ from typing import TypeVar
 import msgspec
 
 from asya.gateway.a2a.types import Message, Metadata, PushConfig
-from asya.gateway.json_rpc import INVALID_PARAMS, Call
+from asya.gateway.json_rpc import INVALID_PARAMS, RpcMessage
 
 # Beside those of JSON-RPC.
 TASK_NOT_FOUND = -32001
@@ -106,7 +106,7 @@ class SetPushParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 Params = TypeVar("Params", bound=msgspec.Struct)
 
 
-def read_params(call: Call, kind: type[Params]) -> Params:
+def read_params(call: RpcMessage, kind: type[Params]) -> Params:
     """Read the parameters of a call.
 
     Raises:

@@ -7,7 +7,7 @@ from asya.gateway.a2a.types import Artifact, ArtifactUpdate, Message, Metadata, 
 from asya.gateway.a2a.versions import Version
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.strict_json import decode_value
-from asya.tasks.stream_events import PartialNews
+from asya.tasks.stream_events import StreamPartial
 from asya.tasks.view import TaskView
 
 RESULT = "result"
@@ -94,7 +94,7 @@ def updates(task: TaskView, version: Version) -> tuple[StatusUpdate | ArtifactUp
     return (*shown, status_update(task, version))
 
 
-def message_update(said: PartialNews, task: TaskView, version: Version) -> StatusUpdate:
+def message_update(said: StreamPartial, task: TaskView, version: Version) -> StatusUpdate:
     """What a handler said to those who look on (`protocol §7`, FLY)."""
     message = Message(
         kind=version.kind("message"),

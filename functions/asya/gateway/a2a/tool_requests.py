@@ -15,7 +15,7 @@ from msgspec import Raw
 from asya.gateway.a2a.requests import CONTENT_TYPE_NOT_SUPPORTED, A2AError
 from asya.gateway.a2a.types import Message, Metadata, Part
 from asya.gateway.json_rpc import INVALID_PARAMS
-from asya.gateway.tools import ToolRequest
+from asya.gateway.tools import ToolInvocation
 from asya.pause.resume_input import Answers
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.pause import PauseField
@@ -76,7 +76,7 @@ def read_message(message: Message, users_role: str, more: Metadata | None = None
     return Said(tool, values, "\n".join(texts))
 
 
-def tool_request(said: Said, mesh: MeshTable) -> ToolRequest:
+def tool_request(said: Said, mesh: MeshTable) -> ToolInvocation:
     """The call of a tool that a message asks for; whether its arguments fit is for the tool's schema to say.
 
     Raises:
@@ -102,7 +102,7 @@ def tool_request(said: Said, mesh: MeshTable) -> ToolRequest:
                 f"{name!r} takes no plain text: send its arguments as a data part; they are described by its schema"
             )
             raise A2AError(CONTENT_TYPE_NOT_SUPPORTED, problem, "parts")
-    return ToolRequest(name, _object(arguments))
+    return ToolInvocation(name, _object(arguments))
 
 
 def text_argument(tool: Tool, given: Iterable[str] = ()) -> str | None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from asya.gateway.aws.submission_keys import Claimed, Finished, InProgress, Mismatched, SubmissionKeys
+from asya.gateway.aws.idempotency_keys import IdempotencyKeys, InProgress, KeyClaim, KeyMismatch, StartedTask
 from asya.gateway.submission import first_record
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender, TooLargeError
 from asya.messaging.delivery import Delivery
@@ -39,7 +39,7 @@ Composer = Callable[[str, datetime], tuple[Envelope, Delivery]]
 Prepare = Callable[[TaskRecord], TaskRecord]
 
 
-def as_it_is(record: TaskRecord) -> TaskRecord:
+def unchanged(record: TaskRecord) -> TaskRecord:
     """Nothing is to be added."""
     return record
 
@@ -49,11 +49,11 @@ class TaskStarter:
     """Starts tasks, each at most once per idempotency key."""
 
     tasks: Tasks
-    keys: SubmissionKeys
+    keys: IdempotencyKeys
     sender: SubmissionSender
     warn: Callable[[str], None]
 
-    def start(self, compose: Composer, owner: str, task_id: str, now: datetime, prepare: Prepare = as_it_is) -> str:
+    def start(self, compose: Composer, owner: str, task_id: str, now: datetime, prepare: Prepare = unchanged) -> str:
         """Start a task; gives its id.
 
         Args:
@@ -80,7 +80,7 @@ class TaskStarter:
             raise ApiError(503, "maybe_sent", problem) from error
         return task_id
 
-    def start_once(self, compose: Composer, key: Key, task_id: str, now: datetime, prepare: Prepare = as_it_is) -> str:
+    def start_once(self, compose: Composer, key: Key, task_id: str, now: datetime, prepare: Prepare = unchanged) -> str:
         """Start a task unless this key has started it before; gives the id it has then.
 
         Raises:
@@ -88,15 +88,15 @@ class TaskStarter:
             TaskStoreError: if the table cannot be reached; nothing has been sent.
         """
         match self.keys.claim(key.owner, key.text, key.digest, task_id, now):
-            case Finished(task_id=started):
+            case StartedTask(task_id=started):
                 return started
             case InProgress():
                 problem = "another request with this Idempotency-Key is at work; repeat this one in a while"
                 raise ApiError(409, "idempotency_in_progress", problem, "Idempotency-Key", retry_after=5)
-            case Mismatched():
+            case KeyMismatch():
                 problem = "this Idempotency-Key was used before, for a different request"
                 raise ApiError(409, "idempotency_mismatch", problem, "Idempotency-Key")
-            case Claimed(task_id=claimed, created_at=created_at):
+            case KeyClaim(task_id=claimed, created_at=created_at):
                 return self._start_claimed(compose, key, claimed, created_at, prepare)
 
     def task_of(self, owner: str, key: str) -> str | None:

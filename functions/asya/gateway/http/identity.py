@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from asya.gateway.access import Identity, TokenIdentity
+from asya.gateway.access import IamIdentity, TokenIdentity
 
 # OpenID Connect's: so many ASCII characters. The subject becomes part of every record its owner makes.
 SUBJECT_LIMIT = 255
@@ -39,7 +39,7 @@ class Authorizer(msgspec.Struct):
     jwt: Jwt | None = None
 
 
-def identity_of(authorizer: Authorizer | None, headers: Mapping[str, str]) -> Identity | TokenIdentity | None:
+def identity_of(authorizer: Authorizer | None, headers: Mapping[str, str]) -> IamIdentity | TokenIdentity | None:
     """Who it is; None if API Gateway does not say, or says it in a way that could mean two people.
 
     Args:
@@ -50,7 +50,7 @@ def identity_of(authorizer: Authorizer | None, headers: Mapping[str, str]) -> Id
     if authorizer.jwt is not None:
         return _of_token(authorizer.jwt.claims, headers.get("authorization", ""))
     iam = authorizer.iam
-    return Identity(iam.user_arn, iam.user_id) if iam is not None and iam.user_arn and iam.user_id else None
+    return IamIdentity(iam.user_arn, iam.user_id) if iam is not None and iam.user_arn and iam.user_id else None
 
 
 def _of_token(checked: Mapping[str, object], authorization: str) -> TokenIdentity | None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from aws_lambda_powertools import Logger
 
-from asya.gateway.access import Identity, TokenIdentity
+from asya.gateway.access import IamIdentity, TokenIdentity
 from asya.gateway.aws.task_starter import Key
 from asya.gateway.http.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError
@@ -64,14 +64,14 @@ class Request:
     query: Mapping[str, str]
     headers: Mapping[str, str]
     body: bytes
-    identity: Identity | TokenIdentity | None
+    identity: IamIdentity | TokenIdentity | None
     api_id: str
     base_url: str
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextBody:
     """What is shown as it stands, not as JSON: a stream's events, a page."""
 
     media_type: str
@@ -80,23 +80,23 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer: its status, and what to show: nothing if that is None; as JSON, unless it is a `Text`."""
+    """An answer: its status, and what to show: nothing if that is None; as JSON, unless it is a `TextBody`."""
 
     status: int
     content: object
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-Operation = Callable[[Request], Response]
+HttpOperation = Callable[[Request], Response]
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class HttpRoute:
     """A call of the API: `GET`, `/api/v1/mesh/{id}`, and what answers it."""
 
     method: str
     template: str
-    operation: Operation
+    operation: HttpOperation
 
     def parameters(self, path: str) -> dict[str, str] | None:
         """The variable parts of a path of this template; None if the path is none."""
@@ -109,12 +109,12 @@ class Route:
         return variable if fits else None
 
 
-def answer(event: Mapping[str, Any], routes: Sequence[Route], log: Logger) -> dict[str, Any]:
+def answer(event: Mapping[str, Any], routes: Sequence[HttpRoute], log: Logger) -> dict[str, Any]:
     """Answer an event of API Gateway; whatever goes wrong becomes an answer too, and a log line if it is our fault."""
-    return rendered(respond(event, routes, log))
+    return render(respond(event, routes, log))
 
 
-def respond(event: Mapping[str, Any], routes: Sequence[Route], log: Logger) -> Response:
+def respond(event: Mapping[str, Any], routes: Sequence[HttpRoute], log: Logger) -> Response:
     """The same before it is written down."""
     request_id = ""
     try:
@@ -131,7 +131,7 @@ def respond(event: Mapping[str, Any], routes: Sequence[Route], log: Logger) -> R
         return _failure(500, "internal", f"something unexpected went wrong; the log names request {request_id}")
 
 
-def required_identity(request: Request) -> Identity | TokenIdentity:
+def required_identity(request: Request) -> IamIdentity | TokenIdentity:
     """Who makes the request.
 
     Raises:
@@ -177,7 +177,7 @@ def _parse(event: Mapping[str, Any]) -> _Event:
         raise ApiError(400, "invalid_event", f"this is no event of an HTTP API, payload format 2.0: {error}") from None
 
 
-def _dispatch(event: _Event, routes: Sequence[Route]) -> Response:
+def _dispatch(event: _Event, routes: Sequence[HttpRoute]) -> Response:
     http, path = event.request_context.http, _path(event)
     fitting = [(route, found) for route in routes if (found := route.parameters(path)) is not None]
     for route, parameters in fitting:
@@ -243,11 +243,11 @@ def _failure(
     return Response(status, {"error": error}, {"retry-after": str(retry_after)} if retry_after else {})
 
 
-def rendered(response: Response) -> dict[str, Any]:
+def render(response: Response) -> dict[str, Any]:
     """An answer as API Gateway takes it (payload format 2.0)."""
     if response.content is None:
         return {"statusCode": response.status, "headers": {"cache-control": "no-store", **response.headers}}
-    text = response.content if isinstance(response.content, Text) else _json(response.content)
+    text = response.content if isinstance(response.content, TextBody) else _json(response.content)
     return {
         "statusCode": response.status,
         "headers": {"content-type": text.media_type, "cache-control": "no-store", **response.headers},
@@ -255,5 +255,5 @@ def rendered(response: Response) -> dict[str, Any]:
     }
 
 
-def _json(content: object) -> Text:
-    return Text("application/json", msgspec.json.encode(content).decode("utf-8"))
+def _json(content: object) -> TextBody:
+    return TextBody("application/json", msgspec.json.encode(content).decode("utf-8"))

@@ -5,14 +5,14 @@ from datetime import datetime
 from typing import Protocol
 
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import Request, Response, Route, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
 from asya.protocol.mesh_table import MeshTable
 
 
 class RouteGroup(Protocol):
     """The calls about one subject."""
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
 
 
@@ -24,12 +24,12 @@ class Api:
     origins: Origins
     groups: tuple[RouteGroup, ...]
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
         return (
             *(route for group in self.groups for route in group.routes(now)),
-            Route("GET", "/openapi.json", self.openapi),
-            Route("GET", "/health", lambda _: Response(200, {"status": "ok"})),
+            HttpRoute("GET", "/openapi.json", self.openapi),
+            HttpRoute("GET", "/health", lambda _: Response(200, {"status": "ok"})),
         )
 
     def openapi(self, request: Request) -> Response:

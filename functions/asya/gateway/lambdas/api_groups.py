@@ -7,19 +7,19 @@ from asya.dead_letters.aws.replay_sources import ReplaySources
 from asya.fan_in.aws.sets import FanInSets
 from asya.gateway.a2a.routes.wiring import build_agents
 from asya.gateway.access import AccessRules
-from asya.gateway.aws.submission_keys import SubmissionKeys
+from asya.gateway.aws.idempotency_keys import IdempotencyKeys
 from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.origin import Origins
 from asya.gateway.lambdas.api import Api
 from asya.gateway.mcp.wiring import build_mcp
-from asya.gateway.routes.cancel import Cancels
-from asya.gateway.routes.lists import Lists
-from asya.gateway.routes.reruns import Reruns
-from asya.gateway.routes.resume import Resumes
+from asya.gateway.routes.cancel import CancelRoutes
+from asya.gateway.routes.lists import ListRoutes
+from asya.gateway.routes.reruns import RerunRoutes
+from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tasks import TaskRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
-from asya.legacy.gateway_calls import LegacyReads
+from asya.legacy.gateway_calls import LegacyReadRoutes
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
 from asya.messaging.aws.settings import Settings
@@ -59,13 +59,13 @@ def build_api(
     claim_check = ClaimCheck(clients.s3(), settings.bucket, prefix=SENDERS_PREFIX)
     sender = SubmissionSender(clients.sqs(), settings.queue_url, claim_check.offload)
     starter = TaskStarter(
-        tasks=tasks, keys=SubmissionKeys(client, table, mesh.retention.tasks), sender=sender, warn=warn
+        tasks=tasks, keys=IdempotencyKeys(client, table, mesh.retention.tasks), sender=sender, warn=warn
     )
     releases = build_releases(settings, tasks, warn)
-    cancels = Cancels(tasks, store, index, access, releases, _cancel_requests(settings), environment, warn)
-    resumes = Resumes(mesh, tasks, access, releases)
+    cancels = CancelRoutes(tasks, store, index, access, releases, _cancel_requests(settings), environment, warn)
+    resumes = ResumeRoutes(mesh, tasks, access, releases)
     tool_calls = ToolCalls(mesh, tasks, starter, environment, new_id)
-    reruns = Reruns(
+    reruns = RerunRoutes(
         mesh=mesh,
         tasks=tasks,
         starter=starter,
@@ -103,14 +103,14 @@ def build_api(
     )
     groups = (
         TaskRoutes(mesh, tasks, starter, access, origins, new_id),
-        Lists(tasks, lists, access),
+        ListRoutes(tasks, lists, access),
         cancels,
         reruns,
         resumes,
         ToolRoutes(tool_calls, access, origins),
         mcp,
         agents,
-        LegacyReads(tasks, access),
+        LegacyReadRoutes(tasks, access),
     )
     return Api(mesh, origins, groups)
 

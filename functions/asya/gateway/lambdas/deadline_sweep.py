@@ -19,7 +19,7 @@ from asya.tasks.aws.index import TaskIndex, minute_of
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
-from asya.tasks.view import backstopped, overdue
+from asya.tasks.view import fail_if_overdue, is_overdue
 
 # How many minutes are looked at again.
 AGAIN = timedelta(minutes=3)
@@ -70,9 +70,9 @@ class DeadlineSweep:
         due, count = self.index.due(minute), 0
         while ids := list(islice(due, AT_ONCE)):
             for task_id, stored in self.store.records(ids, now).items():
-                if overdue(stored.record, moment):
+                if is_overdue(stored.record, moment):
                     # Decided again on what the record is then: it may have ended, or been paused, in between.
-                    self.tasks.reopen(task_id, lambda record, _: backstopped(record, moment), now)
+                    self.tasks.update(task_id, lambda record, _: fail_if_overdue(record, moment), now)
                     count += 1
         return count
 

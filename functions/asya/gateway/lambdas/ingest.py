@@ -12,11 +12,11 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import Request, Response, Route, check_size, required_identity
-from asya.legacy.gateway_calls import LegacyReports
+from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
+from asya.legacy.gateway_calls import LegacyReportRoutes
 from asya.protocol.api_errors import ApiError
 from asya.protocol.events import EventResult, EventResults, PartialEvent, Report, TaskEvent, TaskStates
-from asya.tasks.aws.partials import Partials
+from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.event_batch import BatchError, read_events, read_queries
@@ -33,17 +33,17 @@ class Ingest:
     """What the calls need, and the calls."""
 
     tasks: Tasks
-    partials: Partials
+    partials: PartialStore
     access: AccessRules
     warn: Callable[[str], None]
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
         return (
-            Route("POST", "/api/v1/mesh/events", lambda request: self.events(request, now)),
-            Route("POST", "/api/v1/mesh/{id}/events", lambda request: self.event(request, now)),
-            Route("POST", "/api/v1/mesh/states", lambda request: self.states(request, now)),
-            *LegacyReports(self.tasks, self._reporter, self._take_one).routes(now),
+            HttpRoute("POST", "/api/v1/mesh/events", lambda request: self.events(request, now)),
+            HttpRoute("POST", "/api/v1/mesh/{id}/events", lambda request: self.event(request, now)),
+            HttpRoute("POST", "/api/v1/mesh/states", lambda request: self.states(request, now)),
+            *LegacyReportRoutes(self.tasks, self._reporter, self._take_one).routes(now),
         )
 
     def events(self, request: Request, now: datetime) -> Response:
@@ -89,8 +89,8 @@ class Ingest:
         results = {task_id: EventResult(id=task_id, status=HTTPStatus.NO_CONTENT) for task_id in ids}
         try:
             # Of the mesh's own functions nobody asks whether the task is known: by the time it is, the message is old.
-            unknown = set() if caller.is_mesh_function else ids - self.tasks.known(ids, now)
-            undone = self.partials.keep([event for event in said if event.id not in unknown], now)
+            unknown = set() if caller.is_mesh_function else ids - self.tasks.existing(ids, now)
+            undone = self.partials.save([event for event in said if event.id not in unknown], now)
         except TaskStoreError as error:
             self.warn(str(error))
             unknown, undone = set(), frozenset(ids)
@@ -101,7 +101,7 @@ class Ingest:
         return results
 
     def _check_known(self, task_id: str, caller: Caller, now: datetime) -> None:
-        if not caller.is_mesh_function and not self.tasks.known([task_id], now):
+        if not caller.is_mesh_function and not self.tasks.existing([task_id], now):
             raise ApiError(404, "not_found", f"there is no task {task_id!r}", "id")
 
     def states(self, request: Request, now: datetime) -> Response:

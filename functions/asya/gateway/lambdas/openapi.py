@@ -10,7 +10,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from asya.dead_letters.redrive import Reopened, Reopening
 from asya.dead_letters.replay import Replayed, ReplayRequest
-from asya.gateway.calls import CALLS, Call
+from asya.gateway.calls import CALLS, ApiCall
 from asya.gateway.http.router import KEY_LIMIT
 from asya.gateway.json_rpc import Failure, MessageId, Success
 from asya.gateway.routes.lists import HOPS_LIMIT
@@ -105,7 +105,7 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Described:
+class CallDescription:
     """What the document says of a call.
 
     Attributes:
@@ -140,95 +140,95 @@ _EVENT_STREAM: Mapping[int, Any] = {200: sse.MEDIA_TYPE, 204: None}
 _FROM: Schema = {"type": "string", "description": "id of the last event that was seen"}
 _FROM_HEADER, _FROM_QUERY = {"Last-Event-ID": _FROM}, {"last_event_id": _FROM}
 
-DESCRIBED: dict[str, Described] = {
-    "POST /api/v1/mesh": Described(
+CALL_DESCRIPTIONS: dict[str, CallDescription] = {
+    "POST /api/v1/mesh": CallDescription(
         "Start a task at an actor", {201: Started}, StartRequest, False, (400, 404, 409, 413),
         query={"actor": {"type": "string", "required": True}}, headers={"Idempotency-Key": _KEY},
     ),
-    "GET /api/v1/mesh": Described(
+    "GET /api/v1/mesh": CallDescription(
         "The caller's tasks, newest first; everybody's for operators", {200: TaskList}, refusals=(400,),
         query={"status": _STATUS, "parent": _PARENT, "limit": _LIMIT, "cursor": _CURSOR},
     ),
-    "GET /api/v1/mesh/{id}": Described("A task as it is now", {200: TaskView}, refusals=(404,)),
-    "GET /api/v1/mesh/{id}/children": Described(
+    "GET /api/v1/mesh/{id}": CallDescription("A task as it is now", {200: TaskView}, refusals=(404,)),
+    "GET /api/v1/mesh/{id}/children": CallDescription(
         "What a task has fanned out into, newest first", {200: TaskList}, refusals=(400, 404),
         query={"status": _STATUS, "limit": _LIMIT, "cursor": _CURSOR},
     ),
-    "GET /api/v1/mesh/{id}/timeline": Described(
+    "GET /api/v1/mesh/{id}/timeline": CallDescription(
         "A task's hops with their times, first to last", {200: Timeline}, refusals=(400, 404),
         query={"limit": _LIMIT | {"maximum": HOPS_LIMIT, "default": HOPS_LIMIT}, "cursor": _CURSOR},
     ),
-    "DELETE /api/v1/mesh/{id}": Described(
+    "DELETE /api/v1/mesh/{id}": CallDescription(
         "Cancel a task, and what came of it; one that has ended stays as it is", {204: None}, refusals=(404,)
     ),
-    "POST /api/v1/mesh/{id}/resume": Described(
+    "POST /api/v1/mesh/{id}/resume": CallDescription(
         "End a task's pause", {202: Resumed}, ResumeRequest, False, (400, 404, 409, 413, 422)
     ),
-    "POST /api/v1/mesh/{id}/reopen": Described(
+    "POST /api/v1/mesh/{id}/reopen": CallDescription(
         "Operators: begin a task's next generation, for a redrive", {200: Reopened}, Reopening, False, (400, 404, 409, 413)
     ),
-    "POST /api/v1/mesh/{id}/replay": Described(
+    "POST /api/v1/mesh/{id}/replay": CallDescription(
         "Start a new task from what is kept of an envelope", {201: Replayed}, ReplayRequest, False, (400, 404, 409, 413)
     ),
-    "POST /tools/call": Described(
+    "POST /tools/call": CallDescription(
         "Call a tool, and wait a while for what it comes to", {200: ToolAnswer, 202: ToolAnswer}, ToolRequest, True,
         (400, 404, 409, 413), headers={"Idempotency-Key": _KEY},
     ),
-    "POST /mcp": Described(
+    "POST /mcp": CallDescription(
         "Model Context Protocol, streamable HTTP: a message to the tools", {200: Success, 202: None, 400: Failure, 404: Failure},
         Message, True, (406, 413), streamed=(200,),
         headers={"MCP-Protocol-Version": {"type": "string"}, "Prefer": {"type": "string"}},
     ),
-    "GET /mcp": Described("Of older clients, which are told that no stream is held open", {}, refusals=(405,)),
-    "DELETE /mcp": Described("Of older clients, which are told that no session is kept", {}, refusals=(405,)),
-    "GET /api/v1/mesh/{id}/events": Described(
+    "GET /mcp": CallDescription("Of older clients, which are told that no stream is held open", {}, refusals=(405,)),
+    "DELETE /mcp": CallDescription("Of older clients, which are told that no session is kept", {}, refusals=(405,)),
+    "GET /api/v1/mesh/{id}/events": CallDescription(
         "Follow a task: Server-Sent Events `status`, `partial`, `final`", _EVENT_STREAM, refusals=(404,),
         query=_FROM_QUERY, headers=_FROM_HEADER,
     ),
-    "GET /api/v1/mesh/{id}/stream": Described(
+    "GET /api/v1/mesh/{id}/stream": CallDescription(
         "The same without a signature, for who has a token", _EVENT_STREAM, refusals=(403, 404),
         query={"token": {"type": "string", "required": True}} | _FROM_QUERY, headers=_FROM_HEADER,
     ),
-    "POST /api/v1/mesh/{id}/stream-token": Described(
+    "POST /api/v1/mesh/{id}/stream-token": CallDescription(
         "A token that opens one task's stream for an hour", {201: StreamToken}, refusals=(404,)
     ),
-    "POST /a2a": Described(
+    "POST /a2a": CallDescription(
         "Agent2Agent, JSON-RPC of the versions 1.0 and 0.3: messages to the tools, and their tasks",
         {200: {"anyOf": [Success, Failure]}}, Message, True, (400, 413), streamed=(200,),
         headers={"A2A-Version": {"type": "string"}},
     ),
-    "POST /a2a/tasks/{id}": Described(
+    "POST /a2a/tasks/{id}": CallDescription(
         "Agent2Agent: cancel a task; its id is followed by `:cancel`", {200: {"type": "object"}}, refusals=(404, 409)
     ),
-    "GET /.well-known/agent-card.json": Described("What this mesh offers to other agents", {200: {"type": "object"}}),
-    "POST /api/v1/mesh/events": Described(
+    "GET /.well-known/agent-card.json": CallDescription("What this mesh offers to other agents", {200: {"type": "object"}}),
+    "POST /api/v1/mesh/events": CallDescription(
         "The mesh's functions and operators: reports, each answered for itself", {200: EventResults}, _EVENTS, True,
         (400, 413),
     ),
-    "POST /api/v1/mesh/{id}/events": Described(
+    "POST /api/v1/mesh/{id}/events": CallDescription(
         "The mesh's functions and operators: one report", {204: None}, SingleEvent, True, (400, 404, 413)
     ),
-    "POST /api/v1/mesh/states": Described(
+    "POST /api/v1/mesh/states": CallDescription(
         "The mesh's functions: how tasks and their roots stand", {200: TaskStates}, _STATES, True, (400, 413)
     ),
-    "GET /envelopes/{id}": Described("A task in the first generation's words", {200: LegacyEnvelope}, refusals=(404,)),
-    "GET /envelopes/{id}/stream": Described(
+    "GET /envelopes/{id}": CallDescription("A task in the first generation's words", {200: LegacyEnvelope}, refusals=(404,)),
+    "GET /envelopes/{id}/stream": CallDescription(
         "Follow a task in the first generation's words", _EVENT_STREAM, refusals=(404,), query=_FROM_QUERY,
         headers=_FROM_HEADER,
     ),
-    "POST /envelopes/{id}/progress": Described(
+    "POST /envelopes/{id}/progress": CallDescription(
         "Progress in the first generation's words", {204: None}, LegacyProgress, True, (400, 404, 413)
     ),
-    "POST /envelopes/{id}/final": Described(
+    "POST /envelopes/{id}/final": CallDescription(
         "An end in the first generation's words", {204: None}, LegacyFinal, True, (400, 404, 413)
     ),
-    "GET /jobs/{id}": Described("A task in the second generation's words", {200: LegacyJob}, refusals=(404,)),
-    "GET /jobs/{id}/stream": Described(
+    "GET /jobs/{id}": CallDescription("A task in the second generation's words", {200: LegacyJob}, refusals=(404,)),
+    "GET /jobs/{id}/stream": CallDescription(
         "Follow a task in the second generation's words", _EVENT_STREAM, refusals=(404,), query=_FROM_QUERY,
         headers=_FROM_HEADER,
     ),
-    "GET /openapi.json": Described("This document", {200: {"type": "object"}}),
-    "GET /health": Described("Whether the gateway answers", {200: Health}),
+    "GET /openapi.json": CallDescription("This document", {200: {"type": "object"}}),
+    "GET /health": CallDescription("Whether the gateway answers", {200: Health}),
 }  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema
     _, schemas = msgspec.json.schema_components(types, schema_hook=_anything, ref_template=_REFERENCE)
     paths: dict[str, Schema] = {}
     for call in calls if takes_tokens else CALLS:
-        paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, DESCRIBED[call.route], scheme)
+        paths.setdefault(call.path, {})[call.method.lower()] = _operation(call, CALL_DESCRIPTIONS[call.route], scheme)
     return {
         "openapi": "3.1.0",
         "info": {"title": f"The gateway of the mesh {mesh.namespace}", "version": "1"},
@@ -268,7 +268,7 @@ def document(mesh: MeshTable, url: str, *, takes_tokens: bool = False) -> Schema
     }
 
 
-def _operation(call: Call, described: Described, scheme: str) -> Schema:
+def _operation(call: ApiCall, described: CallDescription, scheme: str) -> Schema:
     unknown = {403} | ({401} if scheme == "jwt" else set())
     errors = {*described.refusals, 500, 503} | (set() if call.is_public else unknown)
     parameters = [
@@ -326,7 +326,7 @@ def _schema(described: Any) -> Any:
 
 def _types() -> list[type]:
     found: list[type] = []
-    waiting: list[Any] = [part for each in DESCRIBED.values() for part in (each.body, *each.answers.values())]
+    waiting: list[Any] = [part for each in CALL_DESCRIPTIONS.values() for part in (each.body, *each.answers.values())]
     while waiting:
         part = waiting.pop()
         if isinstance(part, type):

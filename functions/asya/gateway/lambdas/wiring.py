@@ -15,7 +15,7 @@ from asya.messaging.lambdas.environment import REAL, Environment
 from asya.sidecar.lambdas.entry_point import schedule_entry_point
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.index import TaskIndex
-from asya.tasks.aws.partials import Partials
+from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.sweep_marks import SweepMarks
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.aws.wiring import build_store, build_tasks
@@ -28,7 +28,7 @@ def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environm
     """The entrance for reports."""
     return Ingest(
         tasks=build_tasks(settings, telemetry.log.warning, environment),
-        partials=Partials(clients.dynamodb(), settings.table_name("tasks"), environment.pause),
+        partials=PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.pause),
         access=AccessRules(settings.table, settings.account, settings.region),
         warn=telemetry.log.warning,
     )

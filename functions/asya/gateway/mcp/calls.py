@@ -15,11 +15,11 @@ from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.mcp.answers import Places, answer_of, canceled_answer
 from asya.gateway.mcp.pause import answers, can_be_asked, question, task_and_pause
 from asya.gateway.mcp.types import CANCEL_TOOL, RESUME_TOOL, WAIT_TOOL, CallParams, InputRequired, Meta, ToolResult
-from asya.gateway.routes.cancel import Cancels
-from asya.gateway.routes.resume import Resumes
+from asya.gateway.routes.cancel import CancelRoutes
+from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
 from asya.gateway.submission import Origin
-from asya.gateway.tools import ToolRequest
+from asya.gateway.tools import ToolInvocation
 from asya.pause.resume_input import InvalidInputError
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT
@@ -70,8 +70,8 @@ class McpCalls:
 
     calls: ToolCalls
     tasks: Tasks
-    cancels: Cancels
-    resumes: Resumes
+    cancels: CancelRoutes
+    resumes: ResumeRoutes
 
     def answer(self, call: ToolCall, now: datetime) -> Answer:
         """What the call comes to.
@@ -84,7 +84,7 @@ class McpCalls:
             return self._go_on(call, call.params.request_state, now)
         match call.params.name:
             case name if name in self.calls.mesh.tools:
-                asked = ToolRequest(name, _object(call.params.arguments))
+                asked = ToolInvocation(name, _object(call.params.arguments))
                 task_id = self.calls.start(asked, call.caller.principal, call.origin, now, call.key)
                 return self._wait(task_id, call, now)
             case name if name == WAIT_TOOL:

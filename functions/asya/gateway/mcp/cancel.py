@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 from asya.gateway.access import Caller
 from asya.gateway.aws.task_starter import TaskStarter
-from asya.gateway.routes.cancel import Cancels
+from asya.gateway.routes.cancel import CancelRoutes
 from asya.messaging.lambdas.environment import Environment
 from asya.protocol.api_errors import ApiError
 
@@ -20,7 +20,7 @@ class McpCancels:
     """Finds the task of a request, and cancels it."""
 
     starter: TaskStarter
-    cancels: Cancels
+    cancels: CancelRoutes
     environment: Environment
 
     def cancel(self, key: str, caller: Caller, now: datetime) -> None:

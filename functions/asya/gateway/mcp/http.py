@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from asya.gateway.http.router import Request, Response, Text
-from asya.gateway.json_rpc import Failure, MessageId, Notice, Success
+from asya.gateway.http.router import Request, Response, TextBody
+from asya.gateway.json_rpc import Failure, MessageId, RpcNotification, Success
 from asya.gateway.mcp.types import SESSION_HEADER
 from asya.gateway.routes.tool_calls import WAIT_SECONDS
 from asya.protocol.api_errors import ApiError
@@ -77,14 +77,16 @@ def call_key(session: str, message_id: MessageId) -> str:
     return "mcp " + hashlib.sha256(f"{session}\n{json.dumps(message_id)}".encode()).hexdigest()
 
 
-def answered(message: Success | Failure, notices: Sequence[Notice], taken: Forms, status: int = 200) -> Response:
+def answered(
+    message: Success | Failure, notices: Sequence[RpcNotification], taken: Forms, status: int = 200
+) -> Response:
     """An answer; as a stream of events if there are notifications before it, or the client takes nothing else."""
     if taken.takes_events and (notices or not taken.takes_json):
-        return Response(status, Text(EVENTS, "".join(_event(each) for each in (*notices, message))))
+        return Response(status, TextBody(EVENTS, "".join(_event(each) for each in (*notices, message))))
     return Response(status, message)
 
 
-def _event(message: Notice | Success | Failure) -> str:
+def _event(message: RpcNotification | Success | Failure) -> str:
     # Results are shown as they were written, perhaps over many lines; an event's data has to be one.
     text = msgspec.json.format(msgspec.json.encode(message), indent=-1).decode("utf-8")
     return f"event: message\ndata: {text}\n\n"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from asya.gateway.json_rpc import Notice
+from asya.gateway.json_rpc import RpcNotification
 from asya.gateway.mcp.types import ProgressToken
 from asya.tasks.view import TaskView
 
@@ -24,7 +24,7 @@ class ProgressNotices:
     """Collects the notifications of one call; each one's progress is more than that of the one before."""
 
     token: ProgressToken
-    found: list[Notice] = field(default_factory=list)
+    found: list[RpcNotification] = field(default_factory=list)
     _reached: int = 0
 
     def look(self, task: TaskView) -> None:
@@ -34,4 +34,4 @@ class ProgressNotices:
         self._reached = task.progress_percent
         message = f"{task.status} at {task.actor}" if task.actor else task.status
         told = Progress(progress_token=self.token, progress=task.progress_percent, message=message)
-        self.found.append(Notice(method="notifications/progress", params=told))
+        self.found.append(RpcNotification(method="notifications/progress", params=told))

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from asya.gateway.json_rpc import INVALID_PARAMS, Call, RpcError
+from asya.gateway.json_rpc import INVALID_PARAMS, RpcError, RpcMessage
 from asya.gateway.mcp.types import (
     HANDSHAKE,
     HEADER_MISMATCH,
@@ -33,7 +33,7 @@ class _Named(msgspec.Struct):
 class Asked:
     """A request, as far as it is the same for all methods."""
 
-    call: Call
+    call: RpcMessage
     revision: str
     meta: Meta
 
@@ -43,7 +43,7 @@ class Asked:
         return self.revision == MODERN
 
 
-def read_request(call: Call, headers: Mapping[str, str]) -> Asked:
+def read_request(call: RpcMessage, headers: Mapping[str, str]) -> Asked:
     """Find out how a request is meant.
 
     Args:
@@ -83,7 +83,7 @@ def check_served(version: str) -> None:
         raise RpcError(UNSUPPORTED_VERSION, f"revision {version[:40]!r} is not spoken here", told)
 
 
-def decoded(call: Call, kind: type[_Params]) -> _Params:
+def decoded(call: RpcMessage, kind: type[_Params]) -> _Params:
     """A request's parameters.
 
     Raises:
@@ -95,7 +95,7 @@ def decoded(call: Call, kind: type[_Params]) -> _Params:
         raise RpcError(INVALID_PARAMS, f"params of {call.method[:100]}: {error}") from None
 
 
-def _check_modern(call: Call, meta: Meta, headers: Mapping[str, str]) -> None:
+def _check_modern(call: RpcMessage, meta: Meta, headers: Mapping[str, str]) -> None:
     if meta.version is None or meta.capabilities is None:
         raise RpcError(
             INVALID_PARAMS,

@@ -17,14 +17,14 @@ from msgspec import UNSET
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.task_starter import Key
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import Request, Response, Route, check_size, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    Call,
     RpcError,
+    RpcMessage,
     Success,
     read,
 )
@@ -65,13 +65,13 @@ class McpRoutes:
     new_id: Callable[[], str]
     warn: Callable[[str], None]
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
         return (
-            Route("POST", PATH, lambda request: self.post(request, now)),
+            HttpRoute("POST", PATH, lambda request: self.post(request, now)),
             # Of clients that would hold a stream open, or end their session: there are none here to hold or end.
-            Route("GET", PATH, _not_allowed),
-            Route("DELETE", PATH, _not_allowed),
+            HttpRoute("GET", PATH, _not_allowed),
+            HttpRoute("DELETE", PATH, _not_allowed),
         )
 
     def post(self, request: Request, now: datetime) -> Response:
@@ -79,7 +79,7 @@ class McpRoutes:
         caller = self.access.caller(required_identity(request))
         mcp_http.check_origin(request)
         check_size(request, self.mesh.gateway.max_body)
-        call: Call | None = None
+        call: RpcMessage | None = None
         try:
             call = read(request.body)
             if call.id is UNSET:
@@ -87,7 +87,7 @@ class McpRoutes:
             taken = mcp_http.forms(request)
             asked = read_request(call, request.headers)
         except RpcError as error:
-            return Response(400, error.answering(call.id if call else UNSET))
+            return Response(400, error.to_failure(call.id if call else UNSET))
         return self._answered(asked, request, caller, taken, now)
 
     def _answered(
@@ -112,7 +112,7 @@ class McpRoutes:
                 case method:
                     raise RpcError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r} in {asked.revision}")  # noqa: TRY301
         except RpcError as error:
-            return Response(_status(error, asked), error.answering(asked.call.id))
+            return Response(_status(error, asked), error.to_failure(asked.call.id))
         message = Success(id=asked.call.id, result=self._signed(result) if asked.is_modern else result)
         response = mcp_http.answered(message, progress.found if progress else (), taken)
         return Response(response.status, response.content, headers)
@@ -146,7 +146,7 @@ class McpRoutes:
             self.warn(f"a call of the tool {params.name!r} failed: {error}")
             raise RpcError(INTERNAL_ERROR, "the tasks table cannot be reached just now; try again") from None
 
-    def _notified(self, call: Call, request: Request, caller: Caller, now: datetime) -> Response:
+    def _notified(self, call: RpcMessage, request: Request, caller: Caller, now: datetime) -> Response:
         version = request.headers.get(mcp.VERSION_HEADER)
         if version is not None:
             check_served(version)
@@ -157,7 +157,7 @@ class McpRoutes:
             self.cancels.cancel(mcp_http.call_key(session, message_id), caller, now)
         return Response(202, None)
 
-    def _initialized(self, call: Call) -> mcp.Initialized:
+    def _initialized(self, call: RpcMessage) -> mcp.Initialized:
         return mcp.Initialized(
             protocol_version=negotiated(decoded(call, mcp.InitializeParams).protocol_version),
             capabilities=mcp.Capabilities(),

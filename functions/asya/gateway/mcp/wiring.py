@@ -8,8 +8,8 @@ from asya.gateway.http.origin import Origins
 from asya.gateway.mcp.calls import McpCalls
 from asya.gateway.mcp.cancel import McpCancels
 from asya.gateway.mcp.routes import McpRoutes
-from asya.gateway.routes.cancel import Cancels
-from asya.gateway.routes.resume import Resumes
+from asya.gateway.routes.cancel import CancelRoutes
+from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.messaging.lambdas.environment import Environment
 from asya.tasks.aws.tasks import Tasks
@@ -22,8 +22,8 @@ def build_mcp(
     access: AccessRules,
     origins: Origins,
     tool_calls: ToolCalls,
-    cancels: Cancels,
-    resumes: Resumes,
+    cancels: CancelRoutes,
+    resumes: ResumeRoutes,
     new_id: Callable[[], str],
     warn: Callable[[str], None],
     environment: Environment,

@@ -11,7 +11,7 @@ from datetime import datetime
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import Request, Response, Route, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.messaging.lambdas.environment import Environment
 from asya.pause.lambdas.pause_release import PauseReleases
@@ -30,7 +30,7 @@ AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Cancels:
+class CancelRoutes:
     """What the call needs, and the call.
 
     Attributes:
@@ -46,9 +46,9 @@ class Cancels:
     environment: Environment
     warn: Callable[[str], None]
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The call as of one moment."""
-        return (Route("DELETE", "/api/v1/mesh/{id}", lambda request: self.delete(request, now)),)
+        return (HttpRoute("DELETE", "/api/v1/mesh/{id}", lambda request: self.delete(request, now)),)
 
     def delete(self, request: Request, now: datetime) -> Response:
         """204, also if the task has ended before: then it stays as it ended."""
@@ -69,7 +69,7 @@ class Cancels:
                 raise unknown_task(task_id)
             return canceled(record, hops, now=now)
 
-        record = self.tasks.reopen(task_id, decide, now)
+        record = self.tasks.update(task_id, decide, now)
         if record is None:
             raise unknown_task(task_id)
         if record.status == "canceled":

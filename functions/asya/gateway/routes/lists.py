@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import Request, Response, Route, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
 from asya.gateway.http.visible_tasks import visible_task
 from asya.protocol.hops import HopKey
 from asya.tasks.aws.lists import TaskLists
@@ -16,19 +16,19 @@ HOPS_LIMIT = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Lists:
+class ListRoutes:
     """What the calls need, and the calls."""
 
     tasks: Tasks
     lists: TaskLists
     access: AccessRules
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
         return (
-            Route("GET", "/api/v1/mesh", lambda request: self.all(request, now)),
-            Route("GET", "/api/v1/mesh/{id}/children", lambda request: self.children(request, now)),
-            Route("GET", "/api/v1/mesh/{id}/timeline", lambda request: self.timeline(request, now)),
+            HttpRoute("GET", "/api/v1/mesh", lambda request: self.all(request, now)),
+            HttpRoute("GET", "/api/v1/mesh/{id}/children", lambda request: self.children(request, now)),
+            HttpRoute("GET", "/api/v1/mesh/{id}/timeline", lambda request: self.timeline(request, now)),
         )
 
     def all(self, request: Request, now: datetime) -> Response:

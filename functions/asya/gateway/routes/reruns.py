@@ -13,7 +13,7 @@ from asya.dead_letters.replay import Replayed, Start
 from asya.fan_in.aws.sets import FanInSets
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.task_starter import TaskStarter
-from asya.gateway.http.router import Request, Response, Route, check_size, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.gateway.submission import first_queue
 from asya.messaging.aws.claim_check import ClaimCheck, TooLargeError
@@ -29,7 +29,7 @@ from asya.tasks.view import TaskView
 
 
 @dataclass(frozen=True)
-class Reruns:
+class RerunRoutes:
     """What the calls need, and the calls.
 
     Attributes:
@@ -48,11 +48,11 @@ class Reruns:
     new_id: Callable[[], str]
     new_span: Callable[[], str]
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
         return (
-            Route("POST", "/api/v1/mesh/{id}/reopen", lambda request: self.reopen(request, now)),
-            Route("POST", "/api/v1/mesh/{id}/replay", lambda request: self.replay(request, now)),
+            HttpRoute("POST", "/api/v1/mesh/{id}/reopen", lambda request: self.reopen(request, now)),
+            HttpRoute("POST", "/api/v1/mesh/{id}/replay", lambda request: self.replay(request, now)),
         )
 
     def reopen(self, request: Request, now: datetime) -> Response:
@@ -64,7 +64,7 @@ class Reruns:
         if asked.slice is not None:
             self._check_set(asked.slice)
         task_id = request.parameters["id"]
-        record = self.tasks.reopen(task_id, lambda record, hops: redrive.reopen(record, hops, asked, now=now), now)
+        record = self.tasks.update(task_id, lambda record, hops: redrive.reopen(record, hops, asked, now=now), now)
         if record is None:
             raise unknown_task(task_id)
         return Response(200, Reopened(id=task_id, generation=record.generation))

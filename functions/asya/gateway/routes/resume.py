@@ -7,9 +7,9 @@ import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.http.router import Request, Response, Route, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
-from asya.pause.aws.paused_envelopes import PausePlace
+from asya.pause.aws.paused_envelopes import PauseKey
 from asya.pause.lambdas.pause_release import PauseReleases
 from asya.pause.resume_input import Answers, InvalidInputError, read_request
 from asya.pause.resuming import check_paused, resumed
@@ -32,7 +32,7 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True)
-class Resumes:
+class ResumeRoutes:
     """What the call needs, and the call."""
 
     mesh: MeshTable
@@ -40,9 +40,9 @@ class Resumes:
     access: AccessRules
     pause_releases: PauseReleases
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The call as of one moment."""
-        return (Route("POST", "/api/v1/mesh/{id}/resume", lambda request: self.answer(request, now)),)
+        return (HttpRoute("POST", "/api/v1/mesh/{id}/resume", lambda request: self.answer(request, now)),)
 
     def answer(self, request: Request, now: datetime) -> Response:
         """202 with the id; 422 with what is wrong with each field."""
@@ -80,7 +80,7 @@ class Resumes:
                 raise ApiError(409, "not_paused", f"task {task_id!r} is in another pause than the one of {since}")
             return resumed(record, self._kept(record, check_paused(record)), answers, now=now)
 
-        record = self.tasks.reopen(task_id, decide, now)
+        record = self.tasks.update(task_id, decide, now)
         if record is None:
             raise unknown_task(task_id)
         self.pause_releases.finish(record, now)
@@ -88,7 +88,7 @@ class Resumes:
 
     def _kept(self, record: TaskRecord, epoch: int) -> Envelope:
         try:
-            found = self.pause_releases.paused.load(PausePlace(record.id, record.generation, epoch))
+            found = self.pause_releases.paused.load(PauseKey(record.id, record.generation, epoch))
         except (ClientError, BotoCoreError) as error:
             problem = f"what is kept of task {record.id!r} cannot be read just now; try again ({error})"
             raise ApiError(503, "unavailable", problem) from error

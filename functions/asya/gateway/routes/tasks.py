@@ -8,7 +8,7 @@ from datetime import datetime
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import Request, Response, Route, check_size, idempotency_key, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.http.visible_tasks import visible_task
 from asya.gateway.submission import first_message, is_stealth, read_submission
 from asya.protocol.mesh_table import MeshTable
@@ -30,11 +30,11 @@ class TaskRoutes:
     origins: Origins
     new_id: Callable[[], str]
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
         return (
-            Route("POST", "/api/v1/mesh", lambda request: self.start(request, now)),
-            Route("GET", "/api/v1/mesh/{id}", lambda request: self.task(request, now)),
+            HttpRoute("POST", "/api/v1/mesh", lambda request: self.start(request, now)),
+            HttpRoute("GET", "/api/v1/mesh/{id}", lambda request: self.task(request, now)),
         )
 
     def start(self, request: Request, now: datetime) -> Response:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from asya.gateway.aws.task_starter import Key, Prepare, TaskStarter, as_it_is
+from asya.gateway.aws.task_starter import Key, Prepare, TaskStarter, unchanged
 from asya.gateway.routes.tool_schemas import validate
 from asya.gateway.submission import Origin, first_message
-from asya.gateway.tools import ToolRequest, submission_of
+from asya.gateway.tools import ToolInvocation, tool_submission
 from asya.messaging.lambdas.environment import Environment
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.mesh_table import MeshTable
@@ -38,13 +38,13 @@ class ToolCalls:
 
     def start(
         self,
-        asked: ToolRequest,
+        asked: ToolInvocation,
         owner: str,
         origin: Origin,
         now: datetime,
         key: Key | None = None,
         *,
-        prepare: Prepare = as_it_is,
+        prepare: Prepare = unchanged,
     ) -> str:
         """Start a tool's task; gives its id.
 
@@ -56,7 +56,7 @@ class ToolCalls:
             ApiError: 404 unknown tool, 400 arguments, 413, 503, and 409 about the key.
             TaskStoreError: if its record could not be written.
         """
-        compose = first_message(submission_of(asked, self.mesh, validate), origin, self.mesh)
+        compose = first_message(tool_submission(asked, self.mesh, validate), origin, self.mesh)
         if key is not None:
             return self.starter.start_once(compose, key, self.new_id(), now, prepare)
         return self.starter.start(compose, owner, self.new_id(), now, prepare)

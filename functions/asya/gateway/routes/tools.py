@@ -9,7 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from asya.gateway.access import AccessRules
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import Request, Response, Route, check_size, idempotency_key, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
 from asya.gateway.tools import read_request
 from asya.protocol.errors import ErrorInfo
@@ -39,9 +39,9 @@ class ToolRoutes:
     access: AccessRules
     origins: Origins
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The call as of one moment."""
-        return (Route("POST", "/tools/call", lambda request: self.call(request, now)),)
+        return (HttpRoute("POST", "/tools/call", lambda request: self.call(request, now)),)
 
     def call(self, request: Request, now: datetime) -> Response:
         """200 with what it came to, 202 where that takes longer than one waits."""

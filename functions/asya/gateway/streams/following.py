@@ -31,7 +31,7 @@ class PartialSource(Protocol):
     """Where handlers' messages are kept."""
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
-        """See `asya.tasks.aws.partials.Partials`."""
+        """See `asya.tasks.aws.partials.PartialStore`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from asya.gateway.access import AccessRules
-from asya.gateway.http.router import Request, Response, Route, Text, required_identity
+from asya.gateway.http.router import HttpRoute, Request, Response, TextBody, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.streams import sse, tokens
 from asya.gateway.streams.following import Following
@@ -75,24 +75,24 @@ class Streams:
     warn: Callable[[str], None]
     stream_url: str | None = None
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment; streams are answered with what is new, as soon as anything is."""
 
         def buffered(watch: Callable[[Request], Response]) -> Callable[[Request], Response]:
             return lambda request: self._buffered(watch(request), now)
 
         return (
-            *(Route(each.method, each.template, buffered(each.operation)) for each in self.watches(now)),
-            Route("POST", "/api/v1/mesh/{id}/stream-token", lambda request: self.token(request, now)),
+            *(HttpRoute(each.method, each.template, buffered(each.operation)) for each in self.watches(now)),
+            HttpRoute("POST", "/api/v1/mesh/{id}/stream-token", lambda request: self.token(request, now)),
         )
 
-    def watches(self, now: datetime) -> tuple[Route, ...]:
+    def watches(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The streams: who may look on, and from where, is the content of their answer; 204 if there is nothing more."""
         return (
-            Route("GET", "/api/v1/mesh/{id}/events", lambda request: self._signed(request, TODAYS, now)),
-            Route("GET", "/api/v1/mesh/{id}/stream", lambda request: self._with_token(request, now)),
-            Route("GET", "/envelopes/{id}/stream", lambda request: self._signed(request, ENVELOPES, now)),
-            Route("GET", "/jobs/{id}/stream", lambda request: self._signed(request, JOBS, now)),
+            HttpRoute("GET", "/api/v1/mesh/{id}/events", lambda request: self._signed(request, TODAYS, now)),
+            HttpRoute("GET", "/api/v1/mesh/{id}/stream", lambda request: self._with_token(request, now)),
+            HttpRoute("GET", "/envelopes/{id}/stream", lambda request: self._signed(request, ENVELOPES, now)),
+            HttpRoute("GET", "/jobs/{id}/stream", lambda request: self._signed(request, JOBS, now)),
         )
 
     def token(self, request: Request, now: datetime) -> Response:
@@ -137,7 +137,7 @@ class Streams:
         )
         events = _bounded(map(watch.words.event, items)) or [sse.KEEPALIVE]
         body = "".join((sse.retry(RETRY_MILLISECONDS), *events))
-        return Response(200, Text(sse.MEDIA_TYPE, body), response.headers)
+        return Response(200, TextBody(sse.MEDIA_TYPE, body), response.headers)
 
 
 def _watch(request: Request, task: TaskView, words: StreamFormat, headers: dict[str, str]) -> Response:

@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from aws_lambda_powertools import Logger
 
-from asya.gateway.http.router import Response, Route, rendered, respond
+from asya.gateway.http.router import HttpRoute, Response, render, respond
 from asya.gateway.streams import sse
 from asya.gateway.streams.routes import RETRY_MILLISECONDS, Streams, Watch
 from asya.gateway.streams.wiring import build_streams
@@ -63,7 +63,7 @@ class LiveStreams:
         """A request's answer; a `Watch` as its content is to be followed."""
         if urlsplit(address).path == HEALTH:
             return Response(HTTPStatus.OK, {"status": "ok"})
-        routes: tuple[Route, ...] = self.streams.watches(self.environment.now())
+        routes: tuple[HttpRoute, ...] = self.streams.watches(self.environment.now())
         return respond(_event(method, address, headers), routes, self.log)
 
     def events(self, watch: Watch) -> Iterator[str]:
@@ -129,7 +129,7 @@ def server(live: LiveStreams, port: int = _PORT) -> ThreadingHTTPServer:
                 if isinstance(response.content, Watch):
                     self._stream(response, live.events(response.content))
                 else:
-                    self._whole(rendered(response))
+                    self._whole(render(response))
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True  # whoever looked on has gone
 

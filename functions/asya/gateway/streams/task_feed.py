@@ -21,7 +21,7 @@ from asya.protocol.run_progress import RunNote
 from asya.protocol.task import ShownStatus
 from asya.protocol.times import parse_time
 from asya.tasks.partials import Partial, PartialBatch
-from asya.tasks.stream_events import FeedEvent, PartialNews, StatusNews
+from asya.tasks.stream_events import StreamEventType, StreamPartial, StreamStatus
 from asya.tasks.view import TaskView
 
 MOST_ITEMS = 500
@@ -43,9 +43,9 @@ class FeedItem:
         task: the task as this shows it; None where it shows a handler's message.
     """
 
-    event: FeedEvent
+    event: StreamEventType
     shown: StreamCursor
-    data: StatusNews | PartialNews | TaskView
+    data: StreamStatus | StreamPartial | TaskView
     task: TaskView | None = None
 
     @property
@@ -230,7 +230,7 @@ class _Teller:
             percent=percent,
             run_at=max(self.shown.run_at, _milliseconds(run)),
         )
-        data = StatusNews(
+        data = StreamStatus(
             id=self._task.id,
             status=status,
             progress_percent=percent,
@@ -252,7 +252,7 @@ class _Teller:
         if self.shown.has_partial(message.mark):
             return
         part, said = message.part, message.said
-        data = PartialNews(
+        data = StreamPartial(
             id=self._task.id,
             actor=part.actor,
             generation=part.generation,
@@ -277,7 +277,7 @@ class _Teller:
     def _tell_status(self, state: str, status: ShownStatus) -> None:
         self._tell(_status_item(changed(self._task, status=status), replace(self.shown, state=state)))
 
-    def _as_shown(self, data: StatusNews) -> TaskView:
+    def _as_shown(self, data: StreamStatus) -> TaskView:
         return changed(
             self._task,
             status=data.status,
@@ -299,7 +299,7 @@ _WITHOUT_END = {"result": UNSET, "result_uri": None, "error": None, "reason": No
 
 def _status_item(task: TaskView, shown: StreamCursor, *, is_snapshot: bool = False) -> FeedItem:
     percent = max(shown.percent, task.progress_percent)
-    data = StatusNews(
+    data = StreamStatus(
         id=task.id,
         status=task.status,
         progress_percent=percent,

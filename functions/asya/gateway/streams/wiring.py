@@ -13,14 +13,14 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL, Environment
-from asya.tasks.aws.partials import Partials
+from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.wiring import build_tasks
 
 
 def build_streams(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Streams:
     """The streams of this mesh, and the tokens that open them."""
     tasks = build_tasks(settings, telemetry.log.warning, environment)
-    partials = Partials(clients.dynamodb(), settings.table_name("tasks"), environment.pause)
+    partials = PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.pause)
     return Streams(
         namespace=settings.namespace,
         tasks=tasks,

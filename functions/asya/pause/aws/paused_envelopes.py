@@ -25,7 +25,7 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 @dataclass(frozen=True, slots=True)
-class PausePlace:
+class PauseKey:
     """Which pause: of which envelope, in which generation, at which position."""
 
     envelope_id: str
@@ -49,7 +49,7 @@ class PausedEnvelopes:
         self._s3 = s3
         self._bucket = bucket
 
-    def keep(self, place: PausePlace, envelope: Envelope) -> bool:
+    def keep(self, place: PauseKey, envelope: Envelope) -> bool:
         """Keep an envelope; False if one was kept here before, which stays."""
         try:
             self._put(place.key, encode(envelope), if_none_match="*")
@@ -59,7 +59,7 @@ class PausedEnvelopes:
             return False
         return True
 
-    def load(self, place: PausePlace) -> Envelope | Tombstone | None:
+    def load(self, place: PauseKey) -> Envelope | Tombstone | None:
         """What is kept of a pause; None if nothing is (any more)."""
         try:
             body = self._s3.get_object(Bucket=self._bucket, Key=place.key)["Body"].read()
@@ -72,11 +72,11 @@ class PausedEnvelopes:
         except msgspec.ValidationError:
             return decode(body)
 
-    def bury(self, place: PausePlace, *, at: str) -> None:
+    def bury(self, place: PauseKey, *, at: str) -> None:
         """Put the tombstone; done again it is as good."""
         self._put(place.key, msgspec.json.encode(Tombstone(resumed_at=at)))
 
-    def is_told(self, place: PausePlace) -> bool:
+    def is_notified(self, place: PauseKey) -> bool:
         """Whether people have been notified of a pause."""
         try:
             self._s3.head_object(Bucket=self._bucket, Key=place.key + _TOLD)
@@ -86,7 +86,7 @@ class PausedEnvelopes:
             raise
         return True
 
-    def note_told(self, place: PausePlace) -> None:
+    def mark_notified(self, place: PauseKey) -> None:
         """Note that people have been notified."""
         self._put(place.key + _TOLD, b"{}")
 

@@ -18,11 +18,11 @@ from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record
 from asya.pause import pausing
 from asya.pause.aws.notices import NotNotifiedError, PauseNotice, PauseNotices
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
 from asya.protocol.envelope import Envelope
 from asya.protocol.pause import KeptPause
 from asya.reporting import reports
-from asya.sidecar.lambdas.crew_hops import diverted, work_through
+from asya.sidecar.lambdas.crew_hops import diverted, process_batch
 from asya.sidecar.lambdas.intake import Intake
 from asya.sidecar.lambdas.services import Services
 
@@ -37,7 +37,7 @@ class PauseActor:
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
-        return work_through(self.services, event, self._handle)
+        return process_batch(self.services, event, self._handle)
 
     def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
         """Raises whatever keeps the pause from being kept, reported or told: then the message comes again."""
@@ -53,7 +53,7 @@ class PauseActor:
 
     def _pause(self, hop: Hop, url: str) -> None:
         kept = pausing.kept(hop, now=self.services.now())
-        place = PausePlace(kept.id, kept.generation, hop.envelope.route.position)
+        place = PauseKey(kept.id, kept.generation, hop.envelope.route.position)
         if not self.paused.keep(place, kept):
             found = self.paused.load(place)
             if not isinstance(found, Envelope):
@@ -83,7 +83,7 @@ class PauseActor:
         if receipt.problem is not None:
             raise receipt.problem
 
-    def _tell_if_possible(self, hop: Hop, about: KeptPause, place: PausePlace) -> None:
+    def _tell_if_possible(self, hop: Hop, about: KeptPause, place: PauseKey) -> None:
         """Tell people, but not at the price of the pause: given up for good the message would end the task as failed."""
         try:
             self._tell(hop, about, place)
@@ -92,8 +92,8 @@ class PauseActor:
                 raise
             self.services.telemetry.log.exception("paused, but nobody was notified", envelope_id=place.envelope_id)
 
-    def _tell(self, hop: Hop, about: KeptPause, place: PausePlace) -> None:
-        if self.paused.is_told(place):
+    def _tell(self, hop: Hop, about: KeptPause, place: PauseKey) -> None:
+        if self.paused.is_notified(place):
             return
         namespace, task_id = self.services.settings.namespace, place.envelope_id
         self.notices.publish(
@@ -111,4 +111,4 @@ class PauseActor:
                 root_id=hop.envelope.root_id,
             )
         )
-        self.paused.note_told(place)
+        self.paused.mark_notified(place)

@@ -12,8 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec.structs import replace
 
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
-from asya.pause.resuming import handed_over
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
+from asya.pause.resuming import release_delivery
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.pause import PauseRelease
@@ -50,14 +50,14 @@ class PauseReleases:
             self.warn(f"task {record.id} still has to be handed over to {handover.to}: {error}")
 
     def _send(self, record: TaskRecord, handover: PauseRelease) -> None:
-        kept = self.paused.load(PausePlace(record.id, record.generation, handover.epoch))
+        kept = self.paused.load(PauseKey(record.id, record.generation, handover.epoch))
         if isinstance(kept, Envelope):
-            self.sender.send(handed_over(kept, handover))
+            self.sender.send(release_delivery(kept, handover))
         elif kept is None:
             self.warn(f"nothing is kept any more of task {record.id}, which was to be handed over to {handover.to}")
 
     def _clear(self, task_id: str, done: PauseRelease, now: datetime) -> None:
-        self.tasks.reopen(
+        self.tasks.update(
             task_id,
             lambda record, _: replace(record, handover=None) if record.handover == done else record,
             now,

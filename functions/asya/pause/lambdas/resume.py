@@ -7,13 +7,13 @@ from typing import Any
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace, Tombstone
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
 from asya.pause.pausing import pause_of
 from asya.pause.resuming import restored
 from asya.protocol.codec import ParseError
 from asya.protocol.times import format_time
 from asya.sidecar import arrival
-from asya.sidecar.lambdas.crew_hops import diverted, passed_on, report_hop, work_through
+from asya.sidecar.lambdas.crew_hops import diverted, passed_on, process_batch, report_hop
 from asya.sidecar.lambdas.intake import Intake
 from asya.sidecar.lambdas.services import Services
 
@@ -27,7 +27,7 @@ class ResumeActor:
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Work through one batch."""
-        return work_through(self.services, event, self._handle, asks_states=False)
+        return process_batch(self.services, event, self._handle, asks_states=False)
 
     def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
         """Raises if the envelope cannot be sent on, or its tombstone not be put: then the message comes again."""
@@ -41,7 +41,7 @@ class ResumeActor:
 
     def _resume(self, hop: Hop) -> list[Receipt]:
         about = pause_of(hop.envelope)
-        place = PausePlace(hop.envelope.id, hop.envelope.generation, about.epoch) if about is not None else None
+        place = PauseKey(hop.envelope.id, hop.envelope.generation, about.epoch) if about is not None else None
         if place is not None and isinstance(self.paused.load(place), Tombstone):
             self.services.telemetry.log.info("resumed before", envelope_id=hop.envelope.id, epoch=place.epoch)
             self.services.telemetry.count("Processed", by=("outcome", "diverted"))
@@ -58,7 +58,7 @@ class ResumeActor:
         self.services.telemetry.count("Processed", by=("outcome", how))
         return [receipt]
 
-    def _bury_when_sent(self, place: PausePlace, receipt: Receipt) -> None:
+    def _bury_when_sent(self, place: PauseKey, receipt: Receipt) -> None:
         """A tombstone for what has not left would be its end; what has left without one is only sent again."""
         self.services.outbox.flush()
         if receipt.problem is not None:

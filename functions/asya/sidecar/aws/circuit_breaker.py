@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws.conditional_writes import is_condition_failure
 from asya.protocol.mesh_table import CircuitBreaker
-from asya.sidecar.circuit_breaker import Circuit, Passage, Probe, Rejection, admit, failed, released, succeeded
+from asya.sidecar.circuit_breaker import Circuit, Permit, Probe, Rejection, admit, failed, released, succeeded
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -65,7 +65,7 @@ class Breaker:
         self._known_until = _NEVER
         self._troubled_until = _NEVER
 
-    def enter(self, caller: str, now: datetime) -> Passage | Rejection:
+    def enter(self, caller: str, now: datetime) -> Permit | Rejection:
         """Ask whether a call may be made; `caller` names it. Every passage is to be settled."""
         moment = now.timestamp()
         try:
@@ -74,7 +74,7 @@ class Breaker:
             self._give_up_for_now(error, moment)
         return self._without_table(caller, moment)
 
-    def settle(self, passage: Passage, verdict: Verdict, now: datetime) -> Circuit | None:
+    def settle(self, passage: Permit, verdict: Verdict, now: datetime) -> Circuit | None:
         """Note how a call went.
 
         Returns:
@@ -89,7 +89,7 @@ class Breaker:
             self._give_up_for_now(error, moment)
         return None
 
-    def _enter(self, caller: str, now: float) -> Passage | Rejection:
+    def _enter(self, caller: str, now: float) -> Permit | Rejection:
         if now < self._troubled_until:
             return self._without_table(caller, now)
         for _ in range(_TRIES):
@@ -101,7 +101,7 @@ class Breaker:
                 return answer.passage
         return Rejection(now + KNOWN_SECONDS)  # whoever is quicker, again and again, probes
 
-    def _settle(self, passage: Passage, verdict: Verdict, now: float) -> Circuit | None:
+    def _settle(self, passage: Permit, verdict: Verdict, now: float) -> Circuit | None:
         for _ in range(_TRIES):
             # Eras only grow, so that even what was read a while ago may tell that there is nothing to note.
             circuit = self._circuit(now)
@@ -112,7 +112,7 @@ class Breaker:
                 return changed if changed.era != circuit.era else None
         return None  # others have noted failures enough meanwhile
 
-    def _after(self, circuit: Circuit, passage: Passage, verdict: Verdict, now: float) -> Circuit | None:
+    def _after(self, circuit: Circuit, passage: Permit, verdict: Verdict, now: float) -> Circuit | None:
         match verdict:
             case "succeeded":
                 return succeeded(circuit, passage)
@@ -121,10 +121,10 @@ class Breaker:
             case "released":
                 return released(circuit, passage)
 
-    def _without_table(self, caller: str, now: float) -> Passage | Rejection:
+    def _without_table(self, caller: str, now: float) -> Permit | Rejection:
         """A circuit that is known to be open stays open until then; else the call is made, and not noted."""
         until = self._known.open_until
-        return Rejection(until) if until is not None and now < until else Passage(caller, _UNKNOWN_ERA)
+        return Rejection(until) if until is not None and now < until else Permit(caller, _UNKNOWN_ERA)
 
     def _circuit(self, now: float) -> Circuit:
         if now >= self._known_until:

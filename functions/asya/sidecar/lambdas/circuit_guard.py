@@ -6,7 +6,7 @@ from asya.messaging.hop import Hop
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.times import format_time
 from asya.sidecar.aws.circuit_breaker import Verdict
-from asya.sidecar.circuit_breaker import Passage, Rejection
+from asya.sidecar.circuit_breaker import Permit, Rejection
 from asya.sidecar.lambdas.services import Services
 
 CIRCUIT_OPEN = "CircuitOpen"
@@ -32,7 +32,7 @@ class CircuitGuard:
     def __init__(self, found: Services, hop: Hop) -> None:
         self._services = found
         self._hop = hop
-        self._passage: Passage | None = None
+        self._passage: Permit | None = None
 
     def enter(self) -> None:
         """Ask whether the handler may be called now.

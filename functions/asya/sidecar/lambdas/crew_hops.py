@@ -11,12 +11,12 @@ from asya.messaging.targets import UnknownTargetError
 from asya.protocol.frame import Frame
 from asya.reporting import reports
 from asya.sidecar import outcome
-from asya.sidecar.lambdas.intake import Intake, take_in
-from asya.sidecar.lambdas.metrics import note_arrivals, note_diversion
+from asya.sidecar.lambdas.intake import Intake, receive_batch
+from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
 from asya.sidecar.lambdas.services import Services
 
 
-def work_through(
+def process_batch(
     services: Services,
     event: Mapping[str, Any],
     handle: Callable[[Intake, Record], list[Receipt]],
@@ -30,9 +30,9 @@ def work_through(
         asks_states: whether canceled tasks are to be found out first.
     """
     items = records(event)
-    note_arrivals(services, items)
+    record_arrivals(services, items)
     try:
-        intake = take_in(services, items, asks_states=asks_states)
+        intake = receive_batch(services, items, asks_states=asks_states)
         return services.worker.work(items, lambda record: handle(intake, record))
     finally:
         services.progress.flush()
@@ -45,7 +45,7 @@ def diverted(services: Services, diversion: Diversion, record: Record, what: str
     Args:
         what: what was not done, for the log.
     """
-    note_diversion(services, diversion.why)
+    record_diversion(services, diversion.why)
     services.telemetry.log.warning(
         what, why=diversion.why, envelope_id=diversion.envelope_id, message_id=record.message_id
     )

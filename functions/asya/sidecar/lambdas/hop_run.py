@@ -40,7 +40,7 @@ class HopRun:
         self._began = self._services.environment.monotonic()
         self._limit, self._by_deadline = hop.time_limit(found.now())
 
-    def to_its_end(self) -> list[Receipt]:
+    def run(self) -> list[Receipt]:
         """Run the handler and send what follows from it.
 
         Raises:
@@ -110,7 +110,7 @@ class HopRun:
             first = next(frames, None)
             if first is None:
                 yield from self._kept([]) if is_buffered else ()
-            elif is_buffered or slices.is_whole(self._hop, first):
+            elif is_buffered or slices.must_leave_together(self._hop, first):
                 yield from self._whole([first, *frames], keeps=is_buffered or first.opens_set)
             else:
                 yield first

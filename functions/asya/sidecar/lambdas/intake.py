@@ -49,7 +49,7 @@ class Intake:
         return started
 
 
-def take_in(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:
+def receive_batch(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:
     """Parse a batch, register what is new and ask for the tasks' states: one call each for the whole batch.
 
     A payload that cannot be fetched now keeps its message: fetched later, it would be too late for registration and pre-flight.

@@ -10,7 +10,7 @@ from asya.sidecar.lambdas.services import Services
 _OF_ITS_OWN = {"SlaExpired": "SlaExpired", "MaxHops": "HopLimit"}
 
 
-def note_arrivals(found: Services, items: Sequence[Record]) -> None:
+def record_arrivals(found: Services, items: Sequence[Record]) -> None:
     """A batch has come: how many, how large each, and how long after it was sent."""
     telemetry, now = found.telemetry, found.now()
     telemetry.count("Received", len(items))
@@ -21,7 +21,7 @@ def note_arrivals(found: Services, items: Sequence[Record]) -> None:
         telemetry.measure("HopLatency", max(0.0, waited), "Milliseconds")
 
 
-def note_job_result(found: Services, head: ResultHead, actor: str) -> None:
+def record_job_result(found: Services, head: ResultHead, actor: str) -> None:
     """A job has done with one of its envelopes."""
     how = "succeeded" if head.end == "done" else head.end
     found.telemetry.count("Processed", by=("outcome", how), actor=actor)
@@ -30,7 +30,7 @@ def note_job_result(found: Services, head: ResultHead, actor: str) -> None:
         found.telemetry.count("SlaExpired", actor=actor)
 
 
-def note_diversion(found: Services, why: str, *, actor: str | None = None) -> None:
+def record_diversion(found: Services, why: str, *, actor: str | None = None) -> None:
     """A hop went elsewhere before its handler was called.
 
     Args:

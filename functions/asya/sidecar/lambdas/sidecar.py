@@ -12,8 +12,8 @@ from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.runtime.call import Call
 from asya.sidecar.lambdas.hop_run import HopRun
-from asya.sidecar.lambdas.intake import Intake, take_in
-from asya.sidecar.lambdas.metrics import note_arrivals, note_diversion
+from asya.sidecar.lambdas.intake import Intake, receive_batch
+from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
 from asya.sidecar.lambdas.services import Services
 
 
@@ -29,10 +29,10 @@ class Sidecar:
         """Work through one batch."""
         items = records(event)
         telemetry = self.services.telemetry
-        note_arrivals(self.services, items)
+        record_arrivals(self.services, items)
         hops: dict[str, Hop] = {}
         try:
-            intake = take_in(self.services, items)
+            intake = receive_batch(self.services, items)
             return self.services.worker.work(
                 items,
                 lambda record: self._handle(intake, record, hops),
@@ -48,13 +48,13 @@ class Sidecar:
         if isinstance(started, Hop) and self.deduplicates and self.services.completed_hops.is_done(started):
             started = Diversion(started.envelope.id, (), "Duplicate")
         if isinstance(started, Diversion):
-            note_diversion(self.services, started.why)
+            record_diversion(self.services, started.why)
             self.services.telemetry.log.warning(
                 "handler not called", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
             )
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
         hops[record.message_id] = started
-        return HopRun(self.services, self.call, started).to_its_end()
+        return HopRun(self.services, self.call, started).run()
 
     def _mark_done(self, hop: Hop | None) -> None:
         """After its sends, before its ack (`protocol §4`)."""

@@ -15,7 +15,7 @@ from asya.protocol.mesh_table import Actor
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import parse_time
 from asya.reporting import reports
-from asya.sidecar.lambdas.metrics import note_diversion, note_job_result
+from asya.sidecar.lambdas.metrics import record_diversion, record_job_result
 from asya.spark import results as job_results
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import Cursor, RunRecord, Settlement
@@ -104,7 +104,7 @@ class RunCompletion:
         if not left_before and self._is_stopped(hop, head.index, member):
             return
         if not left_before:
-            note_job_result(self._services.base, head, self._manifest.actor)
+            record_job_result(self._services.base, head, self._manifest.actor)
             frames = self._reported(hop, member, head, frames)
         for delivery in job_results.deliveries(
             hop,
@@ -185,7 +185,7 @@ class RunCompletion:
         stopped = stopped_after_run(hop, self._state(index, member), now=self._services.now())
         if stopped is None:
             return False
-        note_diversion(self._services.base, stopped.why, actor=self._manifest.actor)
+        record_diversion(self._services.base, stopped.why, actor=self._manifest.actor)
         for delivery in stopped.deliveries:
             self._send(delivery)
         return True

@@ -18,7 +18,7 @@ from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
-from asya.sidecar.lambdas.metrics import note_diversion
+from asya.sidecar.lambdas.metrics import record_diversion
 from asya.spark import run_formation
 from asya.spark.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.spark.aws.emr_serverless import WAITING_STATES, BusyError, ConflictingRunError, RefusedRunError
@@ -173,7 +173,7 @@ class Dispatcher:
             if diversion is None:
                 fit.append(member)
                 continue
-            note_diversion(self.services.base, diversion.why, actor=actor)
+            record_diversion(self.services.base, diversion.why, actor=actor)
             self.services.base.telemetry.log.info("left out of the run", why=diversion.why, envelope_id=member.id)
             stopped += [(member, self.services.base.outbox.send(delivery)) for delivery in diversion.deliveries]
         self._flush_stopped(actor, stopped)

@@ -11,8 +11,8 @@ from asya.messaging.lambdas.batch import Answer, Record, records
 from asya.protocol.codec import encode
 from asya.protocol.job_runs import Member
 from asya.reporting import reports
-from asya.sidecar.lambdas.intake import Intake, take_in
-from asya.sidecar.lambdas.metrics import note_arrivals, note_diversion
+from asya.sidecar.lambdas.intake import Intake, receive_batch
+from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
 from asya.spark.lambdas.services import SparkServices, member_of
 
 
@@ -43,8 +43,8 @@ class Enqueuer:
         """Work through one batch: everything becomes pending, then one request for all, then the acks."""
         base = self.services.base
         items = records(event)
-        note_arrivals(base, items)
-        intake = take_in(base, items)
+        record_arrivals(base, items)
+        intake = receive_batch(base, items)
         taken = {record.message_id: self._started(intake, record) for record in items}
         ready = {message_id: one for message_id, one in taken.items() if isinstance(one, _Ready)}
         taken |= self._make_pending(ready)
@@ -101,7 +101,7 @@ class Enqueuer:
         if isinstance(taken, Exception):
             raise taken
         if isinstance(taken, Diversion):
-            note_diversion(base, taken.why)
+            record_diversion(base, taken.why)
             base.telemetry.log.warning("not admitted", why=taken.why, envelope_id=taken.envelope_id)
             return [base.outbox.send(delivery) for delivery in taken.deliveries]
         if request is not None:

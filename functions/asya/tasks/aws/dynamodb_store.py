@@ -18,7 +18,7 @@ from asya.protocol.times import parse_time
 from asya.tasks.aws import items as task_items
 from asya.tasks.aws.index import ListedHours
 from asya.tasks.aws.table_calls import chunks, pauses, table_errors, write_items
-from asya.tasks.aws.task_store import Conflict, Stored, TaskStoreError, UnreadableRecordError
+from asya.tasks.aws.task_store import Conflict, StoredRecord, TaskStoreError, UnreadableRecordError
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -51,12 +51,12 @@ class DynamoTaskStore:
         self._pause = pause
         self._hours = ListedHours(client, table)
 
-    def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
+    def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, StoredRecord]:
         """See `TaskStore`. Where a batch stays incomplete after a few rounds, the whole read fails.
 
         One that cannot be read is left out, for the sake of the others: whoever asks for it alone is told.
         """
-        found: dict[str, Stored] = {}
+        found: dict[str, StoredRecord] = {}
         for some in chunks(sorted(set(ids)), READ_BATCH):
             for item in self._read([task_items.record_key(task_id) for task_id in some], consistent=consistent):
                 if not task_items.is_expired(item, _epoch(now)):
@@ -64,7 +64,7 @@ class DynamoTaskStore:
                         found[item["pk"]["S"]] = _stored(item)
         return found
 
-    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Stored | Conflict:
+    def put_record(self, record: TaskRecord, replaces: StoredRecord | None, now: datetime) -> StoredRecord | Conflict:
         """See `TaskStore`. Its own write repeated after a lost answer shows as a conflict with an equal record."""
         revision = replaces.revision if replaces else 0
         if replaces:
@@ -72,7 +72,7 @@ class DynamoTaskStore:
         else:
             condition, values = "attribute_not_exists(pk) OR expires_at <= :now", {":now": {"N": str(_epoch(now))}}
         expires_at = self._expiry(record, now)
-        self._hours.note(record, expires_at)
+        self._hours.ensure(record, expires_at)
         with table_errors(f"write the record of task {record.id}"):
             try:
                 self._client.put_item(
@@ -85,7 +85,7 @@ class DynamoTaskStore:
             except self._client.exceptions.ConditionalCheckFailedException as conflict:
                 item = cast("Item | None", conflict.response.get("Item"))
                 return Conflict(_stored(item) if item else None)
-        return Stored(record, revision + 1)
+        return StoredRecord(record, revision + 1)
 
     def withdraw(self, task_id: str) -> None:
         """See `TaskStore`."""
@@ -119,7 +119,7 @@ class DynamoTaskStore:
 
     def hops(self, task_id: str, now: datetime, after: HopKey | None = None) -> Iterator[HopRecord]:
         """See `TaskStore`."""
-        first = task_items.behind_hop(after) if after else task_items.HOP_PREFIX
+        first = task_items.after_hop(after) if after else task_items.HOP_PREFIX
         with table_errors(f"read the hops of task {task_id}"):
             pages = self._client.get_paginator("query").paginate(
                 TableName=self._table,
@@ -168,8 +168,8 @@ class DynamoTaskStore:
             yield from chain.from_iterable(page["Items"] for page in pages)
 
 
-def _stored(item: "Item") -> Stored:
-    return Stored(task_items.record_of(item), int(item["revision"]["N"]))
+def _stored(item: "Item") -> StoredRecord:
+    return StoredRecord(task_items.record_of(item), int(item["revision"]["N"]))
 
 
 def _epoch(moment: datetime) -> int:

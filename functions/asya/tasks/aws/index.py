@@ -33,7 +33,7 @@ SHARDS = 4
 HOURS = "LISTED"
 HOUR_PREFIX = "hour#"
 # What one look into a shard reads at the least: the rest of the page is paid for anyway.
-LEAST_LOOK = 50
+MIN_PAGE_SIZE = 50
 # Of an owner's name in a key, which may not be longer than 1,024 bytes.
 OWNER_LENGTH = 128
 _READERS = 8
@@ -45,7 +45,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 
-class Place(NamedTuple):
+class ListKey(NamedTuple):
     """Where a task stands in a list; the newest has the greatest."""
 
     listed_at: str
@@ -62,15 +62,15 @@ class Place(NamedTuple):
 
 
 LAST_ID = "\U0010ffff"
-NEWEST = Place("9999", LAST_ID)
+NEWEST = ListKey("9999", LAST_ID)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class IndexPage:
     """What one look found, newest first, and down to where it has seen everything; None if to the end."""
 
-    found: list[Place]
-    seen_to: Place | None
+    found: list[ListKey]
+    seen_to: ListKey | None
 
 
 def index_attributes(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
@@ -116,7 +116,7 @@ class TaskIndex:
         self._table = table
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="index") if threaded else None
 
-    def hours(self, before: Place, now: datetime) -> Iterator[str]:
+    def hours(self, before: ListKey, now: datetime) -> Iterator[str]:
         """The hours that hold tasks, newest first, from that of a place on.
 
         Raises:
@@ -138,8 +138,8 @@ class TaskIndex:
                     if int(item["expires_at"]["N"]) > now.timestamp():
                         yield item["sk"]["S"].removeprefix(HOUR_PREFIX)
 
-    def listed(self, hour: str, states: Collection[ListState], before: Place, limit: int) -> Look:
-        """Look for tasks of an hour.
+    def listed(self, hour: str, states: Collection[ListState], before: ListKey, limit: int) -> IndexPage:
+        """IndexPage for tasks of an hour.
 
         Args:
             limit: about so many are wanted.
@@ -147,8 +147,8 @@ class TaskIndex:
         keys = [_listed_key(state, hour, shard) for state in states for shard in range(SHARDS)]
         return self._look(LISTED_INDEX, "listed_in", keys, before, limit)
 
-    def children(self, parent_id: str, before: Place, limit: int) -> Look:
-        """Look for children of a task."""
+    def children(self, parent_id: str, before: ListKey, limit: int) -> IndexPage:
+        """IndexPage for children of a task."""
         keys = [f"{shard}#{parent_id}" for shard in range(SHARDS)]
         return self._look(CHILDREN_INDEX, "child_of", keys, before, limit)
 
@@ -165,16 +165,16 @@ class TaskIndex:
                 for page in pages:
                     yield from (item["pk"]["S"] for item in page["Items"])
 
-    def _look(self, index: str, attribute: str, keys: Sequence[str], before: Place, limit: int) -> Look:
+    def _look(self, index: str, attribute: str, keys: Sequence[str], before: ListKey, limit: int) -> IndexPage:
         """One query per shard, put together: no further down than where every shard has been seen."""
-        limit = max(limit, LEAST_LOOK)
+        limit = max(limit, MIN_PAGE_SIZE)
         looks = self._each(lambda key: self._query(index, attribute, key, before, limit), keys)
         ends = [look.seen_to for look in looks if look.seen_to is not None]
         seen_to = max(ends) if ends else None
         found = sorted((place for look in looks for place in look.found), reverse=True)
-        return Look([place for place in found if seen_to is None or place >= seen_to], seen_to)
+        return IndexPage([place for place in found if seen_to is None or place >= seen_to], seen_to)
 
-    def _query(self, index: str, attribute: str, key: str, before: Place, limit: int) -> Look:
+    def _query(self, index: str, attribute: str, key: str, before: ListKey, limit: int) -> IndexPage:
         with table_errors(f"read the index {index} of tasks"):
             page = self._client.query(
                 TableName=self._table,
@@ -184,14 +184,14 @@ class TaskIndex:
                 ScanIndexForward=False,
                 Limit=limit,
             )
-        places = [Place(item["listed_at"]["S"], item["pk"]["S"]) for item in page["Items"]]
+        places = [ListKey(item["listed_at"]["S"], item["pk"]["S"]) for item in page["Items"]]
         if "LastEvaluatedKey" not in page or not places:
-            return Look([place for place in places if place < before], None)
+            return IndexPage([place for place in places if place < before], None)
         # Of several tasks of the very same time some may not have been seen; they are left for the next look.
         last = places[-1].listed_at
         kept = [place for place in places if place.listed_at > last]
-        seen_to = Place(last, LAST_ID) if kept else min(places)
-        return Look([place for place in (kept or places) if place < before], seen_to)
+        seen_to = ListKey(last, LAST_ID) if kept else min(places)
+        return IndexPage([place for place in (kept or places) if place < before], seen_to)
 
     def _each(self, look: Callable[[A], B], keys: Iterable[A]) -> list[B]:
         return list(self._pool.map(look, keys) if self._pool else map(look, keys))
@@ -205,7 +205,7 @@ class ListedHours:
         self._table = table
         self._noted: dict[str, int] = {}
 
-    def note(self, record: TaskRecord, expires_at: int) -> None:
+    def ensure(self, record: TaskRecord, expires_at: int) -> None:
         """Make sure that a record's hour is noted for as long as the record is kept; nearly always it is known to be.
 
         Raises:

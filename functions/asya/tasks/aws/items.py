@@ -146,7 +146,7 @@ def hop_of(item: Item) -> HopRecord:
     )
 
 
-def behind_hop(place: HopKey) -> str:
+def after_hop(place: HopKey) -> str:
     """What sorts behind all parts of an attempt at a hop, and before the next."""
     return f"{hop_prefix(place.generation)}{place.position:06d}#{place.attempt:06d}#~"
 

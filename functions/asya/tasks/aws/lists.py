@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import islice
 
 from asya.protocol.hops import HopKey
-from asya.tasks.aws.index import LAST_ID, NEWEST, ListState, Look, Place, TaskIndex
+from asya.tasks.aws.index import LAST_ID, NEWEST, IndexPage, ListKey, ListState, TaskIndex
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import ListQuery
@@ -14,7 +14,7 @@ from asya.tasks.timeline import TimelineEntry, timeline
 from asya.tasks.view import TaskView, summary
 
 # Looks that one page may cost; whoever's tasks are that rare among others' gets a short page, and a cursor to go on.
-LOOKS = 25
+MAX_INDEX_PAGES = 25
 
 _STATES: dict[str | None, tuple[ListState, ...]] = {
     None: ("open", "succeeded", "failed"),
@@ -29,15 +29,15 @@ _STATES: dict[str | None, tuple[ListState, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class TaskPage:
+class TaskListPage:
     """Some tasks, newest first, and the place to go on behind; None at the end of the list."""
 
     tasks: list[TaskView]
-    next: Place | None
+    next: ListKey | None
 
 
 @dataclass(frozen=True, slots=True)
-class HopPage:
+class TimelinePage:
     """Some hops in their order, and the place to go on behind; None at the end."""
 
     hops: list[TimelineEntry]
@@ -54,7 +54,7 @@ class TaskLists:
 
     def page(
         self, query: ListQuery, owner: str | None, may_see: Callable[[str | None], bool], now: datetime
-    ) -> TaskPage:
+    ) -> TaskListPage:
         """The tasks that somebody may see, newest first.
 
         Args:
@@ -62,12 +62,12 @@ class TaskLists:
             may_see: whether a task of this owner may be shown.
         """
         shown: list[TaskView] = []
-        place = Place(str(query.after[0]), str(query.after[1])) if query.after else NEWEST
+        place = ListKey(str(query.after[0]), str(query.after[1])) if query.after else NEWEST
         for number, (found, below) in enumerate(self._looks(query, place, now), start=1):
             for each in found:
                 if owner is None or each.is_of(owner):
                     if len(shown) == query.limit:
-                        return TaskPage(shown, place)
+                        return TaskListPage(shown, place)
                     task = self.tasks.read(each.task_id, now)
                     if task is not None and may_see(task.owner) and query.status in (None, task.status):
                         shown.append(summary(task))
@@ -75,19 +75,19 @@ class TaskLists:
             if below is None:
                 break
             place = below
-            if number == LOOKS:
-                return TaskPage(shown, place)
-        return TaskPage(shown, None)
+            if number == MAX_INDEX_PAGES:
+                return TaskListPage(shown, place)
+        return TaskListPage(shown, None)
 
-    def timeline(self, task_id: str, after: HopKey | None, limit: int, now: datetime) -> HopPage:
+    def timeline(self, task_id: str, after: HopKey | None, limit: int, now: datetime) -> TimelinePage:
         """A task's hops of all generations in order."""
         found = list(islice(timeline(self.store.hops(task_id, now, after)), limit + 1))
         if len(found) <= limit:
-            return HopPage(found, None)
+            return TimelinePage(found, None)
         last = found[limit - 1]
-        return HopPage(found[:limit], HopKey(last.generation, last.position, last.attempt))
+        return TimelinePage(found[:limit], HopKey(last.generation, last.position, last.attempt))
 
-    def _looks(self, query: ListQuery, place: Place, now: datetime) -> Iterator[tuple[list[Place], Place | None]]:
+    def _looks(self, query: ListQuery, place: ListKey, now: datetime) -> Iterator[tuple[list[ListKey], ListKey | None]]:
         """What each look found, and where to look next; None at the end of the list."""
         if query.parent is not None:
             parent_id = query.parent
@@ -96,12 +96,12 @@ class TaskLists:
             return
         states = _STATES[query.status]
         for hour in self.index.hours(place, now):
-            start = min(place, Place(f"{hour}~", LAST_ID))
+            start = min(place, ListKey(f"{hour}~", LAST_ID))
             for look in _down(lambda before: self.index.listed(hour, states, before, query.limit), start):  # noqa: B023
-                yield look.found, look.seen_to or Place(hour, "")
+                yield look.found, look.seen_to or ListKey(hour, "")
 
 
-def _down(look: Callable[[Place], Look], place: Place) -> Iterator[Look]:
+def _down(look: Callable[[ListKey], IndexPage], place: ListKey) -> Iterator[IndexPage]:
     """Looks one below the other, until one has seen everything."""
     while True:
         found = look(place)

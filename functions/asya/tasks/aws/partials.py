@@ -14,7 +14,7 @@ import msgspec
 
 from asya.protocol.events import PartialEvent
 from asya.tasks.aws.table_calls import table_errors, write_items
-from asya.tasks.partials import Partial, PartialBatch, PartialKey, parts_of
+from asya.tasks.partials import Partial, PartialBatch, PartialKey, partial_batches
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from asya.tasks.aws.items import Item
 
-KEPT_SECONDS = 3600
+RETENTION_SECONDS = 3600
 _PREFIX = "fly#"
 _END = "fly$"
 _messages_decoder = msgspec.json.Decoder(tuple[Partial, ...])
 
 
-class Partials:
+class PartialStore:
     """The messages of a mesh's tasks."""
 
     def __init__(self, client: "DynamoDBClient", table: str, pause: Callable[[float], None]) -> None:
@@ -36,14 +36,14 @@ class Partials:
         self._table = table
         self._pause = pause
 
-    def keep(self, events: Sequence[PartialEvent], now: datetime) -> frozenset[str]:
+    def save(self, events: Sequence[PartialEvent], now: datetime) -> frozenset[str]:
         """Keep messages; written again, nothing changes. Gives the ids of tasks of which some could not be written.
 
         Raises:
             TaskStoreError: if the table cannot be reached.
         """
-        expires_at = int(now.timestamp()) + KEPT_SECONDS
-        items = [_item(part, expires_at) for part in parts_of(events)]
+        expires_at = int(now.timestamp()) + RETENTION_SECONDS
+        items = [_item(part, expires_at) for part in partial_batches(events)]
         return write_items(self._client, self._table, items, self._pause)
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:

@@ -29,7 +29,7 @@ class UnreadableRecordError(TaskStoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRecord:
     """A record as it is kept, and how often it has been written: whoever replaces it must have seen its last revision."""
 
     record: TaskRecord
@@ -40,7 +40,7 @@ class Stored:
 class Conflict:
     """Somebody else has written the record in between; `current` is what it is now, None if it is gone."""
 
-    current: Stored | None
+    current: StoredRecord | None
 
 
 class TaskStore(Protocol):
@@ -51,10 +51,10 @@ class TaskStore(Protocol):
     would have to give a single record that cannot be read.
     """
 
-    def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, Stored]:
+    def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, StoredRecord]:
         """The records of these tasks, as far as there are any that can be read; the latest ones for sure only if `consistent`."""
 
-    def put_record(self, record: TaskRecord, replaces: Stored | None, now: datetime) -> Stored | Conflict:
+    def put_record(self, record: TaskRecord, replaces: StoredRecord | None, now: datetime) -> StoredRecord | Conflict:
         """Write a record in the place of the one that was read, or of none; gives it as it is kept then."""
 
     def withdraw(self, task_id: str) -> None:

@@ -17,8 +17,8 @@ from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, Tas
 from asya.protocol.hops import HopFold, HopRecord, fold, hops_of
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
-from asya.tasks.aws.task_store import Stored, TaskStore, TaskStoreError, UnreadableRecordError
-from asya.tasks.view import TaskView, backstopped, unknown, view
+from asya.tasks.aws.task_store import StoredRecord, TaskStore, TaskStoreError, UnreadableRecordError
+from asya.tasks.view import TaskView, fail_if_overdue, unknown, view
 
 # A record changes a handful of times in its life: whoever loses this often against others has seen all of it.
 MERGE_ATTEMPTS = 10
@@ -88,7 +88,7 @@ class Tasks:
         hops = tuple(hop for hop in parts if hop.generation == record.generation)
         return view(record, fold(hops, record.generation), now), hops
 
-    def known(self, ids: Collection[str], now: datetime) -> set[str]:
+    def existing(self, ids: Collection[str], now: datetime) -> set[str]:
         """Which of these tasks there are.
 
         Raises:
@@ -96,7 +96,7 @@ class Tasks:
         """
         return set(self._store.records(ids, now, consistent=True))
 
-    def reopen(
+    def update(
         self, task_id: str, decide: Callable[[TaskRecord, HopFold], TaskRecord], now: datetime
     ) -> TaskRecord | None:
         """Replace a record by what is decided from it and the hops of its generation; None if there is no such task.
@@ -111,7 +111,7 @@ class Tasks:
             if stored is None or loaded is None:
                 return None
             record = decide(stored.record, fold(loaded[1], stored.record.generation))
-            if record == stored.record or isinstance(self._store.put_record(record, stored, now), Stored):
+            if record == stored.record or isinstance(self._store.put_record(record, stored, now), StoredRecord):
                 return record
         raise TaskStoreError(f"the record of task {task_id} changed {MERGE_ATTEMPTS} times while it was reopened")
 
@@ -123,7 +123,7 @@ class Tasks:
         """
         ids = {query.id for query in queries} | {query.root_id for query in queries if query.root_id}
         known = {
-            task_id: backstopped(stored.record, now)
+            task_id: fail_if_overdue(stored.record, now)
             for task_id, stored in self._store.records(ids, now, consistent=True).items()
         }
         return tuple(_state(query, known) for query in queries)
@@ -163,7 +163,7 @@ class Tasks:
 
         return outcomes | dict(zip(changing, self._map(bring_up_to_date, changing.values()), strict=True))
 
-    def _known(self, stories: Iterable[list[TaskEvent]], now: datetime, *, may_create: bool) -> dict[str, Stored]:
+    def _known(self, stories: Iterable[list[TaskEvent]], now: datetime, *, may_create: bool) -> dict[str, StoredRecord]:
         """The records of these tasks and their roots: remembered or read. Those being registered are taken to be new."""
         told = [event for story in stories for event in story]
         ids = {event.id for event in told} | {event.root_id for event in told if event.root_id}
@@ -173,7 +173,7 @@ class Tasks:
         return remembered | (self._store.records(unknown, now, consistent=not may_create) if unknown else {})
 
     def _merge_record(
-        self, told: list[TaskEvent], stored: Stored | None, owner: str | None, now: datetime
+        self, told: list[TaskEvent], stored: StoredRecord | None, owner: str | None, now: datetime
     ) -> HTTPStatus:
         task_id = told[0].id
         for _ in range(MERGE_ATTEMPTS):
@@ -190,7 +190,7 @@ class Tasks:
             except TaskStoreError as error:
                 self._log(str(error))
                 return HTTPStatus.SERVICE_UNAVAILABLE
-            if isinstance(outcome, Stored):
+            if isinstance(outcome, StoredRecord):
                 self._remembered.add(outcome)
                 return HTTPStatus.NO_CONTENT
             stored = outcome.current
@@ -220,9 +220,9 @@ class _Remembered:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._lock = Lock()
-        self._tasks: OrderedDict[str, tuple[int, Stored | None]] = OrderedDict()
+        self._tasks: OrderedDict[str, tuple[int, StoredRecord | None]] = OrderedDict()
 
-    def add(self, stored: Stored) -> None:
+    def add(self, stored: StoredRecord) -> None:
         record = stored.record
         with self._lock:
             # An ended task's record may hold a large result, and hardly anything will be said about it any more.
@@ -231,7 +231,7 @@ class _Remembered:
             if len(self._tasks) > self._limit:
                 self._tasks.popitem(last=False)
 
-    def get(self, task_id: str) -> Stored | None:
+    def get(self, task_id: str) -> StoredRecord | None:
         return self._tasks.get(task_id, (0, None))[1]
 
     def covers(self, task_id: str, generation: int) -> bool:

@@ -92,12 +92,12 @@ def test_a_hook_can_read_the_error_and_is_not_hurried_by_the_deadline_that_passe
 @pytest.mark.parametrize("phase", ["succeeded", "failed", "canceled", "paused"])
 def test_an_end_is_left_as_it_is(phase: str) -> None:
     envelope = ended(phase)
-    assert ending.completed_status(envelope, sent_at=SENT_AT, now=NOW) is envelope
+    assert ending.with_end_status(envelope, sent_at=SENT_AT, now=NOW) is envelope
 
 
 @pytest.mark.parametrize("was", [None, {"phase": "pending"}, status(phase="processing", attempt=3)])
 def test_what_somebody_sent_straight_to_x_sink_ended_well_there(was: Any) -> None:
-    envelope = ending.completed_status(decode(message(status=was)), sent_at=SENT_AT, now=NOW)
+    envelope = ending.with_end_status(decode(message(status=was)), sent_at=SENT_AT, now=NOW)
     assert envelope.status is not None
     assert (envelope.status.phase, envelope.status.reason, envelope.status.actor) == (
         "succeeded",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.gateway.access import AccessRules, Identity, TokenIdentity, function_roles
+from asya.gateway.access import AccessRules, IamIdentity, TokenIdentity, function_roles
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, MeshTable
 
@@ -15,11 +15,11 @@ def rules(*operators: str) -> AccessRules:
     return AccessRules(table, ACCOUNT, "us-east-1")
 
 
-def session(role: str, account: str = ACCOUNT) -> Identity:
-    return Identity(f"arn:aws:sts::{account}:assumed-role/{role}/some-session", "AROAEXAMPLE:some-session")
+def session(role: str, account: str = ACCOUNT) -> IamIdentity:
+    return IamIdentity(f"arn:aws:sts::{account}:assumed-role/{role}/some-session", "AROAEXAMPLE:some-session")
 
 
-USER = Identity(f"arn:aws:iam::{ACCOUNT}:user/team/alice", "AIDAALICE")
+USER = IamIdentity(f"arn:aws:iam::{ACCOUNT}:user/team/alice", "AIDAALICE")
 
 
 def test_a_function_of_the_mesh_is_known_by_its_role() -> None:
@@ -41,10 +41,10 @@ def test_system_functions_are_functions_of_the_mesh() -> None:
         session(names.role_name("flights", "inspect-dataset", "us-east-1"), account="999999999999"),
         session(names.role_name("flights", "x-job", "us-east-1")),
         session(names.role_name("flights", names.GATEWAY_API, "us-east-1")),
-        Identity(f"arn:aws:iam::{ACCOUNT}:user/{names.role_name('flights', 'x-sink', 'us-east-1')}", "AIDAX"),
+        IamIdentity(f"arn:aws:iam::{ACCOUNT}:user/{names.role_name('flights', 'x-sink', 'us-east-1')}", "AIDAX"),
     ],
 )
-def test_nobody_else_is(identity: Identity) -> None:
+def test_nobody_else_is(identity: IamIdentity) -> None:
     assert not rules().caller(identity).is_mesh_function
 
 
@@ -69,7 +69,7 @@ def test_without_named_operators_everybody_else_is_one() -> None:
         ("*", USER, True),
     ],
 )
-def test_operators_are_named_by_user_or_role(operator: str, identity: Identity, expected: bool) -> None:
+def test_operators_are_named_by_user_or_role(operator: str, identity: IamIdentity, expected: bool) -> None:
     assert rules(operator).caller(identity).is_operator is expected
 
 
@@ -82,8 +82,8 @@ def test_owners_see_their_own_and_operators_everything() -> None:
 
 
 def test_every_session_of_a_role_owns_what_the_role_owns() -> None:
-    one = rules("nobody").caller(Identity(session("Analysts").arn, "AROAXYZ:monday"))
-    other = rules("nobody").caller(Identity(session("Analysts").arn, "AROAXYZ:tuesday"))
+    one = rules("nobody").caller(IamIdentity(session("Analysts").arn, "AROAXYZ:monday"))
+    other = rules("nobody").caller(IamIdentity(session("Analysts").arn, "AROAXYZ:tuesday"))
     assert one.principal == other.principal == "AROAXYZ"
 
 
@@ -111,7 +111,7 @@ def test_no_subject_owns_what_an_iam_principal_owns(subject: str) -> None:
     people = rules("nobody")
     owner = people.caller(bearer(subject)).principal
     for user_id in ("AIDAALICE", "AROAEXAMPLE:some-session", "123456789012", owner):
-        signer = people.caller(Identity(f"arn:aws:iam::{ACCOUNT}:user/x", user_id))
+        signer = people.caller(IamIdentity(f"arn:aws:iam::{ACCOUNT}:user/x", user_id))
         assert signer.principal != owner
         assert not signer.may_see(owner)
         assert not people.caller(bearer(subject)).may_see(signer.principal)
@@ -165,6 +165,6 @@ def test_operators_named_by_claim_are_all_there_are() -> None:
     assert not rules("arn=*").caller(USER).is_operator
     assert (
         rules(f"arn:aws:iam::{ACCOUNT}:user/a=b")
-        .caller(Identity(f"arn:aws:iam::{ACCOUNT}:user/a=b", "AIDAX"))
+        .caller(IamIdentity(f"arn:aws:iam::{ACCOUNT}:user/a=b", "AIDAX"))
         .is_operator
     )

@@ -40,9 +40,9 @@ def test_what_is_no_message_is_told_so(body: bytes, code: int, said: str) -> Non
 
 def test_answers() -> None:
     assert msgspec.json.encode(Success(id=1, result={})) == b'{"jsonrpc":"2.0","id":1,"result":{}}'
-    failure = RpcError(-32602, "no").answering("a")
+    failure = RpcError(-32602, "no").to_failure("a")
     assert msgspec.json.encode(failure) == b'{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"no"}}'
-    with_data = RpcError(-32022, "no", {"supported": []}).answering(UNSET)
+    with_data = RpcError(-32022, "no", {"supported": []}).to_failure(UNSET)
     assert msgspec.to_builtins(with_data)["error"]["data"] == {"supported": []}
     assert isinstance(with_data, Failure)
     assert with_data.id is None

@@ -97,7 +97,7 @@ def test_a_payload_without_room_for_the_answers_is_told_before_the_task_goes_on(
 def sent(given: dict[str, Any], **members: Any) -> Envelope:
     """What x-resume receives."""
     handover = PauseRelease(to="x-resume", epoch=1, at=AT, input=raw(given))
-    delivery = resuming.handed_over(kept(**members), handover)
+    delivery = resuming.release_delivery(kept(**members), handover)
     assert delivery.actor == "x-resume"
     return codec.decode(delivery.body)
 
@@ -157,12 +157,12 @@ def test_without_input_the_payload_is_not_touched() -> None:
     free = Actor(kind="pause", pause=Pause())
     body = message().replace(b'{"text":"hello"}', b'[1.0 , "\xc3\xa9"]')
     kept_one = pausing.kept(hop(body, spec=free), now=NOW)
-    delivery = resuming.handed_over(kept_one, PauseRelease(to="x-resume", epoch=1, at=AT, input=raw({})))
+    delivery = resuming.release_delivery(kept_one, PauseRelease(to="x-resume", epoch=1, at=AT, input=raw({})))
     assert bytes(left(codec.decode(delivery.body)).payload) == b'[1.0 , "\xc3\xa9"]'
 
 
 def test_canceled_what_was_kept_goes_to_x_sink() -> None:
-    delivery = resuming.handed_over(kept(), PauseRelease(to="x-sink", epoch=1, at=AT))
+    delivery = resuming.release_delivery(kept(), PauseRelease(to="x-sink", epoch=1, at=AT))
     envelope = codec.decode(delivery.body)
     assert delivery.actor == "x-sink"
     assert envelope.status is not None

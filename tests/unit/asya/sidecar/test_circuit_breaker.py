@@ -9,13 +9,13 @@ from hypothesis.stateful import Bundle as Kept
 from hypothesis.stateful import RuleBasedStateMachine, consumes, invariant, rule
 
 from asya.protocol.mesh_table import CircuitBreaker
-from asya.sidecar.circuit_breaker import Circuit, Passage, Probe, Rejection, admit, failed, released, succeeded
+from asya.sidecar.circuit_breaker import Circuit, Permit, Probe, Rejection, admit, failed, released, succeeded
 
 LIMITS = CircuitBreaker(failures=3, window=30, open_for=60)
 PROBE = 15.0
 
 
-def enter(circuit: Circuit, caller: str, now: float) -> tuple[Passage | Rejection, Circuit]:
+def enter(circuit: Circuit, caller: str, now: float) -> tuple[Permit | Rejection, Circuit]:
     """Ask, and write what there is to write."""
     answer = admit(circuit, caller, now=now, probe_seconds=PROBE)
     return (answer.passage, answer.circuit) if isinstance(answer, Probe) else (answer, circuit)
@@ -25,7 +25,7 @@ def after_failures(*times: float) -> Circuit:
     """What becomes of a new circuit when calls fail at these times."""
     circuit = Circuit()
     for number, at in enumerate(times):
-        circuit = failed(circuit, LIMITS, Passage(f"call-{number}", circuit.era), now=at) or circuit
+        circuit = failed(circuit, LIMITS, Permit(f"call-{number}", circuit.era), now=at) or circuit
     return circuit
 
 
@@ -45,7 +45,7 @@ def test_failures_further_apart_than_the_window_do_not_open_it() -> None:
 def test_a_healthy_actor_changes_nothing() -> None:
     passage, circuit = enter(Circuit(), "call", 0)
     assert circuit == Circuit()
-    assert isinstance(passage, Passage)
+    assert isinstance(passage, Permit)
     assert succeeded(circuit, passage) is None
     assert released(circuit, passage) is None
 
@@ -54,13 +54,13 @@ def test_a_healthy_actor_changes_nothing() -> None:
 def test_one_probe_when_it_has_been_open_long_enough() -> None:
     opened = after_failures(0, 0, 0)
     probe, half_open = enter(opened, "first", 60)
-    assert probe == Passage("first", opened.era, is_probe=True)
+    assert probe == Permit("first", opened.era, is_probe=True)
     assert enter(half_open, "second", 60)[0] == Rejection(75)
 
 
 def test_a_probe_that_goes_well_closes_it_with_a_clean_slate() -> None:
     probe, half_open = enter(after_failures(0, 0, 0), "first", 60)
-    assert isinstance(probe, Passage)
+    assert isinstance(probe, Permit)
     closed = succeeded(half_open, probe)
     assert closed is not None
     assert (closed.open_until, closed.failures) == (None, ())
@@ -68,7 +68,7 @@ def test_a_probe_that_goes_well_closes_it_with_a_clean_slate() -> None:
 
 def test_a_probe_that_fails_opens_it_for_as_long_again() -> None:
     probe, half_open = enter(after_failures(0, 0, 0), "first", 60)
-    assert isinstance(probe, Passage)
+    assert isinstance(probe, Permit)
     again = failed(half_open, LIMITS, probe, now=63)
     assert again is not None
     assert again.open_until == 63 + 60
@@ -76,29 +76,29 @@ def test_a_probe_that_fails_opens_it_for_as_long_again() -> None:
 
 def test_a_probe_that_tells_nothing_lets_the_next_one_probe() -> None:
     probe, half_open = enter(after_failures(0, 0, 0), "first", 60)
-    assert isinstance(probe, Passage)
+    assert isinstance(probe, Permit)
     given_up = released(half_open, probe)
     assert given_up is not None
     answer, _ = enter(given_up, "second", 61)
-    assert isinstance(answer, Passage)
+    assert isinstance(answer, Permit)
     assert answer.is_probe
 
 
 def test_a_probe_whose_process_died_is_given_up_and_a_redelivery_goes_on_with_it() -> None:
     _, half_open = enter(after_failures(0, 0, 0), "first", 60)
     again, _ = enter(half_open, "first", 62)
-    assert isinstance(again, Passage)
+    assert isinstance(again, Permit)
     later, taken_over = enter(half_open, "second", 75)
-    assert isinstance(later, Passage)
-    assert succeeded(taken_over, Passage("first", half_open.era, is_probe=True)) is None
+    assert isinstance(later, Permit)
+    assert succeeded(taken_over, Permit("first", half_open.era, is_probe=True)) is None
 
 
 def test_calls_let_in_before_it_opened_say_nothing_once_it_has() -> None:
-    early = Passage("early", 0)
+    early = Permit("early", 0)
     opened = after_failures(0, 0, 0)
     assert failed(opened, LIMITS, early, now=1) is None
     probe, half_open = enter(opened, "first", 60)
-    assert isinstance(probe, Passage)
+    assert isinstance(probe, Permit)
     closed = succeeded(half_open, probe)
     assert closed is not None
     assert failed(closed, LIMITS, early, now=61) is None
@@ -123,7 +123,7 @@ class Sidecars(RuleBasedStateMachine):
         self.sidecars = [Sidecar() for _ in range(3)]
         self.asked = 0
         self.failures: list[float] = []  # of calls of the era that is on
-        self.probes: list[tuple[Passage, float]] = []  # let in, and given up at
+        self.probes: list[tuple[Permit, float]] = []  # let in, and given up at
 
     @rule(seconds=st.sampled_from([0.1, 1.0, 7.0, PROBE, 29.0, 61.0]))
     def time_passes(self, seconds: float) -> None:
@@ -134,11 +134,11 @@ class Sidecars(RuleBasedStateMachine):
         self.sidecars[number].seen = self.stored
 
     @rule(target=calls, number=st.integers(0, 2))
-    def asks(self, number: int) -> tuple[int, Passage] | None:
+    def asks(self, number: int) -> tuple[int, Permit] | None:
         self.asked += 1
         seen = self.sidecars[number].seen
         answer = admit(seen, f"call-{self.asked}", now=self.now, probe_seconds=PROBE)
-        if isinstance(answer, Passage):
+        if isinstance(answer, Permit):
             return number, answer
         if isinstance(answer, Rejection) or not self._write(number, seen, answer.circuit):
             return None
@@ -148,7 +148,7 @@ class Sidecars(RuleBasedStateMachine):
         return number, answer.passage
 
     @rule(call=consumes(calls), verdict=st.sampled_from(["succeeded", "failed", "released", "died"]))
-    def ends(self, call: tuple[int, Passage] | None, verdict: str) -> None:
+    def ends(self, call: tuple[int, Permit] | None, verdict: str) -> None:
         if call is None or verdict == "died":
             return
         number, passage = call
@@ -177,7 +177,7 @@ class Sidecars(RuleBasedStateMachine):
         self.stored = self.sidecars[number].seen = new
         return True
 
-    def _check_transition(self, before: Circuit, passage: Passage, verdict: str) -> None:
+    def _check_transition(self, before: Circuit, passage: Permit, verdict: str) -> None:
         after = self.stored
         assert after.revision == before.revision + 1
         assert passage.era == before.era
@@ -200,7 +200,7 @@ class Sidecars(RuleBasedStateMachine):
         until = self.stored.open_until
         answer = admit(self.stored, "somebody", now=self.now, probe_seconds=PROBE)
         if until is None:
-            assert isinstance(answer, Passage)
+            assert isinstance(answer, Permit)
             assert len(self.stored.failures) < LIMITS.failures
         elif self.now < until:
             assert answer == Rejection(until)
@@ -218,6 +218,6 @@ TestSidecars.settings = settings(max_examples=200, stateful_step_count=40, deadl
 
 def test_fewer_failures_allowed_by_a_new_deployment_count_at_the_next_one() -> None:
     stricter = CircuitBreaker(failures=1, window=30, open_for=60)
-    opened = failed(after_failures(0, 1), stricter, Passage("call", 0), now=2)
+    opened = failed(after_failures(0, 1), stricter, Permit("call", 0), now=2)
     assert opened is not None
     assert opened.open_until == 62

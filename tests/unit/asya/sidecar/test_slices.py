@@ -41,7 +41,7 @@ def ended(
         )
     )
     found = []
-    for delivery in slices.early_ends(envelope, TABLE):
+    for delivery in slices.slice_end_deliveries(envelope, TABLE):
         told = decode_message(delivery.body)
         assert isinstance(told, SliceEnded)
         found.append((delivery.actor, told))
@@ -72,7 +72,7 @@ def test_success_at_x_sink_is_an_end_without_a_result_and_a_pause_is_no_end() ->
 
 
 def test_what_is_no_slice_tells_nobody() -> None:
-    assert slices.early_ends(decode(message(status=status(phase="failed"))), TABLE) == ()
+    assert slices.slice_end_deliveries(decode(message(status=status(phase="failed"))), TABLE) == ()
     assert ended(slice_header={"actor": 5}) == []
     assert ended(slice_header=header(actor="infer")) == []  # no fan-in actor
     assert ended(slice_header=header(actor="elsewhere")) == []
@@ -105,7 +105,7 @@ def at_fan_in(headers: dict[str, Any]) -> Hop:
 
 
 def test_a_slice_at_its_fan_in_actor_is_taken() -> None:
-    assert slices.header_here(at_fan_in({"x-asya-fan-in": header()})).set_id == "s"
+    assert slices.require_slice_header(at_fan_in({"x-asya-fan-in": header()})).set_id == "s"
 
 
 @pytest.mark.rule("9.only-slices")
@@ -119,7 +119,7 @@ def test_a_slice_at_its_fan_in_actor_is_taken() -> None:
 )
 def test_anything_else_there_is_a_mismatch(headers: dict[str, Any], problem: str) -> None:
     with pytest.raises(UnknownTargetError) as caught:
-        slices.header_here(at_fan_in(headers))
+        slices.require_slice_header(at_fan_in(headers))
     assert problem in str(caught.value)
 
 
@@ -138,19 +138,19 @@ def test_a_slices_actor_gives_one_frame() -> None:
     with pytest.raises(slices.SecondFrameError, match="more than one frame for a slice") as caught:
         slices.check_frames(working, [frame(), frame()])
     assert caught.value.error.type == "processing_error"
-    assert slices.is_whole(working, frame())
+    assert slices.must_leave_together(working, frame())
 
 
 def test_others_give_as_many_as_they_like_and_stream_them() -> None:
     working = hop(message(headers={"x-asya-fan-in": None}))
     slices.check_frames(working, [frame(), frame()])
-    assert not slices.is_whole(working, frame())
+    assert not slices.must_leave_together(working, frame())
 
 
 def test_a_set_is_opened_for_a_fan_in_actor_only() -> None:
     working = hop(message(), spec=None)
     opened = [frame(header(slice_index=0)), frame(header())]
-    assert slices.is_whole(working, opened[0])
+    assert slices.must_leave_together(working, opened[0])
     with pytest.raises(UnknownTargetError, match="'x-fan-in' is no fan-in actor of the mesh 'shop'"):
         slices.check_frames(working, opened)
     with pytest.raises(UnknownTargetError, match="slice_index"):

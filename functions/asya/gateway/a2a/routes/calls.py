@@ -39,10 +39,10 @@ from asya.gateway.a2a.versions import V10, VERSIONS, Operation, Version, version
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.task_starter import Key
 from asya.gateway.http.origin import Origins
-from asya.gateway.http.router import KEY_LIMIT, Request, Response, Route, check_size, required_identity
+from asya.gateway.http.router import KEY_LIMIT, HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
-from asya.gateway.routes.cancel import Cancels
-from asya.gateway.routes.resume import INPUT_LIMIT, Resumes
+from asya.gateway.routes.cancel import CancelRoutes
+from asya.gateway.routes.resume import INPUT_LIMIT, ResumeRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.protocol.api_errors import ApiError
 from asya.protocol.ids import ID_LIMIT, is_usable
@@ -63,8 +63,8 @@ class Agents:
     """
 
     calls: ToolCalls
-    cancels: Cancels
-    resumes: Resumes
+    cancels: CancelRoutes
+    resumes: ResumeRoutes
     lists: AgentLists
     push: AgentPush
     streams: AgentStreams
@@ -72,12 +72,12 @@ class Agents:
     origins: Origins
     warn: Callable[[str], None]
 
-    def routes(self, now: datetime) -> tuple[Route, ...]:
+    def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The calls as of one moment."""
         return (
-            Route("POST", "/a2a", lambda request: self.answer(request, now)),
-            Route("POST", "/a2a/tasks/{id}", lambda request: self.cancel_by_path(request, now)),
-            Route("GET", "/.well-known/agent-card.json", self.card),
+            HttpRoute("POST", "/a2a", lambda request: self.answer(request, now)),
+            HttpRoute("POST", "/a2a/tasks/{id}", lambda request: self.cancel_by_path(request, now)),
+            HttpRoute("GET", "/.well-known/agent-card.json", self.card),
         )
 
     def card(self, request: Request) -> Response:
@@ -92,12 +92,12 @@ class Agents:
         try:
             call = json_rpc.read(request.body)
         except RpcError as error:
-            return Response(200, error.answering(UNSET))
+            return Response(200, error.to_failure(UNSET))
         if call.id is UNSET:
             refusal = RpcError(
                 INVALID_REQUEST, "id is missing: a call without one wants no answer, and none does without"
             )
-            return Response(200, refusal.answering(UNSET))
+            return Response(200, refusal.to_failure(UNSET))
         try:
             return _Call(self, request, call, call.id, _version(call, request), caller, now).answer()
         except A2AError as error:
@@ -156,7 +156,7 @@ class _Call:
 
     agents: Agents
     request: Request
-    call: json_rpc.Call
+    call: json_rpc.RpcMessage
     id: json_rpc.MessageId
     version: Version
     caller: Caller
@@ -263,7 +263,7 @@ def _digest(message: Message, tool: str) -> str:
     return hashlib.sha256(msgspec.json.encode((tool, message), order="deterministic")).hexdigest()
 
 
-def _version(call: json_rpc.Call, request: Request) -> Version:
+def _version(call: json_rpc.RpcMessage, request: Request) -> Version:
     version = version_of(call.method)
     if version is None:
         raise A2AError(METHOD_NOT_FOUND, f"there is no method {call.method!r}", "method")

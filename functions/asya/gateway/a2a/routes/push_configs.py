@@ -20,7 +20,7 @@ from asya.gateway.a2a.requests import (
 )
 from asya.gateway.a2a.types import Authentication, PushConfig
 from asya.gateway.a2a.versions import Version
-from asya.gateway.json_rpc import INVALID_PARAMS, Call
+from asya.gateway.json_rpc import INVALID_PARAMS, RpcMessage
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
@@ -44,7 +44,7 @@ class AgentPush:
     tasks: Tasks
     configs: PushConfigs
 
-    def read_config(self, call: Call, version: Version) -> PushConfig:
+    def read_config(self, call: RpcMessage, version: Version) -> PushConfig:
         """The configuration that a call gives, with its task.
 
         Raises:
@@ -98,7 +98,7 @@ class AgentPush:
         if len(known) >= MOST and (config.id or task_id) not in known:
             raise A2AError(INVALID_PARAMS, f"task {task_id!r} has {MOST} configurations, as many as there may be", "id")
         config_id = self.keep(task, config.id, target, now)
-        if self.tasks.reopen(task_id, lambda record, _: replace(record, is_watched=True), now) is None:
+        if self.tasks.update(task_id, lambda record, _: replace(record, is_watched=True), now) is None:
             raise A2AError(TASK_NOT_FOUND, f"there is no task {task_id!r}", "taskId")
         return version.push_config(_config(task_id, config_id, target))
 

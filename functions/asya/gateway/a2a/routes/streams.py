@@ -12,14 +12,14 @@ import msgspec
 from asya.gateway.a2a.tasks import is_at_rest, message_update, status_update, task_of, updates
 from asya.gateway.a2a.types import ArtifactUpdate, StatusUpdate, Task
 from asya.gateway.a2a.versions import Version
-from asya.gateway.http.router import Text
+from asya.gateway.http.router import TextBody
 from asya.gateway.json_rpc import MessageId, Success
 from asya.gateway.routes.tool_calls import WAIT_SECONDS
 from asya.gateway.streams import sse
 from asya.gateway.streams.following import Following
 from asya.gateway.streams.task_feed import FeedItem
 from asya.messaging.lambdas.environment import Environment
-from asya.tasks.stream_events import PartialNews
+from asya.tasks.stream_events import StreamPartial
 from asya.tasks.view import TaskView
 
 # Characters that one answer holds, or a little more; Lambda answers with up to 6 MB.
@@ -35,7 +35,7 @@ class AgentStreams:
     following: Following
     environment: Environment
 
-    def follow(self, task: TaskView, version: Version, message_id: MessageId, now: datetime) -> Text:
+    def follow(self, task: TaskView, version: Version, message_id: MessageId, now: datetime) -> TextBody:
         """A stream that begins with a task as it stands.
 
         Raises:
@@ -55,7 +55,7 @@ class AgentStreams:
                 shown = item.shown
             if not found or is_at_rest(task):
                 break
-        return Text(sse.MEDIA_TYPE, "".join(events))
+        return TextBody(sse.MEDIA_TYPE, "".join(events))
 
 
 def _standing(task: TaskView, version: Version) -> list[Item]:
@@ -65,7 +65,7 @@ def _standing(task: TaskView, version: Version) -> list[Item]:
 
 
 def _told(item: FeedItem, task: TaskView, version: Version) -> list[Item]:
-    if isinstance(item.data, PartialNews):
+    if isinstance(item.data, StreamPartial):
         return [message_update(item.data, task, version)]
     return [*updates(task, version)]
 

@@ -9,15 +9,15 @@ from asya.gateway.a2a.routes.push_configs import AgentPush
 from asya.gateway.a2a.routes.streams import AgentStreams
 from asya.gateway.access import AccessRules
 from asya.gateway.http.origin import Origins
-from asya.gateway.routes.cancel import Cancels
-from asya.gateway.routes.resume import Resumes
+from asya.gateway.routes.cancel import CancelRoutes
+from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.streams.following import Following
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.lambdas.environment import Environment
 from asya.tasks.aws.lists import TaskLists
-from asya.tasks.aws.partials import Partials
+from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.tasks import Tasks
 
 
@@ -29,14 +29,14 @@ def build_agents(
     access: AccessRules,
     origins: Origins,
     tool_calls: ToolCalls,
-    cancels: Cancels,
-    resumes: Resumes,
+    cancels: CancelRoutes,
+    resumes: ResumeRoutes,
     warn: Callable[[str], None],
     environment: Environment,
 ) -> Agents:
     """The calls of `POST /a2a` and the agent card."""
     client, table = clients.dynamodb(), settings.table_name("tasks")
-    following = Following(tasks, Partials(client, table, environment.pause), environment)
+    following = Following(tasks, PartialStore(client, table, environment.pause), environment)
     return Agents(
         calls=tool_calls,
         cancels=cancels,

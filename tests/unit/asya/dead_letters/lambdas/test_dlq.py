@@ -235,11 +235,11 @@ def test_a_look_ends_before_what_it_hid_comes_back(watched: Watched, monkeypatch
 
 def test_an_alarm_means_its_own_queue_a_tick_all_of_them(watched: Watched) -> None:
     alarm = recorded("dead-letters-alarm")
-    assert dlq.queues_meant(alarm, watched.services) == ("infer",)
+    assert dlq.queues_to_scan(alarm, watched.services) == ("infer",)
     other = alarm | {"detail": alarm["detail"] | {"alarmName": "asya-shop-test-infer-dlq"}}
-    assert dlq.queues_meant(other, watched.services) == ()
+    assert dlq.queues_to_scan(other, watched.services) == ()
     tick = {"source": "aws.events", "detail-type": "Scheduled Event", "detail": {}}
-    everyone = dlq.queues_meant(tick, watched.services)
+    everyone = dlq.queues_to_scan(tick, watched.services)
     assert {"infer", "x-sink", "x-sump", "x-fan-in", "crunch", "x-dispatch", "x-completion"} <= set(everyone)
 
 

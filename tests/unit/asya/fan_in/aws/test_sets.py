@@ -56,7 +56,7 @@ def arrive(sets: FanInSets, index: int, body: bytes = b"{}", **more: Any) -> Any
 def lose(sets: FanInSets, index: int, message: str = "bad") -> Any:
     error = ErrorInfo(type="ValueError", message=message)
     ended = SliceEnded(set_id="s", slice_index=index, slice_count=3, phase="failed", reason="RuntimeError", error=error)
-    return sets.note_ended(ended, actor="x-fan-in", times=TIMES)
+    return sets.add_ended_slice(ended, actor="x-fan-in", times=TIMES)
 
 
 def test_each_arrival_sees_the_set_after_it(sets: FanInSets) -> None:

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from asya.gateway.aws.submission_keys import LEASE, SubmissionKeys
+from asya.gateway.aws.idempotency_keys import LEASE, IdempotencyKeys
 from asya.gateway.aws.task_starter import Key, TaskStarter
 from asya.gateway.submission import Origin, first_envelope, read_submission
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
@@ -85,7 +85,7 @@ def gateway() -> Iterator[Gateway]:
         store, queue, warnings = MemoryTaskStore(1e6), Queue(), list[str]()
         starter = TaskStarter(
             tasks=Tasks(store, warnings.append),
-            keys=SubmissionKeys(client, "tasks", retention=3600.0),
+            keys=IdempotencyKeys(client, "tasks", retention=3600.0),
             sender=queue,  # type: ignore[arg-type]
             warn=warnings.append,
         )

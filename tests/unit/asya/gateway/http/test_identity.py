@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as changed
 
-from asya.gateway.access import Identity, TokenIdentity
+from asya.gateway.access import IamIdentity, TokenIdentity
 from asya.gateway.calls import CALLS
 from asya.gateway.http.identity import Authorizer, Iam, Jwt, identity_of
 from asya.gateway.routes.tool_calls import ToolCalls
@@ -164,7 +164,7 @@ def test_two_answers_to_who_it_is_are_none() -> None:
     assert identity_of(both, {}) is None
     assert identity_of(None, {}) is None
     assert identity_of(Authorizer(), {}) is None
-    assert identity_of(Authorizer(both.iam), {}) == Identity("arn:aws:iam::123456789012:user/alice", "AIDAALICE")
+    assert identity_of(Authorizer(both.iam), {}) == IamIdentity("arn:aws:iam::123456789012:user/alice", "AIDAALICE")
     assert identity_of(Authorizer(jwt=both.jwt), {}) == TokenIdentity(ISSUER, "alice", {})
 
 

@@ -1,6 +1,6 @@
 """How an answer is written down for API Gateway (`protocol §13`)."""
 
-from asya.gateway.http.router import Operation, Response, Route, Text, answer
+from asya.gateway.http.router import HttpOperation, HttpRoute, Response, TextBody, answer
 from asya.messaging.aws.telemetry import Telemetry
 from tests.doubles.gateway_functions import ALICE, calling
 
@@ -9,9 +9,9 @@ LOG = Telemetry("flights", "test").log
 
 def test_text_is_shown_as_it_stands_and_all_else_as_json() -> None:
     def answered(content: object) -> tuple[str, str]:
-        operation: Operation = lambda _: Response(200, content)  # noqa: E731
-        response = answer(calling("GET /health", ALICE), [Route("GET", "/health", operation)], LOG)
+        operation: HttpOperation = lambda _: Response(200, content)  # noqa: E731
+        response = answer(calling("GET /health", ALICE), [HttpRoute("GET", "/health", operation)], LOG)
         return response["headers"]["content-type"], response["body"]
 
-    assert answered(Text("text/event-stream", ": hello\n\n")) == ("text/event-stream", ": hello\n\n")
+    assert answered(TextBody("text/event-stream", ": hello\n\n")) == ("text/event-stream", ": hello\n\n")
     assert answered({"status": "ok"}) == ("application/json", '{"status":"ok"}')

@@ -8,7 +8,7 @@ from jsonschema_rs import meta, validator_for
 
 from asya.gateway.calls import CALLS
 from asya.gateway.lambdas.api_groups import build_api
-from asya.gateway.lambdas.openapi import DESCRIBED, document
+from asya.gateway.lambdas.openapi import CALL_DESCRIPTIONS, document
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.telemetry import Telemetry
@@ -28,7 +28,7 @@ def test_every_call_is_answered_by_its_function_and_described(gateway: Gateway) 
         assert {f"{route.method} {route.template}" for route in routes} == {
             call.route for call in CALLS if call.function == name
         }
-    assert set(DESCRIBED) == {call.route for call in CALLS}
+    assert set(CALL_DESCRIPTIONS) == {call.route for call in CALLS}
 
 
 def test_the_document_is_served_signed(gateway: Gateway) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from asya.gateway.aws.submission_keys import SubmissionKeys
+from asya.gateway.aws.idempotency_keys import IdempotencyKeys
 from asya.gateway.mcp.types import REVISIONS
 from tests.doubles.gateway_functions import ALICE, BOB
 from tests.doubles.mcp_gateway import AT_ONCE, GOOD, LEGACY, McpGateway
@@ -61,8 +61,8 @@ def test_at_the_newest_revision_ids_name_nothing(mcp: McpGateway, monkeypatch: p
     def nobody_asks(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(SubmissionKeys, "claim", nobody_asks)
-    monkeypatch.setattr(SubmissionKeys, "task_of", nobody_asks)
+    monkeypatch.setattr(IdempotencyKeys, "claim", nobody_asks)
+    monkeypatch.setattr(IdempotencyKeys, "task_of", nobody_asks)
     mcp.use("analyse", GOOD, headers=mcp.in_session | AT_ONCE)
     notice = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
     assert mcp.post(notice, {"mcp-protocol-version": REVISIONS[0], "mcp-session-id": mcp.session}) == (202, None)

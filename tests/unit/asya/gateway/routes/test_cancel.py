@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol import names
 from asya.protocol.codec import decode
 from asya.protocol.mesh_table import Actor
@@ -124,7 +124,7 @@ def test_what_is_kept_of_a_paused_task_is_handed_to_x_sink(gateway: Gateway) -> 
     message["route"] = {"prev": ["inspect-dataset"], "curr": "x-pause", "next": ["publish-report"]}
     message["status"]["phase"] = "paused"
     kept = PausedEnvelopes(clients.s3(), gateway.environ["ASYA_BUCKET"])
-    kept.keep(PausePlace(task_id, 0, 1), decode(json.dumps(message).encode()))
+    kept.keep(PauseKey(task_id, 0, 1), decode(json.dumps(message).encode()))
     report(gateway, task_id, "paused", 1, position=1)
     assert cancel(gateway, task_id)[0] == 204
     assert shown(gateway, task_id)["status"] == "canceled"

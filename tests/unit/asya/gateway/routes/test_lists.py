@@ -103,7 +103,7 @@ def test_by_status(gateway: Gateway) -> None:
 
 
 def test_a_short_page_goes_on_where_it_stopped_looking(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(task_lists, "LOOKS", 2)
+    monkeypatch.setattr(task_lists, "MAX_INDEX_PAGES", 2)
     gateway.api(by(asking(recorded("start-task")), ALICE), at(0))
     for hour in range(1, 9):
         report(gateway, f"t{hour}", "received", hour * 3600)

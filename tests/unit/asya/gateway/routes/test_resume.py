@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 from asya.messaging.aws import clients
 from asya.messaging.lambdas.environment import Environment, RealEnvironment
 from asya.pause import pausing
-from asya.pause.aws.paused_envelopes import PausedEnvelopes, PausePlace
+from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.pause.lambdas import pause_release
 from asya.pause.lambdas.wiring import build_releases, build_sweep
 from asya.protocol.envelope import Envelope
@@ -68,7 +68,7 @@ class World(ApiFunction):
         kept = pausing.kept(started, now=PAUSED_AT)
         about = pausing.pause_of(kept)
         assert about is not None
-        self.paused.keep(PausePlace(task_id, 0, 1), kept)
+        self.paused.keep(PauseKey(task_id, 0, 1), kept)
         events = [event(task_id, "registered", owner="AIDAALICE"), pausing.paused(started, about)]
         self.tasks.report(events, NOW, may_create=True)
 
@@ -186,7 +186,7 @@ def test_what_x_resume_has_done_is_not_sent_again(world: World, monkeypatch: pyt
         broken.setattr(pause_release.PauseReleases, "_clear", lambda *_: None)
         world.post()
     assert len(world.messages("x-resume")) == 1
-    world.paused.bury(PausePlace("env-1", 0, 1), at=format_time(NOW))
+    world.paused.bury(PauseKey("env-1", 0, 1), at=format_time(NOW))
     world.sweep(NOW + timedelta(seconds=61))
     assert (world.messages("x-resume"), world.record().handover) == ([], None)
 
@@ -221,4 +221,4 @@ def test_a_report_by_merge_and_one_by_the_gateway_do_not_undo_each_other(world: 
 
 
 def test_what_is_kept_is_an_envelope_until_it_is_resumed(world: World) -> None:
-    assert isinstance(world.paused.load(PausePlace("env-1", 0, 1)), Envelope)
+    assert isinstance(world.paused.load(PauseKey("env-1", 0, 1)), Envelope)

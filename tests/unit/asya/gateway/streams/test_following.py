@@ -15,7 +15,7 @@ from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
-from asya.tasks.stream_events import PartialNews, StatusNews
+from asya.tasks.stream_events import StreamPartial, StreamStatus
 from tests.doubles.looking_on import Clock, MemoryFlies
 from tests.doubles.task_store import MemoryTaskStore
 from tests.doubles.tasks import ACTORS, at, event, hop, route_at
@@ -58,7 +58,7 @@ def said(sequence: int, position: int = 0) -> PartialEvent:
 
 def steps(items: Iterable[FeedItem]) -> list[str]:
     return [
-        item.event if not isinstance(item.data, StatusNews) else item.data.step or item.data.status for item in items
+        item.event if not isinstance(item.data, StreamStatus) else item.data.step or item.data.status for item in items
     ]
 
 
@@ -100,7 +100,7 @@ def test_what_a_handler_says_is_seen_within_half_a_second() -> None:
         when = number * 1.3
         watched.said_later(when, said(number))
         items = watched.next(shown)
-        assert [item.data.sequence for item in items if isinstance(item.data, PartialNews)] == [number]
+        assert [item.data.sequence for item in items if isinstance(item.data, StreamPartial)] == [number]
         assert watched.clock.seconds - when < 0.5
         shown = items[-1].shown
     assert watched.next(shown, 1.0) == ()
@@ -212,7 +212,7 @@ def test_each_of_several_clients_sees_each_status_of_50_tasks_once_across_reconn
         told = [
             (item.data.position, item.data.step)
             for item in items
-            if isinstance(item.data, StatusNews) and item.data.position is not None and item.data.step
+            if isinstance(item.data, StreamStatus) and item.data.position is not None and item.data.step
         ]
         assert len(set(told)) == len(told)
         if task_id in last:
@@ -229,6 +229,6 @@ def test_a_task_that_is_reopened_goes_on_with_a_snapshot() -> None:
     again = replace(event("t", "received", 0, 60), generation=1)
     watched.report(again)
     [snapshot] = watched.next(items[-1].shown)
-    assert isinstance(snapshot.data, StatusNews)
+    assert isinstance(snapshot.data, StreamStatus)
     assert (snapshot.data.is_snapshot, snapshot.data.generation) == (True, 1)
     assert route_at(0) == snapshot.data.route

@@ -21,8 +21,8 @@ from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
-from asya.tasks.partials import PartialBatch, parts_of
-from asya.tasks.stream_events import PartialNews, StatusNews
+from asya.tasks.partials import PartialBatch, partial_batches
+from asya.tasks.stream_events import StreamPartial, StreamStatus
 from asya.tasks.view import TaskView, view
 from tests.doubles.tasks import at, event, hop
 
@@ -52,7 +52,7 @@ class World:
             self.hops[part.place, part.stage] = part
 
     def say(self, *events: PartialEvent) -> None:
-        for part in parts_of(events):
+        for part in partial_batches(events):
             self.parts[part.place] = part
 
     @property
@@ -71,9 +71,9 @@ def told(items: Sequence[FeedItem]) -> list[str]:
 
 def _in_short(item: FeedItem) -> str:
     data = item.data
-    if isinstance(data, PartialNews):
+    if isinstance(data, StreamPartial):
         return f"say {data.position}.{data.sequence}"
-    if isinstance(data, StatusNews):
+    if isinstance(data, StreamStatus):
         mark = "snapshot " if data.is_snapshot else ""
         attempt = f".{data.attempt}" if data.attempt != 1 else ""
         return f"{data.step} {data.position}{attempt}" if data.step else mark + data.status
@@ -81,7 +81,7 @@ def _in_short(item: FeedItem) -> str:
 
 
 def percents(items: Sequence[FeedItem]) -> list[int]:
-    return [item.data.progress_percent for item in items if not isinstance(item.data, PartialNews)]
+    return [item.data.progress_percent for item in items if not isinstance(item.data, StreamPartial)]
 
 
 def again(items: Sequence[FeedItem]) -> StreamCursor | None:
@@ -161,7 +161,7 @@ def test_pauses_come_and_go_and_a_late_step_does_not_end_one() -> None:
     world.report(*hop("t", 0)[:1], event("t", "paused", 0, 5, prompt="well?"))
     items = world.news(StreamCursor())
     assert told(items) == ["received 0", "paused"]
-    assert isinstance(items[1].data, StatusNews)
+    assert isinstance(items[1].data, StreamStatus)
     assert items[1].data.pause is not None
     assert items[1].data.pause.prompt == "well?"
     world.report(*hop("t", 0)[1:2])
@@ -204,7 +204,7 @@ def test_how_far_a_job_run_is_is_told_again_when_it_is_further() -> None:
     world.report(event("t", "processing", 0, 1, run=note(20)))
     further = world.news(again(items))
     assert told(further) == ["running"]
-    assert isinstance(further[0].data, StatusNews)
+    assert isinstance(further[0].data, StreamStatus)
     assert further[0].data.run == note(20)
     assert world.news(again(further)) == ()
 
@@ -368,17 +368,17 @@ def test_nothing_is_lost_and_nothing_repeated_wherever_the_connection_ends(chanc
     names = told(seen)
     assert names[-1].startswith("final")
     assert percents(seen) == sorted(percents(seen))
-    assert all(isinstance(item.data, StatusNews | PartialNews) for item in seen[:-1])
+    assert all(isinstance(item.data, StreamStatus | StreamPartial) for item in seen[:-1])
     steps = [
         (item.data.step, item.data.position, item.data.attempt)
         for item in seen
-        if isinstance(item.data, StatusNews) and item.data.step
+        if isinstance(item.data, StreamStatus) and item.data.step
     ]
     assert sorted(steps) == sorted(expected_steps(world))
     for position, attempt in {step[1:] for step in steps}:
         of_attempt = [step[0] for step in steps if step[1:] == (position, attempt)]
         assert of_attempt == ["received", "processing", "completed"][: len(of_attempt)]
-    partials = [item.data for item in seen if isinstance(item.data, PartialNews)]
+    partials = [item.data for item in seen if isinstance(item.data, StreamPartial)]
     for position in range(3):
         order = [(each.attempt, each.receive, each.sequence) for each in partials if each.position == position]
         assert order == sorted(set(order))
@@ -412,10 +412,10 @@ def test_messages_that_are_written_in_order_are_all_shown(chance: random.Random)
             done += size
             items = world.news(shown)
             items = items[: chance.randint(0, len(items))]
-            seen += [(each.data.position, each.data.sequence) for each in items if isinstance(each.data, PartialNews)]
+            seen += [(each.data.position, each.data.sequence) for each in items if isinstance(each.data, StreamPartial)]
             shown = again(items) if items else shown
     rest = world.news(shown)
-    seen += [(each.data.position, each.data.sequence) for each in rest if isinstance(each.data, PartialNews)]
+    seen += [(each.data.position, each.data.sequence) for each in rest if isinstance(each.data, StreamPartial)]
     assert seen == [(position, number) for position, messages in count.items() for number in range(messages)]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from asya.messaging.aws import clients
 from asya.pause.lambdas.wiring import build_pause, build_resume
-from asya.pause.resuming import handed_over
+from asya.pause.resuming import release_delivery
 from asya.protocol import codec
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import TaskState
@@ -203,7 +203,7 @@ def continued(world: MeshWorld, answers: bytes = b'{"approved":true}', times: in
     """x-resume gets what the gateway sends."""
     found = codec.decode(world.s3.content(KEY))
     handover = PauseRelease(to="x-resume", epoch=1, at="2126-11-20T15:00:00.000000Z", input=msgspec.Raw(answers))
-    return at_x_resume(world, handed_over(found, handover).body, times)
+    return at_x_resume(world, release_delivery(found, handover).body, times)
 
 
 def at_x_resume(world: MeshWorld, body: bytes, times: int = 1) -> list[str]:

@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from asya.protocol.mesh_table import CircuitBreaker
 from asya.sidecar.aws.circuit_breaker import KNOWN_SECONDS, TROUBLE_SECONDS, Breaker
-from asya.sidecar.circuit_breaker import Passage, Rejection
+from asya.sidecar.circuit_breaker import Permit, Rejection
 from tests.doubles.tables import MemoryDynamo, Table
 
 TABLE = "asya-shop-breaker"
@@ -67,7 +67,7 @@ def sidecar(dynamo: CountingDynamo, trouble: list[Exception] | None = None, **li
 
 def fails(breaker: Breaker, seconds: float, caller: str = "call") -> None:
     passage = breaker.enter(caller, at(seconds))
-    assert isinstance(passage, Passage)
+    assert isinstance(passage, Permit)
     breaker.settle(passage, "failed", at(seconds))
 
 
@@ -75,7 +75,7 @@ def test_a_healthy_actor_costs_one_read_a_second_and_no_write(dynamo: CountingDy
     breaker = sidecar(dynamo)
     for number in range(100):
         passage = breaker.enter(f"call-{number}", at(number * 0.03))
-        assert isinstance(passage, Passage)
+        assert isinstance(passage, Permit)
         assert breaker.settle(passage, "succeeded", at(number * 0.03)) is None
     assert dynamo.calls == ["get"] * 3  # three seconds
 
@@ -86,14 +86,14 @@ def test_failures_seen_by_several_sidecars_open_it_for_all(dynamo: CountingDynam
     fails(one, 0)
     fails(other, 1)
     assert third.enter("call", at(2)) == Rejection(at(61).timestamp())
-    assert one.enter("call", at(0.5)) == Passage("call", 0)  # what it knows is less than a second old
+    assert one.enter("call", at(0.5)) == Permit("call", 0)  # what it knows is less than a second old
     assert one.enter("call", at(0 + KNOWN_SECONDS)) == Rejection(at(61).timestamp())
 
 
 def test_whoever_has_not_seen_the_latest_state_looks_again(dynamo: CountingDynamo) -> None:
     one, other = sidecar(dynamo), sidecar(dynamo)
     passage = one.enter("call", at(0))
-    assert isinstance(passage, Passage)
+    assert isinstance(passage, Permit)
     dynamo.race = lambda: fails(other, 0.1)
     opened = one.settle(passage, "failed", at(0.2))
     assert opened is not None
@@ -107,7 +107,7 @@ def test_of_two_that_would_probe_one_does(dynamo: CountingDynamo) -> None:
     answers = []
     dynamo.race = lambda: answers.append(other.enter("quicker", at(61)))
     answers.append(one.enter("slower", at(61)))
-    assert answers == [Passage("quicker", 1, is_probe=True), Rejection(at(76).timestamp())]
+    assert answers == [Permit("quicker", 1, is_probe=True), Rejection(at(76).timestamp())]
 
 
 def test_a_probe_closes_it_for_all(dynamo: CountingDynamo) -> None:
@@ -115,11 +115,11 @@ def test_a_probe_closes_it_for_all(dynamo: CountingDynamo) -> None:
     fails(one, 0)
     fails(one, 0)
     probe = one.enter("probe", at(61))
-    assert isinstance(probe, Passage)
+    assert isinstance(probe, Permit)
     closed = one.settle(probe, "succeeded", at(62))
     assert closed is not None
     assert closed.open_until is None
-    assert isinstance(other.enter("call", at(62)), Passage)
+    assert isinstance(other.enter("call", at(62)), Permit)
     (item,) = dynamo.tables[TABLE].items.values()
     assert "open_until" not in item
     assert int(item["expires_at"]["N"]) > at(7 * 86400).timestamp()
@@ -143,14 +143,14 @@ def test_without_its_table_an_open_circuit_stays_open_until_then(dynamo: Countin
     fails(breaker, 0)
     dynamo.broken = ClientError({"Error": {"Code": "InternalServerError", "Message": ""}}, "GetItem")
     assert breaker.enter("call", at(30)) == Rejection(at(60).timestamp())
-    assert isinstance(breaker.enter("call", at(60)), Passage)
+    assert isinstance(breaker.enter("call", at(60)), Permit)
 
 
 def test_a_failure_that_cannot_be_noted_is_only_told(dynamo: CountingDynamo) -> None:
     trouble: list[Exception] = []
     breaker = sidecar(dynamo, trouble)
     passage = breaker.enter("call", at(0))
-    assert isinstance(passage, Passage)
+    assert isinstance(passage, Permit)
     dynamo.broken = ClientError({"Error": {"Code": "ProvisionedThroughputExceededException", "Message": ""}}, "PutItem")
     assert breaker.settle(passage, "failed", at(0)) is None
     assert len(trouble) == 1

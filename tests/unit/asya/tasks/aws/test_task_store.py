@@ -14,7 +14,7 @@ from asya.protocol.hops import hops_of
 from asya.protocol.task import EarlierGeneration, TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.task_store import Conflict, Stored, TaskStore, TaskStoreError
+from asya.tasks.aws.task_store import Conflict, StoredRecord, TaskStore, TaskStoreError
 from tests.doubles.dynamo import create_tasks_table
 from tests.doubles.task_store import MemoryTaskStore
 from tests.doubles.tasks import at, event, hop, route_at
@@ -64,7 +64,7 @@ FULL = record(
 
 def test_a_record_comes_back_as_it_was(store: TaskStore) -> None:
     for each in (FULL, record()):
-        assert store.put_record(each, None, at(0)) == Stored(each, 1)
+        assert store.put_record(each, None, at(0)) == StoredRecord(each, 1)
     found = store.records([FULL.id, "t", "unknown"], at(1), consistent=True)
     assert {task_id: stored.record for task_id, stored in found.items()} == {FULL.id: FULL, "t": record()}
 
@@ -84,13 +84,13 @@ def test_hops_come_back_as_they_were(store: TaskStore) -> None:
 
 
 def test_who_comes_too_late_is_told_what_there_is(store: TaskStore) -> None:
-    assert store.put_record(record(), None, at(0)) == Stored(record(), 1)
+    assert store.put_record(record(), None, at(0)) == StoredRecord(record(), 1)
     conflict = store.put_record(record(owner="other"), None, at(0))
     assert isinstance(conflict, Conflict)
     assert conflict.current is not None
     assert conflict.current.record == record()
     running = replace(record(), status="running")
-    assert store.put_record(running, conflict.current, at(0)) == Stored(running, 2)
+    assert store.put_record(running, conflict.current, at(0)) == StoredRecord(running, 2)
     late = store.put_record(replace(record(), status="failed"), conflict.current, at(0))
     assert isinstance(late, Conflict)
     assert late.current is not None
@@ -120,7 +120,7 @@ def test_what_has_outlived_its_retention_is_not_there(store: TaskStore) -> None:
     after = at(RETENTION + 1)
     assert store.load("t", after) is None
     assert set(store.records(["t", "later"], after)) == {"later"}
-    assert isinstance(store.put_record(record(owner="somebody new"), None, after), Stored)
+    assert isinstance(store.put_record(record(owner="somebody new"), None, after), StoredRecord)
 
 
 def test_hops_without_a_record_are_no_task(store: TaskStore) -> None:

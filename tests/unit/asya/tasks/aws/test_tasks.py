@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from asya.protocol.events import EventResult, StateQuery, TaskEvent, TaskState
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
-from asya.tasks.aws.task_store import Conflict, Stored, TaskStoreError
+from asya.tasks.aws.task_store import Conflict, StoredRecord, TaskStoreError
 from asya.tasks.aws.tasks import Tasks
 from tests.doubles.task_store import MemoryTaskStore
 from tests.doubles.tasks import ACTORS, at, event, hop, route_at
@@ -149,7 +149,7 @@ class Contested(MemoryTaskStore):
 
     times = 0
 
-    def put_record(self, record: TaskRecord, replaces: Stored | None, now: object) -> Stored | Conflict:
+    def put_record(self, record: TaskRecord, replaces: StoredRecord | None, now: object) -> StoredRecord | Conflict:
         if self.times:
             self.times -= 1
             faster = TaskRecord(
@@ -157,7 +157,7 @@ class Contested(MemoryTaskStore):
             )
             current = self._records.get(record.id)
             revision = current[0].revision if current else 0
-            self._records[record.id] = (Stored(faster, revision + 1), at(10_000))
+            self._records[record.id] = (StoredRecord(faster, revision + 1), at(10_000))
         return super().put_record(record, replaces, at(50))
 
 
