@@ -1,18 +1,17 @@
-"""MiniStack behind what stands before every AWS endpoint: TLS, and refusal of well-known keys.
+"""MiniStack with the parts of AWS that it lacks: TLS, key checks, token checks and limited concurrency.
 
-Runs in the local cloud's own virtual environment, started by `asya_local.ministack`; imports nothing of ours.
+Runs in `.venv-cloud`, started by `asya_local.servers`. It imports nothing of this project.
 
-Buckets of the CDK and of the mesh refuse requests that came without TLS (`aws:SecureTransport`). On loopback there
-is nothing to encrypt, so this wrapper says of each request what a TLS-terminating proxy would say; but for calls of HTTP APIs,
-whose functions make links of it. MiniStack also
-takes the access key `test`, or any twelve digits, for its root user without looking at the signature; where IAM is
-enforced that would be an open door, so it is shut here.
+TLS: the buckets refuse requests without TLS (`aws:SecureTransport`), and loopback has none. The wrapper adds the headers of a
+TLS-terminating proxy to each request. Calls of HTTP APIs keep `http`, because the gateway makes links of it.
 
-For the tokens of people (JWT) it would take a library that is not there, and refuse all: the local cloud has its own, which is
-as strict as API Gateway.
+Keys: MiniStack accepts the access key `test`, or any 12 digits, as root's without a signature. The wrapper refuses these keys
+where IAM is enforced.
 
-And a machine is no region: MiniStack starts a process for every call that comes while others are busy, and processes that
-start keep each other busy, so that more calls come in the meantime. Here a call waits for one of a few.
+Tokens (JWT): the wrapper replaces MiniStack's signature check, which accepts tokens without an expiry.
+
+Concurrency: MiniStack starts a process for each call that finds all processes busy. New processes slow the busy ones down, and
+more calls find them busy. The wrapper limits the processes of a function, and further calls wait.
 """
 
 import asyncio
@@ -24,74 +23,88 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import jwt
 from hypercorn.asyncio import serve  # type: ignore[import-not-found,unused-ignore]
 from hypercorn.config import Config  # type: ignore[import-not-found,unused-ignore]
 from ministack.app import AUTH, app
 from ministack.core import lambda_runtime
 from ministack.services import apigateway, lambda_svc
 
-_OPEN_DOOR = re.compile(rb"Credential=(test|\d{12})/")
+_WELL_KNOWN_KEY = re.compile(rb"Credential=(test|\d{12})/")
 _REFUSAL = (
     b'{"__type": "InvalidClientTokenId", "message": "The security token included in the request is invalid: '
-    b'the local cloud enforces IAM and takes only the keys it issued (see local.json)."}'
+    b'the local cloud enforces IAM and accepts only its own keys; use those of local.json."}'
 )
 
-# Processes of one function. None of ours calls itself and waits, so none waits for itself.
-_PROCESSES = max(4, 2 * (os.cpu_count() or 1))
-_freed = threading.Condition()
+_MAX_PROCESSES = max(4, 2 * (os.cpu_count() or 1))
+"""Of one function. No function waits for a call of itself, so waiting calls cannot deadlock."""
+_POLL_SECONDS = 1.0
+_worker_released = threading.Condition()
 _acquire, _release = lambda_svc.acquire_worker, lambda_svc.release_worker
 
 
 def acquire_worker(*function: Any, qualifier: str = "$LATEST", **_: Any) -> Any:
-    """MiniStack's, but that it waits where there are enough."""
-    with _freed:
+    """Acquire a worker from MiniStack; wait while the function has `_MAX_PROCESSES` busy ones."""
+    with _worker_released:
         while True:
-            worker, how = _acquire(*function, qualifier=qualifier, max_concurrency=_PROCESSES)
+            worker, how = _acquire(*function, qualifier=qualifier, max_concurrency=_MAX_PROCESSES)
             if worker is not None:
                 return worker, how
-            _freed.wait(1.0)  # one that died is not given back
+            _worker_released.wait(_POLL_SECONDS)  # a crashed worker is never released
 
 
 def release_worker(worker: Any) -> None:
-    """MiniStack's, told to those who wait."""
+    """Release a worker to MiniStack and wake the waiting calls."""
     _release(worker)
-    with _freed:
-        _freed.notify_all()
+    with _worker_released:
+        _worker_released.notify_all()
 
 
-lambda_svc.acquire_worker, lambda_svc.release_worker = acquire_worker, release_worker
+def has_valid_signature(token: str, key: dict[str, Any]) -> bool:
+    """Return whether the issuer's key (JWK) signed the token with RS256 and the token has an expiry.
 
-runpy.run_path(str(Path(__file__).with_name("code_cache.py")))["install"](lambda_runtime)
-
-_signatures = runpy.run_path(str(Path(__file__).with_name("token_signatures.py")))
-apigateway._verify_rs256_signature = _signatures["is_signed"]
+    MiniStack checks issuer, audience and scopes afterwards.
+    """
+    options: Any = {"require": ["exp"], "enforce_minimum_key_length": True}
+    options |= {"verify_aud": False, "verify_sub": False, "verify_jti": False}
+    try:
+        jwt.decode(token, jwt.PyJWK(key, "RS256"), algorithms=["RS256"], options=options)
+    except jwt.PyJWTError:
+        return False
+    return True
 
 
 async def behind_tls(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    """The ASGI application: MiniStack's, with the proxy's header added to every request."""
+    """Serve MiniStack's ASGI application behind the headers of a proxy; refuse well-known keys."""
     if scope["type"] != "http":
         await app(scope, receive, send)
         return
     headers = [(name, value) for name, value in scope["headers"] if not name.lower().startswith(b"x-forwarded-p")]
     authorization = next((value for name, value in headers if name.lower() == b"authorization"), b"")
-    if AUTH and _OPEN_DOOR.search(authorization):
+    if AUTH and _WELL_KNOWN_KEY.search(authorization):
         start = {"type": "http.response.start", "status": 403, "headers": [(b"content-type", b"application/json")]}
         await send(start)
         await send({"type": "http.response.body", "body": _REFUSAL})
         return
     host = next((value for name, value in headers if name.lower() == b"host"), b"")
     if scope["path"].startswith("/_aws/execute-api/") or b".execute-api." in host:
-        # What an HTTP API tells its functions, who make links of it.
         proxy = [(b"x-forwarded-proto", b"http"), (b"x-forwarded-port", os.environ["GATEWAY_PORT"].encode())]
     else:
         proxy = [(b"x-forwarded-proto", b"https")]
     await app({**scope, "headers": [*headers, *proxy]}, receive, send)
 
 
+def _patch_ministack() -> None:
+    lambda_svc.acquire_worker, lambda_svc.release_worker = acquire_worker, release_worker
+    apigateway._verify_rs256_signature = has_valid_signature
+    runpy.run_path(str(Path(__file__).with_name("code_cache.py")))["install"](lambda_runtime)
+
+
 def main() -> None:
-    """Serve until SIGTERM; the address comes from BIND_HOST and GATEWAY_PORT, as MiniStack's own."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    """Serve on BIND_HOST and GATEWAY_PORT until SIGTERM."""
+    _patch_ministack()
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))
     config = Config()
     config.bind = [f"{os.environ['BIND_HOST']}:{os.environ['GATEWAY_PORT']}"]
     config.keep_alive_timeout = 75

@@ -102,6 +102,8 @@ def _start_ministack(
         "AUTH": str(options.auth).lower(),
         "STATE_DIR": str(folder.ministack / "state"),
         "S3_DATA_DIR": str(folder.ministack / "s3"),
+        # MiniStack would bind MQTT to port 8883 of every interface.
+        "IOT_MTLS_ENABLED": "0",
         # The Lambda workers inherit these: the templates name no endpoint.
         "AWS_ENDPOINT_URL": servers.endpoint,
         "AWS_ENDPOINT_URL_EMR_SERVERLESS": servers.emr_endpoint,

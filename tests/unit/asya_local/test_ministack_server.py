@@ -1,0 +1,69 @@
+"""MiniStack's wrapper checks tokens as strictly as API Gateway, in the local cloud's own environment."""
+
+import base64
+import json
+import subprocess
+from collections.abc import Mapping
+from typing import Any
+
+import jwt
+import pytest
+
+from tests.doubles.issuer import Issuer, new_key, published
+from tests.paths import PROJECT
+
+CLOUD_PYTHON = PROJECT / ".venv-cloud" / "bin" / "python"
+CHECK = """
+import json, runpy, sys
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]()
+check = server["apigateway"]._verify_rs256_signature
+print(json.dumps([check(token, key) for token, key in json.load(sys.stdin)]))
+"""
+KEY, OTHER = new_key(), new_key()
+ISSUER = Issuer("http://127.0.0.1:1", "us", KEY)
+
+
+def encoded(content: object) -> str:
+    return base64.urlsafe_b64encode(json.dumps(content).encode()).decode().rstrip("=")
+
+
+def accepted(*tokens_and_keys: tuple[str, Mapping[str, Any]]) -> list[bool]:
+    """Return the results of the check that MiniStack calls, from one process of its interpreter."""
+    command = [str(CLOUD_PYTHON), "-I", "-c", CHECK, str(PROJECT / "infra" / "asya_local" / "ministack_server.py")]
+    result = subprocess.run(command, input=json.dumps(tokens_and_keys), capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    results: list[bool] = json.loads(result.stdout)
+    return results
+
+
+@pytest.mark.rule("13.jwt")
+def test_only_tokens_of_the_issuer_with_rs256_and_an_expiry_are_accepted() -> None:
+    token, key = ISSUER.token("alice"), published(KEY)
+    head, claims, signature = token.split(".")
+    subject = {"sub": "alice", "exp": 2**31}
+    cases: dict[str, tuple[str, Mapping[str, Any]]] = {
+        "good": (token, key),
+        "wrong key": (ISSUER.token("alice", key=OTHER), key),
+        "key of another issuer": (token, published(OTHER)),
+        "changed claims": (".".join((head, encoded({"sub": "bob", "exp": 2**31}), signature)), key),
+        "cut signature": (".".join((head, claims, signature[:-4])), key),
+        "made-up signature": (".".join((head, claims, "A" * len(signature))), key),
+        "signature above the modulus": (".".join((head, claims, "_" * len(signature))), key),
+        "empty signature": (".".join((head, claims, "")), key),
+        "two parts": (".".join((head, claims)), key),
+        "four parts": (f"{token}.more", key),
+        "no objects": (".".join((encoded([]), encoded([]), signature)), key),
+        "empty": ("", key),
+        "algorithm none": (jwt.encode(subject, "", algorithm="none"), key),
+        "algorithm HS256": (jwt.encode(subject, "secret" * 8, algorithm="HS256"), key),
+        "algorithm RS512": (jwt.encode(subject, KEY, algorithm="RS512"), key),
+        "no expiry": (jwt.encode({"sub": "alice"}, KEY, algorithm="RS256"), key),
+        "empty key": (token, {}),
+        "numbers in the key": (token, {"kty": "RSA", "n": 1, "e": 2}),
+        "empty numbers": (token, {"kty": "RSA", "n": "", "e": ""}),
+        "short key": (token, {"kty": "RSA", "n": "AQAB", "e": "AQAB"}),
+        "no base64": (token, {"kty": "RSA", "n": "!", "e": "AQAB"}),
+    }
+    results = dict(zip(cases, accepted(*cases.values()), strict=True))
+    assert results == {name: name == "good" for name in cases}
