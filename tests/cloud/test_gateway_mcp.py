@@ -125,7 +125,7 @@ def test_a_call_is_canceled_by_its_client(
     caplog.set_level(logging.DEBUG, "mcp")
 
     def newest() -> Any:
-        return alice.call("GET", "/api/v1/mesh", limit="1")[1]["items"][0]
+        return next(iter(alice.call("GET", "/api/v1/mesh", limit="1")[1]["items"]), {"id": None})
 
     before, go_on = newest()["id"], f"go/{uuid4()}"
 
