@@ -30,7 +30,7 @@ from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.partials import PartialStore
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
-from tests.cloud.looking_on import Client
+from tests.cloud.stream_clients import Client
 
 if TYPE_CHECKING:
     from tests.cloud.callers import Caller

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
-from tests.cloud.looking_on import CHROMIUM, Client, curl, on_a_host_of_its_own, page, signing
+from tests.cloud.stream_clients import CHROMIUM, Client, curl, on_a_host_of_its_own, page, signing
 from tests.cloud.test_gateway import start
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from asya_cli.run import show
 from tests.cloud.callers import operator
 from tests.cloud.deployed_cloud import until
 from tests.cloud.heavy_bursts import DEADLY, FULL, culprit, deadly
-from tests.cloud.looking_on import Client
+from tests.cloud.stream_clients import Client
 
 if TYPE_CHECKING:
     from asya.tasks.view import TaskView

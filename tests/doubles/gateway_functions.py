@@ -26,7 +26,7 @@ from asya.protocol import names
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya.protocol.times import format_time
 from tests.doubles.dynamo import create_tasks_table
-from tests.doubles.looking_on import Clock
+from tests.doubles.streams import Clock
 from tests.doubles.tasks import at
 from tests.paths import PROJECT
 

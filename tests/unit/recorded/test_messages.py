@@ -16,8 +16,8 @@ from asya.gateway.mcp.pause import task_and_pause
 from asya.gateway.mcp.tools import tool_list
 from asya.gateway.routes import tool_calls
 from asya.gateway.streams import tokens
-from asya.gateway.streams.stream_cursor import PartialMark, Settled, StreamCursor, waiting
-from asya.gateway.streams.stream_cursor import decode as decode_shown
+from asya.gateway.streams.stream_cursor import PartialMark, Settled, StreamCursor, paused_state
+from asya.gateway.streams.stream_cursor import decode as decode_cursor
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
@@ -25,7 +25,7 @@ from asya.messaging.lambdas.environment import REAL
 from asya.pause.resuming import restored
 from asya.protocol import ids, job_runs, keys
 from asya.protocol.codec import decode
-from asya.protocol.envelope import Carried, Envelope
+from asya.protocol.envelope import Envelope, UnknownMembers
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import (
     EventData,
@@ -99,8 +99,8 @@ ENVELOPE = Envelope(
         error=ERROR,
     ),
     payload=Raw(b'{"text": "h\xc3\xa9llo", "n": 1.50, "long": 12345678901234567890}'),
-    extra=Carried({"unknown": Raw(b"[1, 2]")}),
-    status_extra=Carried({"note": Raw(b'"kept"')}),
+    extra=UnknownMembers({"unknown": Raw(b"[1, 2]")}),
+    status_extra=UnknownMembers({"note": Raw(b'"kept"')}),
 )
 EVENTS: list[TaskEvent | PartialEvent] = [
     TaskEvent(
@@ -159,7 +159,10 @@ SHOWN = {
         generation=2, state="r", percent=40, run_at=1_795_165_200_000, steps={(0, 1): 3, (1, 1): 2, (1, 3): 1}
     ),
     "paused": StreamCursor(
-        state=waiting(AT), percent=50, steps={(0, 1): 3}, partials=(PartialMark(0, 1, 1, 9), PartialMark(3, 1, 2, 0))
+        state=paused_state(AT),
+        percent=50,
+        steps={(0, 1): 3},
+        partials=(PartialMark(0, 1, 1, 9), PartialMark(3, 1, 2, 0)),
     ),
     "long": StreamCursor(state="r", percent=99, steps={(position, 1): 3 for position in range(1000)}),
     "ended": StreamCursor(generation=1, state="f", percent=100, steps={(0, 1): 3}),
@@ -309,11 +312,11 @@ def test_a_push_notification_on_its_way(state: Recording) -> None:
 
 @pytest.mark.parametrize("name", SHOWN)
 def test_13_a_client_that_comes_back_says_what_it_has_seen(state: Recording, name: str) -> None:
-    assert decode_shown(state.texts[f"last event {name}"]) == SHOWN[name]
+    assert decode_cursor(state.texts[f"last event {name}"]) == SHOWN[name]
 
 
 def test_13_what_is_settled_is_known_by_its_digest(state: Recording) -> None:
-    found = decode_shown(state.texts["last event settled"])
+    found = decode_cursor(state.texts["last event settled"])
     assert found is not None
     assert isinstance(found.settled, Settled)
     assert found.unsettled(IRREGULAR.steps) == IRREGULAR
@@ -322,10 +325,10 @@ def test_13_what_is_settled_is_known_by_its_digest(state: Recording) -> None:
 
 def test_13_a_token_for_a_stream_counts_until_its_hour_is_over(state: Recording) -> None:
     token = state.texts["stream token"]
-    ends_at = tokens.read_end(token, NOW)
+    ends_at = tokens.read_expiry(token, NOW)
     assert ends_at == datetime(2026, 11, 20, 10, tzinfo=UTC)
-    tokens.check(TOKEN_KEY, token, "order/7 ü", ends_at)
-    assert tokens.label("shop", ends_at) == state.texts["stream label"].encode()
+    tokens.verify(TOKEN_KEY, token, "order/7 ü", ends_at)
+    assert tokens.key_label("shop", ends_at) == state.texts["stream label"].encode()
 
 
 def test_13_lists_go_on(state: Recording) -> None:

@@ -12,8 +12,8 @@ from msgspec import Raw
 from asya.gateway.access import Caller
 from asya.gateway.aws.task_starter import Key
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
-from asya.gateway.mcp.answers import Places, answer_of, canceled_answer
 from asya.gateway.mcp.pause import answers, can_be_asked, question, task_and_pause
+from asya.gateway.mcp.results import Places, answer_of, canceled_answer
 from asya.gateway.mcp.types import CANCEL_TOOL, RESUME_TOOL, WAIT_TOOL, CallParams, InputRequired, Meta, ToolResult
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes

@@ -30,10 +30,10 @@ from asya.gateway.json_rpc import (
 )
 from asya.gateway.mcp import http as mcp_http
 from asya.gateway.mcp import types as mcp
-from asya.gateway.mcp.answers import not_done
 from asya.gateway.mcp.calls import Answer, McpCalls, ToolCall
 from asya.gateway.mcp.cancel import McpCancels
 from asya.gateway.mcp.progress import ProgressNotices
+from asya.gateway.mcp.results import not_done
 from asya.gateway.mcp.revision import Asked, check_served, decoded, negotiated, read_request
 from asya.gateway.mcp.tools import INSTRUCTIONS, tool_list
 from asya.gateway.tools import InvalidArgumentsError

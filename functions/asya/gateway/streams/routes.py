@@ -15,8 +15,8 @@ from asya.gateway.access import AccessRules
 from asya.gateway.http.router import HttpRoute, Request, Response, TextBody, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.streams import sse, tokens
-from asya.gateway.streams.following import Following
-from asya.gateway.streams.formats import ENVELOPES, JOBS, TODAYS, StreamFormat
+from asya.gateway.streams.event_poller import EventPoller
+from asya.gateway.streams.formats import CURRENT, ENVELOPES, JOBS, StreamFormat
 from asya.gateway.streams.stream_cursor import FINAL, StreamCursor, decode
 from asya.gateway.streams.token_keys import TokenKeyError, TokenKeys
 from asya.protocol.api_errors import ApiError
@@ -31,7 +31,7 @@ WAIT_SECONDS = 25.0
 RETRY_MILLISECONDS = 300
 """An answer ends with what is new; what comes next is to be seen within a second all the same."""
 
-ANSWER_LIMIT = 2 * 1024 * 1024
+MAX_RESPONSE_BYTES = 2 * 1024 * 1024
 """Bytes of events, about, that one answer has; Lambda's end is 6 MB."""
 
 # Any page may read it: who has the token has been given it.
@@ -60,7 +60,7 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Streams:
+class StreamRoutes:
     """What the calls need, and the calls.
 
     Attributes:
@@ -69,7 +69,7 @@ class Streams:
 
     namespace: str
     tasks: Tasks
-    following: Following
+    poller: EventPoller
     access: AccessRules
     keys: TokenKeys
     warn: Callable[[str], None]
@@ -89,7 +89,7 @@ class Streams:
     def watches(self, now: datetime) -> tuple[HttpRoute, ...]:
         """The streams: who may look on, and from where, is the content of their answer; 204 if there is nothing more."""
         return (
-            HttpRoute("GET", "/api/v1/mesh/{id}/events", lambda request: self._signed(request, TODAYS, now)),
+            HttpRoute("GET", "/api/v1/mesh/{id}/events", lambda request: self._signed(request, CURRENT, now)),
             HttpRoute("GET", "/api/v1/mesh/{id}/stream", lambda request: self._with_token(request, now)),
             HttpRoute("GET", "/envelopes/{id}/stream", lambda request: self._signed(request, ENVELOPES, now)),
             HttpRoute("GET", "/jobs/{id}/stream", lambda request: self._signed(request, JOBS, now)),
@@ -99,7 +99,7 @@ class Streams:
         """201: a token for the stream of a task that the caller may see."""
         task_id = request.parameters["id"]
         self._visible(request, now)
-        ends_at = tokens.end_of(now)
+        ends_at = tokens.expiry(now)
         token = tokens.sign(self._key(ends_at), task_id, ends_at)
         base = self.stream_url or request.base_url
         url = f"{base}/api/v1/mesh/{quote(task_id, safe='')}/stream?token={token}"
@@ -110,12 +110,12 @@ class Streams:
 
     def _with_token(self, request: Request, now: datetime) -> Response:
         token, task_id = request.query.get("token", ""), request.parameters["id"]
-        ends_at = tokens.read_end(token, now)
-        tokens.check(self._key(ends_at), token, task_id, ends_at)
+        ends_at = tokens.read_expiry(token, now)
+        tokens.verify(self._key(ends_at), token, task_id, ends_at)
         task = self.tasks.read(task_id, now)
         if task is None:
             raise unknown_task(task_id)
-        return _watch(request, task, TODAYS, _FOR_ANY_PAGE)
+        return _watch(request, task, CURRENT, _FOR_ANY_PAGE)
 
     def _visible(self, request: Request, now: datetime) -> TaskView:
         caller = self.access.caller(required_identity(request))
@@ -123,7 +123,7 @@ class Streams:
 
     def _key(self, ends_at: datetime) -> bytes:
         try:
-            return self.keys.of(tokens.label(self.namespace, ends_at))
+            return self.keys.of(tokens.key_label(self.namespace, ends_at))
         except TokenKeyError as error:
             self.warn(str(error))
             raise ApiError(503, "unavailable", "tokens cannot be checked just now; try again") from None
@@ -132,9 +132,7 @@ class Streams:
         watch = response.content
         if not isinstance(watch, Watch):
             return response
-        items = self.following.next(
-            watch.task_id, watch.shown, now, WAIT_SECONDS, with_partials=watch.words.has_partials
-        )
+        items = self.poller.poll(watch.task_id, watch.shown, now, WAIT_SECONDS, with_partials=watch.words.has_partials)
         events = _bounded(map(watch.words.event, items)) or [sse.KEEPALIVE]
         body = "".join((sse.retry(RETRY_MILLISECONDS), *events))
         return Response(200, TextBody(sse.MEDIA_TYPE, body), response.headers)
@@ -156,7 +154,7 @@ def _bounded(events: Iterable[str]) -> list[str]:
     size = 0
     for event in events:
         size += len(event)
-        if some and size > ANSWER_LIMIT:
+        if some and size > MAX_RESPONSE_BYTES:
             break
         some.append(event)
     return some

@@ -19,7 +19,7 @@ from aws_lambda_powertools import Logger
 
 from asya.gateway.http.router import HttpRoute, Response, render, respond
 from asya.gateway.streams import sse
-from asya.gateway.streams.routes import RETRY_MILLISECONDS, Streams, Watch
+from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRoutes, Watch
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.settings import load_settings
 from asya.messaging.aws.telemetry import Telemetry
@@ -45,7 +45,7 @@ class _Context(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True)
-class LiveStreams:
+class StreamServer:
     """Streams as they are served here.
 
     Attributes:
@@ -53,11 +53,11 @@ class LiveStreams:
         longest: seconds that one answer goes on.
     """
 
-    streams: Streams
+    streams: StreamRoutes
     environment: Environment
     log: Logger
     keepalive: float = sse.KEEPALIVE_SECONDS
-    longest: float = sse.LONGEST_SECONDS
+    longest: float = sse.MAX_STREAM_SECONDS
 
     def answer(self, method: str, address: str, headers: dict[str, str]) -> Response:
         """A request's answer; a `Watch` as its content is to be followed."""
@@ -72,7 +72,7 @@ class LiveStreams:
         yield sse.retry(RETRY_MILLISECONDS)
         shown = watch.shown
         while (left := self.longest - (self.environment.monotonic() - began)) > 0:
-            items = self.streams.following.next(
+            items = self.streams.poller.poll(
                 watch.task_id,
                 shown,
                 self.environment.now(),
@@ -114,7 +114,7 @@ def _context(header: str | None) -> _Context:
         return _Context()
 
 
-def server(live: LiveStreams, port: int = _PORT) -> ThreadingHTTPServer:
+def server(live: StreamServer, port: int = _PORT) -> ThreadingHTTPServer:
     """The server, on this machine only; 0 takes any port that is free."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -180,7 +180,7 @@ def main() -> None:
     telemetry = Telemetry(settings.namespace, settings.actor)
     streams = build_streams(settings, telemetry)
     port = int(os.environ.get("AWS_LWA_PORT", _PORT))
-    server(LiveStreams(streams, REAL, telemetry.log), port).serve_forever()
+    server(StreamServer(streams, REAL, telemetry.log), port).serve_forever()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ MEDIA_TYPE = "text/event-stream"
 KEEPALIVE = ": keepalive\n\n"
 KEEPALIVE_SECONDS = 15.0
 
-LONGEST_SECONDS = 300.0
+MAX_STREAM_SECONDS = 300.0
 """A stream that goes on ends after this: nobody tells a function that its client has gone. Who has not connects again, and
 misses nothing."""
 

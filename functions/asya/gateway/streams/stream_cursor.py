@@ -16,7 +16,7 @@ from typing import NamedTuple
 Cell = tuple[int, int]  # position, attempt
 Steps = Mapping[Cell, int]  # of each attempt at a hop: 1 received, 2 processing too, 3 completed as well
 
-LONGEST_ID = 1400  # bytes; what is longer was not made here
+MAX_CURSOR_BYTES = 1400  # bytes; what is longer was not made here
 _LONGEST_STEPS = 1000
 _MOST_CELLS = 20_000
 _MOST_RUNS_TOLD = 4
@@ -105,7 +105,7 @@ class StreamCursor:
         return replace(self, steps={**earlier, **self.steps}, settled=None)
 
     def encode(self) -> str:
-        """The id: ASCII that needs no quoting in URLs, at most `LONGEST_ID` bytes."""
+        """The id: ASCII that needs no quoting in URLs, at most `MAX_CURSOR_BYTES` bytes."""
         before, steps = self._text_of_steps()
         settled = self.settled
         if before:
@@ -125,14 +125,14 @@ class StreamCursor:
         return starts[index], _text(self.steps, starts[index])
 
 
-def waiting(since: str) -> str:
+def paused_state(since: str) -> str:
     """The state of a task that waits in a pause."""
     return f"w{blake2b(since.encode(), digest_size=4).hexdigest()}"
 
 
 def decode(text: str) -> StreamCursor | None:
     """Read an id back; None if it is none of ours."""
-    found = _FORM.fullmatch(text) if len(text) <= LONGEST_ID else None
+    found = _FORM.fullmatch(text) if len(text) <= MAX_CURSOR_BYTES else None
     if found is None:
         return None
     generation, state, percent, run_at, before, digest, steps, partials = found.groups()

@@ -17,12 +17,12 @@ LIFETIME = timedelta(hours=1)
 _FORM = re.compile(r"([0-9]{1,12})\.([A-Za-z0-9_-]{43})", re.ASCII)
 
 
-def label(namespace: str, ends_at: datetime) -> bytes:
+def key_label(namespace: str, ends_at: datetime) -> bytes:
     """What tells the key of a mesh's tokens that end on this day from all others."""
     return f"asya stream tokens of {namespace} {ends_at.date().isoformat()}".encode()
 
 
-def end_of(now: datetime) -> datetime:
+def expiry(now: datetime) -> datetime:
     """When a token ends that is made now."""
     return (now + LIFETIME).replace(microsecond=0)
 
@@ -34,7 +34,7 @@ def sign(key: bytes, task_id: str, ends_at: datetime) -> str:
     return f"{seconds}.{urlsafe_b64encode(code).decode().rstrip('=')}"
 
 
-def read_end(token: str, now: datetime) -> datetime:
+def read_expiry(token: str, now: datetime) -> datetime:
     """When a token says it ends.
 
     Raises:
@@ -47,7 +47,7 @@ def read_end(token: str, now: datetime) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def check(key: bytes, token: str, task_id: str, ends_at: datetime) -> None:
+def verify(key: bytes, token: str, task_id: str, ends_at: datetime) -> None:
     """Whether a token is for this task's stream.
 
     Raises:

@@ -6,8 +6,8 @@ from typing import Any
 
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import answer
-from asya.gateway.streams.following import Following
-from asya.gateway.streams.routes import Streams
+from asya.gateway.streams.event_poller import EventPoller
+from asya.gateway.streams.routes import StreamRoutes
 from asya.gateway.streams.token_keys import TokenKeys
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
@@ -17,14 +17,14 @@ from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.wiring import build_tasks
 
 
-def build_streams(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Streams:
+def build_streams(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> StreamRoutes:
     """The streams of this mesh, and the tokens that open them."""
     tasks = build_tasks(settings, telemetry.log.warning, environment)
-    partials = PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.pause)
-    return Streams(
+    partials = PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.sleep)
+    return StreamRoutes(
         namespace=settings.namespace,
         tasks=tasks,
-        following=Following(tasks, partials, environment),
+        poller=EventPoller(tasks, partials, environment),
         access=AccessRules(settings.table, settings.account, settings.region),
         keys=TokenKeys(clients.kms(), settings.token_key or ""),
         warn=telemetry.log.warning,
@@ -33,7 +33,7 @@ def build_streams(settings: Settings, telemetry: Telemetry, environment: Environ
 
 
 @cache
-def _built() -> tuple[Streams, Telemetry]:
+def _built() -> tuple[StreamRoutes, Telemetry]:
     settings = load_settings(os.environ)
     telemetry = Telemetry(settings.namespace, settings.actor)
     return build_streams(settings, telemetry), telemetry

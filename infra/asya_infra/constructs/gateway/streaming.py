@@ -10,7 +10,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.gateway.calls import CALLS
-from asya.gateway.streams.sse import LONGEST_SECONDS
+from asya.gateway.streams.sse import MAX_STREAM_SECONDS
 from asya.protocol import names
 from asya_infra.build.functions import START_SCRIPT, build_server
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
@@ -56,7 +56,7 @@ class LiveStreams(Construct):
         integration = apigateway.LambdaIntegration(
             function,
             response_transfer_mode=apigateway.ResponseTransferMode.STREAM,
-            timeout=Duration.seconds(round(LONGEST_SECONDS) + _MARGIN),
+            timeout=Duration.seconds(round(MAX_STREAM_SECONDS) + _MARGIN),
             allow_test_invoke=False,
             scope_permission_to_method=False,
         )
@@ -80,7 +80,7 @@ class LiveStreams(Construct):
                 handler=START_SCRIPT,
                 code=lambda_.Code.from_asset(str(build_server(options.build_folder, mesh.table_bytes))),
                 grants=gateway.stream(mesh.addresses, names.GATEWAY_LIVE, key.key_arn),
-                timeout=round(LONGEST_SECONDS) + 2 * _MARGIN,
+                timeout=round(MAX_STREAM_SECONDS) + 2 * _MARGIN,
                 environment={
                     "ASYA_TOKEN_KEY": key.key_arn,
                     "AWS_LAMBDA_EXEC_WRAPPER": "/opt/bootstrap",

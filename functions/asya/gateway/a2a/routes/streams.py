@@ -16,8 +16,8 @@ from asya.gateway.http.router import TextBody
 from asya.gateway.json_rpc import MessageId, Success
 from asya.gateway.routes.tool_calls import WAIT_SECONDS
 from asya.gateway.streams import sse
-from asya.gateway.streams.following import Following
-from asya.gateway.streams.task_feed import FeedItem
+from asya.gateway.streams.event_poller import EventPoller
+from asya.gateway.streams.new_events import StreamEvent
 from asya.messaging.lambdas.environment import Environment
 from asya.tasks.stream_events import StreamPartial
 from asya.tasks.view import TaskView
@@ -32,7 +32,7 @@ Item = Task | StatusUpdate | ArtifactUpdate
 class AgentStreams:
     """Makes streams."""
 
-    following: Following
+    poller: EventPoller
     environment: Environment
 
     def follow(self, task: TaskView, version: Version, message_id: MessageId, now: datetime) -> TextBody:
@@ -46,7 +46,7 @@ class AgentStreams:
         shown = None
         while sum(map(len, events)) < MOST:
             waited = self.environment.monotonic() - began
-            found = self.following.next(task.id, shown, now + timedelta(seconds=waited), WAIT_SECONDS - waited)
+            found = self.poller.poll(task.id, shown, now + timedelta(seconds=waited), WAIT_SECONDS - waited)
             for item in found:
                 task = item.task or task
                 # The first of all says how it stands, whatever came before.
@@ -64,7 +64,7 @@ def _standing(task: TaskView, version: Version) -> list[Item]:
     return [shown, status_update(task, version)] if is_at_rest(task) else [shown]
 
 
-def _told(item: FeedItem, task: TaskView, version: Version) -> list[Item]:
+def _told(item: StreamEvent, task: TaskView, version: Version) -> list[Item]:
     if isinstance(item.data, StreamPartial):
         return [message_update(item.data, task, version)]
     return [*updates(task, version)]

@@ -12,7 +12,7 @@ from asya.gateway.http.origin import Origins
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
-from asya.gateway.streams.following import Following
+from asya.gateway.streams.event_poller import EventPoller
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.lambdas.environment import Environment
@@ -36,14 +36,14 @@ def build_agents(
 ) -> Agents:
     """The calls of `POST /a2a` and the agent card."""
     client, table = clients.dynamodb(), settings.table_name("tasks")
-    following = Following(tasks, PartialStore(client, table, environment.pause), environment)
+    poller = EventPoller(tasks, PartialStore(client, table, environment.sleep), environment)
     return Agents(
         calls=tool_calls,
         cancels=cancels,
         resumes=resumes,
         lists=AgentLists(lists),
         push=AgentPush(settings.table, tasks, PushConfigs(client, table, settings.table.retention.tasks)),
-        streams=AgentStreams(following, environment),
+        streams=AgentStreams(poller, environment),
         access=access,
         origins=origins,
         warn=warn,

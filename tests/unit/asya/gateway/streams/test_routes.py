@@ -32,7 +32,7 @@ from tests.doubles.gateway_functions import (
     report,
     settings_with,
 )
-from tests.doubles.looking_on import Clock
+from tests.doubles.streams import Clock
 from tests.doubles.tasks import at
 
 SIGNED = "GET /api/v1/mesh/{id}/events"
@@ -153,7 +153,7 @@ def test_somebody_elses_task_is_not_there(gateway: Gateway, task_id: str) -> Non
 
 
 def test_an_answer_ends_before_it_is_too_long(gateway: Gateway, task_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway_stream, "ANSWER_LIMIT", 700)
+    monkeypatch.setattr(gateway_stream, "MAX_RESPONSE_BYTES", 700)
     say(gateway, task_id, *range(9))
     seen = follow(gateway, task_id)
     assert 1 < len(seen) < 9
@@ -226,12 +226,12 @@ def test_a_token_holds_across_midnight(gateway: Gateway, task_id: str) -> None:
 
 
 def test_another_key_gives_other_tokens() -> None:
-    ends_at = tokens.end_of(at(0))
+    ends_at = tokens.expiry(at(0))
     token = tokens.sign(b"k", "t", ends_at)
-    tokens.check(b"k", token, "t", ends_at)
+    tokens.verify(b"k", token, "t", ends_at)
     with pytest.raises(ApiError):
-        tokens.check(b"l", token, "t", ends_at)
-    labels = {tokens.label(mesh, at(days * 86400)) for mesh in ("a", "b") for days in (0, 1)}
+        tokens.verify(b"l", token, "t", ends_at)
+    labels = {tokens.key_label(mesh, at(days * 86400)) for mesh in ("a", "b") for days in (0, 1)}
     assert len(labels) == 4
 
 
@@ -260,7 +260,7 @@ def test_forged_tokens_cost_no_call(gateway: Gateway, task_id: str, monkeypatch:
 
     monkeypatch.setattr(TokenKeys, "_made", counted)
     streams = build_streams(settings_with(gateway.environ, gateway.mesh), TELEMETRY, Clock())
-    end = int(tokens.end_of(at(0)).timestamp())
+    end = int(tokens.expiry(at(0)).timestamp())
     for number in range(20):
         event = asked(OPEN, task_id, iam=None, token=f"{end - number}.{'A' * 43}")
         assert answer(event, streams.routes(at(0)), TELEMETRY.log)["statusCode"] == 403

@@ -13,20 +13,20 @@ import pytest
 
 from asya.gateway.access import AccessRules
 from asya.gateway.streams import tokens
-from asya.gateway.streams.following import Following
-from asya.gateway.streams.formats import TODAYS
-from asya.gateway.streams.routes import Streams, Watch
-from asya.gateway.streams.server import LiveStreams, server
-from asya.gateway.streams.sse import KEEPALIVE_SECONDS, LONGEST_SECONDS
+from asya.gateway.streams.event_poller import EventPoller
+from asya.gateway.streams.formats import CURRENT
+from asya.gateway.streams.routes import StreamRoutes, Watch
+from asya.gateway.streams.server import StreamServer, server
+from asya.gateway.streams.sse import KEEPALIVE_SECONDS, MAX_STREAM_SECONDS
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.tasks import Tasks
-from tests.doubles.looking_on import Clock, MemoryFlies
+from tests.doubles.streams import Clock, MemoryPartials
 from tests.doubles.task_store import MemoryTaskStore
 from tests.doubles.tasks import event, hop
-from tests.unit.asya.gateway.streams.test_following import said
+from tests.unit.asya.gateway.streams.test_event_poller import said
 from tests.unit.asya.gateway.streams.test_routes import events_of
 
 OWNER = "AIDAALICE"
@@ -46,7 +46,7 @@ class World:
 
     environment: Any = REAL
     store: MemoryTaskStore = field(default_factory=MemoryTaskStore)
-    partials: MemoryFlies = field(default_factory=MemoryFlies)
+    partials: MemoryPartials = field(default_factory=MemoryPartials)
 
     def __post_init__(self) -> None:
         self.tasks = Tasks(self.store, print, threaded=False)
@@ -58,20 +58,20 @@ class World:
     def say(self, *messages: PartialEvent) -> None:
         self.partials.keep(messages)
 
-    def live(self, keepalive: float = KEEPALIVE_SECONDS, longest: float = LONGEST_SECONDS) -> LiveStreams:
-        streams = Streams(
+    def live(self, keepalive: float = KEEPALIVE_SECONDS, longest: float = MAX_STREAM_SECONDS) -> StreamServer:
+        streams = StreamRoutes(
             namespace="flights",
             tasks=self.tasks,
-            following=Following(self.tasks, self.partials, self.environment),
+            poller=EventPoller(self.tasks, self.partials, self.environment),
             access=AccessRules(MESH, "123456789012", "us-east-1"),
             keys=Keys(),  # type: ignore[arg-type]
             warn=print,
         )
-        return LiveStreams(streams, self.environment, Telemetry("flights", "test").log, keepalive, longest)
+        return StreamServer(streams, self.environment, Telemetry("flights", "test").log, keepalive, longest)
 
 
 @contextmanager
-def served(live: LiveStreams) -> Iterator[int]:
+def served(live: StreamServer) -> Iterator[int]:
     found = server(live, port=0)
     thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
@@ -132,7 +132,7 @@ def test_a_stream_goes_on_with_keepalives_until_the_task_ends() -> None:
 def test_by_itself_a_keepalive_comes_every_15_seconds_and_an_answer_ends_after_five_minutes() -> None:
     clock = Clock()
     world = World(clock)
-    events = world.live().events(Watch("t", None, TODAYS))
+    events = world.live().events(Watch("t", None, CURRENT))
     at_ends = [clock.seconds for text in events if text == ": keepalive\n\n"]
     assert at_ends[:3] == pytest.approx([15.0, 30.0, 45.0])
     assert clock.seconds == pytest.approx(300.0)
@@ -151,7 +151,7 @@ def test_an_answer_that_has_gone_on_for_long_enough_is_taken_up_where_it_ended()
 def test_who_may_look_on_is_told_by_api_gateway_or_by_a_token() -> None:
     world = World()
     world.report(event("t", "canceled", 0, 9))
-    ends_at = tokens.end_of(datetime.now(UTC))
+    ends_at = tokens.expiry(datetime.now(UTC))
     token = tokens.sign(b"key", "t", ends_at)
     with served(world.live()) as port:
         assert opened(port, "/api/v1/mesh/t/events").status == 200

@@ -7,14 +7,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asya.gateway.streams.stream_cursor import LONGEST_ID, PartialMark, Settled, StreamCursor, decode, waiting
+from asya.gateway.streams.stream_cursor import (
+    MAX_CURSOR_BYTES,
+    PartialMark,
+    Settled,
+    StreamCursor,
+    decode,
+    paused_state,
+)
 
 cells = st.dictionaries(st.tuples(st.integers(0, 40), st.integers(1, 5)), st.integers(1, 3), max_size=60)
 marks = st.lists(st.builds(PartialMark, *[st.integers(0, 99)] * 4), max_size=4, unique_by=lambda mark: mark.position)
 anything_shown = st.builds(
     StreamCursor,
     generation=st.integers(0, 9999),
-    state=st.sampled_from(["", "p", "r", "f", waiting("2026-11-20T09:00:00Z")]),
+    state=st.sampled_from(["", "p", "r", "f", paused_state("2026-11-20T09:00:00Z")]),
     percent=st.integers(0, 100),
     run_at=st.integers(0, 2**42),
     steps=cells,
@@ -51,7 +58,7 @@ def test_no_id_is_too_long(seed: int) -> None:
     steps = {(position, attempt): chance.randint(1, 3) for position in range(900) for attempt in range(1, 4)}
     shown = StreamCursor(state="r", percent=80, steps=steps, partials=(PartialMark(899, 3, 1, 7),))
     text = shown.encode()
-    assert len(text) <= LONGEST_ID
+    assert len(text) <= MAX_CURSOR_BYTES
     found = decode(text)
     assert found is not None
     assert found.settled is not None
@@ -82,7 +89,7 @@ def test_one_hop_of_countless_attempts_is_settled_too() -> None:
     [
         "", "7", "2026-11-20T09:00:00Z", "0.0.r.0.0..", "1.0.x.0.0..", "1.0.r.0.0.4.", "1.0.r.0.0.-.", "1.0.r.0.0.x3_.",
         "1.0.r.0.0.3x9999999_.", "1.0.r.0.0.3x20001_.", "1.0.r.0.0..1-2", "1.0.r.0.0..1-2-3-4~", "1.0.r.0.0.1~ab~.",
-        "1.0.r.0.0.." + "1" * LONGEST_ID, "1.0.r.0.0.٣.", "1.0.r.0.0..\n", "1.0.r.-1.0..",
+        "1.0.r.0.0.." + "1" * MAX_CURSOR_BYTES, "1.0.r.0.0.٣.", "1.0.r.0.0..\n", "1.0.r.-1.0..",
     ],
 )  # fmt: skip
 def test_what_is_no_id_of_ours_is_not_guessed_at(text: str) -> None:

@@ -13,12 +13,21 @@ from itertools import groupby, islice
 from msgspec import UNSET
 from msgspec.structs import replace as changed
 
-from asya.gateway.streams.stream_cursor import FINAL, FRESH, PENDING, RUNNING, Cell, PartialMark, StreamCursor, waiting
+from asya.gateway.streams.stream_cursor import (
+    FINAL,
+    FRESH,
+    PENDING,
+    RUNNING,
+    Cell,
+    PartialMark,
+    StreamCursor,
+    paused_state,
+)
 from asya.protocol.events import TERMINAL_STATUSES, Progress
 from asya.protocol.hops import HopRecord
 from asya.protocol.route import Route, progress_percent
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import ShownStatus
+from asya.protocol.task import ViewStatus
 from asya.protocol.times import parse_time
 from asya.tasks.partials import Partial, PartialBatch
 from asya.tasks.stream_events import StreamEventType, StreamPartial, StreamStatus
@@ -35,7 +44,7 @@ _MESSAGES, _COMPLETED = 2, 3  # places within an attempt, behind received and pr
 
 
 @dataclass(frozen=True, slots=True)
-class FeedItem:
+class StreamEvent:
     """One event of the stream.
 
     Attributes:
@@ -74,13 +83,13 @@ class _Attempt:
         return Route(hop.prev, hop.name, hop.next) if hop.prev is not None else None
 
 
-def news(
+def new_events(
     shown: StreamCursor | None,
     task: TaskView,
     hops: Iterable[HopRecord],
     partials: Iterable[PartialBatch] = (),
     most: int = MOST_ITEMS,
-) -> tuple[FeedItem, ...]:
+) -> tuple[StreamEvent, ...]:
     """What is to be shown now.
 
     Args:
@@ -136,7 +145,7 @@ def _bounded(messages: Iterator[_Message], most: int) -> Iterator[_Message]:
             return
 
 
-def has_overtaken(task: TaskView, hops: Collection[HopRecord]) -> bool:
+def has_unfinished_hops(task: TaskView, hops: Collection[HopRecord]) -> bool:
     """Whether a task succeeded, as far as one knows, before all its hops were done; word of those is on its way then."""
     if task.status != "succeeded" or task.route is None:
         return False
@@ -163,8 +172,8 @@ def _present(attempts: Iterable[_Attempt]) -> dict[Cell, int]:
 
 def _attempts(generation: int, hops: Iterable[HopRecord]) -> Iterator[_Attempt]:
     """The attempts, first to last. Who has completed a hop has begun it, whether or not anybody said so."""
-    of_generation = sorted((hop for hop in hops if hop.generation == generation), key=lambda hop: hop.place)
-    for place, of_attempt in groupby(of_generation, key=lambda hop: hop.place):
+    of_generation = sorted((hop for hop in hops if hop.generation == generation), key=lambda hop: hop.key)
+    for place, of_attempt in groupby(of_generation, key=lambda hop: hop.key):
         told = sorted(of_attempt, key=_furthest)
         done = _furthest(told[-1])
         at: list[str] = []
@@ -210,7 +219,7 @@ class _Teller:
     def __init__(self, task: TaskView, shown: StreamCursor) -> None:
         self._task = task
         self.shown = shown
-        self.items: list[FeedItem] = []
+        self.items: list[StreamEvent] = []
 
     def resumption(self) -> None:
         """A pause that is over: what comes now happens behind it."""
@@ -221,7 +230,7 @@ class _Teller:
         """A step of a hop; that it is told late does not end a pause that the task is in."""
         hop, name = attempt.hops[step], _STEPS[step]
         is_in_pause = self.shown.state == _state(self._task) and self._task.status == "paused"
-        status: ShownStatus = "paused" if is_in_pause else "running"
+        status: ViewStatus = "paused" if is_in_pause else "running"
         percent = max(self.shown.percent, attempt.percent(step))
         run = hop.run if name != "received" else None
         shown = replace(
@@ -245,7 +254,7 @@ class _Teller:
             duration_ms=hop.duration_ms if name == "completed" else None,
             run=run,
         )
-        self._tell(FeedItem("status", shown, data, self._as_shown(data)))
+        self._tell(StreamEvent("status", shown, data, self._as_shown(data)))
 
     def message(self, message: _Message) -> None:
         """What a handler said, unless that or what it said later has been shown."""
@@ -263,7 +272,7 @@ class _Teller:
             at=said.at,
             data=said.data,
         )
-        self._tell(FeedItem("partial", self.shown.with_partial(message.mark), data))
+        self._tell(StreamEvent("partial", self.shown.with_partial(message.mark), data))
 
     def standing(self) -> None:
         """How the task stands behind all that."""
@@ -274,7 +283,7 @@ class _Teller:
         elif has_changed or (state == RUNNING and _milliseconds(task.run) > self.shown.run_at):
             self._tell_status(state, task.status)
 
-    def _tell_status(self, state: str, status: ShownStatus) -> None:
+    def _tell_status(self, state: str, status: ViewStatus) -> None:
         self._tell(_status_item(changed(self._task, status=status), replace(self.shown, state=state)))
 
     def _as_shown(self, data: StreamStatus) -> TaskView:
@@ -289,7 +298,7 @@ class _Teller:
             **_WITHOUT_END,
         )
 
-    def _tell(self, item: FeedItem) -> None:
+    def _tell(self, item: StreamEvent) -> None:
         self.items.append(item)
         self.shown = item.shown
 
@@ -297,7 +306,7 @@ class _Teller:
 _WITHOUT_END = {"result": UNSET, "result_uri": None, "error": None, "reason": None}
 
 
-def _status_item(task: TaskView, shown: StreamCursor, *, is_snapshot: bool = False) -> FeedItem:
+def _status_item(task: TaskView, shown: StreamCursor, *, is_snapshot: bool = False) -> StreamEvent:
     percent = max(shown.percent, task.progress_percent)
     data = StreamStatus(
         id=task.id,
@@ -313,16 +322,16 @@ def _status_item(task: TaskView, shown: StreamCursor, *, is_snapshot: bool = Fal
         is_snapshot=is_snapshot,
     )
     now_shown = replace(shown, percent=percent, run_at=max(shown.run_at, _milliseconds(task.run)))
-    return FeedItem("status", now_shown, data, changed(task, progress_percent=percent))
+    return StreamEvent("status", now_shown, data, changed(task, progress_percent=percent))
 
 
-def _final(task: TaskView, shown: StreamCursor) -> FeedItem:
+def _final(task: TaskView, shown: StreamCursor) -> StreamEvent:
     percent = max(shown.percent, task.progress_percent)
     told = changed(task, progress_percent=percent)
-    return FeedItem("final", replace(shown, percent=percent), told, told)
+    return StreamEvent("final", replace(shown, percent=percent), told, told)
 
 
-def _snapshot(task: TaskView, attempts: list[_Attempt], messages: Iterable[_Message]) -> FeedItem:
+def _snapshot(task: TaskView, attempts: list[_Attempt], messages: Iterable[_Message]) -> StreamEvent:
     shown = StreamCursor(generation=task.generation, state=_state(task), steps=_present(attempts))
     for message in messages:
         if not shown.has_partial(message.mark):
@@ -334,7 +343,7 @@ def _state(task: TaskView) -> str:
     if task.status in TERMINAL_STATUSES:
         return FINAL
     if task.status == "paused":
-        return waiting(task.pause.since if task.pause else "")
+        return paused_state(task.pause.since if task.pause else "")
     return PENDING if task.status == "pending" else RUNNING
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from asya.gateway.streams.new_events import StreamEvent, has_unfinished_hops, new_events
 from asya.gateway.streams.stream_cursor import StreamCursor
-from asya.gateway.streams.task_feed import FeedItem, has_overtaken, news
 from asya.messaging.lambdas.environment import Environment
 from asya.protocol.hops import HopRecord
 from asya.protocol.times import parse_time
@@ -14,10 +14,10 @@ from asya.tasks.aws.tasks import Tasks
 from asya.tasks.partials import PartialBatch, PartialKey
 from asya.tasks.view import TaskView
 
-LOOK_SECONDS = 0.4
+POLL_SECONDS = 0.4
 """Between one look and the next: what a handler says is to be seen within a second."""
 
-OVERTAKEN_SECONDS = 1.0
+HOP_GRACE_SECONDS = 1.0
 """How long the end of a task waits for that of its last hops, which their sidecars tell at the same time."""
 
 _JUST_NOW = timedelta(minutes=1)
@@ -27,7 +27,7 @@ _LONG_HISTORY = 100
 _LOOKS_BETWEEN = 5
 
 
-class PartialSource(Protocol):
+class PartialReader(Protocol):
     """Where handlers' messages are kept."""
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
@@ -43,16 +43,16 @@ class _History:
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class EventPoller:
     """Looks at tasks until there is something new of them."""
 
     tasks: Tasks
-    partials: PartialSource
+    partials: PartialReader
     environment: Environment
 
-    def next(
+    def poll(
         self, task_id: str, shown: StreamCursor | None, now: datetime, seconds: float, *, with_partials: bool = True
-    ) -> tuple[FeedItem, ...]:
+    ) -> tuple[StreamEvent, ...]:
         """What is new, as soon as anything is; nothing when the time is up, or if there is no such task.
 
         Args:
@@ -76,15 +76,15 @@ class Following:
                 return ()
             after = _last_said(shown) if look % _LOOKS_BETWEEN else None
             partials = self.partials.read(task_id, moment, after) if with_partials else ()
-            items = news(shown, history.task, history.hops, partials)
+            items = new_events(shown, history.task, history.hops, partials)
             left = seconds - waited
             if items and items[-1].event == "final" and _comes_too_soon(history, moment):
                 ended = waited if ended is None else ended
-                if left > 0 and waited - ended < OVERTAKEN_SECONDS:
+                if left > 0 and waited - ended < HOP_GRACE_SECONDS:
                     items = items[:-1]
             if items or left <= 0:
                 return items
-            self.environment.pause(min(LOOK_SECONDS, left))
+            self.environment.sleep(min(POLL_SECONDS, left))
             look += 1
 
     def _history(self, task_id: str, now: datetime) -> _History | None:
@@ -101,4 +101,4 @@ def _last_said(shown: StreamCursor | None) -> PartialKey | None:
 
 def _comes_too_soon(history: _History, now: datetime) -> bool:
     just_now = now - parse_time(history.task.updated_at) < _JUST_NOW
-    return just_now and has_overtaken(history.task, history.hops)
+    return just_now and has_unfinished_hops(history.task, history.hops)

@@ -28,7 +28,7 @@ class Clock(RealEnvironment):
     def monotonic(self) -> float:
         return self.seconds
 
-    def pause(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         self.pauses += 1
         self.seconds += seconds
         due = [happen for when, happen in self.events if when <= self.seconds]
@@ -38,7 +38,7 @@ class Clock(RealEnvironment):
 
 
 @dataclass
-class MemoryFlies:
+class MemoryPartials:
     """Handlers' messages; `reads` counts the parts that were read."""
 
     parts: dict[PartialKey, PartialBatch] = field(default_factory=dict)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from asya.gateway.mcp.answers import Places, answer_of
+from asya.gateway.mcp.results import Places, answer_of
 from asya.gateway.mcp.types import Text
 from asya.tasks.view import TaskView, unknown
 

@@ -8,15 +8,15 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.gateway.streams.following import Following
+from asya.gateway.streams.event_poller import EventPoller
+from asya.gateway.streams.new_events import StreamEvent
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
-from asya.gateway.streams.task_feed import FeedItem
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.route import Route
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.stream_events import StreamPartial, StreamStatus
-from tests.doubles.looking_on import Clock, MemoryFlies
+from tests.doubles.streams import Clock, MemoryPartials
 from tests.doubles.task_store import MemoryTaskStore
 from tests.doubles.tasks import ACTORS, at, event, hop, route_at
 from tests.unit.asya.tasks.aws.test_tasks_many_reports import life_of
@@ -29,7 +29,7 @@ class Watched:
     """A mesh's tasks, and somebody who follows them."""
 
     clock: Clock = field(default_factory=Clock)
-    partials: MemoryFlies = field(default_factory=MemoryFlies)
+    partials: MemoryPartials = field(default_factory=MemoryPartials)
     store: MemoryTaskStore = field(default_factory=MemoryTaskStore)
 
     def __post_init__(self) -> None:
@@ -46,8 +46,8 @@ class Watched:
 
     def next(
         self, shown: StreamCursor | None, seconds: float = 25.0, *, with_partials: bool = True
-    ) -> tuple[FeedItem, ...]:
-        return Following(self.tasks, self.partials, self.clock).next(
+    ) -> tuple[StreamEvent, ...]:
+        return EventPoller(self.tasks, self.partials, self.clock).poll(
             "t", shown, self.clock.now(), seconds, with_partials=with_partials
         )
 
@@ -56,7 +56,7 @@ def said(sequence: int, position: int = 0) -> PartialEvent:
     return PartialEvent(id="t", at=format_time(at(0)), data=Raw(b"{}"), actor="a", position=position, sequence=sequence)
 
 
-def steps(items: Iterable[FeedItem]) -> list[str]:
+def steps(items: Iterable[StreamEvent]) -> list[str]:
     return [
         item.event if not isinstance(item.data, StreamStatus) else item.data.step or item.data.status for item in items
     ]
@@ -184,13 +184,13 @@ def test_each_of_several_clients_sees_each_status_of_50_tasks_once_across_reconn
     ends = [each for each in reports if each.id in last and each.status == "succeeded"]
     reports = [each for each in reports if each not in ends]
     batches = [reports[first : first + 100] for first in range(0, len(reports), 100)]
-    following = Following(gateways[0], MemoryFlies(), clock)
-    seen: dict[tuple[str, int], list[FeedItem]] = {(task_id, client): [] for task_id in ids for client in (1, 2)}
+    poller = EventPoller(gateways[0], MemoryPartials(), clock)
+    seen: dict[tuple[str, int], list[StreamEvent]] = {(task_id, client): [] for task_id in ids for client in (1, 2)}
 
     def look(client: tuple[str, int]) -> int:
         items = seen[client]
         shown = decode(items[-1].id) if items else StreamCursor()
-        found = following.next(client[0], shown, clock.now(), 0.0)
+        found = poller.poll(client[0], shown, clock.now(), 0.0)
         cut = chance.randint(0, len(found)) if len(found) > 1 else len(found)
         items += found[:cut]
         return len(found)

@@ -8,7 +8,7 @@ from msgspec import UNSET, Raw, UnsetType
 from asya.gateway.mcp.types import RESUME_TOOL, TASK_KEY, WAIT_TOOL, ResourceLink, Text, ToolResult
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.pause import PauseField, TaskPause
-from asya.protocol.task import ShownStatus
+from asya.protocol.task import ViewStatus
 from asya.tasks.view import TaskView
 
 
@@ -16,7 +16,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task stands that gave no result: what went wrong, what it waits for, where it can be followed."""
 
     id: str
-    status: ShownStatus
+    status: ViewStatus
     progress_percent: int
     result_uri: str | None = None
     error: ErrorInfo | None = None

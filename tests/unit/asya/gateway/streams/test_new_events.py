@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
+from asya.gateway.streams.new_events import StreamEvent, has_unfinished_hops, new_events
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
-from asya.gateway.streams.task_feed import FeedItem, has_overtaken, news
 from asya.protocol.events import PartialEvent, TaskEvent
-from asya.protocol.hops import HopRecord, fold, hops_of
+from asya.protocol.hops import HopRecord, fold, hop_records
 from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
 from asya.protocol.task import TaskRecord, merge
@@ -48,8 +48,8 @@ class World:
     def report(self, *events: TaskEvent) -> None:
         for each in events:
             self.record = merge(self.record, each)
-        for part in hops_of(events):
-            self.hops[part.place, part.stage] = part
+        for part in hop_records(events):
+            self.hops[part.key, part.stage] = part
 
     def say(self, *events: PartialEvent) -> None:
         for part in partial_batches(events):
@@ -59,17 +59,17 @@ class World:
     def task(self) -> TaskView:
         return view(self.record, fold(self.hops.values(), self.record.generation), NOW)
 
-    def news(self, shown: StreamCursor | None, most: int = 500) -> tuple[FeedItem, ...]:
+    def new_events(self, shown: StreamCursor | None, most: int = 500) -> tuple[StreamEvent, ...]:
         partials = [self.parts[place] for place in sorted(self.parts)]
-        return news(shown, self.task, list(self.hops.values()), partials, most)
+        return new_events(shown, self.task, list(self.hops.values()), partials, most)
 
 
-def told(items: Sequence[FeedItem]) -> list[str]:
+def told(items: Sequence[StreamEvent]) -> list[str]:
     """In short: `received 0`, `say 0.3`, `paused`, `final succeeded`."""
     return [_in_short(item) for item in items]
 
 
-def _in_short(item: FeedItem) -> str:
+def _in_short(item: StreamEvent) -> str:
     data = item.data
     if isinstance(data, StreamPartial):
         return f"say {data.position}.{data.sequence}"
@@ -80,11 +80,11 @@ def _in_short(item: FeedItem) -> str:
     return f"final {data.status}"
 
 
-def percents(items: Sequence[FeedItem]) -> list[int]:
+def percents(items: Sequence[StreamEvent]) -> list[int]:
     return [item.data.progress_percent for item in items if not isinstance(item.data, StreamPartial)]
 
 
-def again(items: Sequence[FeedItem]) -> StreamCursor | None:
+def again(items: Sequence[StreamEvent]) -> StreamCursor | None:
     """What the client sends back."""
     return decode(items[-1].id)
 
@@ -105,10 +105,10 @@ def test_a_life_is_shown_as_it_goes() -> None:
     ]  # fmt: skip
     for events, names, progress in expected:
         world.report(*events)
-        items = world.news(shown)
+        items = world.new_events(shown)
         assert (told(items), percents(items)) == (names, progress)
         shown = again(items)
-        assert world.news(shown) == ()
+        assert world.new_events(shown) == ()
     final = items[-1].data
     assert isinstance(final, TaskView)
     assert isinstance(final.result, Raw)
@@ -118,7 +118,7 @@ def test_a_life_is_shown_as_it_goes() -> None:
 def test_who_comes_late_is_shown_everything() -> None:
     world = World()
     world.report(*hop("t", 0), *hop("t", 1), event("t", "failed", 1, 30, reason="RuntimeError"))
-    assert told(world.news(StreamCursor())) == [
+    assert told(world.new_events(StreamCursor())) == [
         "received 0", "processing 0", "completed 0", "received 1", "processing 1", "completed 1", "final failed",
     ]  # fmt: skip
 
@@ -127,10 +127,10 @@ def test_who_comes_late_is_shown_everything() -> None:
 def test_a_late_hop_is_shown_late_and_takes_nothing_back() -> None:
     world = World()
     world.report(*hop("t", 1))
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     assert percents(items) == [43, 48, 66]
     world.report(*hop("t", 0))
-    late = world.news(again(items))
+    late = world.new_events(again(items))
     assert told(late) == ["received 0", "processing 0", "completed 0"]
     assert percents(late) == [66, 66, 66]
     assert [item.task.status for item in late if item.task] == ["running"] * 3
@@ -139,18 +139,18 @@ def test_a_late_hop_is_shown_late_and_takes_nothing_back() -> None:
 def test_each_attempt_is_shown() -> None:
     world = World()
     world.report(*hop("t", 0)[:2])
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     world.report(event("t", "received", 0, 8, attempt=2), event("t", "completed", 0, 9, attempt=2))
-    assert told(world.news(again(items))) == ["received 0.2", "processing 0.2", "completed 0.2"]
+    assert told(world.new_events(again(items))) == ["received 0.2", "processing 0.2", "completed 0.2"]
 
 
 def test_a_repeated_report_is_no_news() -> None:
     world = World()
     world.report(*hop("t", 0))
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     world.report(*hop("t", 0))
     world.report(event("t", "processing", 0, 99))
-    assert world.news(again(items)) == ()
+    assert world.new_events(again(items)) == ()
 
 
 # --- pauses, runs
@@ -159,34 +159,34 @@ def test_a_repeated_report_is_no_news() -> None:
 def test_pauses_come_and_go_and_a_late_step_does_not_end_one() -> None:
     world = World()
     world.report(*hop("t", 0)[:1], event("t", "paused", 0, 5, prompt="well?"))
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     assert told(items) == ["received 0", "paused"]
     assert isinstance(items[1].data, StreamStatus)
     assert items[1].data.pause is not None
     assert items[1].data.pause.prompt == "well?"
     world.report(*hop("t", 0)[1:2])
-    late = world.news(again(items))
+    late = world.new_events(again(items))
     assert (told(late), late[0].task and late[0].task.status) == (["processing 0"], "paused")
-    assert world.news(again(late)) == ()
+    assert world.new_events(again(late)) == ()
     world.record = replace(world.record, status="running", pause=None, resumed_epoch=0)
-    resumed = world.news(again(late))
+    resumed = world.new_events(again(late))
     assert told(resumed) == ["running"]
     world.report(event("t", "paused", 1, 50))
-    paused = world.news(again(resumed))
+    paused = world.new_events(again(resumed))
     assert told(paused) == ["paused"]
     # Meanwhile resumed, and paused again: that is another pause.
     world.record = replace(world.record, status="running", pause=None, resumed_epoch=1)
     world.report(event("t", "paused", 2, 70))
-    assert told(world.news(again(paused))) == ["paused"]
+    assert told(world.new_events(again(paused))) == ["paused"]
 
 
 def test_a_task_that_runs_without_a_hop() -> None:
     world = World()
     world.report(event("t", "registered"))
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     assert told(items) == ["running"]
     world.report(*hop("t", 0)[:1])
-    assert told(world.news(again(items))) == ["received 0"]
+    assert told(world.new_events(again(items))) == ["received 0"]
 
 
 def test_how_far_a_job_run_is_is_told_again_when_it_is_further() -> None:
@@ -198,15 +198,15 @@ def test_how_far_a_job_run_is_is_told_again_when_it_is_further() -> None:
         )
 
     world.report(event("t", "processing", 0, 1, run=note(10)))
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     assert told(items) == ["received 0", "processing 0"]
-    assert world.news(again(items)) == ()
+    assert world.new_events(again(items)) == ()
     world.report(event("t", "processing", 0, 1, run=note(20)))
-    further = world.news(again(items))
+    further = world.new_events(again(items))
     assert told(further) == ["running"]
     assert isinstance(further[0].data, StreamStatus)
     assert further[0].data.run == note(20)
-    assert world.news(again(further)) == ()
+    assert world.new_events(again(further)) == ()
 
 
 # --- what handlers say
@@ -217,28 +217,28 @@ def test_messages_come_in_order_between_the_start_and_the_end_of_their_hop() -> 
     world = World()
     world.report(*hop("t", 0)[:2])
     world.say(said(0, 0), said(0, 1))
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     assert told(items) == ["received 0", "processing 0", "say 0.0", "say 0.1"]
     world.say(said(0, 1), said(0, 2))
     world.report(*hop("t", 0)[2:], *hop("t", 1)[:1])
-    assert told(world.news(again(items))) == ["say 0.2", "completed 0", "received 1"]
+    assert told(world.new_events(again(items))) == ["say 0.2", "completed 0", "received 1"]
 
 
 def test_a_message_that_is_written_late_is_not_shown_behind_a_later_one_of_its_hop() -> None:
     world = World()
     world.say(said(1, 5))
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     assert told(items) == ["say 1.5", "pending"]
     world.say(said(1, 4), said(0, 0))
-    assert told(world.news(again(items))) == ["say 0.0"]
+    assert told(world.new_events(again(items))) == ["say 0.0"]
 
 
 def test_a_redelivered_hop_says_it_all_again() -> None:
     world = World()
     world.say(said(0, 0), said(0, 1))
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     world.say(said(0, 0, receive=2))
-    assert told(world.news(again(items))) == ["say 0.0"]
+    assert told(world.new_events(again(items))) == ["say 0.0"]
 
 
 def test_no_more_is_shown_at_once_than_one_can_take_and_the_end_comes_last() -> None:
@@ -248,7 +248,7 @@ def test_no_more_is_shown_at_once_than_one_can_take_and_the_end_comes_last() -> 
     shown: StreamCursor | None = StreamCursor()
     seen: list[str] = []
     rounds = 0
-    while items := world.news(shown, most=10 if rounds == 3 else 500):
+    while items := world.new_events(shown, most=10 if rounds == 3 else 500):
         assert len(items) <= 25
         seen += told(items)
         shown = again(items)
@@ -268,26 +268,26 @@ def test_where_nobody_knows_what_was_shown_all_is_shown_as_one(ended: bool) -> N
     world.say(said(0, 7))
     if ended:
         world.report(event("t", "canceled", 1, 50))
-    items = world.news(None)
+    items = world.new_events(None)
     assert told(items) == ["final canceled" if ended else "snapshot running"]
     assert percents(items) == [43]
-    assert world.news(again(items)) == ()
+    assert world.new_events(again(items)) == ()
     if not ended:
         world.report(*hop("t", 1)[1:2])
-        assert told(world.news(again(items))) == ["processing 1"]
+        assert told(world.new_events(again(items))) == ["processing 1"]
 
 
 @pytest.mark.rule("13.stream.snapshot")
 def test_an_id_of_an_earlier_generation() -> None:
     world = World()
     world.report(*hop("t", 0), event("t", "failed", 0, 20, reason="Timeout"))
-    items = world.news(StreamCursor())
+    items = world.new_events(StreamCursor())
     assert told(items)[-1] == "final failed"
     world.report(*(event("t", "received", 0, 100, generation=1),))
-    later = world.news(again(items))
+    later = world.new_events(again(items))
     assert told(later) == ["snapshot running"]
     assert percents(later) == [10]
-    assert told(world.news(StreamCursor())) == ["received 0"]
+    assert told(world.new_events(StreamCursor())) == ["received 0"]
 
 
 @pytest.mark.rule("13.stream.snapshot")
@@ -307,14 +307,14 @@ def test_a_late_report_on_a_hop_that_is_settled() -> None:
             world.hops[position, attempt] = received(position, attempt)
     shown: StreamCursor | None = StreamCursor()
     seen = 0
-    while items := world.news(shown):
+    while items := world.new_events(shown):
         seen += len(items)
         shown = again(items)
     assert seen == 800 * 3 + 0
     assert shown is not None
     assert shown.settled is not None
     world.hops[0, 9] = received(0, 9)
-    assert told(world.news(shown)) == ["snapshot running"]
+    assert told(world.new_events(shown)) == ["snapshot running"]
 
 
 # --- whatever the order, wherever the connection ends
@@ -351,18 +351,18 @@ def life(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
 def test_nothing_is_lost_and_nothing_repeated_wherever_the_connection_ends(chance: random.Random) -> None:
     world = World()
     shown: StreamCursor | None = StreamCursor()
-    seen: list[FeedItem] = []
+    seen: list[StreamEvent] = []
     for batch in life(chance):
         if isinstance(batch[0], PartialEvent):
             world.say(*[each for each in batch if isinstance(each, PartialEvent)])
         else:
             world.report(*[each for each in batch if isinstance(each, TaskEvent)])
         if chance.random() < 0.6:
-            items = world.news(shown, most=chance.choice([1, 3, 500]))
+            items = world.new_events(shown, most=chance.choice([1, 3, 500]))
             items = items[: chance.randint(0, len(items))]  # the connection ends in the middle
             seen += items
             shown = decode(items[-1].id) if items else shown
-    while items := world.news(shown, most=chance.choice([2, 500])):
+    while items := world.new_events(shown, most=chance.choice([2, 500])):
         seen += items
         shown = again(items)
     names = told(seen)
@@ -410,11 +410,11 @@ def test_messages_that_are_written_in_order_are_all_shown(chance: random.Random)
             size = chance.randint(1, messages - done)
             world.say(*(said(position, number) for number in range(done, done + size)))
             done += size
-            items = world.news(shown)
+            items = world.new_events(shown)
             items = items[: chance.randint(0, len(items))]
             seen += [(each.data.position, each.data.sequence) for each in items if isinstance(each.data, StreamPartial)]
             shown = again(items) if items else shown
-    rest = world.news(shown)
+    rest = world.new_events(shown)
     seen += [(each.data.position, each.data.sequence) for each in rest if isinstance(each.data, StreamPartial)]
     assert seen == [(position, number) for position, messages in count.items() for number in range(messages)]
 
@@ -426,29 +426,29 @@ def test_whether_the_end_has_overtaken_a_hop() -> None:
     world = World()
     over = Route(("a", "b", "c"), "", ())
     world.report(*hop("t", 0), *hop("t", 2), event("t", "succeeded", 3, 90, route=over))
-    assert has_overtaken(world.task, world.hops.values())
+    assert has_unfinished_hops(world.task, world.hops.values())
     world.report(*hop("t", 1)[:2])
-    assert has_overtaken(world.task, world.hops.values())
+    assert has_unfinished_hops(world.task, world.hops.values())
     world.report(*hop("t", 1)[2:])
-    assert not has_overtaken(world.task, world.hops.values())
+    assert not has_unfinished_hops(world.task, world.hops.values())
     redriven = World()
     redriven.report(*hop("t", 2), event("t", "succeeded", 3, 90, route=over))
-    assert not has_overtaken(redriven.task, redriven.hops.values())
+    assert not has_unfinished_hops(redriven.task, redriven.hops.values())
     failed = World()
     failed.report(*hop("t", 0)[:2], event("t", "failed", 0, 90))
-    assert not has_overtaken(failed.task, failed.hops.values())
+    assert not has_unfinished_hops(failed.task, failed.hops.values())
     # A handler that gave nothing leaves the route as it was.
     empty = World()
     empty.report(*hop("t", 0)[:2], event("t", "succeeded", 0, 90))
-    assert has_overtaken(empty.task, empty.hops.values())
+    assert has_unfinished_hops(empty.task, empty.hops.values())
     empty.report(*hop("t", 0)[2:])
-    assert not has_overtaken(empty.task, empty.hops.values())
+    assert not has_unfinished_hops(empty.task, empty.hops.values())
 
 
 def test_what_is_shown_is_json() -> None:
     world = World()
     world.report(*hop("t", 0))
-    data = json.loads(msgspec.json.encode(world.news(StreamCursor())[0].data))
+    data = json.loads(msgspec.json.encode(world.new_events(StreamCursor())[0].data))
     assert data == {
         "id": "t", "status": "running", "progress_percent": 10, "generation": 0, "at": "2026-11-20T09:00:00.000000Z",
         "step": "received", "actor": "inspect-dataset",
