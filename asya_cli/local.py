@@ -59,9 +59,9 @@ def status(state: State = DEFAULT_STATE) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from asya_local.health import condition
+    from asya_local.health import check_health
 
-    parts = condition(state)
+    parts = check_health(state)
     table = Table("", "", "process", "", box=None)
     for part in parts:
         mark = "[green]up[/]" if part.up else "[red]down[/]"

@@ -12,7 +12,7 @@ import botocore.session
 from botocore.config import Config
 
 from asya.protocol import names
-from asya_local.batch_actions import with_batches
+from asya_local.batch_actions import with_batch_actions
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 
 DEPLOYER = "asya-deployer"
@@ -20,7 +20,7 @@ _ADMINISTRATOR = "arn:aws:iam::aws:policy/AdministratorAccess"
 
 
 # Named by no variable and read from no file: what the developer has configured for AWS is not looked at.
-_NOBODYS = {
+_NO_USER_CONFIGURATION = {
     "profile": (None, None, None, None),
     "config_file": (None, None, os.devnull, None),
     "credentials_file": (None, None, os.devnull, None),
@@ -30,7 +30,7 @@ _NOBODYS = {
 
 def aws_client(service: str, endpoint: str, key: AccessKey) -> Any:
     """A boto3 client of the local cloud, with these keys and nobody else's."""
-    core = botocore.session.Session(session_vars=_NOBODYS)
+    core = botocore.session.Session(session_vars=_NO_USER_CONFIGURATION)
     core.set_credentials(key.access_key, key.secret_key)
     build: Any = boto3.Session(botocore_session=core, region_name=REGION).client  # the name is not known to the types
     return build(service, endpoint_url=endpoint, config=Config(proxies={}))
@@ -72,7 +72,7 @@ def make_operator(endpoint: str, deployer: AccessKey, scope: OperatorScope) -> A
         for key in iam.list_access_keys(UserName=name)["AccessKeyMetadata"]:
             iam.delete_access_key(UserName=name, AccessKeyId=key["AccessKeyId"])
     document = {"Version": "2012-10-17", "Statement": operator_statements(scope)}
-    iam.put_user_policy(UserName=name, PolicyName="operate", PolicyDocument=json.dumps(with_batches(document)))
+    iam.put_user_policy(UserName=name, PolicyName="operate", PolicyDocument=json.dumps(with_batch_actions(document)))
     return _new_key(iam, name)
 
 

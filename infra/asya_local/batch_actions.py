@@ -16,31 +16,31 @@ if TYPE_CHECKING:
 _BATCHED = ("sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
 
 
-def with_batches(document: Mapping[str, Any]) -> dict[str, Any]:
+def with_batch_actions(document: Mapping[str, Any]) -> dict[str, Any]:
     """The same policy, with the batch action beside each single one."""
     statements = document["Statement"] if isinstance(document["Statement"], list) else [document["Statement"]]
-    return {**document, "Statement": [_with_batches(statement) for statement in statements]}
+    return {**document, "Statement": [_with_batch_actions(statement) for statement in statements]}
 
 
-def _with_batches(statement: dict[str, Any]) -> dict[str, Any]:
+def _with_batch_actions(statement: dict[str, Any]) -> dict[str, Any]:
     named = statement.get("Action", [])
     actions = [named] if isinstance(named, str) else list(named)
     batches = [f"{action}Batch" for action in actions if action in _BATCHED and f"{action}Batch" not in actions]
     return {**statement, "Action": [*actions, *batches]} if batches else statement
 
 
-def allow_batches(iam: Any, namespace: str) -> None:
+def add_batch_actions(iam: Any, namespace: str) -> None:
     """Give the roles of a mesh the batch actions that go with what they may do."""
     for page in iam.get_paginator("list_roles").paginate():
         for role in page["Roles"]:
             if role["RoleName"].startswith(f"asya-{namespace}-"):
-                _allow_batches(iam, role["RoleName"])
+                _add_batch_actions(iam, role["RoleName"])
 
 
-def _allow_batches(iam: Any, role: str) -> None:
+def _add_batch_actions(iam: Any, role: str) -> None:
     for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
         document = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
         found = json.loads(document) if isinstance(document, str) else document
-        wanted = with_batches(found)
+        wanted = with_batch_actions(found)
         if wanted != found:
             iam.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=json.dumps(wanted))

@@ -6,13 +6,13 @@ import shutil
 from typing import TYPE_CHECKING
 
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
-from asya_local.connection import Connection
+from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
 from asya_local.installation import Installation, UpOptions
 from asya_local.keys import read_keys
-from asya_local.processes import end_all, end_strays
+from asya_local.processes import end_all, end_orphans
 from asya_local.servers import running_servers
-from asya_local.signals import undisturbed
+from asya_local.signals import sigint_ignored
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps
 from asya_local.tools import find_tools
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["UpOptions", "down", "up"]
 
 
-def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps | None = None) -> Connection:
+def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps | None = None) -> LocalConnection:
     """Bring a local cloud up with a mesh deployed on it, or deploy the mesh anew to the one that is up.
 
     Returns when messages are being taken. A cloud that was not up before and does not come up leaves no process.
@@ -36,17 +36,17 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
     installation = Installation(folder, tools, loaded, options or UpOptions(), steps or Steps())
     with folder.locked():
         servers = running_servers(folder)
-        known = Connection.read(folder.connection)
+        known = LocalConnection.read(folder.connection)
         if servers is not None and known is not None:
             _check_same(folder, known, loaded, installation.options)
-            end_strays(folder)
-            installation.synthesise()
+            end_orphans(folder)
+            installation.synthesize()
             return installation.deploy(servers, read_keys(folder.keys)["deployer"])
         try:
             _end(folder)
             return installation.deploy(*installation.start())
         except BaseException:
-            with undisturbed():
+            with sigint_ignored():
                 _end(folder)
             raise
 
@@ -59,7 +59,7 @@ def down(state: Path) -> int:
     folder = StateFolder.at(state)
     if not folder.root.is_dir():
         return 0
-    with folder.locked(), undisturbed():
+    with folder.locked(), sigint_ignored():
         return _end(folder)
 
 
@@ -70,7 +70,7 @@ def _load(mesh: Path) -> LoadedMesh:
         raise LocalCloudError(str(error)) from error
 
 
-def _check_same(folder: StateFolder, known: Connection, loaded: LoadedMesh, options: UpOptions) -> None:
+def _check_same(folder: StateFolder, known: LocalConnection, loaded: LoadedMesh, options: UpOptions) -> None:
     first = f"Run `asya local down --state {folder.root}` first, or use another --state."
     if known.namespace != loaded.namespace:
         raise LocalCloudError(f"The mesh {known.namespace} is up in {folder.root}, not {loaded.namespace}. {first}")

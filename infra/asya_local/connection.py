@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Connection:
+class LocalConnection:
     """Where a local cloud answers, what is in it, and the key of its operator (never root's)."""
 
     endpoint_url: str
@@ -45,7 +45,7 @@ class Connection:
         draft.replace(path)
 
     @classmethod
-    def read(cls, path: Path) -> Connection | None:
+    def read(cls, path: Path) -> LocalConnection | None:
         """What the file says; None when there is none that this version wrote."""
         try:
             return cls(**json.loads(path.read_text()))

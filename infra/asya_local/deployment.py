@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Nothing of the developer's own AWS set-up may reach the commands, or be reached by them. And the CDK is large: what Python
 # compiles of it is kept.
-_NOT_PASSED_ON = re.compile(r"AWS_|CDK_|JSII_|PYTHONDONTWRITEBYTECODE", re.IGNORECASE)
+_REMOVED_VARIABLES = re.compile(r"AWS_|CDK_|JSII_|PYTHONDONTWRITEBYTECODE", re.IGNORECASE)
 _TAIL_LINES = 30
 
 
@@ -35,7 +35,7 @@ class Cdk:
     folder: StateFolder
     tools: Tools
 
-    def synthesise(self, mesh: Path, application_id: str) -> None:
+    def synthesize(self, mesh: Path, application_id: str) -> None:
         """Make the templates and assets of a mesh in the folder's `cdk.out`.
 
         Raises:
@@ -59,7 +59,7 @@ class Cdk:
         self._run("bootstrap", arguments, _aws(servers, deployer))
 
     def deploy(self, servers: Servers, deployer: AccessKey) -> dict[str, dict[str, str]]:
-        """Deploy what was synthesised; returns each stack's outputs."""
+        """Deploy what was synthesized; returns each stack's outputs."""
         arguments = ["deploy", "--all", "--app", str(self.folder.cdk_out), "--outputs-file", str(self.folder.outputs)]
         arguments += ["--require-approval", "never", "--method", "direct", "--concurrency", "4"]
         arguments += ["--asset-parallelism", "--progress", "events"]
@@ -86,10 +86,10 @@ class Cdk:
                 _end(process)
                 raise
         if code:
-            raise LocalCloudError(f"`cdk {name}` failed; the whole of its output: {log}", _last_words(log))
+            raise LocalCloudError(f"`cdk {name}` failed; the whole of its output: {log}", _tail(log))
 
     def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if not _NOT_PASSED_ON.match(name)}
+        kept = {name: value for name, value in os.environ.items() if not _REMOVED_VARIABLES.match(name)}
         return {
             **kept,
             "PATH": self.tools.path,
@@ -109,7 +109,7 @@ class Cdk:
             MARK: str(self.folder.root),
         }
 
-    def functions_that_may_loop(self) -> list[str]:
+    def functions_allowed_to_recurse(self) -> list[str]:
         """Names of the functions whose template says `RecursiveLoop: Allow`."""
         found = []
         for template in sorted(self.folder.cdk_out.glob("*.template.json")):
@@ -138,6 +138,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _last_words(log: Path) -> str:
+def _tail(log: Path) -> str:
     lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
     return "\n".join(lines[-_TAIL_LINES:])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya_local.accounts import aws_client
-from asya_local.connection import Connection
+from asya_local.connection import LocalConnection
 from asya_local.keys import AccessKey
-from asya_local.processes import members, read_records
+from asya_local.processes import cloud_processes, read_records
 from asya_local.servers import EMR, MINISTACK, Servers, healthy, running_servers
 from asya_local.state_folder import StateFolder
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Part:
+class ComponentHealth:
     """One part of a local cloud."""
 
     name: str
@@ -29,25 +29,25 @@ class Part:
     note: str = ""
 
 
-def condition(state: Path) -> list[Part]:
+def check_health(state: Path) -> list[ComponentHealth]:
     """The servers and the mesh; read only, and also right while an `up` is at work."""
     folder = StateFolder.at(state)
     records = {record.name: record for record in read_records(folder)}
     servers = running_servers(folder)
-    parts = []
+    components = []
     for name, path in ((MINISTACK, "/_ministack/health"), (EMR, "/_local/health")):
         record = records.get(name)
         process = record.process() if record else None
         url = f"http://127.0.0.1:{record.port}" if record else ""
         works = process is not None and healthy(url + path)
-        workers = f"{len(members(folder)) - 2} workers" if works and name == MINISTACK else ""
-        parts.append(Part(name, works, process.pid if process else None, url, workers))
-    return [*parts, _mesh(Connection.read(folder.connection), servers)]
+        workers = f"{len(cloud_processes(folder)) - 2} workers" if works and name == MINISTACK else ""
+        components.append(ComponentHealth(name, works, process.pid if process else None, url, workers))
+    return [*components, _mesh(LocalConnection.read(folder.connection), servers)]
 
 
-def _mesh(connection: Connection | None, servers: Servers | None) -> Part:
+def _mesh(connection: LocalConnection | None, servers: Servers | None) -> ComponentHealth:
     if connection is None or servers is None or connection.endpoint_url != servers.endpoint:
-        return Part("mesh", up=False, note="not deployed")
+        return ComponentHealth("mesh", up=False, note="not deployed")
     name = f"mesh {connection.namespace}"
     auth = "IAM enforced" if connection.auth else "IAM not enforced"
     try:
@@ -55,6 +55,6 @@ def _mesh(connection: Connection | None, servers: Servers | None) -> Part:
         sqs = aws_client("sqs", connection.endpoint_url, key)
         queues = sqs.list_queues(QueueNamePrefix=f"asya-{connection.namespace}-").get("QueueUrls", [])
     except (ClientError, BotoCoreError) as error:
-        return Part(name, up=False, where=connection.gateway_url, note=str(error))
+        return ComponentHealth(name, up=False, where=connection.gateway_url, note=str(error))
     actors = sum(not url.endswith("-dlq") for url in queues)
-    return Part(name, bool(actors), where=connection.gateway_url, note=f"{actors} queues, {auth}")
+    return ComponentHealth(name, bool(actors), where=connection.gateway_url, note=f"{actors} queues, {auth}")

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 from asya.protocol import names
 from asya_infra.build.folder import digest
 from asya_local.accounts import OperatorScope, aws_client, make_deployer, make_operator
-from asya_local.batch_actions import allow_batches
-from asya_local.connection import Connection, bucket_and_prefix
+from asya_local.batch_actions import add_batch_actions
+from asya_local.connection import LocalConnection, bucket_and_prefix
 from asya_local.deployment import Cdk
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key, write_keys
 from asya_local.processes import end_all
 from asya_local.servers import ServerOptions, Servers, start_servers, wait_until
-from asya_local.signals import undisturbed
+from asya_local.signals import sigint_ignored
 from asya_local.tools import PROJECT, Tools
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MAPPINGS_SECONDS = 60.0
 _CONCURRENT_BATCHES = max(2, 2 * (os.cpu_count() or 1))
 """Of one queue; the mesh file's `concurrency` counts where every batch has a processor of its own."""
-_OWN_SOURCES = ("app.py", "cdk.json", "package.json", "infra", "functions", "spark_jobs", "requirements")
+_PROJECT_SOURCES = ("app.py", "cdk.json", "package.json", "infra", "functions", "spark_jobs", "requirements")
 """What of this project the templates and assets are made from."""
 
 
@@ -62,9 +62,9 @@ class Installation:
     def start(self) -> tuple[Servers, AccessKey]:
         """Synthesise while the servers start and the account is prepared; returns the servers and the deployer's key."""
         self.folder.create()
-        _keep_for_comparison(self.folder.logs)
+        _rotate_logs(self.folder.logs)
         with ThreadPoolExecutor(1) as beside:
-            synthesis = beside.submit(self.synthesise)
+            synthesis = beside.submit(self.synthesize)
             try:
                 root = new_root_key()
                 with self.steps.step("servers"):
@@ -75,42 +75,42 @@ class Installation:
                     self._cdk.bootstrap(servers, deployer)
                 synthesis.result()
             except BaseException:
-                with undisturbed():
+                with sigint_ignored():
                     end_all(self.folder)  # the synthesis too: leaving this block waits for it
                 raise
         return servers, deployer
 
-    def synthesise(self) -> None:
+    def synthesize(self) -> None:
         """Make the templates and assets, unless those that are there were made from the very same."""
         application_id = self._application().application_id
         sources = (
             self.mesh.path,
             self.mesh.code_folder,
             self.mesh.jobs_folder,
-            *(PROJECT / name for name in _OWN_SOURCES),
+            *(PROJECT / name for name in _PROJECT_SOURCES),
         )
-        made_from = digest([str(self.mesh.path.resolve()), application_id, self.tools.cloud_python, *sources])
-        known = self.folder.made_from.read_text() if self.folder.made_from.exists() else ""
-        if known == made_from and (self.folder.cdk_out / "manifest.json").exists():
+        source_digest = digest([str(self.mesh.path.resolve()), application_id, self.tools.cloud_python, *sources])
+        known = self.folder.source_digest.read_text() if self.folder.source_digest.exists() else ""
+        if known == source_digest and (self.folder.cdk_out / "manifest.json").exists():
             return
         with self.steps.step("cdk synth"):
-            self.folder.made_from.unlink(missing_ok=True)
+            self.folder.source_digest.unlink(missing_ok=True)
             shutil.rmtree(self.folder.cdk_out, ignore_errors=True)
-            self._cdk.synthesise(self.mesh.path.resolve(), application_id)
-        self.folder.made_from.write_text(made_from)
+            self._cdk.synthesize(self.mesh.path.resolve(), application_id)
+        self.folder.source_digest.write_text(source_digest)
 
-    def deploy(self, servers: Servers, deployer: AccessKey) -> Connection:
-        """Deploy what was synthesised; returns when every queue is being polled."""
+    def deploy(self, servers: Servers, deployer: AccessKey) -> LocalConnection:
+        """Deploy what was synthesized; returns when every queue is being polled."""
         with self.steps.step("cdk deploy"):
             outputs = self._cdk.deploy(servers, deployer)
         with self.steps.step("ready"):
             functions = aws_client("lambda", servers.endpoint, deployer)
-            for name in self._cdk.functions_that_may_loop():  # MiniStack's CloudFormation leaves this property out
+            for name in self._cdk.functions_allowed_to_recurse():  # MiniStack's CloudFormation leaves this property out
                 functions.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")
-            allow_batches(aws_client("iam", servers.endpoint, deployer), self.mesh.namespace)
+            add_batch_actions(aws_client("iam", servers.endpoint, deployer), self.mesh.namespace)
             connection = self._connect(servers, deployer, outputs)
             self._wait_for_mappings(functions)
-            self._bound_concurrency(functions)
+            self._limit_concurrency(functions)
         connection.write(self.folder.connection)
         return connection
 
@@ -136,7 +136,7 @@ class Installation:
             start_burst=self.options.start_burst,
         )
 
-    def _connect(self, servers: Servers, deployer: AccessKey, outputs: dict[str, dict[str, str]]) -> Connection:
+    def _connect(self, servers: Servers, deployer: AccessKey, outputs: dict[str, dict[str, str]]) -> LocalConnection:
         namespace = self.mesh.namespace
         state = outputs[names.stack_name(namespace, "state")]
         gateway = outputs[names.stack_name(namespace, "gateway")]
@@ -152,7 +152,7 @@ class Installation:
             tasks_table=state["TasksTable"],
         )
         key = make_operator(servers.endpoint, deployer, scope)
-        return Connection(
+        return LocalConnection(
             endpoint_url=servers.endpoint,
             emr_endpoint_url=servers.emr_endpoint,
             gateway_url=f"{servers.execute_api}/{api_id}/$default",
@@ -179,7 +179,7 @@ class Installation:
             if f":asya-{self.mesh.namespace}-" in mapping["EventSourceArn"]
         ]
 
-    def _bound_concurrency(self, functions: Any) -> None:
+    def _limit_concurrency(self, functions: Any) -> None:
         """Keep a burst from starting a process per batch: on AWS each has a processor of its own, here they share a few."""
         for mapping in self._mappings(functions):
             if mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 0) > _CONCURRENT_BATCHES:
@@ -199,7 +199,7 @@ class Installation:
             raise LocalCloudError(f"These queues are still not being polled: {', '.join(waiting())}")
 
 
-def _keep_for_comparison(logs: Path) -> None:
+def _rotate_logs(logs: Path) -> None:
     """Put the logs of the last time aside; those of the time before are forgotten."""
     for log in logs.glob("*.log"):
         log.replace(log.with_suffix(".log.previous"))

@@ -80,7 +80,7 @@ def write_records(folder: StateFolder, records: Iterable[ProcessRecord]) -> None
     draft.replace(folder.processes)
 
 
-def members(folder: StateFolder) -> list[psutil.Process]:
+def cloud_processes(folder: StateFolder) -> list[psutil.Process]:
     """Every running process that carries the folder's mark, this process never among them."""
     found = []
     for process in psutil.process_iter():
@@ -98,11 +98,11 @@ def end_all(folder: StateFolder, patience: float = 5.0) -> int:
     Returns the number of processes that were found.
     """
     recorded = [process for record in read_records(folder) if (process := record.process())]
-    found = {process.pid: process for process in [*recorded, *members(folder)]}
+    found = {process.pid: process for process in [*recorded, *cloud_processes(folder)]}
     for process in recorded:  # the servers first: they start no more workers, and end their own
         _send(process, signal.SIGTERM)
     psutil.wait_procs(recorded, timeout=patience)
-    while left := members(folder):
+    while left := cloud_processes(folder):
         found.update((process.pid, process) for process in left)
         for process in left:
             _send(process, signal.SIGKILL)
@@ -113,14 +113,14 @@ def end_all(folder: StateFolder, patience: float = 5.0) -> int:
     return len(found)
 
 
-def end_strays(folder: StateFolder) -> None:
+def end_orphans(folder: StateFolder) -> None:
     """End what carries the mark and belongs to no server that was started: the deployment of an `up` that was killed."""
     servers = [process for record in read_records(folder) if (process := record.process())]
     kept = {process.pid for server in servers for process in (server, *server.children(recursive=True))}
-    strays = [process for process in members(folder) if process.pid not in kept]
-    for process in strays:
+    orphans = [process for process in cloud_processes(folder) if process.pid not in kept]
+    for process in orphans:
         _send(process, signal.SIGKILL)
-    psutil.wait_procs(strays)
+    psutil.wait_procs(orphans)
 
 
 def _send(process: psutil.Process, number: signal.Signals) -> None:

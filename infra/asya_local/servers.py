@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asya_local.emr.settings import ApplicationSettings, Settings, WorkerSettings
+from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 from asya_local.ports import LOOPBACK, free_ports
@@ -116,7 +116,7 @@ def _start_ministack(
 
 
 def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions, servers: Servers) -> None:
-    settings = Settings(
+    settings = EmrSettings(
         port=servers.emr_port,
         state=str(folder.emr),
         mark=str(folder.root),

@@ -1,4 +1,4 @@
-"""Cleaning up undisturbed."""
+"""Ignoring Ctrl-C while a cloud is cleaned up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
+def sigint_ignored() -> Iterator[None]:
     """Leave Ctrl-C aside for as long as this lasts: a second one must not stop the cleaning up half-way."""
     try:
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)

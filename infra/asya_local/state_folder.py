@@ -66,11 +66,11 @@ class StateFolder:
 
     @property
     def cdk_out(self) -> Path:
-        """The synthesised templates and assets."""
+        """The synthesized templates and assets."""
         return self.root / "cdk.out"
 
     @property
-    def made_from(self) -> Path:
+    def source_digest(self) -> Path:
         """What `cdk.out` was made from, as a hash."""
         return self.root / "cdk.made-from"
 

@@ -21,9 +21,9 @@ class Step:
 
 @dataclass
 class Steps:
-    """Measures steps; `tell` hears of each when it ends. Steps may overlap."""
+    """Measures steps; `report` hears of each when it ends. Steps may overlap."""
 
-    tell: Callable[[Step], None] = lambda _: None
+    report: Callable[[Step], None] = lambda _: None
     done: list[Step] = field(default_factory=list)
 
     @contextmanager
@@ -33,4 +33,4 @@ class Steps:
         yield
         step = Step(name, time.monotonic() - begin)
         self.done.append(step)
-        self.tell(step)
+        self.report(step)

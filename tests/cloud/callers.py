@@ -13,7 +13,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
 from asya.reporting.aws.gateway_client import address_of
-from asya_local.connection import Connection
+from asya_local.connection import LocalConnection
 from asya_local.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def person(cloud: DeployedCloud, name: str) -> Caller:
 
 def bearer(cloud: DeployedCloud, token: str | None) -> Caller:
     """Who calls with a token, at the API that takes them."""
-    connection = Connection.read(StateFolder.at(cloud.state).connection)
+    connection = LocalConnection.read(StateFolder.at(cloud.state).connection)
     assert connection is not None
     assert connection.jwt_gateway_url is not None
     return Caller(connection.jwt_gateway_url, connection.region, None, token)

@@ -17,9 +17,9 @@ from botocore.config import Config
 
 from asya.protocol import names
 from asya_local.accounts import aws_client
-from asya_local.connection import Connection
+from asya_local.connection import LocalConnection
 from asya_local.keys import read_keys
-from asya_local.processes import members
+from asya_local.processes import cloud_processes
 from asya_local.state_folder import StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
 
@@ -158,7 +158,7 @@ class HeavyCloud:
         """The processes that carry out a function."""
         wanted = names.function_name(self.namespace, name)
         found = []
-        for process in members(self.folder):
+        for process in cloud_processes(self.folder):
             try:
                 if process.environ().get("AWS_LAMBDA_FUNCTION_NAME") == wanted:
                     found.append(process)
@@ -200,8 +200,8 @@ class HeavyCloud:
             sqs.set_queue_attributes(QueueUrl=url, Attributes={"VisibilityTimeout": str(seconds)})
 
     @property
-    def _local(self) -> Connection:
-        connection = Connection.read(self.folder.connection)
+    def _local(self) -> LocalConnection:
+        connection = LocalConnection.read(self.folder.connection)
         assert connection is not None
         return connection
 

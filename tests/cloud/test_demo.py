@@ -21,7 +21,7 @@ from asya_cli.demo.summary import summary
 from asya_cli.errors import CommandError
 from asya_cli.send import as_envelope
 from asya_local.cloud import down
-from asya_local.processes import members, read_records
+from asya_local.processes import cloud_processes, read_records
 from asya_local.state_folder import StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.flights_pandas import assert_agrees
@@ -166,7 +166,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
         until(lambda: read_records(folder) or None, "the servers to start")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) != 0
-        assert members(folder) == []
+        assert cloud_processes(folder) == []
         assert not folder.connection.exists()
     finally:
         process.kill()

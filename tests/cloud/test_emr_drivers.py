@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from asya_local.emr.settings import WorkerSettings
-from asya_local.processes import end_all, members, read_records
+from asya_local.processes import cloud_processes, end_all, read_records
 from asya_local.servers import EMR, ServerOptions
 from tests.cloud.stand_in_cloud import BUCKET, SECONDS, stand_in, until
 
@@ -43,11 +43,11 @@ def test_every_run_has_a_process_of_its_own_and_none_outlives_a_killed_stand_in(
         assert process is not None
         process.kill()
         until(lambda: emr.process() is None, SECONDS, "the stand-in's end")
-        left = members(cloud.folder)
+        left = cloud_processes(cloud.folder)
         assert pid in {each.pid for each in left}
         assert any("java" in each.name() for each in left)
 
         end_all(cloud.folder)
 
-        assert not members(cloud.folder)
+        assert not cloud_processes(cloud.folder)
         assert not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 
 from asya_local.accounts import aws_client
 from asya_local.keys import AccessKey
-from asya_local.processes import members, read_records
+from asya_local.processes import cloud_processes, read_records
 from asya_local.state_folder import StateFolder
 from tests.cloud.stand_in_cloud import SECONDS, until
 from tests.interrupts import heed_ctrl_c
@@ -127,7 +127,7 @@ def test_ctrl_c_while_it_comes_up_ends_everything(asya: Asya) -> None:
     process.communicate(timeout=SECONDS)
 
     assert process.returncode != 0
-    assert not members(asya.folder)
+    assert not cloud_processes(asya.folder)
     assert asya.run("status")[0] == 1
 
 
@@ -141,13 +141,13 @@ def test_a_mistake_in_the_mesh_file_is_said_and_nothing_is_started(asya: Asya, t
     assert "mesh.yaml" in said
     assert "handlr" in said
     assert "Traceback" not in said
-    assert not members(asya.folder)
+    assert not cloud_processes(asya.folder)
 
 
 def test_up_after_an_up_that_was_killed(asya: Asya) -> None:
     process = asya.begin("up", "--mesh", str(asya.mesh))
     wait_for_servers(asya, process)
-    left = members(asya.folder)
+    left = cloud_processes(asya.folder)
     process.kill()
     process.communicate()
     assert left
@@ -186,7 +186,7 @@ def test_up_again_deploys_anew(running: Asya) -> None:
 def test_a_killed_ministack_is_swept_with_its_workers(running: Asya) -> None:
     record = next(one for one in read_records(running.folder) if one.name == "ministack")
     say_something(running)
-    assert len(members(running.folder)) > 2  # a worker beside the two servers
+    assert len(cloud_processes(running.folder)) > 2  # a worker beside the two servers
     process = record.process()
     assert process is not None
     process.kill()
@@ -196,7 +196,7 @@ def test_a_killed_ministack_is_swept_with_its_workers(running: Asya) -> None:
     code, said = running.run("down")
 
     assert code == 0, said
-    until(lambda: not members(running.folder), SECONDS, "the workers' end")
+    until(lambda: not cloud_processes(running.folder), SECONDS, "the workers' end")
     assert not running.folder.connection.exists()
     assert not running.folder.temporary.exists()
     assert (running.folder.logs / "ministack.log").exists()

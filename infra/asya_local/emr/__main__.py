@@ -6,8 +6,8 @@ import signal
 import sys
 from pathlib import Path
 
-from asya_local.emr.api.server import Server
-from asya_local.emr.settings import Settings
+from asya_local.emr.api.server import EmrServer
+from asya_local.emr.settings import EmrSettings
 
 
 def main() -> None:
@@ -15,8 +15,8 @@ def main() -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     for chatty in ("werkzeug", "botocore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    settings = Settings.read(Path(sys.argv[1]))
-    server = Server(settings, os.environ["AWS_ACCESS_KEY_ID"])
+    settings = EmrSettings.read(Path(sys.argv[1]))
+    server = EmrServer(settings, os.environ["AWS_ACCESS_KEY_ID"])
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: server.end())
     server.serve()

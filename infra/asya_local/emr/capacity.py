@@ -40,7 +40,7 @@ def size_of(conf: Mapping[str, str]) -> Size:
     """The size of a run, from its Spark configuration."""
     driver_cores = int(conf.get("spark.driver.cores", DEFAULT_CORES))
     executor_cores = int(conf.get("spark.executor.cores", DEFAULT_CORES))
-    executors = _first_executors(conf)
+    executors = _initial_executors(conf)
     driver_disk = gigabytes(conf.get("spark.emr-serverless.driver.disk"), DEFAULT_DISK_GB)
     executor_disk = gigabytes(conf.get("spark.emr-serverless.executor.disk"), DEFAULT_DISK_GB)
     return Size(
@@ -51,7 +51,7 @@ def size_of(conf: Mapping[str, str]) -> Size:
     )
 
 
-def _first_executors(conf: Mapping[str, str]) -> int:
+def _initial_executors(conf: Mapping[str, str]) -> int:
     if conf.get("spark.dynamicAllocation.enabled", "true").lower() == "false":
         return int(conf.get("spark.executor.instances", DEFAULT_EXECUTORS))
     named = ("spark.dynamicAllocation.initialExecutors", "spark.executor.instances")

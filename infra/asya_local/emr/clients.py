@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import boto3
 
 if TYPE_CHECKING:
-    from asya_local.emr.settings import Settings
+    from asya_local.emr.settings import EmrSettings
 
 
-def client(service: str, settings: Settings, keys: dict[str, str] | None = None) -> Any:
+def client(service: str, settings: EmrSettings, keys: dict[str, str] | None = None) -> Any:
     """A client of MiniStack: with root's keys, or with those of an assumed role as STS gives them."""
     session = boto3.Session(
         aws_access_key_id=keys["AccessKeyId"] if keys else None,

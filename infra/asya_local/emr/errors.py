@@ -1,7 +1,7 @@
 """The errors the API answers with."""
 
 
-class ApiError(Exception):
+class ServiceError(Exception):
     """An error answer: its code as boto3 shows it, its message, its HTTP status."""
 
     def __init__(self, code: str, message: str, status: int) -> None:
@@ -11,30 +11,30 @@ class ApiError(Exception):
         self.status = status
 
 
-def validation(message: str) -> ApiError:
+def validation_error(message: str) -> ServiceError:
     """The request is not one the service understands."""
-    return ApiError("ValidationException", message, 400)
+    return ServiceError("ValidationException", message, 400)
 
 
-def not_found(kind: str, identity: str) -> ApiError:
+def not_found(kind: str, identity: str) -> ServiceError:
     """What the request names does not exist."""
-    return ApiError("ResourceNotFoundException", f"{kind} {identity} does not exist.", 404)
+    return ServiceError("ResourceNotFoundException", f"{kind} {identity} does not exist.", 404)
 
 
-def conflict(message: str) -> ApiError:
+def conflict(message: str) -> ServiceError:
     """The request contradicts what is there."""
-    return ApiError("ConflictException", message, 409)
+    return ServiceError("ConflictException", message, 409)
 
 
-def throttled() -> ApiError:
+def throttled() -> ServiceError:
     """The request's rate is over the account's quota."""
-    return ApiError("ThrottlingException", "Rate exceeded", 429)
+    return ServiceError("ThrottlingException", "Rate exceeded", 429)
 
 
-def denied(caller: str, action: str, resource: str) -> ApiError:
+def access_denied(caller: str, action: str, resource: str) -> ServiceError:
     """The caller's policies do not allow the action."""
     message = (
         f"User: {caller} is not authorized to perform: {action} on resource: {resource} "
         f"because no identity-based policy allows the {action} action"
     )
-    return ApiError("AccessDeniedException", message, 403)
+    return ServiceError("AccessDeniedException", message, 403)

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from asya_local.emr.faults import Misfortune
     from asya_local.emr.runs import StateChange
-    from asya_local.emr.settings import Settings
+    from asya_local.emr.settings import EmrSettings
 
 _logger = logging.getLogger(__name__)
 
 
-def event_of(change: StateChange, region: str, account_id: str) -> dict[str, Any]:
+def state_change_event(change: StateChange, region: str, account_id: str) -> dict[str, Any]:
     """The event that EventBridge delivers for a state change of a job run."""
     return {
         "version": "0",
@@ -60,7 +60,7 @@ def _instant(at: datetime) -> str:
 class EventSender:
     """Sends events to the queues, each event's fate decided by the faults that are on."""
 
-    def __init__(self, settings: Settings, misfortune: Misfortune) -> None:
+    def __init__(self, settings: EmrSettings, misfortune: Misfortune) -> None:
         self._settings = settings
         self._misfortune = misfortune
         self._sqs: Any = client("sqs", settings)
@@ -69,7 +69,7 @@ class EventSender:
     def send(self, changes: Sequence[StateChange]) -> None:
         """Send one event per change, now or as late as its fate has it."""
         for change in changes:
-            body = json.dumps(event_of(change, self._settings.region, self._settings.account_id))
+            body = json.dumps(state_change_event(change, self._settings.region, self._settings.account_id))
             for delay in self._misfortune.event_fate().delays:
                 if delay:
                     later = threading.Timer(delay, self._deliver, (body,))

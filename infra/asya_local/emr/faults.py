@@ -26,7 +26,7 @@ class Faults:
     throttle: float = 0.0
     """Of calls: refused as one too many, whatever the rates say."""
     no_room: float = 0.0
-    """Of runs: given up for want of workers when their turn comes, as where `maximumCapacity` is in use."""
+    """Of runs: given up for want of workers when their set_state comes, as where `maximumCapacity` is in use."""
     lose_events: float = 0.0
     repeat_events: float = 0.0
     delay_events: float = 0.0
@@ -105,7 +105,7 @@ class Misfortune:
         return self._happens("throttle")
 
     def has_no_room(self) -> bool:
-        """Whether the run whose turn has come is given up for want of workers."""
+        """Whether the run whose set_state has come is given up for want of workers."""
         return self._happens("no_room")
 
     def repeats_call(self) -> bool:

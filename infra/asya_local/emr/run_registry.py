@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from asya_local.emr.runs import JobRun, StateChange
-    from asya_local.emr.settings import ApplicationSettings, Settings
-    from asya_local.emr.states import State
+    from asya_local.emr.settings import ApplicationSettings, EmrSettings
+    from asya_local.emr.states import RunState
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Application:
     def __post_init__(self) -> None:
         self.updated_at = self.created_at
 
-    def turn(self, state: str, at: datetime) -> None:
+    def set_state(self, state: str, at: datetime) -> None:
         """Start or stop the application."""
         self.state, self.updated_at = state, at
 
@@ -67,10 +67,10 @@ class Application:
         }
 
 
-class Book:
+class RunRegistry:
     """All applications and runs, under one lock; tells `on_changes` of every change, in order."""
 
-    def __init__(self, settings: Settings, on_changes: Callable[[Sequence[StateChange]], None]) -> None:
+    def __init__(self, settings: EmrSettings, on_changes: Callable[[Sequence[StateChange]], None]) -> None:
         self.changed = threading.Condition(threading.RLock())
         self._on_changes = on_changes
         self._runs: dict[str, JobRun] = {}
@@ -92,7 +92,7 @@ class Book:
             return list(self._applications.values())
 
     def application(self, application_id: str) -> Application:
-        """An application by id; raises ApiError when there is none."""
+        """An application by id; raises ServiceError when there is none."""
         with self.changed:
             found = self._applications.get(application_id)
         if found is None:
@@ -106,7 +106,7 @@ class Book:
             self.changed.notify_all()
 
     def run(self, application_id: str, run_id: str) -> JobRun:
-        """A run by the ids of its application and itself; raises ApiError when there is none."""
+        """A run by the ids of its application and itself; raises ServiceError when there is none."""
         self.application(application_id)
         with self.changed:
             found = self._runs.get(run_id)
@@ -119,10 +119,10 @@ class Book:
         with self.changed:
             return [run for run in self._runs.values() if application_id in {None, run.application_id}]
 
-    def move(self, run: JobRun, *steps: tuple[State, str]) -> None:
+    def transition(self, run: JobRun, *steps: tuple[RunState, str]) -> None:
         """Take a run through one or more states, each with its details."""
         with self.changed:
-            self._on_changes([run.move(state, now(), details) for state, details in steps])
+            self._on_changes([run.transition(state, now(), details) for state, details in steps])
             self.changed.notify_all()
 
 

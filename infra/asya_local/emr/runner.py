@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.emr.access.readable_prefixes import in_buckets, readable
+from asya_local.emr.access.readable_prefixes import expand_buckets, readable_prefixes
 from asya_local.emr.clients import client
-from asya_local.emr.drivers.pool import Assignment, Driver, Drivers, Outcome
+from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome
 from asya_local.emr.logs import upload_logs
 from asya_local.emr.storage.mirror import Mirror, MirrorError
 from asya_local.emr.submit_parameters import SubmitParameters
@@ -26,9 +26,9 @@ from asya_local.emr.submit_parameters import SubmitParameters
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from asya_local.emr.access.identity import Identities
+    from asya_local.emr.access.identity import Iam
     from asya_local.emr.runs import JobRun
-    from asya_local.emr.settings import Settings
+    from asya_local.emr.settings import EmrSettings
 
 _logger = logging.getLogger(__name__)
 _PUSH_EVERY = 1.0
@@ -50,9 +50,9 @@ class Session:
 class Runner:
     """Carries out one run, in a thread of its own."""
 
-    def __init__(self, settings: Settings, identities: Identities, drivers: Drivers, run: JobRun) -> None:
+    def __init__(self, settings: EmrSettings, iam: Iam, drivers: DriverPool, run: JobRun) -> None:
         self._settings = settings
-        self._identities = identities
+        self._iam = iam
         self._drivers = drivers
         self._run = run
         self._folder = settings.folder / run.run_id
@@ -60,7 +60,7 @@ class Runner:
         self._stopped = threading.Event()
         self._denied = ""
 
-    def carry_out(self, on_running: Callable[[], None]) -> Outcome:
+    def execute(self, on_running: Callable[[], None]) -> JobOutcome:
         """Run the job to its end.
 
         Args:
@@ -77,15 +77,15 @@ class Runner:
             assignment = self._assignment(session)
             mirror = self._mirror(session)
             assignment.conf.update(mounts(mirror))
-            return self._drive(assignment, mirror, on_running)
+            return self._run_driver(assignment, mirror, on_running)
         finally:
             if session is not None:
                 upload_logs(self._run, self._folder, session.s3)
-            for name in ("code", "work", "s3", "tmp", "aside"):
+            for name in ("code", "work", "s3", "tmp", "staging"):
                 shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def stop(self) -> None:
-        """End the driver now; `carry_out` returns as for a driver that was killed."""
+        """End the driver now; `execute` returns as for a driver that was killed."""
         self._stopped.set()
         if self._driver is not None:
             self._driver.kill()
@@ -111,21 +111,21 @@ class Runner:
         }
         return Session(environment, client("s3", self._settings, keys))
 
-    def _assignment(self, session: Session) -> Assignment:
+    def _assignment(self, session: Session) -> DriverJob:
         job = self._run.request["jobDriver"]["sparkSubmit"]
         parameters = SubmitParameters(self._run.conf)
-        python_path = [self._bring(uri, session) for uri in parameters.files("spark.submit.pyFiles")]
+        python_path = [self._download(uri, session) for uri in parameters.files("spark.submit.pyFiles")]
         work = self._folder / "work"
         for uri in parameters.files("spark.files"):
-            shutil.copy(self._bring(uri, session), work)
+            shutil.copy(self._download(uri, session), work)
         for uri in parameters.files("spark.archives"):
             source, _, name = uri.partition("#")
-            _unpack(Path(self._bring(source, session)), work / (name or Path(urlsplit(source).path).name))
-        jars = [self._bring(uri, session) for uri in parameters.files("spark.jars")]
+            _unpack(Path(self._download(source, session)), work / (name or Path(urlsplit(source).path).name))
+        jars = [self._download(uri, session) for uri in parameters.files("spark.jars")]
         environment = parameters.driver_environment()
         # A started interpreter does not look at PYTHONPATH again, and here executors have another working folder.
-        python_path += _below(work, environment.get("PYTHONPATH", ""))
-        for_executors = _below(work, parameters.conf.get("spark.executorEnv.PYTHONPATH", ""))
+        python_path += _absolute_entries(work, environment.get("PYTHONPATH", ""))
+        for_executors = _absolute_entries(work, parameters.conf.get("spark.executorEnv.PYTHONPATH", ""))
         conf = {
             "spark.app.name": self._run.name,
             **parameters.local_conf(),
@@ -139,8 +139,8 @@ class Runner:
         }
         if jars:
             conf["spark.jars"] = ",".join(jars)
-        return Assignment(
-            entry_point=self._bring(job["entryPoint"], session),
+        return DriverJob(
+            entry_point=self._download(job["entryPoint"], session),
             arguments=list(job.get("entryPointArguments", [])),
             python_path=python_path,
             conf=conf,
@@ -150,7 +150,7 @@ class Runner:
             stderr=str(self._folder / "stderr"),
         )
 
-    def _bring(self, uri: str, session: Session) -> str:
+    def _download(self, uri: str, session: Session) -> str:
         """Fetch one of the job's files with the job's credentials."""
         parts = urlsplit(uri)
         if parts.scheme not in {"s3", "s3a"}:
@@ -169,29 +169,29 @@ class Runner:
     def _mirror(self, session: Session) -> Mirror:
         mirror = Mirror(
             self._folder / "s3",
-            self._folder / "aside",
+            self._folder / "staging",
             session.s3,
             self._settings.control,
             lambda: self._driver.open_for_writing() if self._driver else set(),
         )
         policy: Mapping[str, Any] = self._run.request.get("executionIamPolicy", {})
         documents = [policy["policy"]] if policy.get("policy") else []
-        documents += [self._identities.managed_policy(arn) for arn in policy.get("policyArns", [])]
+        documents += [self._iam.managed_policy(arn) for arn in policy.get("policyArns", [])]
         if not documents:
             role = self._run.request["executionRoleArn"].rsplit("/", 1)[-1]
-            documents = list(self._identities.role_policies(role))
-        reaches = in_buckets(readable(documents), self._identities.buckets(), self._settings.code_buckets)
-        count = mirror.fetch(reaches)
-        _logger.info("%s: %d objects mirrored from %d places", self._run.run_id, count, len(reaches))
+            documents = list(self._iam.role_policies(role))
+        prefixes = expand_buckets(readable_prefixes(documents), self._iam.buckets(), self._settings.code_buckets)
+        count = mirror.fetch(prefixes)
+        _logger.info("%s: %d objects mirrored from %d places", self._run.run_id, count, len(prefixes))
         return mirror
 
-    def _drive(self, assignment: Assignment, mirror: Mirror, on_running: Callable[[], None]) -> Outcome:
-        driver = self._driver = self._drivers.take(self._run.conf.get("spark.driver.memory"))
+    def _run_driver(self, assignment: DriverJob, mirror: Mirror, on_running: Callable[[], None]) -> JobOutcome:
+        driver = self._driver = self._drivers.acquire(self._run.conf.get("spark.driver.memory"))
         if not self._settings.workers.reuse:
             for name in ("stdout", "stderr"):
                 os.link(driver.folder / name, self._folder / name)
         ended = threading.Event()
-        pusher = threading.Thread(target=self._push_until, args=(ended, mirror, driver), daemon=True)
+        pusher = threading.Thread(target=self._push_control_files, args=(ended, mirror, driver), daemon=True)
         try:
             if self._stopped.is_set() or not driver.wait_until_ready():
                 raise RunFailedError("The driver could not be started; see its stderr")
@@ -202,7 +202,7 @@ class Runner:
             ended.set()
             if pusher.is_alive():
                 pusher.join()
-            self._drivers.give_back(driver)
+            self._drivers.release(driver)
         try:
             mirror.push(everything=True)
         except MirrorError as error:
@@ -211,7 +211,7 @@ class Runner:
             raise RunFailedError(self._denied)
         return outcome
 
-    def _push_until(self, ended: threading.Event, mirror: Mirror, driver: Driver) -> None:
+    def _push_control_files(self, ended: threading.Event, mirror: Mirror, driver: Driver) -> None:
         while not ended.wait(_PUSH_EVERY):
             try:
                 mirror.push(everything=False)
@@ -221,7 +221,7 @@ class Runner:
                 return
 
 
-def _below(folder: Path, python_path: str) -> list[str]:
+def _absolute_entries(folder: Path, python_path: str) -> list[str]:
     """The entries of a PYTHONPATH, those relative to the job's working folder made absolute."""
     return [str(folder / entry) for entry in python_path.split(os.pathsep) if entry]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from asya_local.emr.states import TERMINAL, State, may_move
+from asya_local.emr.states import TERMINAL, RunState, may_transition
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ MINIMUM_BILLED = timedelta(minutes=1)
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
-class IllegalMoveError(Exception):
+class IllegalTransitionError(Exception):
     """A state change that the service does not know; a mistake of the stand-in."""
 
 
@@ -37,8 +37,8 @@ class StateChange:
     release_label: str
     created_by: str
     created_at: datetime
-    previous: State
-    state: State
+    previous: RunState
+    state: RunState
     at: datetime
 
 
@@ -56,7 +56,7 @@ class JobRun:
     """The parameters of StartJobRun, as they came."""
     conf: Mapping[str, str]
     size: Size
-    state: State = State.SUBMITTED
+    state: RunState = RunState.SUBMITTED
     details: str = "JobRun submitted"
     updated_at: datetime = field(init=False)
     queued_at: datetime | None = None
@@ -78,21 +78,21 @@ class JobRun:
         """How long the run may be RUNNING; zero minutes mean no limit only for streaming jobs."""
         return timedelta(minutes=self.request.get("executionTimeoutMinutes") or DEFAULT_TIMEOUT_MINUTES)
 
-    def move(self, to: State, at: datetime, details: str) -> StateChange:
+    def transition(self, to: RunState, at: datetime, details: str) -> StateChange:
         """Change the run's state.
 
         Raises:
-            IllegalMoveError: There is no way from the run's state to the other.
+            IllegalTransitionError: There is no way from the run's state to the other.
         """
-        if not may_move(self.state, to):
-            raise IllegalMoveError(f"{self.run_id}: {self.state} to {to}")
+        if not may_transition(self.state, to):
+            raise IllegalTransitionError(f"{self.run_id}: {self.state} to {to}")
         previous, self.state, self.updated_at = self.state, to, at
         self.details = details[:LONGEST_DETAILS] or str(to)
-        if to is State.QUEUED:
+        if to is RunState.QUEUED:
             self.queued_at = at
-        elif previous is State.QUEUED:
+        elif previous is RunState.QUEUED:
             self.left_queue_at = at
-        if to is State.RUNNING:
+        if to is RunState.RUNNING:
             self.started_at = at
         if to in TERMINAL:
             self.ended_at = at

@@ -8,22 +8,22 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from asya_local.emr.capacity import Limits, fits
-from asya_local.emr.drivers.pool import Drivers, Outcome
+from asya_local.emr.drivers.pool import DriverPool, JobOutcome
 from asya_local.emr.logs import failure_details
-from asya_local.emr.run_registry import Book, now
+from asya_local.emr.run_registry import RunRegistry, now
 from asya_local.emr.runner import RunFailedError, Runner
-from asya_local.emr.states import HOLDING, TERMINAL, WAITING, State
+from asya_local.emr.states import HOLDING, TERMINAL, WAITING, RunState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from asya_local.emr.access.identity import Identities
+    from asya_local.emr.access.identity import Iam
     from asya_local.emr.faults import Misfortune
     from asya_local.emr.runs import JobRun
-    from asya_local.emr.settings import Settings
+    from asya_local.emr.settings import EmrSettings
 
 _logger = logging.getLogger(__name__)
-_NO_ROOM = (
+_CAPACITY_EXCEEDED = (
     "ApplicationMaxCapacityExceededException: Worker could not be allocated as the application has exceeded "
     "maximumCapacity settings"
 )
@@ -35,11 +35,11 @@ class Scheduler:
     """Moves the runs of the book on, in a thread of its own."""
 
     def __init__(
-        self, settings: Settings, book: Book, identities: Identities, drivers: Drivers, misfortune: Misfortune
+        self, settings: EmrSettings, registry: RunRegistry, iam: Iam, drivers: DriverPool, misfortune: Misfortune
     ) -> None:
         self._settings = settings
-        self._book = book
-        self._identities = identities
+        self._registry = registry
+        self._iam = iam
         self._drivers = drivers
         self._misfortune = misfortune
         self._runners: dict[str, Runner] = {}
@@ -47,13 +47,13 @@ class Scheduler:
 
     def start(self) -> None:
         """Begin."""
-        self._drivers.prepare()
-        threading.Thread(target=self._keep_moving, name="scheduler", daemon=True).start()
+        self._drivers.archive_classes()
+        threading.Thread(target=self._loop, name="scheduler", daemon=True).start()
 
     def end(self) -> None:
         """Stop moving runs on, and end every driver."""
         self._ended.set()
-        with self._book.changed:
+        with self._registry.changed:
             runners = list(self._runners.values())
         for runner in runners:
             runner.stop()
@@ -61,45 +61,45 @@ class Scheduler:
 
     def cancel(self, run: JobRun, reason: str) -> None:
         """Take a run to CANCELLING (does nothing when it is there already, or over), and end its driver."""
-        with self._book.changed:
-            if run.state in TERMINAL or run.state is State.CANCELLING:
+        with self._registry.changed:
+            if run.state in TERMINAL or run.state is RunState.CANCELLING:
                 return
             run.cancel_reason = reason
-            self._book.move(run, (State.CANCELLING, reason))
+            self._registry.transition(run, (RunState.CANCELLING, reason))
             runner = self._runners.get(run.run_id)
             if runner is None:
-                self._book.move(run, (State.CANCELLED, reason))
+                self._registry.transition(run, (RunState.CANCELLED, reason))
         if runner is not None:
             runner.stop()
 
     def kill(self, run_id: str) -> bool:
         """Kill a run's driver, as a machine that fails would; False when it has none."""
-        with self._book.changed:
+        with self._registry.changed:
             runner = self._runners.get(run_id)
         if runner is None:
             return False
         runner.stop()
         return True
 
-    def _keep_moving(self) -> None:
+    def _loop(self) -> None:
         while not self._ended.is_set():
-            with self._book.changed:
+            with self._registry.changed:
                 try:
-                    self._move_on()
+                    self._advance()
                 except Exception:
                     _logger.exception("the scheduler stumbled; it goes on")
-                self._book.changed.wait(_TICK)
+                self._registry.changed.wait(_TICK)
 
-    def _move_on(self) -> None:
-        runs = self._book.runs()
+    def _advance(self) -> None:
+        runs = self._registry.runs()
         for run in runs:
             if run.state in WAITING:
                 self._admit(run, runs)
-            elif run.state is State.PENDING:
-                self._book.move(run, (State.SCHEDULED, "JobRun scheduled; resources are being allocated"))
-            elif run.state is State.SCHEDULED and run.run_id not in self._runners:
+            elif run.state is RunState.PENDING:
+                self._registry.transition(run, (RunState.SCHEDULED, "JobRun scheduled; resources are being allocated"))
+            elif run.state is RunState.SCHEDULED and run.run_id not in self._runners:
                 self._start(run)
-            elif run.state is State.RUNNING and run.started_at and now() - run.started_at > run.timeout:
+            elif run.state is RunState.RUNNING and run.started_at and now() - run.started_at > run.timeout:
                 minutes = int(run.timeout.total_seconds() // 60)
                 self.cancel(run, f"Job execution timed out after {minutes} minutes")
         if not self._runners:  # a JVM that starts takes the machine from a job that runs
@@ -110,16 +110,16 @@ class Scheduler:
         holding = [other.size for other in beside if other.state in HOLDING]
         first = next(other for other in beside if other.state in WAITING)
         if run is first and fits(run.size, holding, self._limits(run)):
-            self._book.move(run, (State.PENDING, "JobRun is being scheduled"))
+            self._registry.transition(run, (RunState.PENDING, "JobRun is being scheduled"))
             if self._misfortune.has_no_room():
-                self._book.move(run, (State.FAILED, _NO_ROOM))
-        elif run.state is State.SUBMITTED:
-            self._book.move(run, (State.QUEUED, "JobRun queued: the application's capacity is in use"))
+                self._registry.transition(run, (RunState.FAILED, _CAPACITY_EXCEEDED))
+        elif run.state is RunState.SUBMITTED:
+            self._registry.transition(run, (RunState.QUEUED, "JobRun queued: the application's capacity is in use"))
         elif run.queued_at and now() - run.queued_at > self._queue_timeout(run):
-            self._book.move(run, (State.FAILED, "JobRun timed out in the queue"))
+            self._registry.transition(run, (RunState.FAILED, "JobRun timed out in the queue"))
 
     def _limits(self, run: JobRun) -> Limits:
-        application = self._book.application(run.application_id).settings
+        application = self._registry.application(run.application_id).settings
         faults = self._misfortune.faults
         vcpu, most = faults.max_vcpu, faults.max_concurrent_runs
         return Limits(
@@ -129,41 +129,41 @@ class Scheduler:
         )
 
     def _queue_timeout(self, run: JobRun) -> timedelta:
-        return timedelta(minutes=self._book.application(run.application_id).settings.queue_timeout_minutes)
+        return timedelta(minutes=self._registry.application(run.application_id).settings.queue_timeout_minutes)
 
     def _start(self, run: JobRun) -> None:
         if len(self._runners) >= self._settings.workers.slots:
             return
-        runner = self._runners[run.run_id] = Runner(self._settings, self._identities, self._drivers, run)
-        threading.Thread(target=self._carry_out, args=(run, runner), name=run.run_id, daemon=True).start()
+        runner = self._runners[run.run_id] = Runner(self._settings, self._iam, self._drivers, run)
+        threading.Thread(target=self._execute, args=(run, runner), name=run.run_id, daemon=True).start()
 
-    def _carry_out(self, run: JobRun, runner: Runner) -> None:
+    def _execute(self, run: JobRun, runner: Runner) -> None:
         def on_running() -> None:
-            with self._book.changed:
-                if run.state is State.SCHEDULED:
-                    self._book.move(run, (State.RUNNING, "JobRun is running"))
+            with self._registry.changed:
+                if run.state is RunState.SCHEDULED:
+                    self._registry.transition(run, (RunState.RUNNING, "JobRun is running"))
             self._perhaps_kill(runner)
 
         try:
-            outcome, details = runner.carry_out(on_running), ""
+            outcome, details = runner.execute(on_running), ""
         except RunFailedError as error:
-            outcome, details = Outcome(1), f"Job failed. {error}"
+            outcome, details = JobOutcome(1), f"Job failed. {error}"
         except Exception as error:
             _logger.exception("%s: the stand-in failed", run.run_id)
-            outcome, details = Outcome(1), f"The local EMR Serverless failed: {type(error).__name__}: {error}"
+            outcome, details = JobOutcome(1), f"The local EMR Serverless failed: {type(error).__name__}: {error}"
         if outcome.exit_code and not details:
             stderr = self._settings.folder / run.run_id / "stderr"
             details = failure_details(outcome.exit_code, outcome.error, stderr)
-        with self._book.changed:
+        with self._registry.changed:
             del self._runners[run.run_id]
             if not outcome.exit_code and not details:
-                if run.state is State.SCHEDULED:
-                    self._book.move(run, (State.RUNNING, "JobRun is running"))
-                self._book.move(run, (State.SUCCESS, "JobRun succeeded"))
-            elif run.state is State.CANCELLING:
-                self._book.move(run, (State.CANCELLED, run.cancel_reason))
+                if run.state is RunState.SCHEDULED:
+                    self._registry.transition(run, (RunState.RUNNING, "JobRun is running"))
+                self._registry.transition(run, (RunState.SUCCESS, "JobRun succeeded"))
+            elif run.state is RunState.CANCELLING:
+                self._registry.transition(run, (RunState.CANCELLED, run.cancel_reason))
             else:
-                self._book.move(run, (State.FAILED, details))
+                self._registry.transition(run, (RunState.FAILED, details))
 
     def _perhaps_kill(self, runner: Runner) -> None:
         delay = self._misfortune.kill_after()

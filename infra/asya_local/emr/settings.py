@@ -44,7 +44,7 @@ class ControlRule:
 
 
 @dataclass(frozen=True)
-class Settings:
+class EmrSettings:
     """Everything the stand-in is told. The keys of MiniStack's root user come by environment, not by file."""
 
     port: int
@@ -82,7 +82,7 @@ class Settings:
         path.write_text(json.dumps(asdict(self), indent=2))
 
     @classmethod
-    def read(cls, path: Path) -> Settings:
+    def read(cls, path: Path) -> EmrSettings:
         """Read what `write` wrote."""
         values: dict[str, Any] = json.loads(path.read_text())
         return cls(

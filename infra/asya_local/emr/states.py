@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 
-class State(StrEnum):
+class RunState(StrEnum):
     """The states EMR Serverless gives a job run."""
 
     SUBMITTED = "SUBMITTED"
@@ -19,27 +19,27 @@ class State(StrEnum):
     CANCELLED = "CANCELLED"
 
 
-_ENDS = frozenset({State.FAILED, State.CANCELLING})
+_FAILURES = frozenset({RunState.FAILED, RunState.CANCELLING})
 
-_WAYS: dict[State, frozenset[State]] = {
-    State.SUBMITTED: _ENDS | {State.QUEUED, State.PENDING},
-    State.QUEUED: _ENDS | {State.PENDING},
-    State.PENDING: _ENDS | {State.SCHEDULED},
-    State.SCHEDULED: _ENDS | {State.RUNNING},
-    State.RUNNING: _ENDS | {State.SUCCESS},
+_TRANSITIONS: dict[RunState, frozenset[RunState]] = {
+    RunState.SUBMITTED: _FAILURES | {RunState.QUEUED, RunState.PENDING},
+    RunState.QUEUED: _FAILURES | {RunState.PENDING},
+    RunState.PENDING: _FAILURES | {RunState.SCHEDULED},
+    RunState.SCHEDULED: _FAILURES | {RunState.RUNNING},
+    RunState.RUNNING: _FAILURES | {RunState.SUCCESS},
     # A job that ended while it was being cancelled ended as it ended.
-    State.CANCELLING: frozenset({State.CANCELLED, State.SUCCESS, State.FAILED}),
-    State.SUCCESS: frozenset(),
-    State.FAILED: frozenset(),
-    State.CANCELLED: frozenset(),
+    RunState.CANCELLING: frozenset({RunState.CANCELLED, RunState.SUCCESS, RunState.FAILED}),
+    RunState.SUCCESS: frozenset(),
+    RunState.FAILED: frozenset(),
+    RunState.CANCELLED: frozenset(),
 }
 
-TERMINAL = frozenset(state for state, ways in _WAYS.items() if not ways)
-HOLDING = frozenset({State.PENDING, State.SCHEDULED, State.RUNNING, State.CANCELLING})
+TERMINAL = frozenset(state for state, ways in _TRANSITIONS.items() if not ways)
+HOLDING = frozenset({RunState.PENDING, RunState.SCHEDULED, RunState.RUNNING, RunState.CANCELLING})
 """The states in which a run holds a part of the application's capacity."""
-WAITING = frozenset({State.SUBMITTED, State.QUEUED})
+WAITING = frozenset({RunState.SUBMITTED, RunState.QUEUED})
 
 
-def may_move(current: State, to: State) -> bool:
+def may_transition(current: RunState, to: RunState) -> bool:
     """Whether a run can go from one state straight to the other."""
-    return to in _WAYS[current]
+    return to in _TRANSITIONS[current]

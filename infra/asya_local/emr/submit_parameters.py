@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LISTS = {
+_LIST_OPTIONS = {
     "--py-files": "spark.submit.pyFiles",
     "--files": "spark.files",
     "--jars": "spark.jars",
     "--archives": "spark.archives",
 }
-_SINGLE = {
+_SINGLE_OPTIONS = {
     "--driver-cores": "spark.driver.cores",
     "--driver-memory": "spark.driver.memory",
     "--executor-cores": "spark.executor.cores",
@@ -25,7 +25,7 @@ _SINGLE = {
 }
 _DRIVER_ENVIRONMENT = "spark.emr-serverless.driverEnv."
 # This machine's own business: where it runs, with how much, and in which containers.
-_NOT_LOCAL = (
+_IGNORED_PREFIXES = (
     "spark.master",
     "spark.submit.deployMode",
     "spark.dynamicAllocation.",
@@ -34,7 +34,7 @@ _NOT_LOCAL = (
     "spark.kubernetes.",
     "spark.yarn.",
 )
-_FILES = ("spark.submit.pyFiles", "spark.files", "spark.jars", "spark.archives")
+_FILE_OPTIONS = ("spark.submit.pyFiles", "spark.files", "spark.jars", "spark.archives")
 
 
 class SubmitParametersError(ValueError):
@@ -61,7 +61,7 @@ class SubmitParameters:
         return {
             key: value
             for key, value in self.conf.items()
-            if key not in _FILES and not any(key.startswith(prefix) for prefix in _NOT_LOCAL)
+            if key not in _FILE_OPTIONS and not any(key.startswith(prefix) for prefix in _IGNORED_PREFIXES)
         }
 
 
@@ -87,8 +87,8 @@ def parse(text: str | None, defaults: Mapping[str, str] | None = None) -> Submit
             if not equals:
                 raise SubmitParametersError(f"sparkSubmitParameters: --conf {value} is not of the form key=value")
             conf[key] = setting
-        elif option in _LISTS or option in _SINGLE:
-            conf[_LISTS.get(option) or _SINGLE[option]] = value
+        elif option in _LIST_OPTIONS or option in _SINGLE_OPTIONS:
+            conf[_LIST_OPTIONS.get(option) or _SINGLE_OPTIONS[option]] = value
         else:
             raise SubmitParametersError(
                 f"sparkSubmitParameters: the local EMR Serverless does not know {option}; "

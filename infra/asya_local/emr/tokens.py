@@ -32,7 +32,7 @@ class TokenMismatchError(Exception):
 
 
 @dataclass(frozen=True)
-class _Remembered:
+class _TokenUse:
     fingerprint: str
     run_id: str
 
@@ -41,7 +41,7 @@ class ClientTokens:
     """Which run each client token of one application stands for; never forgotten while the application lives."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _Remembered] = {}
+        self._known: dict[str, _TokenUse] = {}
 
     def find(self, token: str, fingerprint: str) -> str | None:
         """The id of the run that this token started, or None when it is new.
@@ -56,6 +56,6 @@ class ClientTokens:
             raise TokenMismatchError(token)
         return known.run_id
 
-    def remember(self, token: str, fingerprint: str, run_id: str) -> None:
+    def save(self, token: str, fingerprint: str, run_id: str) -> None:
         """Note the run that a new token started."""
-        self._known[token] = _Remembered(fingerprint, run_id)
+        self._known[token] = _TokenUse(fingerprint, run_id)

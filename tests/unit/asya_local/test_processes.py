@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from asya_local.errors import LocalCloudError
-from asya_local.processes import end_all, end_strays, members, read_records, start, write_records
+from asya_local.processes import cloud_processes, end_all, end_orphans, read_records, start, write_records
 from asya_local.state_folder import MARK, StateFolder
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def wait_for_members(folder: StateFolder, count: int) -> list[psutil.Process]:
     import time
 
     deadline = time.monotonic() + 60
-    while len(found := members(folder)) != count:
+    while len(found := cloud_processes(folder)) != count:
         assert time.monotonic() < deadline, f"{len(found)} processes, not {count}"
         time.sleep(0.05)
     return found
@@ -56,10 +56,10 @@ def test_a_killed_server_leaves_nobody_behind(folder: StateFolder) -> None:
     psutil.Process(record.pid).kill()
     psutil.Process(record.pid).wait()
     assert record.process() is None
-    assert len(members(folder)) == 1
+    assert len(cloud_processes(folder)) == 1
 
     assert end_all(folder) == 1
-    assert not members(folder)
+    assert not cloud_processes(folder)
     assert not read_records(folder)
 
 
@@ -80,14 +80,14 @@ def test_a_reused_id_is_not_taken_for_the_process(folder: StateFolder) -> None:
 def test_strays_are_ended_and_servers_with_their_workers_kept(folder: StateFolder) -> None:
     record = start("server", PARENT, os.environ, folder, log=folder.logs / "log", port=0)
     wait_for_members(folder, 2)
-    stray = subprocess.Popen(SLEEP, env={**os.environ, MARK: str(folder.root)})
+    orphan = subprocess.Popen(SLEEP, env={**os.environ, MARK: str(folder.root)})
     wait_for_members(folder, 3)
 
-    end_strays(folder)
+    end_orphans(folder)
 
-    assert stray.poll() is not None
+    assert orphan.poll() is not None
     assert record.process() is not None
-    assert len(members(folder)) == 2
+    assert len(cloud_processes(folder)) == 2
 
 
 def test_another_cloud_is_left_alone(folder: StateFolder, tmp_path: Path) -> None:

@@ -17,14 +17,14 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import ClientError
 
-from asya_local.emr.access.policies import with_service_known
+from asya_local.emr.access.policies import resolve_passed_service
 from asya_local.emr.clients import client
-from asya_local.emr.errors import ApiError, denied
+from asya_local.emr.errors import ServiceError, access_denied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from asya_local.emr.settings import Settings
+    from asya_local.emr.settings import EmrSettings
 
 _PROBE = "AWSOrganizationsV20161128.NameTheCaller"
 _CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/\d{8}/[^/]+/([^/]+)/aws4_request")
@@ -33,7 +33,7 @@ _NOT_SENT_ON = frozenset({"connection", "content-length", "transfer-encoding", "
 
 
 @dataclass(frozen=True)
-class Caller:
+class Principal:
     """Who signed a request."""
 
     arn: str
@@ -51,40 +51,42 @@ class SignedRequest:
     body: bytes
 
 
-class Identities:
+class Iam:
     """Callers and their permissions, as MiniStack's IAM has them."""
 
-    def __init__(self, settings: Settings, root_access_key: str) -> None:
+    def __init__(self, settings: EmrSettings, root_access_key: str) -> None:
         self._settings = settings
         self._root = root_access_key
         self._iam: Any = client("iam", settings)
         self._s3: Any = client("s3", settings)
 
-    def caller(self, request: SignedRequest) -> Caller:
+    def authenticate(self, request: SignedRequest) -> Principal:
         """The caller of a request.
 
         Raises:
-            ApiError: Unsigned, signed for another service, or the signature, key or token is wrong.
+            ServiceError: Unsigned, signed for another service, or the signature, key or token is wrong.
         """
-        root = Caller(f"arn:aws:iam::{self._settings.account_id}:root", unrestricted=True)
+        root = Principal(f"arn:aws:iam::{self._settings.account_id}:root", unrestricted=True)
         match = _CREDENTIAL.search(request.headers.get("Authorization", ""))
         if not self._settings.auth:
             return root
         if match is None:
-            raise ApiError("MissingAuthenticationTokenException", "Missing Authentication Token", 403)
+            raise ServiceError("MissingAuthenticationTokenException", "Missing Authentication Token", 403)
         access_key, service = match.groups()
         if service != "emr-serverless":
             message = "Credential should be scoped to correct service: 'emr-serverless'."
-            raise ApiError("InvalidSignatureException", message, 403)
-        answer = self._play_again(request)
+            raise ServiceError("InvalidSignatureException", message, 403)
+        answer = self._replay_to_ministack(request)
         named = _NAMED.search(answer.get("message", ""))
         if named:
-            return Caller(named[1])
+            return Principal(named[1])
         if answer.get("__type") != "InvalidAction":
-            raise ApiError(answer.get("__type", "AccessDeniedException"), answer.get("message", "Access denied"), 403)
+            raise ServiceError(
+                answer.get("__type", "AccessDeniedException"), answer.get("message", "Access denied"), 403
+            )
         return root if access_key == self._root else self._administrator(access_key)
 
-    def _play_again(self, request: SignedRequest) -> dict[str, str]:
+    def _replay_to_ministack(self, request: SignedRequest) -> dict[str, str]:
         address = urlsplit(self._settings.aws_endpoint)
         connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
         headers = {name: value for name, value in request.headers.items() if name.lower() not in _NOT_SENT_ON}
@@ -98,34 +100,34 @@ class Identities:
         try:
             answer = json.loads(text)
         except ValueError:
-            raise ApiError("InternalServerException", f"MiniStack answered {text[:200]!r}", 500) from None
+            raise ServiceError("InternalServerException", f"MiniStack answered {text[:200]!r}", 500) from None
         return {str(key): str(value) for key, value in answer.items()}
 
-    def _administrator(self, access_key: str) -> Caller:
+    def _administrator(self, access_key: str) -> Principal:
         """Somebody with `organizations:*`: a user is found by the key, a session is taken for an administrator's."""
         try:
             user = self._iam.get_access_key_last_used(AccessKeyId=access_key)["UserName"]
-            return Caller(self._iam.get_user(UserName=user)["User"]["Arn"])
+            return Principal(self._iam.get_user(UserName=user)["User"]["Arn"])
         except (ClientError, KeyError):
             account = self._settings.account_id
-            return Caller(f"arn:aws:sts::{account}:assumed-role/administrator/session", unrestricted=True)
+            return Principal(f"arn:aws:sts::{account}:assumed-role/administrator/session", unrestricted=True)
 
-    def require(self, caller: Caller, action: str, resource: str) -> None:
+    def authorize(self, caller: Principal, action: str, resource: str) -> None:
         """Let the caller pass only if its policies allow the action on the resource.
 
         Raises:
-            ApiError: AccessDeniedException, worded as IAM does.
+            ServiceError: AccessDeniedException, worded as IAM does.
         """
         if caller.unrestricted or not self._settings.auth:
             return
-        documents = [with_service_known(document) for document in self._policies(caller.arn)]
+        documents = [resolve_passed_service(document) for document in self._policies(caller.arn)]
         if documents:
             answer = self._iam.simulate_custom_policy(
                 PolicyInputList=documents, ActionNames=[action], ResourceArns=[resource]
             )
             if all(result["EvalDecision"] == "allowed" for result in answer["EvaluationResults"]):
                 return
-        raise denied(caller.arn, action, resource)
+        raise access_denied(caller.arn, action, resource)
 
     def buckets(self) -> list[str]:
         """The names of all buckets there are."""

@@ -27,7 +27,7 @@ def as_list(value: str | Sequence[str] | None) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 
-def with_service_known(document: str | Mapping[str, Any]) -> str:
+def resolve_passed_service(document: str | Mapping[str, Any]) -> str:
     """The same policy for a caller that passes a role to EMR Serverless.
 
     MiniStack's policy simulator takes no context, so a condition on `iam:PassedToService` would never hold there.

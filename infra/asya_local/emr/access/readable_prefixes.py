@@ -21,7 +21,7 @@ _ANYTHING = ("*", "*")
 
 
 @dataclass(frozen=True, order=True)
-class Reach:
+class ReadablePrefix:
     """Objects of one bucket, or of several by pattern, whose keys match a pattern."""
 
     bucket: str
@@ -33,11 +33,11 @@ class Reach:
         return re.split(r"[*?]", self.pattern, maxsplit=1)[0]
 
     @property
-    def exact(self) -> bool:
+    def is_single_object(self) -> bool:
         """Whether it is one object."""
         return self.prefix == self.pattern
 
-    def covers(self, other: Reach) -> bool:
+    def covers(self, other: ReadablePrefix) -> bool:
         """Whether everything that the other names is among this one's objects."""
         return fnmatchcase(other.bucket, self.bucket) and (
             self.pattern == other.pattern
@@ -45,13 +45,13 @@ class Reach:
         )
 
 
-def readable(documents: Iterable[str]) -> list[Reach]:
+def readable_prefixes(documents: Iterable[str]) -> list[ReadablePrefix]:
     """What the policies' Allow statements let a job read, the ones that others cover left out."""
-    found = {reach for document in documents for reach in _allowed(document)}
-    return sorted(reach for reach in found if not any(other != reach and other.covers(reach) for other in found))
+    found = {prefix for document in documents for prefix in _allowed(document)}
+    return sorted(prefix for prefix in found if not any(other != prefix and other.covers(prefix) for other in found))
 
 
-def _allowed(document: str) -> Iterator[Reach]:
+def _allowed(document: str) -> Iterator[ReadablePrefix]:
     for statement in statements(document):
         actions = as_list(statement.get("Action"))
         reads = any(fnmatchcase("s3:getobject", action.lower()) for action in actions) or "NotAction" in statement
@@ -60,15 +60,22 @@ def _allowed(document: str) -> Iterator[Reach]:
         for resource in as_list(statement.get("Resource")) or ["*"]:
             match = _OBJECT.fullmatch(resource)
             if match:
-                yield Reach(match[1], match[2])
+                yield ReadablePrefix(match[1], match[2])
             elif resource in {"*", "arn:aws:s3:::*"}:
-                yield Reach(*_ANYTHING)
+                yield ReadablePrefix(*_ANYTHING)
 
 
-def in_buckets(reaches: Iterable[Reach], buckets: Iterable[str], code_buckets: Iterable[str]) -> list[Reach]:
-    """The reaches with bucket patterns replaced by the buckets there are, those of code left out."""
+def expand_buckets(
+    prefixes: Iterable[ReadablePrefix], buckets: Iterable[str], code_buckets: Iterable[str]
+) -> list[ReadablePrefix]:
+    """The prefixes with bucket patterns replaced by the buckets there are, those of code left out."""
     excluded = tuple(code_buckets)
     data = [bucket for bucket in buckets if not any(fnmatchcase(bucket, pattern) for pattern in excluded)]
     return sorted(
-        {Reach(bucket, reach.pattern) for reach in reaches for bucket in data if fnmatchcase(bucket, reach.bucket)}
+        {
+            ReadablePrefix(bucket, prefix.pattern)
+            for prefix in prefixes
+            for bucket in data
+            if fnmatchcase(bucket, prefix.bucket)
+        }
     )

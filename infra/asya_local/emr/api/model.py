@@ -19,7 +19,7 @@ from botocore.validate import ParamValidator
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
-from asya_local.emr.errors import ApiError, validation
+from asya_local.emr.errors import ServiceError, validation_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -47,36 +47,36 @@ def _routes() -> Map:
 
 
 @dataclass(frozen=True)
-class Call:
+class OperationCall:
     """One request: the operation it names and its parameters, checked against the model."""
 
     operation: str
     parameters: dict[str, Any]
 
 
-def read_call(request: Request) -> Call:
+def parse_request(request: Request) -> OperationCall:
     """Route and parse a request.
 
     Raises:
-        ApiError: No such operation, or parameters that the model does not allow.
+        ServiceError: No such operation, or parameters that the model does not allow.
     """
     try:
         endpoint, path_values = _routes().bind_to_environ(request.environ).match()
     except HTTPException:
-        raise ApiError("UnknownOperationException", f"No operation {request.method} {request.path}", 404) from None
+        raise ServiceError("UnknownOperationException", f"No operation {request.method} {request.path}", 404) from None
     operation = service_model().operation_model(str(endpoint))
     parameters = {**_body(request, operation), **_query(request, operation), **path_values}
     if operation.input_shape is not None:
-        _fill_token(operation.input_shape, parameters)
+        _require_token(operation.input_shape, parameters)
         report = ParamValidator().validate(parameters, operation.input_shape)
         if report.has_errors():
-            raise validation(report.generate_report())
-        for complaint in _complaints(parameters, operation.input_shape, ""):
-            raise validation(complaint)
-    return Call(operation.name, parameters)
+            raise validation_error(report.generate_report())
+        for violation in _violations(parameters, operation.input_shape, ""):
+            raise validation_error(violation)
+    return OperationCall(operation.name, parameters)
 
 
-def write_answer(operation_name: str, answer: Mapping[str, Any]) -> bytes:
+def encode_response(operation_name: str, answer: Mapping[str, Any]) -> bytes:
     """The body of an answer, checked against the model (a TypeError is a mistake in this stand-in)."""
     shape = service_model().operation_model(operation_name).output_shape
     if shape is None:
@@ -84,8 +84,8 @@ def write_answer(operation_name: str, answer: Mapping[str, Any]) -> bytes:
     report = ParamValidator().validate(dict(answer), shape)
     if report.has_errors():
         raise TypeError(f"{operation_name} answered what its model does not allow: {report.generate_report()}")
-    for complaint in _complaints(dict(answer), shape, ""):
-        raise TypeError(f"{operation_name} answered what its model does not allow: {complaint}")
+    for violation in _violations(dict(answer), shape, ""):
+        raise TypeError(f"{operation_name} answered what its model does not allow: {violation}")
     return json.dumps(answer, default=_timestamp).encode()
 
 
@@ -102,9 +102,9 @@ def _body(request: Request, operation: OperationModel) -> dict[str, Any]:
     try:
         body = json.loads(raw)
     except ValueError:
-        raise ApiError("SerializationException", "The request's body is not JSON", 400) from None
+        raise ServiceError("SerializationException", "The request's body is not JSON", 400) from None
     if not isinstance(body, dict):
-        raise ApiError("SerializationException", "The request's body is not a JSON object", 400)
+        raise ServiceError("SerializationException", "The request's body is not a JSON object", 400)
     return {key: value for key, value in body.items() if value is not None}
 
 
@@ -129,40 +129,40 @@ def _scalar(text: str, shape: Shape) -> Any:
         if shape.type_name == "timestamp":
             return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
     except ValueError:
-        raise validation(f"{text!r} is not a valid {shape.type_name}") from None
+        raise validation_error(f"{text!r} is not a valid {shape.type_name}") from None
     return text == "true" if shape.type_name == "boolean" else text
 
 
-def _fill_token(shape: StructureShape, parameters: dict[str, Any]) -> None:
+def _require_token(shape: StructureShape, parameters: dict[str, Any]) -> None:
     for name in shape.members:
         if shape.members[name].metadata.get("idempotencyToken") and name not in parameters:
-            raise validation(f"{name} is required")
+            raise validation_error(f"{name} is required")
 
 
-def _complaints(value: Any, shape: Shape, where: str) -> Iterator[str]:
+def _violations(value: Any, shape: Shape, where: str) -> Iterator[str]:
     """What the model demands and botocore leaves to the service: longest lengths, patterns, enumerations, ranges."""
     limits = cast("Mapping[str, Any]", shape.metadata)
     if isinstance(shape, StructureShape):
         for name in value:
             if name in shape.members:
-                yield from _complaints(value[name], shape.members[name], f"{where}.{name}" if where else name)
+                yield from _violations(value[name], shape.members[name], f"{where}.{name}" if where else name)
     elif isinstance(shape, ListShape):
         if len(value) > limits.get("max", len(value)):
             yield f"{where} has {len(value)} members, at most {limits['max']} are allowed"
         for member in value:
-            yield from _complaints(member, shape.member, f"{where}[]")
+            yield from _violations(member, shape.member, f"{where}[]")
     elif isinstance(shape, MapShape):
         if len(value) > limits.get("max", len(value)):
             yield f"{where} has {len(value)} entries, at most {limits['max']} are allowed"
         for entry in value.values():
-            yield from _complaints(entry, shape.value, f"{where}.*")
+            yield from _violations(entry, shape.value, f"{where}.*")
     elif isinstance(shape, StringShape):
-        yield from _string_complaints(value, shape, limits, where)
+        yield from _string_violations(value, shape, limits, where)
     elif shape.type_name in {"integer", "long"} and value > limits.get("max", value):
         yield f"{where} is {value}, at most {limits['max']} is allowed"
 
 
-def _string_complaints(value: str, shape: StringShape, limits: Mapping[str, Any], where: str) -> Iterator[str]:
+def _string_violations(value: str, shape: StringShape, limits: Mapping[str, Any], where: str) -> Iterator[str]:
     if len(value) > limits.get("max", len(value)):
         yield f"{where} is {len(value)} characters long, at most {limits['max']} are allowed"
     if shape.enum and value not in shape.enum:

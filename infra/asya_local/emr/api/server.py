@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.wrappers import Request, Response
 
-from asya_local.emr.access.identity import Identities, SignedRequest
-from asya_local.emr.api.model import read_call, write_answer
-from asya_local.emr.api.service import CHANGING, Service
-from asya_local.emr.drivers.pool import Drivers
-from asya_local.emr.errors import ApiError
+from asya_local.emr.access.identity import Iam, SignedRequest
+from asya_local.emr.api.model import encode_response, parse_request
+from asya_local.emr.api.service import MUTATING, Service
+from asya_local.emr.drivers.pool import DriverPool
+from asya_local.emr.errors import ServiceError
 from asya_local.emr.events import EventSender
 from asya_local.emr.faults import Faults, Misfortune
-from asya_local.emr.run_registry import Book, now
+from asya_local.emr.run_registry import RunRegistry, now
 from asya_local.emr.scheduler import Scheduler
 
 if TYPE_CHECKING:
@@ -29,25 +29,25 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
     from asya_local.emr.runs import StateChange
-    from asya_local.emr.settings import Settings
+    from asya_local.emr.settings import EmrSettings
 
 _logger = logging.getLogger(__name__)
 
 
-class Server:
+class EmrServer:
     """Everything of one stand-in, wired together."""
 
-    def __init__(self, settings: Settings, root_access_key: str) -> None:
+    def __init__(self, settings: EmrSettings, root_access_key: str) -> None:
         self._settings = settings
         self._misfortune = Misfortune()
         self._changes: queue.Queue[Sequence[StateChange]] = queue.Queue()
         self._events = EventSender(settings, self._misfortune)
-        self._book = Book(settings, self._changes.put)
-        self._identities = Identities(settings, root_access_key)
-        drivers = Drivers(settings)
-        self._scheduler = Scheduler(settings, self._book, self._identities, drivers, self._misfortune)
-        self._service = Service(settings, self._book, self._identities, self._scheduler, self._misfortune)
-        self._http: BaseWSGIServer = make_server("127.0.0.1", settings.port, self._answer, threaded=True)
+        self._registry = RunRegistry(settings, self._changes.put)
+        self._iam = Iam(settings, root_access_key)
+        drivers = DriverPool(settings)
+        self._scheduler = Scheduler(settings, self._registry, self._iam, drivers, self._misfortune)
+        self._service = Service(settings, self._registry, self._iam, self._scheduler, self._misfortune)
+        self._http: BaseWSGIServer = make_server("127.0.0.1", settings.port, self._respond, threaded=True)
 
     def serve(self) -> None:
         """Serve until `end` is called."""
@@ -67,36 +67,38 @@ class Server:
             except Exception:
                 _logger.exception("events lost")
 
-    def _answer(self, environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+    def _respond(self, environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         request = Request(environment)
         try:
             response = self._local(request) if request.path.startswith("/_local/") else self._api(request)
-        except ApiError as error:
+        except ServiceError as error:
             response = _error(error)
         except Exception:
             _logger.exception("%s %s", request.method, request.path)
-            response = _error(ApiError("InternalServerException", "The local EMR Serverless failed; see its log", 500))
+            response = _error(
+                ServiceError("InternalServerException", "The local EMR Serverless failed; see its log", 500)
+            )
         response.headers["x-amzn-RequestId"] = str(uuid.uuid4())
         return response(environment, start)
 
     def _api(self, request: Request) -> Response:
         body = request.get_data(cache=True)
         target = str(request.environ.get("RAW_URI", request.full_path))
-        caller = self._identities.caller(SignedRequest(request.method, target, dict(request.headers), body))
-        call = read_call(request)
-        found = self._service.carry_out(call, caller)
-        if call.operation in CHANGING and self._misfortune.repeats_call():
-            found = self._service.carry_out(call, caller)
-        answer = write_answer(call.operation, found)
+        caller = self._iam.authenticate(SignedRequest(request.method, target, dict(request.headers), body))
+        call = parse_request(request)
+        found = self._service.execute(call, caller)
+        if call.operation in MUTATING and self._misfortune.repeats_call():
+            found = self._service.execute(call, caller)
+        answer = encode_response(call.operation, found)
         time.sleep(self._misfortune.response_delay())
-        if call.operation in CHANGING and self._misfortune.loses_response():
-            _hang_up(request.environ)
+        if call.operation in MUTATING and self._misfortune.loses_response():
+            _drop_connection(request.environ)
         return Response(answer, content_type="application/json")
 
     def _local(self, request: Request) -> Response:
         match request.path.split("/")[2:], request.method:
             case ["health"], "GET":
-                return _json({"status": "ok", "runs": len(self._book.runs())})
+                return _json({"status": "ok", "runs": len(self._registry.runs())})
             case ["faults"], "GET":
                 return _json(self._misfortune.faults.as_json())
             case ["faults"], "PUT":
@@ -105,14 +107,14 @@ class Server:
             case ["runs", run_id, "kill"], "POST":
                 return _json({"killed": self._scheduler.kill(run_id)})
             case ["runs", run_id], "GET":
-                return Response(self._page(run_id), content_type="text/plain; charset=utf-8")
-        raise ApiError("ResourceNotFoundException", f"Nothing at {request.method} {request.path}", 404)
+                return Response(self._run_page(run_id), content_type="text/plain; charset=utf-8")
+        raise ServiceError("ResourceNotFoundException", f"Nothing at {request.method} {request.path}", 404)
 
-    def _page(self, run_id: str) -> str:
+    def _run_page(self, run_id: str) -> str:
         """A run on one page of text: its description and its output."""
-        run = next((run for run in self._book.runs() if run.run_id == run_id), None)
+        run = next((run for run in self._registry.runs() if run.run_id == run_id), None)
         if run is None:
-            raise ApiError("ResourceNotFoundException", f"JobRun {run_id} does not exist.", 404)
+            raise ServiceError("ResourceNotFoundException", f"JobRun {run_id} does not exist.", 404)
         parts = [json.dumps(run.description(now()), indent=2, default=str)]
         for name in ("stdout", "stderr"):
             log = self._settings.folder / run_id / name
@@ -124,21 +126,21 @@ def _faults(request: Request) -> Faults:
     try:
         return Faults.read(dict(json.loads(request.get_data())))
     except (ValueError, TypeError) as error:
-        raise ApiError("ValidationException", str(error), 400) from None
+        raise ServiceError("ValidationException", str(error), 400) from None
 
 
 def _json(value: dict[str, Any]) -> Response:
     return Response(json.dumps(value), content_type="application/json")
 
 
-def _error(error: ApiError) -> Response:
+def _error(error: ServiceError) -> Response:
     body = json.dumps({"message": error.message})
     response = Response(body, status=error.status, content_type="application/json")
     response.headers["x-amzn-ErrorType"] = error.code
     return response
 
 
-def _hang_up(environment: WSGIEnvironment) -> None:
+def _drop_connection(environment: WSGIEnvironment) -> None:
     """Close the connection without a word: what the caller asked for is done, it does not learn of it."""
     connection = environment.get("werkzeug.socket")
     if isinstance(connection, socket.socket):

@@ -9,10 +9,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from asya_local.emr.capacity import size_of
-from asya_local.emr.errors import conflict, throttled, validation
-from asya_local.emr.run_registry import Book, now
+from asya_local.emr.errors import conflict, throttled, validation_error
+from asya_local.emr.run_registry import RunRegistry, now
 from asya_local.emr.runs import JobRun, new_run_id
-from asya_local.emr.settings import ApplicationSettings, Settings
+from asya_local.emr.settings import ApplicationSettings, EmrSettings
 from asya_local.emr.states import TERMINAL, WAITING
 from asya_local.emr.submit_parameters import SubmitParametersError, parse
 from asya_local.emr.tokens import TokenBucket, TokenMismatchError
@@ -20,15 +20,15 @@ from asya_local.emr.tokens import TokenBucket, TokenMismatchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from asya_local.emr.access.identity import Caller, Identities
-    from asya_local.emr.api.model import Call
+    from asya_local.emr.access.identity import Iam, Principal
+    from asya_local.emr.api.model import OperationCall
     from asya_local.emr.faults import Misfortune
     from asya_local.emr.scheduler import Scheduler
 
-Answer = dict[str, Any]
+Response = dict[str, Any]
 _DEFAULT_PAGE = 50
 _QUEUE_LIMIT = 2000
-CHANGING = frozenset({"StartJobRun", "CancelJobRun"})
+MUTATING = frozenset({"StartJobRun", "CancelJobRun"})
 """The operations whose answer may get lost when the faults say so."""
 
 # Requests per second and burst that AWS grants an account; StartJobRun's come with the settings.
@@ -44,17 +44,17 @@ class Service:
     """Carries out API calls."""
 
     def __init__(
-        self, settings: Settings, book: Book, identities: Identities, scheduler: Scheduler, misfortune: Misfortune
+        self, settings: EmrSettings, registry: RunRegistry, iam: Iam, scheduler: Scheduler, misfortune: Misfortune
     ) -> None:
         self._settings = settings
-        self._book = book
-        self._identities = identities
+        self._registry = registry
+        self._iam = iam
         self._scheduler = scheduler
         self._misfortune = misfortune
         self._rates_lock = threading.Lock()
         self._buckets = {name: TokenBucket(*rate) for name, rate in _RATES.items()}
         self._start_rate: tuple[float, int] | None = None
-        self._operations: dict[str, Callable[[Caller, Mapping[str, Any]], Answer]] = {
+        self._operations: dict[str, Callable[[Principal, Mapping[str, Any]], Response]] = {
             "CreateApplication": self._create_application,
             "GetApplication": self._get_application,
             "ListApplications": self._list_applications,
@@ -67,25 +67,25 @@ class Service:
             "GetDashboardForJobRun": self._get_dashboard,
         }
 
-    def carry_out(self, call: Call, caller: Caller) -> Answer:
+    def execute(self, call: OperationCall, caller: Principal) -> Response:
         """Carry out one call.
 
         Raises:
-            ApiError: Not allowed, throttled, or whatever the operation refuses.
+            ServiceError: Not allowed, throttled, or whatever the operation refuses.
         """
         operation = self._operations.get(call.operation)
         if operation is None:
-            raise validation(f"The local EMR Serverless does not offer {call.operation}")
-        self._identities.require(caller, f"emr-serverless:{call.operation}", self._resource(call))
+            raise validation_error(f"The local EMR Serverless does not offer {call.operation}")
+        self._iam.authorize(caller, f"emr-serverless:{call.operation}", self._resource(call))
         self._throttle(call.operation)
         return operation(caller, call.parameters)
 
-    def _resource(self, call: Call) -> str:
+    def _resource(self, call: OperationCall) -> str:
         application = call.parameters.get("applicationId")
         if application is None:
-            return self._book.arn_prefix.removesuffix("applications/") + "*"
+            return self._registry.arn_prefix.removesuffix("applications/") + "*"
         run = call.parameters.get("jobRunId")
-        return self._book.arn_prefix + str(application) + (f"/jobruns/{run}" if run else "")
+        return self._registry.arn_prefix + str(application) + (f"/jobruns/{run}" if run else "")
 
     def _throttle(self, operation: str) -> None:
         if self._misfortune.throttles():
@@ -108,7 +108,7 @@ class Service:
             self._start_rate = rate
             self._buckets["StartJobRun"] = TokenBucket(*rate)
 
-    def _create_application(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+    def _create_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
         capacity = parameters.get("maximumCapacity", {})
         scheduler = parameters.get("schedulerConfiguration", {})
         defaults = self._settings.application
@@ -121,76 +121,76 @@ class Service:
             max_concurrent_runs=int(scheduler.get("maxConcurrentRuns", defaults.max_concurrent_runs)),
             queue_timeout_minutes=int(scheduler.get("queueTimeoutMinutes", defaults.queue_timeout_minutes)),
         )
-        application = self._book.add_application(wanted)
+        application = self._registry.add_application(wanted)
         return {"applicationId": wanted.application_id, "name": wanted.name, "arn": application.arn}
 
-    def _get_application(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
-        return {"application": self._book.application(parameters["applicationId"]).description()}
+    def _get_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+        return {"application": self._registry.application(parameters["applicationId"]).description()}
 
-    def _list_applications(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+    def _list_applications(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
         wanted = parameters.get("states")
-        found = [one for one in self._book.applications() if not wanted or one.state in wanted]
+        found = [one for one in self._registry.applications() if not wanted or one.state in wanted]
         return {"applications": [one.summary() for one in found]}
 
-    def _start_application(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
-        self._book.application(parameters["applicationId"]).turn("STARTED", now())
+    def _start_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+        self._registry.application(parameters["applicationId"]).set_state("STARTED", now())
         return {}
 
-    def _stop_application(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
-        application = self._book.application(parameters["applicationId"])
-        if any(run.state not in TERMINAL for run in self._book.runs(application.settings.application_id)):
-            raise validation("The application has job runs that are not over; cancel them first.")
-        application.turn("STOPPED", now())
+    def _stop_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+        application = self._registry.application(parameters["applicationId"])
+        if any(run.state not in TERMINAL for run in self._registry.runs(application.settings.application_id)):
+            raise validation_error("The application has job runs that are not over; cancel them first.")
+        application.set_state("STOPPED", now())
         return {}
 
-    def _start_job_run(self, caller: Caller, parameters: Mapping[str, Any]) -> Answer:
+    def _start_job_run(self, caller: Principal, parameters: Mapping[str, Any]) -> Response:
         role = parameters["executionRoleArn"]
-        self._identities.require(caller, "iam:PassRole", role)
-        application = self._book.application(parameters["applicationId"])
+        self._iam.authorize(caller, "iam:PassRole", role)
+        application = self._registry.application(parameters["applicationId"])
         job = parameters.get("jobDriver", {}).get("sparkSubmit")
         if job is None:
-            raise validation("jobDriver.sparkSubmit is required: this is a Spark application")
+            raise validation_error("jobDriver.sparkSubmit is required: this is a Spark application")
         try:
             submit = parse(job.get("sparkSubmitParameters"), _spark_defaults(parameters))
             size = size_of(submit.conf)
         except (SubmitParametersError, ValueError) as error:
-            raise validation(str(error)) from None
+            raise validation_error(str(error)) from None
         token = parameters["clientToken"]
         request = {key: value for key, value in parameters.items() if key != "clientToken"}
         fingerprint = json.dumps(request, sort_keys=True)
-        with self._book.changed:
+        with self._registry.changed:
             try:
                 known = application.tokens.find(token, fingerprint)
             except TokenMismatchError:
                 raise conflict("The client token was used before, with other parameters.") from None
             if known is None:
-                if sum(run.state in WAITING for run in self._book.runs()) >= _QUEUE_LIMIT:
+                if sum(run.state in WAITING for run in self._registry.runs()) >= _QUEUE_LIMIT:
                     raise throttled()
                 run_id = new_run_id()
                 arn = f"{application.arn}/jobruns/{run_id}"
                 label = application.settings.release_label
                 app_id = application.settings.application_id
                 run = JobRun(run_id, app_id, arn, label, caller.arn, now(), request, submit.conf, size)
-                application.tokens.remember(token, fingerprint, run_id)
-                application.turn("STARTED", now())
-                self._book.add(run)
+                application.tokens.save(token, fingerprint, run_id)
+                application.set_state("STARTED", now())
+                self._registry.add(run)
             else:
-                run = self._book.run(application.settings.application_id, known)
+                run = self._registry.run(application.settings.application_id, known)
         return {"applicationId": run.application_id, "jobRunId": run.run_id, "arn": run.arn}
 
-    def _get_job_run(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
-        run = self._book.run(parameters["applicationId"], parameters["jobRunId"])
-        with self._book.changed:
+    def _get_job_run(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+        run = self._registry.run(parameters["applicationId"], parameters["jobRunId"])
+        with self._registry.changed:
             return {"jobRun": run.description(now())}
 
-    def _list_job_runs(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
-        application = self._book.application(parameters["applicationId"])
+    def _list_job_runs(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+        application = self._registry.application(parameters["applicationId"])
         states, mode = parameters.get("states"), parameters.get("mode")
         after, before = parameters.get("createdAtAfter"), parameters.get("createdAtBefore")
-        with self._book.changed:
+        with self._registry.changed:
             found = [
                 run.summary()
-                for run in reversed(self._book.runs(application.settings.application_id))
+                for run in reversed(self._registry.runs(application.settings.application_id))
                 if (not states or run.state in states)
                 and (not mode or run.request.get("mode", "BATCH") == mode)
                 and (after is None or run.created_at > after)
@@ -201,15 +201,15 @@ class Service:
         token = {"nextToken": base64.urlsafe_b64encode(str(end).encode()).decode()} if end < len(found) else {}
         return {"jobRuns": found[start:end], **token}
 
-    def _cancel_job_run(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
-        run = self._book.run(parameters["applicationId"], parameters["jobRunId"])
+    def _cancel_job_run(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+        run = self._registry.run(parameters["applicationId"], parameters["jobRunId"])
         if run.state in TERMINAL:
-            raise validation(f"JobRun {run.run_id} is in the state {run.state} and cannot be cancelled.")
+            raise validation_error(f"JobRun {run.run_id} is in the state {run.state} and cannot be cancelled.")
         self._scheduler.cancel(run, "JobRun cancelled by the user")
         return {"applicationId": run.application_id, "jobRunId": run.run_id}
 
-    def _get_dashboard(self, _caller: Caller, parameters: Mapping[str, Any]) -> Answer:
-        run = self._book.run(parameters["applicationId"], parameters["jobRunId"])
+    def _get_dashboard(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+        run = self._registry.run(parameters["applicationId"], parameters["jobRunId"])
         return {"url": f"http://127.0.0.1:{self._settings.port}/_local/runs/{run.run_id}"}
 
 
@@ -230,4 +230,4 @@ def _page_start(token: str | None) -> int:
     try:
         return int(base64.urlsafe_b64decode(token)) if token else 0
     except ValueError:
-        raise validation("nextToken is not one that this service gave") from None
+        raise validation_error("nextToken is not one that this service gave") from None

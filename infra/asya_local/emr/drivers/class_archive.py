@@ -49,7 +49,7 @@ class ClassArchive:
         """The JVM options that use the archive; none while there is none."""
         return f" -XX:SharedArchiveFile={self.path} -Xlog:cds=off -Xlog:cds+dynamic=off" if self.path.exists() else ""
 
-    def make_beside(self, command: list[str], environment: Callable[[str], Mapping[str, str]]) -> None:
+    def build_in_background(self, command: list[str], environment: Callable[[str], Mapping[str, str]]) -> None:
         """Make the archive in a thread of its own, unless it is there or somebody else is at it.
 
         Parameters
@@ -60,9 +60,9 @@ class ClassArchive:
             Gives the command's environment for the JVM options that it needs besides.
         """
         if not self.path.exists():
-            threading.Thread(target=self._make, args=(command, environment), name="classes", daemon=True).start()
+            threading.Thread(target=self._build, args=(command, environment), name="classes", daemon=True).start()
 
-    def _make(self, command: list[str], environment: Callable[[str], Mapping[str, str]]) -> None:
+    def _build(self, command: list[str], environment: Callable[[str], Mapping[str, str]]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         lock = os.open(self.path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         work: Path | None = None

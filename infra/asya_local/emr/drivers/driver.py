@@ -30,7 +30,7 @@ from pyspark.sql import SparkSession  # noqa: E402
 
 
 @contextlib.contextmanager
-def _surroundings(job: dict[str, Any], gateway: Any) -> Iterator[None]:
+def _job_environment(job: dict[str, Any], gateway: Any) -> Iterator[None]:
     """The job's arguments, environment, paths and Spark configuration; taken away again afterwards."""
     system = gateway.jvm.java.lang.System
     environment, modules, path, folder, arguments = (
@@ -68,7 +68,7 @@ def _surroundings(job: dict[str, Any], gateway: Any) -> Iterator[None]:
 def _run(job: dict[str, Any], gateway: Any) -> dict[str, Any]:
     outcome: dict[str, Any] = {"exit_code": 0, "error": ""}
     try:
-        with _surroundings(job, gateway):
+        with _job_environment(job, gateway):
             runpy.run_path(job["entry_point"], run_name="__main__")
     except SystemExit as ended:
         code = ended.code
@@ -85,7 +85,7 @@ def _run(job: dict[str, Any], gateway: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _output_to(job: dict[str, Any], *, redirect: bool) -> Iterator[None]:
+def _redirected_output(job: dict[str, Any], *, redirect: bool) -> Iterator[None]:
     """In a driver that is used again, each job's output goes to that job's files."""
     if not redirect:
         yield
@@ -114,7 +114,7 @@ def main(read_from: int, write_to: int, *, reuse: bool) -> int:
         answers.write("ready\n")
         for line in assignments:
             job = json.loads(line)
-            with _output_to(job, redirect=reuse):
+            with _redirected_output(job, redirect=reuse):
                 outcome = _run(job, gateway)
             answers.write(json.dumps(outcome) + "\n")
             if not reuse:

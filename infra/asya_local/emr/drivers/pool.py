@@ -21,7 +21,7 @@ from asya_local.state_folder import MARK
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from asya_local.emr.settings import Settings
+    from asya_local.emr.settings import EmrSettings
 
 # Short lives on a shared machine: the quick compiler and the small collector start a JVM in half the time.
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
@@ -29,7 +29,7 @@ _DEFAULT_MEMORY = "1g"
 
 
 @dataclass(frozen=True)
-class Assignment:
+class DriverJob:
     """One job as a driver takes it."""
 
     entry_point: str
@@ -43,7 +43,7 @@ class Assignment:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class JobOutcome:
     """How a job ended."""
 
     exit_code: int
@@ -53,7 +53,7 @@ class Outcome:
 class Driver:
     """One driver process with its JVM, in a session of its own."""
 
-    def __init__(self, settings: Settings, folder: Path, memory: str) -> None:
+    def __init__(self, settings: EmrSettings, folder: Path, memory: str) -> None:
         self.folder = folder
         self.memory = memory
         folder.mkdir(parents=True)
@@ -89,16 +89,16 @@ class Driver:
         self._is_ready = self._is_ready or self._answers.readline().strip() == "ready"
         return self._is_ready
 
-    def run(self, assignment: Assignment) -> Outcome:
+    def run(self, assignment: DriverJob) -> JobOutcome:
         """Give the driver a job and wait for its end, however it comes."""
         with contextlib.suppress(BrokenPipeError):
             self._jobs.write(json.dumps(asdict(assignment)) + "\n")
         line = self._answers.readline()
         if line:
-            return Outcome(**json.loads(line))
+            return JobOutcome(**json.loads(line))
         code = self._process.wait()
         reason = f"the driver was killed by {signal.Signals(-code).name}" if code < 0 else ""
-        return Outcome(128 - code if code < 0 else code or 1, reason)
+        return JobOutcome(128 - code if code < 0 else code or 1, reason)
 
     def open_for_writing(self) -> set[str]:
         """The files that the driver's processes have open for writing now."""
@@ -126,63 +126,63 @@ class Driver:
         self._answers.close()
 
 
-class Drivers:
+class DriverPool:
     """Takes drivers from the reserve, or starts them, and puts back those that may be used again."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: EmrSettings) -> None:
         self._settings = settings
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
-        self._reserve: list[Driver] = []
+        self._spares: list[Driver] = []
 
-    def prepare(self) -> None:
+    def archive_classes(self) -> None:
         """Have Spark's classes archived, unless they are, or there will be no jobs."""
         if self._settings.java_home:
             command = [self._settings.python, "-P", str(Path(__file__).with_name("cds_warmup.py"))]
             classes = _class_archive(self._settings)
-            classes.make_beside(command, lambda options: _environment(self._settings, _DEFAULT_MEMORY, options))
+            classes.build_in_background(command, lambda options: _environment(self._settings, _DEFAULT_MEMORY, options))
 
     def fill(self) -> None:
         """Bring the reserve up to the number of spares."""
         with self._lock:
-            self._reserve = [driver for driver in self._reserve if driver.alive]
-            for _ in range(self._settings.workers.spares - len(self._reserve)):
-                self._reserve.append(self._start(_DEFAULT_MEMORY))
+            self._spares = [driver for driver in self._spares if driver.alive]
+            for _ in range(self._settings.workers.spares - len(self._spares)):
+                self._spares.append(self._start(_DEFAULT_MEMORY))
 
-    def take(self, memory: str | None) -> Driver:
+    def acquire(self, memory: str | None) -> Driver:
         """A driver for one job, from the reserve if one of that memory waits there."""
         wanted = memory or _DEFAULT_MEMORY
         with self._lock:
-            for driver in self._reserve:
+            for driver in self._spares:
                 if driver.alive and (driver.memory == wanted or self._settings.workers.reuse):
-                    self._reserve.remove(driver)
+                    self._spares.remove(driver)
                     return driver
             return self._start(wanted)
 
-    def give_back(self, driver: Driver) -> None:
+    def release(self, driver: Driver) -> None:
         """A driver whose job has ended: kept for the next job where drivers are reused, ended otherwise."""
         if self._settings.workers.reuse and driver.alive:
             with self._lock:
-                self._reserve.append(driver)
+                self._spares.append(driver)
         else:
             driver.end()
 
     def end(self) -> None:
         """End the reserve."""
         with self._lock:
-            for driver in self._reserve:
+            for driver in self._spares:
                 driver.end()
-            self._reserve = []
+            self._spares = []
 
     def _start(self, memory: str) -> Driver:
         return Driver(self._settings, self._settings.folder / "drivers" / f"{next(self._numbers):04d}", memory)
 
 
-def _class_archive(settings: Settings) -> ClassArchive:
+def _class_archive(settings: EmrSettings) -> ClassArchive:
     return ClassArchive(Path(settings.cache), settings.java_home, _JVM_OPTIONS)
 
 
-def _environment(settings: Settings, memory: str, jvm_options: str) -> Mapping[str, str]:
+def _environment(settings: EmrSettings, memory: str, jvm_options: str) -> Mapping[str, str]:
     submit = f"--master local[{settings.workers.cores}] --driver-memory {memory}"
     return {
         "PATH": f"{settings.java_home}/bin:{os.environ.get('PATH', os.defpath)}",

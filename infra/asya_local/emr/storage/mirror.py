@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.emr.storage.ordering import Changes, Snapshot, Stamp, changes, is_object
+from asya_local.emr.storage.ordering import FileVersion, MirrorChanges, Snapshot, compare, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
-    from asya_local.emr.access.readable_prefixes import Reach
+    from asya_local.emr.access.readable_prefixes import ReadablePrefix
     from asya_local.emr.settings import ControlRule
 
 _logger = logging.getLogger(__name__)
@@ -39,45 +39,45 @@ class Mirror:
 
     Args:
         root: The folder; Spark mounts each bucket's folder.
-        aside: Where control files are set aside during a pass. Outside of the root.
+        staging: Where control files are staged during a pass. Outside of the root.
         s3: A client with the run's credentials.
         open_files: Says which files the job's processes have open for writing: they are not complete yet.
     """
 
     root: Path
-    aside: Path
+    staging: Path
     s3: Any
     rule: ControlRule
     open_files: Callable[[], set[str]]
-    _known: dict[str, Stamp] = field(default_factory=dict)
+    _known: dict[str, FileVersion] = field(default_factory=dict)
 
     @property
     def buckets(self) -> list[str]:
         """The names of the mirrored buckets, sorted."""
         return sorted(entry.name for entry in self.root.iterdir()) if self.root.is_dir() else []
 
-    def fetch(self, reaches: Iterable[Reach]) -> int:
+    def fetch(self, prefixes: Iterable[ReadablePrefix]) -> int:
         """Bring in everything the job may read. Returns the number of objects."""
         objects: set[tuple[str, str]] = set()
-        for reach in reaches:
-            (self.root / reach.bucket).mkdir(parents=True, exist_ok=True)
-            objects.update((reach.bucket, key) for key in self._keys(reach))
+        for prefix in prefixes:
+            (self.root / prefix.bucket).mkdir(parents=True, exist_ok=True)
+            objects.update((prefix.bucket, key) for key in self._keys(prefix))
         with ThreadPoolExecutor(_TRANSFERS) as pool:
             fetched = sum(pool.map(lambda each: self._fetch(*each), sorted(objects)))
-        self._known = self._look()
+        self._known = self._scan()
         return fetched
 
-    def _keys(self, reach: Reach) -> Iterator[str]:
-        if reach.exact:
-            yield reach.pattern
+    def _keys(self, prefix: ReadablePrefix) -> Iterator[str]:
+        if prefix.is_single_object:
+            yield prefix.pattern
             return
         try:
-            for page in self.s3.get_paginator("list_objects_v2").paginate(Bucket=reach.bucket, Prefix=reach.prefix):
+            for page in self.s3.get_paginator("list_objects_v2").paginate(Bucket=prefix.bucket, Prefix=prefix.prefix):
                 for entry in page.get("Contents", []):
-                    if fnmatchcase(entry["Key"], reach.pattern):
+                    if fnmatchcase(entry["Key"], prefix.pattern):
                         yield entry["Key"]
         except ClientError as error:
-            _logger.warning("s3://%s/%s cannot be listed by the job: %s", reach.bucket, reach.pattern, error)
+            _logger.warning("s3://%s/%s cannot be listed by the job: %s", prefix.bucket, prefix.pattern, error)
 
     def _fetch(self, bucket: str, key: str) -> bool:
         path = self._path(f"{bucket}/{key}")
@@ -99,7 +99,7 @@ class Mirror:
         parts = name.split("/")
         return None if any(part in {"", ".", ".."} for part in parts) else self.root.joinpath(*parts)
 
-    def push(self, *, everything: bool) -> Changes:
+    def push(self, *, everything: bool) -> MirrorChanges:
         """Bring what the job has written to S3, in the order that `ordering` explains.
 
         Args:
@@ -108,23 +108,23 @@ class Mirror:
         Raises:
             MirrorError: S3 refuses something; what is ordered after it stays here.
         """
-        first = changes(self._known, self._settled(everything=everything), self.rule)
+        first = compare(self._known, self._complete_files(everything=everything), self.rule)
         statements = [*first.control, *first.commits]
         if not statements and not everything:
-            return Changes((), (), (), ())
-        set_aside = {name: stamp for name in statements if (stamp := self._set_aside(name))}
-        now = self._settled(everything=everything)
-        found = changes(self._known, now, self.rule)
+            return MirrorChanges((), (), (), ())
+        staged = {name: version for name in statements if (version := self._copy_to_staging(name))}
+        now = self._complete_files(everything=everything)
+        found = compare(self._known, now, self.rule)
         self._upload(((name, self.root / name) for name in found.data), now)
         self._delete(found.deleted)
-        self._upload(((name, self.aside / name) for name in first.control if name in set_aside), set_aside)
-        self._upload(((name, self.aside / name) for name in first.commits if name in set_aside), set_aside)
-        shutil.rmtree(self.aside, ignore_errors=True)
-        return Changes(found.data, found.deleted, first.control, first.commits)
+        self._upload(((name, self.staging / name) for name in first.control if name in staged), staged)
+        self._upload(((name, self.staging / name) for name in first.commits if name in staged), staged)
+        shutil.rmtree(self.staging, ignore_errors=True)
+        return MirrorChanges(found.data, found.deleted, first.control, first.commits)
 
-    def _settled(self, *, everything: bool) -> Snapshot:
+    def _complete_files(self, *, everything: bool) -> Snapshot:
         """The files that are complete; one that is being written counts as it was."""
-        now = self._look()
+        now = self._scan()
         busy = set() if everything else self.open_files()
         for path in busy:
             name = os.path.relpath(path, self.root)
@@ -135,8 +135,8 @@ class Mirror:
                     del now[name]
         return now
 
-    def _look(self) -> dict[str, Stamp]:
-        found: dict[str, Stamp] = {}
+    def _scan(self) -> dict[str, FileVersion]:
+        found: dict[str, FileVersion] = {}
         for folder, _, files in os.walk(self.root):
             for file in files:
                 path = os.path.join(folder, file)
@@ -147,12 +147,12 @@ class Mirror:
                     status = os.stat(path)
                 except FileNotFoundError:
                     continue
-                found[name] = Stamp(status.st_size, status.st_mtime_ns, status.st_ino)
+                found[name] = FileVersion(status.st_size, status.st_mtime_ns, status.st_ino)
         return found
 
-    def _set_aside(self, name: str) -> Stamp | None:
+    def _copy_to_staging(self, name: str) -> FileVersion | None:
         """Copy a file as it is; None when it is being changed, or is gone: the next pass finds it again."""
-        copy = self.aside / name
+        copy = self.staging / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         try:
             before = os.stat(self.root / name)
@@ -160,11 +160,14 @@ class Mirror:
             after = os.stat(self.root / name)
         except FileNotFoundError:
             return None
-        stamp = Stamp(before.st_size, before.st_mtime_ns, before.st_ino)
-        same = stamp == Stamp(after.st_size, after.st_mtime_ns, after.st_ino) and copy.stat().st_size == stamp.size
-        return stamp if same else None
+        version = FileVersion(before.st_size, before.st_mtime_ns, before.st_ino)
+        same = (
+            version == FileVersion(after.st_size, after.st_mtime_ns, after.st_ino)
+            and copy.stat().st_size == version.size
+        )
+        return version if same else None
 
-    def _upload(self, files: Iterable[tuple[str, Path]], stamps: Snapshot) -> None:
+    def _upload(self, files: Iterable[tuple[str, Path]], versions: Snapshot) -> None:
         def upload(item: tuple[str, Path]) -> None:
             name, path = item
             bucket, _, key = name.partition("/")
@@ -174,8 +177,8 @@ class Mirror:
             except FileNotFoundError:
                 return  # deleted since: the next look sees that
             except Exception as error:
-                raise _refused("s3:PutObject", name, error) from error
-            self._known[name] = stamps[name]
+                raise _mirror_error("s3:PutObject", name, error) from error
+            self._known[name] = versions[name]
 
         with ThreadPoolExecutor(_TRANSFERS) as pool:
             list(pool.map(upload, files))
@@ -186,11 +189,11 @@ class Mirror:
             try:
                 self.s3.delete_object(Bucket=bucket, Key=key)
             except (ClientError, BotoCoreError) as error:
-                raise _refused("s3:DeleteObject", name, error) from error
+                raise _mirror_error("s3:DeleteObject", name, error) from error
             self._known.pop(name, None)
 
 
-def _refused(action: str, name: str, error: Exception) -> MirrorError:
+def _mirror_error(action: str, name: str, error: Exception) -> MirrorError:
     text = str(error)
     kind = "AccessDenied" if any(code in text for code in _DENIED) else type(error).__name__
     return MirrorError(f"{kind}: {action} on s3://{name}: {text}")

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from asya_local.emr.settings import ControlRule
 
-Snapshot = Mapping[str, "Stamp"]
-"""The files of a mirror: `bucket/key` to the stamp of the file."""
+Snapshot = Mapping[str, "FileVersion"]
+"""The files of a mirror: `bucket/key` to the version of the file."""
 
 
 @dataclass(frozen=True)
-class Stamp:
+class FileVersion:
     """What tells one version of a file from the next."""
 
     size: int
@@ -30,7 +30,7 @@ class Stamp:
 
 
 @dataclass(frozen=True)
-class Changes:
+class MirrorChanges:
     """What differs between two looks at a mirror, in the order in which it must reach S3."""
 
     data: tuple[str, ...]
@@ -57,10 +57,10 @@ def is_object(name: str) -> bool:
     return not any(part.startswith((".", "_temporary")) for part in name.split("/")[1:])
 
 
-def changes(known: Snapshot, now: Snapshot, rule: ControlRule) -> Changes:
+def compare(known: Snapshot, now: Snapshot, rule: ControlRule) -> MirrorChanges:
     """What must be done for S3 to have what the mirror has now, when it had what is known."""
-    written = sorted(name for name, stamp in now.items() if known.get(name) != stamp)
-    return Changes(
+    written = sorted(name for name, version in now.items() if known.get(name) != version)
+    return MirrorChanges(
         data=tuple(name for name in written if not is_control(name, rule)),
         deleted=tuple(sorted(name for name in known if name not in now)),
         control=tuple(name for name in written if is_control(name, rule) and not is_commit(name, rule)),

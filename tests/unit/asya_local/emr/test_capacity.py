@@ -23,7 +23,7 @@ def test_a_bucket_that_never_fills() -> None:
 def test_client_tokens() -> None:
     tokens = ClientTokens()
     assert tokens.find("t", "a") is None
-    tokens.remember("t", "a", "run")
+    tokens.save("t", "a", "run")
     assert tokens.find("t", "a") == "run"
     with pytest.raises(TokenMismatchError):
         tokens.find("t", "b")

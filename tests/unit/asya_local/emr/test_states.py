@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya_local.emr.capacity import Size
-from asya_local.emr.runs import IllegalMoveError, JobRun, new_run_id
-from asya_local.emr.states import TERMINAL, State, may_move
+from asya_local.emr.runs import IllegalTransitionError, JobRun, new_run_id
+from asya_local.emr.states import TERMINAL, RunState, may_transition
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -21,12 +21,12 @@ def make_run() -> JobRun:
 
 def test_the_ordinary_way() -> None:
     run = make_run()
-    steps = [State.QUEUED, State.PENDING, State.SCHEDULED, State.RUNNING, State.SUCCESS]
+    steps = [RunState.QUEUED, RunState.PENDING, RunState.SCHEDULED, RunState.RUNNING, RunState.SUCCESS]
 
     for seconds, state in enumerate(steps, start=1):
-        change = run.move(state, BEGIN + timedelta(seconds=seconds), f"now {state}")
+        change = run.transition(state, BEGIN + timedelta(seconds=seconds), f"now {state}")
 
-    assert (change.previous, change.state) == (State.RUNNING, State.SUCCESS)
+    assert (change.previous, change.state) == (RunState.RUNNING, RunState.SUCCESS)
     shown = run.description(BEGIN + timedelta(hours=1))
     assert shown["state"] == "SUCCESS"
     assert shown["queuedDurationMilliseconds"] == 1000
@@ -37,21 +37,21 @@ def test_the_ordinary_way() -> None:
 
 def test_a_run_that_is_over_stays_over() -> None:
     run = make_run()
-    run.move(State.FAILED, BEGIN, "x" * 1000)
+    run.transition(RunState.FAILED, BEGIN, "x" * 1000)
 
     assert len(run.details) == 256
-    for state in State:
-        with pytest.raises(IllegalMoveError):
-            run.move(state, BEGIN, "")
+    for state in RunState:
+        with pytest.raises(IllegalTransitionError):
+            run.transition(state, BEGIN, "")
 
 
-@given(st.lists(st.sampled_from(State)))
-def test_no_way_leads_out_of_an_end_or_back_to_the_start(states: list[State]) -> None:
-    current, over = State.SUBMITTED, False
+@given(st.lists(st.sampled_from(RunState)))
+def test_no_way_leads_out_of_an_end_or_back_to_the_start(states: list[RunState]) -> None:
+    current, over = RunState.SUBMITTED, False
     for state in states:
-        if may_move(current, state):
+        if may_transition(current, state):
             assert not over
-            assert state is not State.SUBMITTED
+            assert state is not RunState.SUBMITTED
             current, over = state, state in TERMINAL
 
 

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from asya_local.emr.access.policies import with_service_known
-from asya_local.emr.access.readable_prefixes import Reach, in_buckets, readable
+from asya_local.emr.access.policies import resolve_passed_service
+from asya_local.emr.access.readable_prefixes import ReadablePrefix, expand_buckets, readable_prefixes
 
 
 def policy(*statements: dict[str, object]) -> str:
@@ -24,22 +24,32 @@ def test_what_a_job_may_read() -> None:
         allow("sqs:*", "*"),
     )
 
-    assert readable([document]) == [Reach("b", "data/raw/*"), Reach("b", "one"), Reach("b", "runs/a/1/*")]
+    assert readable_prefixes([document]) == [
+        ReadablePrefix("b", "data/raw/*"),
+        ReadablePrefix("b", "one"),
+        ReadablePrefix("b", "runs/a/1/*"),
+    ]
 
 
 def test_everything_covers_everything() -> None:
-    assert readable([policy(allow("*", "*")), policy(allow("s3:*", "arn:aws:s3:::b/x/*"))]) == [Reach("*", "*")]
+    assert readable_prefixes([policy(allow("*", "*")), policy(allow("s3:*", "arn:aws:s3:::b/x/*"))]) == [
+        ReadablePrefix("*", "*")
+    ]
 
 
 def test_prefix_and_exactness() -> None:
-    assert (Reach("b", "a/b*.csv").prefix, Reach("b", "a/b*.csv").exact) == ("a/b", False)
-    assert (Reach("b", "a/b").prefix, Reach("b", "a/b").exact) == ("a/b", True)
-    assert not Reach("b", "a/*.csv").covers(Reach("b", "a/x.txt"))
+    assert (ReadablePrefix("b", "a/b*.csv").prefix, ReadablePrefix("b", "a/b*.csv").is_single_object) == ("a/b", False)
+    assert (ReadablePrefix("b", "a/b").prefix, ReadablePrefix("b", "a/b").is_single_object) == ("a/b", True)
+    assert not ReadablePrefix("b", "a/*.csv").covers(ReadablePrefix("b", "a/x.txt"))
 
 
 def test_bucket_patterns_meet_the_buckets_there_are() -> None:
-    found = in_buckets([Reach("mesh-*", "data/*"), Reach("*", "x")], ["mesh-1", "cdk-q-assets-0-r"], ["cdk-*-assets-*"])
-    assert found == [Reach("mesh-1", "data/*"), Reach("mesh-1", "x")]
+    found = expand_buckets(
+        [ReadablePrefix("mesh-*", "data/*"), ReadablePrefix("*", "x")],
+        ["mesh-1", "cdk-q-assets-0-r"],
+        ["cdk-*-assets-*"],
+    )
+    assert found == [ReadablePrefix("mesh-1", "data/*"), ReadablePrefix("mesh-1", "x")]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +65,7 @@ def test_bucket_patterns_meet_the_buckets_there_are() -> None:
     ],
 )
 def test_the_service_a_role_is_passed_to(condition: dict[str, object], statements: int) -> None:
-    document = json.loads(with_service_known(policy(allow("iam:PassRole", "arn:role", Condition=condition))))
+    document = json.loads(resolve_passed_service(policy(allow("iam:PassRole", "arn:role", Condition=condition))))
 
     assert len(document["Statement"]) == statements
     assert all("Condition" not in statement for statement in document["Statement"])
@@ -66,7 +76,7 @@ def test_other_conditions_stay() -> None:
         "StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com", "aws:PrincipalTag/team": "a"},
         "Bool": {"aws:SecureTransport": "true"},
     }
-    (statement,) = json.loads(with_service_known(policy(allow("iam:PassRole", "*", Condition=both))))["Statement"]
+    (statement,) = json.loads(resolve_passed_service(policy(allow("iam:PassRole", "*", Condition=both))))["Statement"]
     assert statement["Condition"] == {
         "StringEquals": {"aws:PrincipalTag/team": "a"},
         "Bool": {"aws:SecureTransport": "true"},

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from asya_local.emr.access.readable_prefixes import Reach
+from asya_local.emr.access.readable_prefixes import ReadablePrefix
 from asya_local.emr.settings import ControlRule
 from asya_local.emr.storage.mirror import Mirror, MirrorError
-from asya_local.emr.storage.ordering import Stamp, changes, is_object
+from asya_local.emr.storage.ordering import FileVersion, compare, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +64,7 @@ class Folder:
         self.busy: set[str] = set()
         self.root = path / "s3"
         (self.root / "b").mkdir(parents=True)
-        self.mirror = Mirror(self.root, path / "aside", self.bucket, RULE, lambda: self.busy)
+        self.mirror = Mirror(self.root, path / "staging", self.bucket, RULE, lambda: self.busy)
 
     def write(self, key: str, text: str = "x") -> None:
         path = self.root / "b" / key
@@ -81,8 +81,13 @@ def test_only_what_matches_comes_in(tmp_path: Path) -> None:
     objects = {"data/a.csv": b"1", "data/b.txt": b"2", "one": b"3", "data//c.csv": b"4", "data/": b"", "denied/x": b"5"}
     folder = Folder(tmp_path, objects)
 
-    reaches = [Reach("b", "data/*.csv"), Reach("b", "one"), Reach("b", "none"), Reach("b", "denied/*")]
-    assert folder.mirror.fetch(reaches) == 2
+    prefixes = [
+        ReadablePrefix("b", "data/*.csv"),
+        ReadablePrefix("b", "one"),
+        ReadablePrefix("b", "none"),
+        ReadablePrefix("b", "denied/*"),
+    ]
+    assert folder.mirror.fetch(prefixes) == 2
 
     found = {str(path.relative_to(folder.root)) for path in folder.root.rglob("*") if path.is_file()}
     assert found == {"b/data/a.csv", "b/one"}
@@ -117,9 +122,9 @@ def test_a_statement_goes_as_it_was_when_it_was_seen(folder: Folder, monkeypatch
     """The job goes on writing during the pass: data that the second look finds goes, a later statement does not."""
     folder.write("data/1")
     folder.write("runs/a/1/journal", "1 is done")
-    look, looks = folder.mirror._look, 0
+    look, looks = folder.mirror._scan, 0
 
-    def look_and_go_on() -> dict[str, Stamp]:
+    def look_and_go_on() -> dict[str, FileVersion]:
         nonlocal looks
         looks += 1
         if looks == 2:
@@ -127,7 +132,7 @@ def test_a_statement_goes_as_it_was_when_it_was_seen(folder: Folder, monkeypatch
             folder.write("runs/a/1/journal", "1 and 2 are done")
         return look()
 
-    monkeypatch.setattr(folder.mirror, "_look", look_and_go_on)
+    monkeypatch.setattr(folder.mirror, "_scan", look_and_go_on)
     folder.mirror.push(everything=False)
     assert folder.bucket.objects == {"data/1": b"x", "data/2": b"x", "runs/a/1/journal": b"1 is done"}
 
@@ -137,7 +142,7 @@ def test_a_statement_goes_as_it_was_when_it_was_seen(folder: Folder, monkeypatch
 
 def test_overwriting_puts_before_it_deletes(tmp_path: Path) -> None:
     folder = Folder(tmp_path, {"data/out/old": b"old"})
-    folder.mirror.fetch([Reach("b", "data/*")])
+    folder.mirror.fetch([ReadablePrefix("b", "data/*")])
     os.unlink(folder.root / "b/data/out/old")
     folder.write("data/out/new")
     folder.write("runs/a/1/commit.json")
@@ -164,8 +169,8 @@ def test_drafts_are_no_objects(name: str) -> None:
 
 
 def test_changes_are_sorted_by_kind() -> None:
-    old, new = Stamp(1, 1, 1), Stamp(1, 2, 1)
-    found = changes(
+    old, new = FileVersion(1, 1, 1), FileVersion(1, 2, 1)
+    found = compare(
         {"b/same": old, "b/changed": old, "b/gone": old},
         {"b/same": old, "b/changed": new, "b/runs/1/commit.json": new, "b/runs/1/x": new, "b/data/commit.json": new},
         RULE,
