@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.dead_letters.redrive import Reopened, Reopening
 from asya.dead_letters.replay import Replayed, ReplayRequest
-from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck, TooLargeError
+from asya.messaging.aws.claim_check import INBOX_PREFIX, ClaimCheck, EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
 from asya.protocol import names
 from asya.protocol.codec import encode
@@ -115,7 +115,7 @@ class MeshClient:
         problem = f"the envelope is too large for a message even without its payload ({envelope.id})"
         try:
             delivery = self._claim_check(queue_url).offload(Delivery(envelope.route.curr, encode(envelope), "next"))
-        except TooLargeError:
+        except EnvelopeTooLargeError:
             raise NotSendableError(problem) from None
         if delivery.actor != envelope.route.curr:
             raise NotSendableError(problem)
@@ -125,7 +125,7 @@ class MeshClient:
         """Where payloads go that are too large for a message: the mesh's own bucket, which is named after its account."""
         account = queue_url.split("/")[-2]
         bucket = names.bucket_name(self.connection.namespace, account, self.connection.region)
-        return ClaimCheck(self.connection.s3(), bucket, prefix=SENDERS_PREFIX)
+        return ClaimCheck(self.connection.s3(), bucket, prefix=INBOX_PREFIX)
 
     def task(self, envelope_id: str) -> TaskView | None:
         """The task's record (`protocol §13`); None if there is none, or it is somebody else's.

@@ -9,7 +9,7 @@ from typing import Any
 
 from asya.protocol import headers
 from asya.runtime.abi import EnvelopeView, execute
-from asya.runtime.fan_out import FanOut, FanOutError, OutputOrder
+from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard
 from asya_spark import strict_json
 from asya_spark.manifest import Envelope
 
@@ -47,7 +47,7 @@ def frames(call: Callable[[], Any], envelope: Envelope, fly: Say | None = None) 
 
 def _driven(generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
     """Bare yields give nothing, tuples are commands, everything else is a frame."""
-    order = OutputOrder()
+    order = OutputGuard()
     try:
         value = next(generator)
         while True:
@@ -108,7 +108,7 @@ def _view(envelope: Envelope, fly: Say | None = None) -> EnvelopeView:
     )
 
 
-def _note(order: OutputOrder, value: object) -> None:
+def _note(order: OutputGuard, value: object) -> None:
     try:
         order.note(value)
     except FanOutError as error:

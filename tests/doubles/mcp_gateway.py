@@ -79,7 +79,7 @@ class Clock(RealEnvironment):
     def monotonic(self) -> float:
         return self.seconds
 
-    def pause(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         # What is too short to add up would never end.
         self.seconds += max(seconds, 0.001)
         if self.steps:

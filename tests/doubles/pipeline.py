@@ -7,7 +7,7 @@ from typing import Any
 
 from asya.crew.lambdas.wiring import build_end_actor, build_sink, build_sump
 from asya.protocol.envelope import Envelope
-from asya.protocol.hops import fold, hops_of
+from asya.protocol.hops import fold, hop_records
 from asya.protocol.mesh_table import Actor, MeshTable, Sink
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import parse_time
@@ -73,7 +73,7 @@ class Pipeline:
         for event in events:
             record = merge(record, event)
         assert record is not None, f"nothing was reported on {envelope_id}"
-        return view(record, fold(hops_of(events)), parse_time(events[-1].at))
+        return view(record, fold(hop_records(events)), parse_time(events[-1].at))
 
     def percents(self, envelope_id: str) -> list[int]:
         """The progress after each of its reports but the registration."""

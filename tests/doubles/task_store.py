@@ -79,9 +79,7 @@ class MemoryTaskStore:
         self._check()
         with self._lock:
             found = [hop for key, hop in self._hops.items() if key[0] == task_id]
-        return sorted(
-            (hop for hop in found if after is None or hop.place > after), key=lambda hop: (hop.place, hop.stage)
-        )
+        return sorted((hop for hop in found if after is None or hop.key > after), key=lambda hop: (hop.key, hop.stage))
 
     def _current(self, task_id: str, now: datetime) -> StoredRecord | None:
         stored, expires_at = self._records.get(task_id, (None, now))

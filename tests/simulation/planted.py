@@ -18,8 +18,7 @@ from asya.dead_letters.lambdas.dlq import DeadLetterWatch
 from asya.fan_in import sets as fan_in_routing
 from asya.fan_in.aws import items as fan_in_items
 from asya.fan_in.aws.sets import FanInSets
-from asya.fan_in.lambdas import fan_in
-from asya.fan_in.lambdas import set_coordinator as set_keeper
+from asya.fan_in.lambdas import fan_in, set_coordinator
 from asya.fan_in.lambdas.set_coordinator import SetCoordinator
 from asya.fan_in.lambdas.sweep import FanInSweep
 from asya.messaging.aws.claim_check import ClaimCheck
@@ -27,7 +26,7 @@ from asya.messaging.aws.outbox import Outbox
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas import batch
-from asya.messaging.lambdas.batch import BatchWorker
+from asya.messaging.lambdas.batch import BatchProcessor
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL, Envelope
@@ -181,11 +180,11 @@ def _rootless(envelope: Envelope, child_id: str) -> Envelope:
 
 @contextmanager
 def _decided_always() -> Iterator[None]:
-    def decide(self: Any, set_id: str, decision: Any, *, lease_from: float | None) -> Any:
+    def save_decision(self: Any, set_id: str, decision: Any, *, lease_from: float | None) -> Any:
         return self._change(set_id, "SET decision = :decision", {":decision": fan_in_items.decision_value(decision)})
 
     with (
-        mock.patch.object(FanInSets, "decide", decide),
+        mock.patch.object(FanInSets, "save_decision", save_decision),
         mock.patch.object(FanInSets, "take_lease", lambda *_, **__: True),
     ):
         yield
@@ -200,7 +199,7 @@ def _swapped(real: Any, origin: Any, decision: Any, items: dict[int, Any]) -> An
 @contextmanager
 def _sets_asleep() -> Iterator[None]:
     with (
-        mock.patch.object(SetCoordinator, "_ensure_look", lambda *_: None),
+        mock.patch.object(SetCoordinator, "_ensure_check", lambda *_: None),
         mock.patch.object(FanInSweep, "sweep", lambda _: None),
     ):
         yield
@@ -213,8 +212,8 @@ def _unless_canceled(real: Any, envelope: Envelope) -> bool:
 PLANTED = (
     Planted("acks although a send was refused", instead(Receipt, "problem", property(lambda _: None)), seed=10),
     Planted("ignores the Failed entries of an answer", instead(Outbox, "_send_group", _send_group_ignoring_failed)),
-    Planted("acks what raised", around(BatchWorker, "work", _acks_what_raised)),
-    Planted("does not put suspects last", instead(BatchWorker, "work", _work_in_order), "poison", seed=9),
+    Planted("acks what raised", around(BatchProcessor, "process", _acks_what_raised)),
+    Planted("does not put suspects last", instead(BatchProcessor, "process", _work_in_order), "poison", seed=9),
     Planted(
         "keeps suspects in the same order",
         instead(batch, "_careful_order", lambda items: sorted(items, key=_id)),
@@ -246,7 +245,7 @@ PLANTED = (
     ),
     Planted("does not heed max_hops", around(arrival, "_mismatched", lambda real, hop, now: None)),
     Planted("puts a set together more than once", _decided_always, "storm", seed=22),
-    Planted("merges in another order", around(set_keeper, "leaving", _swapped)),
+    Planted("merges in another order", around(set_coordinator, "origin_delivery", _swapped)),
     Planted("forgets the enclosing set", instead(fan_in_routing, "_outer", lambda _: None)),
     Planted("does not tell sets of slices that ended", instead(sink, "slice_end_deliveries", lambda *_: ())),
     Planted("takes slices without claiming their end", instead(fan_in, "claim_end", _taken), "repeats", seed=9),

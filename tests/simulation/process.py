@@ -87,12 +87,12 @@ class Process:
         """The same in seconds."""
         return self.nature.scheduler.seconds + self.lag
 
-    def pause(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Wait about so long."""
         self.nature.scheduler.wait(seconds * self.nature.random.uniform(0.5, 1.0))
         self._check()
 
-    def chance(self) -> float:
+    def random(self) -> float:
         """A number in [0, 1)."""
         return self.nature.random.random()
 

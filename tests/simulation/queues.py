@@ -196,7 +196,7 @@ class SqsClient:
             return {key: entries for key, entries in answer.items() if entries}
 
         def in_part() -> dict[str, Any]:
-            some = {number for number in range(len(Entries)) if self.process.chance() < 0.6}
+            some = {number for number in range(len(Entries)) if self.process.random() < 0.6}
             return do(frozenset(some))
 
         return self._call(f"SendMessageBatch {name} ({len(Entries)})", do, in_part)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
+from asya.messaging.aws.claim_check import INBOX_PREFIX, ClaimCheck
 from asya_cli.dead_letters import DeadLetters, Wanted
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient
@@ -32,7 +32,7 @@ class SimulatedMeshClient(MeshClient):
         return answer["statusCode"], answer["body"].encode()
 
     def _claim_check(self, queue_url: str) -> ClaimCheck:
-        return ClaimCheck(clients.s3(), BUCKET, limit=OFFLOAD_FROM, prefix=SENDERS_PREFIX)
+        return ClaimCheck(clients.s3(), BUCKET, limit=OFFLOAD_FROM, prefix=INBOX_PREFIX)
 
 
 def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, arn: str) -> bool:

@@ -179,7 +179,7 @@ class DynamoClient:
         """A batch of which some is left undone."""
         ((table, asked),) = request["RequestItems"].items()
         entries = asked["Keys"] if name == "batch_get_item" else asked
-        some = [self._process.chance() < 0.5 for _ in entries]
+        some = [self._process.random() < 0.5 for _ in entries]
         done = [entry for entry, is_done in zip(entries, some, strict=True) if is_done]
         left = [entry for entry, is_done in zip(entries, some, strict=True) if not is_done]
         rest = {table: asked | {"Keys": left} if name == "batch_get_item" else left} if left else {}

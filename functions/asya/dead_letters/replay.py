@@ -18,11 +18,11 @@ from asya.protocol.keys import CHECKPOINT_PREFIX, DEAD_LETTERS_PREFIX, INPUTS_PR
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time, parse_time
-from asya.protocol.tracing import next_hop
+from asya.protocol.tracing import hop_traceparent
 from asya.tasks.view import TaskView
 
 # Of the managed headers what its producer said goes on to hold; a hook's run stays one, and ends as silently.
-_KEPT = headers.FROM_PRODUCERS | {headers.HOOK}
+_KEPT = headers.PRODUCER_HEADERS | {headers.HOOK}
 _GENERATION_AND_POSITION = re.compile(r"(\d+)/(\d+)\.json")
 _POSITION = re.compile(r"(\d+)\.json")
 
@@ -207,7 +207,7 @@ def replayed(kept: Envelope, mesh: MeshTable, start: Start) -> Envelope:
         {
             headers.REPLAY_OF: kept.id,
             headers.GATEWAY_URL: start.gateway_url,
-            headers.TRACEPARENT: next_hop(None, start.envelope_id, start.span),
+            headers.TRACEPARENT: hop_traceparent(None, start.envelope_id, start.span),
         }
     )
 

@@ -19,7 +19,7 @@ from asya.protocol.route import Route
 from asya.protocol.strict_json import decode_value, escape
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
-from asya.protocol.tracing import next_hop
+from asya.protocol.tracing import hop_traceparent
 
 SHORTEST_TIMEOUT = 2.0  # seconds
 LONGEST_TIMEOUT = 366 * 86400.0
@@ -93,7 +93,7 @@ def first_envelope(submission: Submission, envelope_id: str, created_at: datetim
     at = format_time(created_at)
     deadline = format_time(created_at + submission.timeout) if submission.timeout is not None else None
     received = Raw(msgspec.json.encode(origin.traceparent)) if origin.traceparent is not None else None
-    trace = next_hop(received, envelope_id, origin.span)
+    trace = hop_traceparent(received, envelope_id, origin.span)
     continues = origin.traceparent is not None and origin.traceparent[:35] == trace[:35]
     return Envelope(
         id=envelope_id,
@@ -183,7 +183,7 @@ def _headers(raw: Raw | None) -> dict[str, Raw]:
 
 
 def _may_set(name: str) -> bool:
-    return name in header_names.FROM_PRODUCERS or not header_names.is_managed(name.lower())
+    return name in header_names.PRODUCER_HEADERS or not header_names.is_managed(name.lower())
 
 
 def _timeout(raw: Raw | None) -> timedelta | None:

@@ -17,7 +17,7 @@ class Sized(Protocol):
 Item = TypeVar("Item", bound=Sized)
 
 
-def packed(items: Iterable[Item], *, count: int = BATCH_ENTRIES, size: int = BATCH_BYTES) -> Iterator[list[Item]]:
+def pack(items: Iterable[Item], *, count: int = BATCH_ENTRIES, size: int = BATCH_BYTES) -> Iterator[list[Item]]:
     """The items in order, in groups that one request takes.
 
     Args:

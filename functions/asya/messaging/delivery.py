@@ -6,9 +6,9 @@ from typing import Literal
 import msgspec
 
 # What SQS delays a message by at most.
-LONGEST_DELAY = timedelta(seconds=900)
+MAX_DELAY = timedelta(seconds=900)
 # How far ahead `x-asya-not-before` counts; also the longest wait before a retry (`protocol §5.2`).
-LONGEST_WAIT = timedelta(hours=24)
+MAX_WAIT = timedelta(hours=24)
 
 DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended"]
 

@@ -31,7 +31,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         envelope: with the status and headers of this hop; its payload is the one received.
-        registers: it came without a status, so the task has to be registered first.
+        needs_registration: it came without a status, so the task has to be registered first.
         deadline: when the envelope as a whole must be done; its status says it, and it is asked for often.
     """
 
@@ -40,17 +40,24 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
     spec: Actor
     mesh: MeshTable
     arrival: Arrival
-    registers: bool
+    needs_registration: bool
     deadline: datetime | None
 
     @classmethod
     def of(
-        cls, envelope: Envelope, actor: str, spec: Actor, mesh: MeshTable, arrival: Arrival, *, registers: bool = False
+        cls,
+        envelope: Envelope,
+        actor: str,
+        spec: Actor,
+        mesh: MeshTable,
+        arrival: Arrival,
+        *,
+        needs_registration: bool = False,
     ) -> "Hop":
         """The hop of an envelope at this actor."""
         deadline_at = envelope.status.deadline_at if envelope.status is not None else None
         deadline = parse_time(deadline_at) if deadline_at else None
-        return cls(envelope, actor, spec, mesh, arrival, registers, deadline)
+        return cls(envelope, actor, spec, mesh, arrival, needs_registration, deadline)
 
     @property
     def status(self) -> Status:

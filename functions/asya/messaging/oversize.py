@@ -12,7 +12,7 @@ from asya.protocol.route import Route
 _LONGEST_MANAGED_HEADER = 4 * 1024  # bytes
 
 
-def for_sump(envelope: Envelope, problem: str) -> Iterator[Envelope]:
+def reduced_for_sump(envelope: Envelope, problem: str) -> Iterator[Envelope]:
     """What can be told of it to x-sump, from most to least: without its own headers, then without its route too.
 
     Args:

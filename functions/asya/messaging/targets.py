@@ -21,7 +21,7 @@ def overrides(envelope: Envelope) -> dict[str, str]:
     return {logical: actual for logical, actual in value.items() if logical and isinstance(actual, str)}
 
 
-def actual(envelope: Envelope, actor: str) -> str:
+def actual_actor(envelope: Envelope, actor: str) -> str:
     """The actor that takes this one's place on the way of this envelope; itself if none does."""
     return overrides(envelope).get(actor, actor) if headers.ROUTE_OVERRIDE in envelope.headers else actor
 
@@ -35,12 +35,12 @@ def check_target(mesh: MeshTable, actor: str) -> str:
     Raises:
         UnknownTargetError: if it is no name, reserved, or not in the mesh.
     """
-    if actor in mesh.actors and names.may_stand_in_route(actor):
+    if actor in mesh.actors and names.is_routable(actor):
         return actor
     try:
         names.check_label(actor, "actor")
     except ValueError as error:
         raise UnknownTargetError(str(error)) from None
-    if not names.may_stand_in_route(actor):
+    if not names.is_routable(actor):
         raise UnknownTargetError(f"actor {actor!r} is reserved and may not stand in a route")
     raise UnknownTargetError(f"actor {actor!r} is not in the mesh {mesh.namespace!r}")

@@ -13,7 +13,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.mesh_table import Actor
-from asya.protocol.pause import KeptPause, Pause
+from asya.protocol.pause import Pause, PauseHeader
 from asya.protocol.times import format_time
 from asya.sidecar.arrival import divert
 
@@ -39,7 +39,7 @@ def kept(hop: Hop, *, now: datetime) -> Envelope:
     at = format_time(now)
     asked = _asked(hop.spec)
     deadline = hop.deadline
-    pause = KeptPause(
+    pause = PauseHeader(
         epoch=route.position,
         paused_at=at,
         prompt=asked.prompt,
@@ -56,7 +56,7 @@ def kept(hop: Hop, *, now: datetime) -> Envelope:
     )
 
 
-def pause_of(envelope: Envelope) -> KeptPause | None:
+def pause_of(envelope: Envelope) -> PauseHeader | None:
     """The pause that an envelope comes from; None if from none.
 
     Raises:
@@ -66,12 +66,12 @@ def pause_of(envelope: Envelope) -> KeptPause | None:
     if raw is None:
         return None
     try:
-        return msgspec.json.decode(raw, type=KeptPause | None)
+        return msgspec.json.decode(raw, type=PauseHeader | None)
     except msgspec.MsgspecError as error:
         raise ParseError(f"headers.{headers.PAUSE}: {error}", envelope.id) from None
 
 
-def paused(hop: Hop, pause: KeptPause) -> TaskEvent:
+def paused(hop: Hop, pause: PauseHeader) -> TaskEvent:
     """The report of a pause; repeated, it is the same."""
     envelope = hop.envelope
     data = EventData(

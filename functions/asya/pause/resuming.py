@@ -15,7 +15,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.frame import Frame
-from asya.protocol.pause import KeptPause, PauseRelease
+from asya.protocol.pause import PauseHeader, PauseRelease
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time, parse_time
 
@@ -91,7 +91,12 @@ def restored(hop: Hop) -> tuple[Hop, Frame]:
     deadline = deadline_after(pause, at if isinstance(at, str) else hop.status.updated_at or pause.paused_at)
     stamped = replace(hop.status, deadline_at=deadline)
     restarted = Hop.of(
-        replace(envelope, status=stamped), hop.actor, hop.spec, hop.mesh, hop.arrival, registers=hop.registers
+        replace(envelope, status=stamped),
+        hop.actor,
+        hop.spec,
+        hop.mesh,
+        hop.arrival,
+        needs_registration=hop.needs_registration,
     )
     try:
         answers = _answers_decoder.decode(hop.envelope.headers.get(headers.RESUME_INPUT, Raw(b"{}")))
@@ -101,7 +106,7 @@ def restored(hop: Hop) -> tuple[Hop, Frame]:
     return restarted, Frame(payload, alone=True)
 
 
-def deadline_after(pause: KeptPause, resumed_at: str) -> str | None:
+def deadline_after(pause: PauseHeader, resumed_at: str) -> str | None:
     """The deadline of an envelope resumed at this moment: time paused does not count.
 
     Raises:
@@ -115,7 +120,7 @@ def deadline_after(pause: KeptPause, resumed_at: str) -> str | None:
         raise ParseError(f"headers.{headers.RESUME_AT}: {error}") from None
 
 
-def _pause_of(kept: Envelope) -> KeptPause | None:
+def _pause_of(kept: Envelope) -> PauseHeader | None:
     try:
         return pause_of(kept)
     except ParseError:

@@ -13,7 +13,7 @@ from msgspec.json import Decoder
 
 from asya.legacy.envelope_routes import is_legacy, upgraded_route
 from asya.protocol import ids
-from asya.protocol.envelope import NOTHING_CARRIED, Carried, Envelope
+from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, Envelope, UnknownMembers
 from asya.protocol.route import Route
 from asya.protocol.status import Status
 from asya.protocol.strict_json import escape
@@ -109,7 +109,7 @@ def _has_plain_times(status: Status) -> bool:
 
 def encode(envelope: Envelope) -> bytes:
     """Write an envelope in its new shape. Payload and header bytes go out as they are; what is ours is ASCII."""
-    if envelope.extra is NOTHING_CARRIED and envelope.status_extra is NOTHING_CARRIED:
+    if envelope.extra is NO_UNKNOWN_MEMBERS and envelope.status_extra is NO_UNKNOWN_MEMBERS:
         text = _encoder.encode(envelope)
         if text.isascii():
             return text
@@ -224,16 +224,16 @@ def _route_of(raw: Raw, envelope_id: str) -> Route:
     )
 
 
-def _carried(members: dict[str, Raw], known: frozenset[str]) -> Carried:
+def _carried(members: dict[str, Raw], known: frozenset[str]) -> UnknownMembers:
     """The members whose names are none of ours."""
-    found = Carried({name: raw for name, raw in members.items() if name not in known})
-    return found or NOTHING_CARRIED
+    found = UnknownMembers({name: raw for name, raw in members.items() if name not in known})
+    return found or NO_UNKNOWN_MEMBERS
 
 
-def _status_of(members: dict[str, Raw], envelope_id: str) -> tuple[Status | None, Carried]:
+def _status_of(members: dict[str, Raw], envelope_id: str) -> tuple[Status | None, UnknownMembers]:
     status_members = _field(members, "status", _optional_object_decoder, envelope_id)
     if not status_members:
-        return None, NOTHING_CARRIED
+        return None, NO_UNKNOWN_MEMBERS
     extra = _carried(status_members, _KNOWN_STATUS_KEYS)
     known = {name: bytes(raw) for name, raw in status_members.items() if name not in extra}
     status = _decoded(Raw(_object(known)), _status_decoder, "status", envelope_id)

@@ -18,7 +18,7 @@ _encoder = msgspec.json.Encoder()
 _decoder: msgspec.json.Decoder[object] = msgspec.json.Decoder()
 
 
-class Carried(dict[str, Raw]):
+class UnknownMembers(dict[str, Raw]):
     """Members of an object that are not ours, as the JSON text they came in.
 
     As a type of its own it is nothing that JSON can hold: so a message with a key of the name of such a field does not decode into
@@ -26,7 +26,7 @@ class Carried(dict[str, Raw]):
     """
 
 
-NOTHING_CARRIED = Carried()
+NO_UNKNOWN_MEMBERS = UnknownMembers()
 
 
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
@@ -42,8 +42,8 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     headers: dict[str, Raw] = {}
     status: Status | None = None
     payload: Raw
-    extra: Carried = NOTHING_CARRIED
-    status_extra: Carried = NOTHING_CARRIED
+    extra: UnknownMembers = NO_UNKNOWN_MEMBERS
+    status_extra: UnknownMembers = NO_UNKNOWN_MEMBERS
 
     @property
     def generation(self) -> int:

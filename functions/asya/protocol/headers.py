@@ -22,7 +22,7 @@ TRACESTATE = "tracestate"
 
 MANAGED_PREFIX = "x-asya-"
 # What a producer may set although it is managed: the gateway lets these through.
-FROM_PRODUCERS = frozenset({MESH_STATUS, ROUTE_OVERRIDE})
+PRODUCER_HEADERS = frozenset({MESH_STATUS, ROUTE_OVERRIDE})
 
 
 def is_read_only(name: str) -> bool:

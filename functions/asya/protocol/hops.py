@@ -64,7 +64,7 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
     run: RunNote | None = None
 
     @property
-    def place(self) -> HopKey:
+    def key(self) -> HopKey:
         """Which attempt at which hop it is part of."""
         return HopKey(self.generation, self.position, self.attempt)
 
@@ -74,7 +74,7 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.curr or self.actor
 
 
-def hops_of(events: Iterable[TaskEvent]) -> list[HopRecord]:
+def hop_records(events: Iterable[TaskEvent]) -> list[HopRecord]:
     """The parts to write for these reports: one per attempt at a hop, whatever else is among them."""
     told = sorted((event for event in events if event.status in PROGRESS_STATUSES), key=_attempt_at)
     return [_joined(list(reports)) for _, reports in groupby(told, key=_attempt_at)]

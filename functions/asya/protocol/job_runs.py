@@ -66,8 +66,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     half: Half | None = None
 
     @property
-    def company(self) -> tuple[bool, int, int]:
-        """Only members of the same company may be in one run."""
+    def group_key(self) -> tuple[bool, int, int]:
+        """Only members of the same group_key may be in one run."""
         return (self.is_suspect, self.half.run, self.half.side) if self.half else (self.is_suspect, 0, 0)
 
 
@@ -98,7 +98,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     version: int = VERSION
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class ResultPart(msgspec.Struct, frozen=True, kw_only=True):
     """One file of results: those of the members `first` to `last` (their places in the manifest), whole envelopes only.
 
     Attributes:
@@ -124,7 +124,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     attempt: str
     finished_at: str
-    parts: tuple[Part, ...]
+    parts: tuple[ResultPart, ...]
     error: ErrorInfo | None = None
     unreached: int | None = None
 
@@ -141,7 +141,7 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
     attempt: str
     sequence: int
     updated_at: str
-    parts: tuple[Part, ...]
+    parts: tuple[ResultPart, ...]
     at_work: int | None = None
     stage: Literal["starting", "working"] = "working"
 

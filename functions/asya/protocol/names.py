@@ -64,7 +64,7 @@ def is_reserved(actor: str) -> bool:
 
 
 @lru_cache  # asked at every sending, of the same few names
-def may_stand_in_route(actor: str) -> bool:
+def is_routable(actor: str) -> bool:
     """Whether a route may name this actor: every user's actor, and of the crew only four (`protocol §1`)."""
     return not is_reserved(actor) or actor in ROUTABLE_CREW
 

@@ -42,7 +42,7 @@ class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fields: tuple[PauseField, ...] = ()
 
 
-class KeptPause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The header `x-asya-pause` of an envelope that is kept.
 
     Attributes:

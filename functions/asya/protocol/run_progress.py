@@ -4,7 +4,7 @@ import msgspec
 
 from asya.protocol.job_runs import Usage
 
-STAGES_TOLD = 5
+REPORTED_STAGES = 5
 _NAME_LIMIT = 80
 
 
@@ -39,7 +39,7 @@ class RunNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     usage: Usage | None = None
 
 
-class Beat(msgspec.Struct, frozen=True, kw_only=True):
+class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A heartbeat, as `asya_spark` writes it; of two slots the one with the higher number counts."""
 
     at: str
@@ -48,13 +48,13 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     done: int = 0
     stages: tuple[StageNote, ...] = ()
 
-    def told_stages(self) -> tuple[StageNote, ...]:
+    def reported_stages(self) -> tuple[StageNote, ...]:
         """As much of the stages as a report may hold."""
-        some = self.stages[:STAGES_TOLD]
+        some = self.stages[:REPORTED_STAGES]
         return tuple(msgspec.structs.replace(stage, name=stage.name[:_NAME_LIMIT]) for stage in some)
 
 
-class Said(msgspec.Struct, frozen=True, kw_only=True):
+class JobPartial(msgspec.Struct, frozen=True, kw_only=True):
     """An ephemeral message of a job; without an index it is for every member of its run."""
 
     index: int | None

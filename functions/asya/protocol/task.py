@@ -16,7 +16,7 @@ from asya.protocol.pause import DEFAULT_PROMPT, PauseRelease, TaskPause
 from asya.protocol.route import Route
 
 TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
-ShownStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled", "unknown"]
+ViewStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled", "unknown"]
 """`unknown` is shown of a task whose record is there and cannot be read; it is never written."""
 
 _RANKS: dict[str, int] = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}

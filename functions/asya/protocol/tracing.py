@@ -10,7 +10,7 @@ _text_decoder = msgspec.json.Decoder(str)
 _TRACEPARENT = re.compile(r"(00-(?!0{32})[0-9a-f]{32}-)(?!0{16})[0-9a-f]{16}(-[0-9a-f]{2})")
 
 
-def next_hop(received: Raw | None, envelope_id: str, span: str) -> str:
+def hop_traceparent(received: Raw | None, envelope_id: str, span: str) -> str:
     """The `traceparent` of this hop: the trace that came, or one derived from the envelope's id.
 
     Args:

@@ -67,7 +67,7 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
     return _event(hop, "completed", data, now)
 
 
-def fly(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -> PartialEvent:
+def partial(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -> PartialEvent:
     """What a handler says to whoever looks on (`protocol §7`).
 
     Args:

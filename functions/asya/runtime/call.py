@@ -14,7 +14,7 @@ from asya.protocol.frame import Frame
 from asya.protocol.strict_json import NotJsonError
 from asya.runtime.abi import EnvelopeView, execute
 from asya.runtime.changes import Snapshot, slice_frames
-from asya.runtime.fan_out import FanOut, FanOutError, OutputOrder
+from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard
 from asya.runtime.load import Handler
 from asya.runtime.modes import Mode, PayloadMode
 from asya.runtime.time_limit import WALL_TIMER, CoroutineTimedOut, Stopwatch, TimeLimitReached, Timer
@@ -97,7 +97,7 @@ class Call:
         """Pull a generator: bare yields give nothing, tuples are commands, everything else is a frame."""
         view = open_view()
         as_received = Snapshot.of(view)
-        order = OutputOrder()
+        order = OutputGuard()
         answer: Any = None
         complaint: Exception | None = None
         try:
@@ -147,7 +147,7 @@ class Call:
             raise _processing_error(f"the handler fanned out no JSON: {error}") from None
 
 
-def _note(order: OutputOrder, value: object) -> None:
+def _note(order: OutputGuard, value: object) -> None:
     try:
         order.note(value)
     except FanOutError as error:

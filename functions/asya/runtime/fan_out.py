@@ -91,7 +91,7 @@ class FanOut:
         return ahead if is_enclosing_sets else rest
 
 
-class OutputOrder:
+class OutputGuard:
     """Sees to it that a fan-out is the only output of its hop."""
 
     def __init__(self) -> None:

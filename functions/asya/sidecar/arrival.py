@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
-from asya.messaging.delivery import LONGEST_DELAY, LONGEST_WAIT, Delivery, Diversion
+from asya.messaging.delivery import MAX_DELAY, MAX_WAIT, Delivery, Diversion
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Arrival, Hop
-from asya.messaging.targets import actual
+from asya.messaging.targets import actual_actor
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import Envelope, json_text
@@ -21,7 +21,7 @@ from asya.protocol.route import Route
 from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
-from asya.protocol.tracing import next_hop
+from asya.protocol.tracing import hop_traceparent
 from asya.protocol.unreadable import readable_headers
 
 LEAST_TIME_LEFT = timedelta(seconds=1)
@@ -36,7 +36,7 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
         envelope = decode(arrival.body, message_id=arrival.message_id)
     except ParseError as error:
         return parse_failure(arrival, error, now=now)
-    hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, registers=envelope.status is None)
+    hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=envelope.status is None)
     return _not_before(hop, now) or _deadline_passed(hop, now) or hop
 
 
@@ -90,9 +90,9 @@ def _not_before(hop: Hop, now: datetime) -> Diversion | None:
     if headers.NOT_BEFORE not in envelope.headers:
         return None
     due = _time_in(envelope, headers.NOT_BEFORE)
-    if due is None or due <= now or due - now > LONGEST_WAIT or (deadline is not None and deadline <= due):
+    if due is None or due <= now or due - now > MAX_WAIT or (deadline is not None and deadline <= due):
         return None
-    delay = math.ceil(min(due - now, LONGEST_DELAY).total_seconds())
+    delay = math.ceil(min(due - now, MAX_DELAY).total_seconds())
     group = queue_group(envelope, hop.spec)
     again = Delivery(hop.actor, hop.arrival.body, "later", delay=delay, group=group)
     return Diversion(envelope.id, (again,), "NotBefore")
@@ -126,7 +126,7 @@ def _stopped(hop: Hop, state: TaskState, now: datetime) -> Diversion | None:
 def _mismatched(hop: Hop, now: datetime) -> Diversion | None:
     """Step 5: it is not this actor's turn; and `protocol §1`: too many hops."""
     route = hop.envelope.route
-    if actual(hop.envelope, route.curr) != hop.actor:
+    if actual_actor(hop.envelope, route.curr) != hop.actor:
         said = f"route.curr is {route.curr!r}" if route.curr else "the route is at its end"
         return _to_sump(hop, "RouteMismatch", f"{said}, but the message lay on the queue of {hop.actor!r}", now)
     if route.position >= hop.mesh.max_hops:
@@ -146,7 +146,7 @@ def _stamped(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     envelope = hop.envelope
     stamped = _provisional(hop, now)
     goes_on = stamped.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
-    traceparent = next_hop(envelope.headers.get(headers.TRACEPARENT), envelope.id, new_span())
+    traceparent = hop_traceparent(envelope.headers.get(headers.TRACEPARENT), envelope.id, new_span())
     stamps = {headers.TRACEPARENT: json_text(traceparent)}
     if not goes_on:
         stamps[headers.FIRST_ATTEMPT] = json_text(stamped.updated_at)

@@ -8,13 +8,13 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.legacy.failed_payload import wrapped_payload
-from asya.messaging.delivery import LONGEST_DELAY, Delivery, DeliveryKind
+from asya.messaging.delivery import MAX_DELAY, Delivery, DeliveryKind
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Hop
-from asya.messaging.targets import UnknownTargetError, actual, check_target
+from asya.messaging.targets import UnknownTargetError, actual_actor, check_target
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import encode
-from asya.protocol.envelope import Carried, Envelope, changed
+from asya.protocol.envelope import Envelope, UnknownMembers, changed
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.status import TERMINAL_PHASES, Reason, Status
@@ -38,7 +38,7 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
     received = hop.envelope
     route = received.route.shifted(output.next)
     # An empty name with more behind it is no end of the route but a mistake.
-    target = check_target(hop.mesh, actual(received, route.curr)) if route.curr or route.next else names.SINK
+    target = check_target(hop.mesh, actual_actor(received, route.curr)) if route.curr or route.next else names.SINK
     at = format_time(now)
     if route.curr:
         new_status = status.routed(hop.status, actor=target, now=at)
@@ -164,9 +164,9 @@ def _retry(hop: Hop, verdict: retry_policy.Retry, error: ErrorInfo, now: datetim
     if hop.deadline is not None and due > hop.deadline:
         return _ended(hop, names.SINK, "Timeout", error, now, max_attempts=verdict.max_attempts)
     envelope = replace(hop.envelope, status=status.retrying(stamped, now=format_time(now), error=error))
-    if verdict.delay > LONGEST_DELAY:
+    if verdict.delay > MAX_DELAY:
         envelope = envelope.with_headers({headers.NOT_BEFORE: format_time(due)})
-    delay = math.ceil(min(verdict.delay, LONGEST_DELAY).total_seconds())
+    delay = math.ceil(min(verdict.delay, MAX_DELAY).total_seconds())
     return _delivery(hop, hop.actor, envelope, "retry", delay=delay)
 
 
@@ -174,7 +174,7 @@ def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: dat
     """To the policy's `then_route` instead of x-sink; a mismatch if that leads nowhere."""
     route = hop.envelope.route.shifted(actors)
     try:
-        target = check_target(hop.mesh, actual(hop.envelope, route.curr))
+        target = check_target(hop.mesh, actual_actor(hop.envelope, route.curr))
     except UnknownTargetError as unknown:
         return mismatch(hop, unknown, now=now)
     routed = status.policy_routed(hop.status, actor=target, now=format_time(now), error=error)
@@ -231,9 +231,9 @@ def _onward(received: dict[str, Raw], output: Frame) -> dict[str, Raw]:
     return changed(found, output.headers) if output.headers else found
 
 
-def _status_extra(envelope: Envelope, output: Frame) -> Carried:
+def _status_extra(envelope: Envelope, output: Frame) -> UnknownMembers:
     own = {name: raw for name, raw in output.status.items() if name not in _STAMPED_STATUS_KEYS}
-    return Carried(changed(envelope.status_extra, own)) if own else envelope.status_extra
+    return UnknownMembers(changed(envelope.status_extra, own)) if own else envelope.status_extra
 
 
 def _with_override_noted(envelope: Envelope, target: str, *, by: str) -> Envelope:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from asya.messaging.delivery import LONGEST_WAIT
+from asya.messaging.delivery import MAX_WAIT
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Policy, Resiliency
 
@@ -58,7 +58,7 @@ def decide(
         policy.max_duration is not None and lasted.total_seconds() >= policy.max_duration
     ):
         return Exhausted(policy.max_attempts, policy.then_route)
-    delay = min(backoff(policy, attempt, jitter), LONGEST_WAIT.total_seconds())
+    delay = min(backoff(policy, attempt, jitter), MAX_WAIT.total_seconds())
     return Retry(timedelta(seconds=delay), policy.max_attempts)
 
 

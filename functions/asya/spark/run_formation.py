@@ -50,7 +50,7 @@ def select(
         weight = len(bytes(member.envelope)) if member.envelope else 0
         if chosen and (len(chosen) == _most(chosen[0], size) or total + weight > byte_limit):
             return Selection(tuple(chosen), more=True)
-        if member.id in ids or (chosen and member.company != chosen[0].company):
+        if member.id in ids or (chosen and member.group_key != chosen[0].group_key):
             skipped = True
             continue
         chosen.append(member)

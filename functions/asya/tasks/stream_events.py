@@ -9,7 +9,7 @@ from asya.protocol.events import Progress
 from asya.protocol.pause import TaskPause
 from asya.protocol.route import Route
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import ShownStatus
+from asya.protocol.task import ViewStatus
 
 StreamEventType = Literal["status", "partial", "final"]
 
@@ -27,7 +27,7 @@ class StreamStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """
 
     id: str
-    status: ShownStatus
+    status: ViewStatus
     progress_percent: int
     generation: int
     at: str

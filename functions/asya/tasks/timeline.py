@@ -31,7 +31,7 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 def timeline(parts: Iterable[HopRecord]) -> Iterator[TimelineEntry]:
     """The entries of hops whose parts come in the order of their places."""
-    for place, of_attempt in groupby(parts, key=lambda part: part.place):
+    for place, of_attempt in groupby(parts, key=lambda part: part.key):
         told = list(of_attempt)
         yield TimelineEntry(
             generation=place.generation,

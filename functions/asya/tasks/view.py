@@ -11,7 +11,7 @@ from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.route import HIGHEST_BEFORE_END, Route
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import EARLIER_MESSAGE_LIMIT, EarlierGeneration, ShownStatus, TaskRecord
+from asya.protocol.task import EARLIER_MESSAGE_LIMIT, EarlierGeneration, TaskRecord, ViewStatus
 from asya.protocol.times import parse_time
 
 TIMED_OUT = ErrorInfo(type="Timeout", message="task timed out")
@@ -23,7 +23,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str
     parent_id: str | None = None
     root_id: str | None = None
-    status: ShownStatus
+    status: ViewStatus
     progress_percent: int
     actor: str | None = None
     route: Route | None = None

@@ -19,11 +19,11 @@ from asya.messaging.aws.claim_check import ClaimCheck
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
 from asya.pause.pausing import pause_of
 from asya.protocol.codec import decode
-from asya.protocol.envelope import Carried, Envelope
+from asya.protocol.envelope import Envelope, UnknownMembers
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import CircuitBreaker, Sink
-from asya.protocol.pause import KeptPause, PauseField
+from asya.protocol.pause import PauseField, PauseHeader
 from asya.protocol.route import Route
 from asya.protocol.status import Status
 from asya.sidecar.aws.circuit_breaker import Breaker
@@ -60,8 +60,8 @@ def ended(envelope_id: str, phase: Any, **more: Any) -> Envelope:
         headers=headers,
         status=Status(phase=phase, **(status | more)),
         payload=Raw(b'{"text": "h\xc3\xa9llo", "n": 1.50}'),
-        status_extra=Carried({"note": Raw(b'"kept"')}),
-        extra=Carried({"unknown": Raw(b"[1, 2]")}),
+        status_extra=UnknownMembers({"note": Raw(b'"kept"')}),
+        extra=UnknownMembers({"unknown": Raw(b"[1, 2]")}),
     )
 
 
@@ -79,7 +79,7 @@ RESULTS: Mapping[str, Envelope] = {
     "results/checkpoint/env-1/1.json": CHECKPOINT,
 }
 
-PAUSE = KeptPause(
+PAUSE = PauseHeader(
     epoch=1,
     paused_at=AT,
     prompt="Send the order?",

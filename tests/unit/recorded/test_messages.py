@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from asya.gateway.a2a.push import Push
+from asya.gateway.a2a.push import PushNotification
 from asya.gateway.access import AccessRules, IamIdentity, TokenIdentity
 from asya.gateway.http.router import answer
 from asya.gateway.lambdas.api_groups import build_api
-from asya.gateway.mcp.pause import task_and_pause
+from asya.gateway.mcp.pause import read_request_state
 from asya.gateway.mcp.tools import tool_list
 from asya.gateway.routes import tool_calls
 from asya.gateway.streams import tokens
@@ -136,7 +136,7 @@ EVENTS: list[TaskEvent | PartialEvent] = [
 QUERIES = [StateQuery(id="env-1", root_id="root"), StateQuery(id="env-2")]
 STATES = TaskStates(items=(TaskState(id="env-1", status="paused", generation=2, pause_epoch=1, root_status="running"),))
 TAKEN = EventResults(items=(EventResult(id="env-1", status=204), EventResult(id="env-2", status=404, error="no")))
-PUSH = Push(
+PUSH = PushNotification(
     config_id="config-1",
     task=TaskView(
         id="env-1",
@@ -307,7 +307,7 @@ def test_reports_and_questions_of_functions_and_their_answers(state: Recording) 
 
 
 def test_a_push_notification_on_its_way(state: Recording) -> None:
-    assert msgspec.json.decode(state.messages["x-push"][0], type=Push) == PUSH
+    assert msgspec.json.decode(state.messages["x-push"][0], type=PushNotification) == PUSH
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -341,7 +341,7 @@ def test_13_lists_go_on(state: Recording) -> None:
 
 
 def test_13_a_call_that_waits_for_a_person_goes_on(state: Recording) -> None:
-    assert task_and_pause(state.texts["mcp request state"]) == ("order/7 ü", AT)
+    assert read_request_state(state.texts["mcp request state"]) == ("order/7 ü", AT)
 
 
 @pytest.mark.parametrize("name", requests())

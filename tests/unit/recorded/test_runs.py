@@ -11,19 +11,19 @@ from msgspec.structs import replace
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Commit, Half, Journal, Manifest, Member, ResultFrame, ResultHead, Usage
-from asya.protocol.run_progress import Beat, Said, StageNote
+from asya.protocol.run_progress import HeartbeatRecord, JobPartial, StageNote
 from asya.spark.aws.completion_messages import CanceledTask, decode_message
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests, decode_request
 from asya.spark.aws.heartbeats import Heartbeats
 from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_events import JobRunEvent
-from asya.spark.aws.run_items import Cursor, RunRecord, Settlement
+from asya.spark.aws.run_items import Resolution, RoutingCursor, RunRecord
 from asya.spark.aws.run_records import RunRecords
-from asya.spark.aws.run_results import Findings, RunResults
+from asya.spark.aws.run_results import RunOutput, RunResults
 from asya.spark.aws.start_quota import StartQuota
-from asya.spark.aws.watch_requests import Watch
-from asya.spark.run_failures import WAITING, Verdict
+from asya.spark.aws.watch_requests import WatchRequest
+from asya.spark.run_failures import WAITING, FailureDecision
 from asya_spark.manifest import load_envelope, read_manifest
 from tests.unit.recorded.recording import BUCKET, Recording, load
 
@@ -101,7 +101,7 @@ OTHERS = {
 }
 USAGE = Usage(vcpu_hours=0.25, memory_gb_hours=1.0, storage_gb_hours=0.5, billed=True)
 PYTHON_ERROR = ErrorInfo(type="MemoryError", message="no room", mro=("Exception",), traceback="Traceback …")
-SETTLED = Settlement("journal", "20261120T090100-aaaaaaaa", 1, Verdict("again", 2), started=True)
+SETTLED = Resolution("journal", "20261120T090100-aaaaaaaa", 1, FailureDecision("again", 2), started=True)
 RECORDS = {
     12: RunRecord(
         ACTOR,
@@ -109,8 +109,8 @@ RECORDS = {
         "started",
         moment(10),
         job_run_id="00f1abc",
-        settlement=SETTLED,
-        cursor=Cursor(1, 2, 3, 1),
+        resolution=SETTLED,
+        cursor=RoutingCursor(1, 2, 3, 1),
         members=3,
         running_at=moment(70),
         job_state="FAILED",
@@ -127,14 +127,14 @@ RECORDS = {
         moment(10),
         job_run_id="00f1bbb",
         members=1,
-        settlement=Settlement("none", verdict=WAITING),
+        resolution=Resolution("none", decision=WAITING),
     ),
 }
 
 DIED, COMMITTED = "20261120T090100-aaaaaaaa", "20261120T090200-bbbbbbbb"
 SAID = [
-    Said(index=0, sequence=0, at=moment(80), data=Raw(b'{"rows":1}')),
-    Said(index=None, sequence=0, at=moment(80), data=Raw(b'{"all":true}')),
+    JobPartial(index=0, sequence=0, at=moment(80), data=Raw(b'{"rows":1}')),
+    JobPartial(index=None, sequence=0, at=moment(80), data=Raw(b'{"all":true}')),
 ]
 
 
@@ -150,7 +150,7 @@ def pending(state: Recording) -> Pending:
 
 @pytest.fixture
 def records(state: Recording) -> RunRecords:
-    return RunRecords(state.dynamodb, table=TABLE, keep=KEEP)  # type: ignore[arg-type]
+    return RunRecords(state.dynamodb, table=TABLE, retention=KEEP)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -159,19 +159,19 @@ def results(state: Recording) -> RunResults:
 
 
 def test_what_waits_is_read_oldest_first(pending: Pending) -> None:
-    back, small, large = pending.waiting(ACTOR)
+    back, small, large = pending.members(ACTOR)
     assert back == BACK
-    assert back.company == (True, 11, 1)
+    assert back.group_key == (True, 11, 1)
     assert small == replace(SMALL, envelope=Raw(BODIES[SMALL.id]))
     assert large.envelope_key is not None
     assert large == replace(LARGE, envelope_key=large.envelope_key)
     assert pending.count(ACTOR) == 3
-    assert pending.is_any_waiting(ACTOR)
-    assert not pending.is_any_waiting("another")
+    assert pending.has_any(ACTOR)
+    assert not pending.has_any("another")
 
 
 def test_envelopes_are_read_from_the_table_and_from_the_bucket(pending: Pending) -> None:
-    assert [pending.body(member) for member in pending.waiting(ACTOR)] == [
+    assert [pending.body(member) for member in pending.members(ACTOR)] == [
         stamped("env-back", {"n": 3}),
         BODIES[SMALL.id],
         BODIES[LARGE.id],
@@ -181,16 +181,16 @@ def test_envelopes_are_read_from_the_table_and_from_the_bucket(pending: Pending)
 def test_nothing_becomes_pending_twice(pending: Pending) -> None:
     now = START + timedelta(seconds=60)
     again = [(member, BODIES[member.id]) for member in (SMALL, LARGE)]
-    assert pending.admit(ACTOR, again, now=now) == [False, False]
-    assert pending.admit(ACTOR, [(replace(SMALL, attempt=2), b"{}")], now=now) == [True]
-    pending.give_back(ACTOR, [BACK], now=now)
+    assert pending.enqueue(ACTOR, again, now=now) == [False, False]
+    assert pending.enqueue(ACTOR, [(replace(SMALL, attempt=2), b"{}")], now=now) == [True]
+    pending.requeue(ACTOR, [BACK], now=now)
     assert pending.count(ACTOR) == 4
 
 
 def test_what_went_into_a_run_is_removed(pending: Pending) -> None:
-    members = list(pending.waiting(ACTOR))
+    members = list(pending.members(ACTOR))
     pending.remove(ACTOR, members[:2])
-    assert list(pending.waiting(ACTOR)) == members[2:]
+    assert list(pending.members(ACTOR)) == members[2:]
 
 
 @pytest.mark.parametrize("number", RECORDS)
@@ -205,36 +205,36 @@ def test_numbers_go_on(records: RunRecords) -> None:
 
 
 def test_deaths_are_counted_on(records: RunRecords) -> None:
-    assert (records.deaths(ACTOR, 9), records.deaths(ACTOR, 12)) == (2, 0)
-    records.settle(ACTOR, 13, Settlement("none"), now=START, died_for=9)
-    assert records.deaths(ACTOR, 9) == 3
+    assert (records.failures(ACTOR, 9), records.failures(ACTOR, 12)) == (2, 0)
+    records.resolve(ACTOR, 13, Resolution("none"), now=START, failed_origin=9)
+    assert records.failures(ACTOR, 9) == 3
 
 
 def test_what_was_settled_stands(records: RunRecords) -> None:
-    assert records.settle(ACTOR, 12, Settlement("commit", COMMITTED), now=START) == SETTLED
+    assert records.resolve(ACTOR, 12, Resolution("commit", COMMITTED), now=START) == SETTLED
 
 
 def test_the_cursor_only_goes_on(records: RunRecords) -> None:
-    records.advance(ACTOR, 12, Cursor(), Cursor(1, 2, 0, 0))
+    records.advance(ACTOR, 12, RoutingCursor(), RoutingCursor(1, 2, 0, 0))
     assert records.get(ACTOR, 12) == RECORDS[12]
-    records.advance(ACTOR, 12, Cursor(1, 2, 3, 1), Cursor(2))
+    records.advance(ACTOR, 12, RoutingCursor(1, 2, 3, 1), RoutingCursor(2))
     found = records.get(ACTOR, 12)
     assert found is not None
-    assert found.cursor == Cursor(2)
+    assert found.cursor == RoutingCursor(2)
 
 
 def test_states_only_go_on(records: RunRecords) -> None:
-    records.note_state(ACTOR, 12, "RUNNING")
+    records.record_state(ACTOR, 12, "RUNNING")
     assert records.get(ACTOR, 12) == RECORDS[12]
 
 
 def test_leases_and_turns_are_kept(records: RunRecords) -> None:
     until, soon, later = (START + timedelta(seconds=seconds) for seconds in (900, 60, 301))
-    assert not records.lease(ACTOR, 12, "somebody", until=until, now=soon)
-    assert records.lease(ACTOR, 12, "somebody", until=until, now=later)
-    assert not records.take_watch(ACTOR, 12, 7, "somebody")
-    assert records.take_watch(ACTOR, 12, 7, "watcher")
-    assert records.take_watch(ACTOR, 12, 8, "somebody")
+    assert not records.acquire_lease(ACTOR, 12, "somebody", until=until, now=soon)
+    assert records.acquire_lease(ACTOR, 12, "somebody", until=until, now=later)
+    assert not records.claim_turn(ACTOR, 12, 7, "somebody")
+    assert records.claim_turn(ACTOR, 12, 7, "watcher")
+    assert records.claim_turn(ACTOR, 12, 8, "somebody")
 
 
 def test_a_run_is_closed(records: RunRecords) -> None:
@@ -248,16 +248,16 @@ def requests_of(state: Recording) -> DispatchRequests:
 
 def test_a_request_on_its_way_is_known(state: Recording) -> None:
     found = requests_of(state)
-    assert found.is_on_its_way(ACTOR, now=START + timedelta(seconds=60))
+    assert found.is_requested(ACTOR, now=START + timedelta(seconds=60))
     assert not found.ensure(ACTOR, 2.0, now=START + timedelta(seconds=60))
-    assert not found.is_on_its_way(ACTOR, now=START + timedelta(seconds=91))
+    assert not found.is_requested(ACTOR, now=START + timedelta(seconds=91))
 
 
 def test_its_turn_takes_the_flag_down(state: Recording) -> None:
     found, now = requests_of(state), START + timedelta(seconds=30)
-    assert not found.take_up(DispatchRequest(ACTOR, 1), now=now)
-    assert found.take_up(DispatchRequest(ACTOR, 2), now=now)
-    assert not found.is_on_its_way(ACTOR, now=now)
+    assert not found.accept(DispatchRequest(ACTOR, 1), now=now)
+    assert found.accept(DispatchRequest(ACTOR, 2), now=now)
+    assert not found.is_requested(ACTOR, now=now)
 
 
 def test_messages_to_the_dispatcher(state: Recording) -> None:
@@ -271,8 +271,8 @@ def test_messages_to_the_dispatcher(state: Recording) -> None:
 def test_messages_to_the_completion(state: Recording) -> None:
     assert [decode_message(body) for body in state.messages["x-completion"]] == [
         JobRunEvent("00app", "00f1abc", MANIFEST.run_id, "FAILED", "Job failed: exit code 137"),
-        Watch(MANIFEST.run_id, "00f1abc"),
-        Watch(MANIFEST.run_id, "00f1abc", turn=7, attempt=DIED, beat=3, said="fly-000001.jsonl", told_to=200),
+        WatchRequest(MANIFEST.run_id, "00f1abc"),
+        WatchRequest(MANIFEST.run_id, "00f1abc", turn=7, attempt=DIED, beat=3, said="fly-000001.jsonl", told_to=200),
         CanceledTask("order/7 ü#%"),
     ]
 
@@ -286,7 +286,7 @@ def test_the_quota_is_counted_on(state: Recording) -> None:
 def test_a_manifest_is_read_by_the_mesh(state: Recording) -> None:
     manifests = Manifests(state.s3, bucket=BUCKET)  # type: ignore[arg-type]
     assert manifests.read(ACTOR, 12) == MANIFEST
-    assert not manifests.commit(MANIFEST)
+    assert not manifests.create(MANIFEST)
     assert manifests.exists(ACTOR, 12)
     assert manifests.read(ACTOR, 99) is None
 
@@ -321,7 +321,7 @@ def test_a_commit_counts(results: RunResults) -> None:
     assert commit == Commit(
         run_id=OTHERS[13].run_id, attempt=COMMITTED, finished_at=moment(90), parts=(part,), unreached=2
     )
-    assert results.settled(ACTOR, 13, "commit", COMMITTED, 1) == found
+    assert results.read(ACTOR, 13, "commit", COMMITTED, 1) == found
 
 
 def test_results_are_read_line_by_line(results: RunResults) -> None:
@@ -346,7 +346,7 @@ def test_results_are_read_line_by_line(results: RunResults) -> None:
 
 
 def test_a_commit_without_results_says_why(results: RunResults) -> None:
-    assert results.find(ACTOR, 14) == Findings("commit", COMMITTED, error=PYTHON_ERROR)
+    assert results.find(ACTOR, 14) == RunOutput("commit", COMMITTED, error=PYTHON_ERROR)
 
 
 def test_the_journal_of_an_attempt_that_died(results: RunResults) -> None:
@@ -361,15 +361,20 @@ def test_the_journal_of_an_attempt_that_died(results: RunResults) -> None:
 
 
 def test_an_attempt_that_had_hardly_begun(results: RunResults) -> None:
-    assert results.find(ACTOR, 15) == Findings("journal", DIED, stage="starting")
+    assert results.find(ACTOR, 15) == RunOutput("journal", DIED, stage="starting")
 
 
 def test_signs_of_life(state: Recording) -> None:
-    signs = Heartbeats(state.s3, bucket=BUCKET)  # type: ignore[arg-type]
+    heartbeats = Heartbeats(state.s3, bucket=BUCKET)  # type: ignore[arg-type]
     stage = StageNote(stage=4, name="collect at cleaning.py:20", tasks=8, done=7, rows_read=100, rows_written=3)
-    assert signs.beat(ACTOR, 12, DIED) == Beat(at=moment(90), beat=3, at_work=1, done=1, stages=(stage,))
-    assert list(signs.said(ACTOR, 12, DIED, "")) == [("fly-000000.jsonl", SAID[:1]), ("fly-000001.jsonl", SAID[1:])]
-    assert list(signs.said(ACTOR, 12, DIED, "fly-000000.jsonl")) == [("fly-000001.jsonl", SAID[1:])]
+    assert heartbeats.beat(ACTOR, 12, DIED) == HeartbeatRecord(
+        at=moment(90), beat=3, at_work=1, done=1, stages=(stage,)
+    )
+    assert list(heartbeats.said(ACTOR, 12, DIED, "")) == [
+        ("fly-000000.jsonl", SAID[:1]),
+        ("fly-000001.jsonl", SAID[1:]),
+    ]
+    assert list(heartbeats.said(ACTOR, 12, DIED, "fly-000000.jsonl")) == [("fly-000001.jsonl", SAID[1:])]
 
 
 class RunFiles:

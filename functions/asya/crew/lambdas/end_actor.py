@@ -39,7 +39,7 @@ class EndActor:
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
         try:
-            return self.services.worker.work(items, self._handle)
+            return self.services.worker.process(items, self._handle)
         finally:
             telemetry.flush()
 

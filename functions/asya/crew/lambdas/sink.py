@@ -40,7 +40,7 @@ class SinkActor:
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
         try:
-            return self.services.worker.with_outlet(self.index).work(items, self._handle)
+            return self.services.worker.with_outlet(self.index).process(items, self._handle)
         finally:
             telemetry.flush()
 

@@ -1,4 +1,4 @@
-"""A fan-in actor: stores slices, and lets the merged envelope leave when all are there (`protocol §9`)."""
+"""A fan-in actor: stores slices and sends the merged envelope once its set is complete (`protocol §9`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,25 +28,27 @@ from asya.sidecar.lambdas.services import Services
 
 @dataclass(frozen=True, slots=True)
 class FanInActor:
-    """What a fan-in actor does with each message."""
+    """Processes slices and the control messages of their sets."""
 
     services: Services
     coordinator: SetCoordinator
 
     def process(self, event: Mapping[str, Any]) -> Answer:
-        """Work through one batch of slices, and of messages about sets."""
+        """Process one batch of slices and control messages."""
         items = records(event)
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
-        about_sets = {
+        control_messages = {
             record.message_id: message
             for record in items
             if (message := decode_message(record.arrival.body)) is not None
         }
         try:
-            intake = receive_batch(self.services, [record for record in items if record.message_id not in about_sets])
-            return self.services.worker.work(
-                items, lambda record: self._handle(intake, record, about_sets.get(record.message_id))
+            intake = receive_batch(
+                self.services, [record for record in items if record.message_id not in control_messages]
+            )
+            return self.services.worker.process(
+                items, lambda record: self._handle(intake, record, control_messages.get(record.message_id))
             )
         finally:
             self.services.progress.flush()
@@ -55,33 +57,33 @@ class FanInActor:
     def _handle(self, intake: Intake, record: Record, message: FanInMessage | None) -> list[Receipt]:
         match message:
             case SliceEnded():
-                return self._ended(message)
+                return self._record_slice_end(message)
             case SetDue():
-                return self._look(message)
+                return self._check_timeout(message)
         telemetry = self.services.telemetry
         telemetry.measure("MessageSize", record.arrival.size, "Bytes")
         lag = (self.services.now() - record.arrival.sent_at).total_seconds() * 1000
         telemetry.measure("HopLatency", max(0.0, lag), "Milliseconds")
         started = intake.start(record)
-        if isinstance(started, Diversion) and (stored := self._stored_before(record)) is not None:
+        if isinstance(started, Diversion) and (stored := self._stored_slice(record)) is not None:
             started = stored
         if isinstance(started, Diversion):
             record_diversion(self.services, started.why)
             telemetry.log.warning(
-                "slice not taken", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
+                "slice not stored", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
             )
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
         try:
-            return self._arrived(started, slices.require_slice_header(started))
+            return self._store(started, slices.require_slice_header(started))
         except (UnknownTargetError, SliceCountError) as error:
             self._count("failed")
             delivery = outcome.mismatch(started, UnknownTargetError(str(error)), now=self.services.now())
             return [self.services.outbox.send(delivery)]
 
-    def _stored_before(self, record: Record) -> Hop | None:
-        """The item that this message has brought before, as it was stored.
+    def _stored_slice(self, record: Record) -> Hop | None:
+        """The hop of a redelivered slice that is already stored; None for any other message.
 
-        Its end may be claimed and not yet be told: that is finished, whatever the clock or the task's state says by now.
+        Its end may be claimed but not yet reported. The report is completed even if the deadline has passed since.
         """
         if record.arrival.receive_count == 1:
             return None
@@ -90,21 +92,21 @@ class FanInActor:
             header = slice_header(envelope)
             if header is None or header.slice_index == ORIGIN:
                 return None
-            body = self.coordinator.sets.slice(header.set_id, header.slice_index)
+            body = self.coordinator.sets.load_slice(header.set_id, header.slice_index)
         except (ValueError, UnknownSetError):
             return None
         mesh = self.services.settings.table
         return Hop.of(decode(body), self.coordinator.actor, mesh.actors[self.coordinator.actor], mesh, record.arrival)
 
-    def _arrived(self, hop: Hop, header: SliceHeader) -> list[Receipt]:
-        """A slice: stored, its own task reported as done, and the set looked at.
+    def _store(self, hop: Hop, header: SliceHeader) -> list[Receipt]:
+        """Store a slice, report its own task as succeeded and advance the set.
 
         Raises:
-            SliceCountError: it does not belong to its set.
+            SliceCountError: the slice states another `slice_count` than its set.
         """
         body = encode(hop.envelope)
-        record, uri = self.coordinator.sets.arrive(
-            header, body, actor=self.coordinator.actor, times=self.coordinator.times(self.services.now())
+        record, uri = self.coordinator.sets.add_slice(
+            header, body, actor=self.coordinator.actor, times=self.coordinator.new_set_times(self.services.now())
         )
         is_late = record.state.delivered
         self._count("late" if is_late else "stored")
@@ -115,44 +117,46 @@ class FanInActor:
                 set_id=header.set_id,
                 slice_index=header.slice_index,
             )
-        receipts = self._reported(hop, uri) if header.slice_index != ORIGIN else []
-        return [*receipts, *self.coordinator.settle(record)]
+        receipts = self._report_success(hop, uri) if header.slice_index != ORIGIN else []
+        return [*receipts, *self.coordinator.advance(record)]
 
-    def _reported(self, hop: Hop, uri: str | None) -> list[Receipt]:
-        """An item's own work is done, whatever becomes of the set, unless it has ended otherwise before."""
+    def _report_success(self, hop: Hop, uri: str | None) -> list[Receipt]:
+        """Report an item's own task as succeeded, unless it has already ended in another way."""
         moment = self.services.now()
-        done = replace(hop.envelope, status=succeeded(hop.status, now=format_time(moment)))
+        envelope = replace(hop.envelope, status=succeeded(hop.status, now=format_time(moment)))
         url = self.services.callback(hop.envelope)
-        if claim_end(self.services, done).outcome == "refused" or url is None:
+        if claim_end(self.services, envelope).outcome == "refused" or url is None:
             return []
-        return [self.services.required_reports.report(url, reports.terminal(done, now=moment, result_uri=uri))]
+        return [self.services.required_reports.report(url, reports.terminal(envelope, now=moment, result_uri=uri))]
 
-    def _ended(self, ended: SliceEnded) -> list[Receipt]:
-        """A slice that ended without a result."""
+    def _record_slice_end(self, ended: SliceEnded) -> list[Receipt]:
+        """Record that a slice ended without a result, and advance its set."""
         self._count("slice_ended")
         sets, coordinator = self.coordinator.sets, self.coordinator
         if ended.phase == "canceled" and ended.slice_index != ORIGIN:
-            known = sets.get(ended.set_id)
-            return coordinator.slice_canceled(known) if known is not None else []
+            current = sets.get(ended.set_id)
+            return coordinator.slice_canceled(current) if current is not None else []
         try:
-            record = sets.add_ended_slice(ended, actor=coordinator.actor, times=coordinator.times(self.services.now()))
+            record = sets.add_ended_slice(
+                ended, actor=coordinator.actor, times=coordinator.new_set_times(self.services.now())
+            )
         except SliceCountError as error:
-            self.services.telemetry.log.warning("end of a slice that is none", problem=str(error))
+            self.services.telemetry.log.warning("slice end does not match its set", problem=str(error))
             return []
         if ended.slice_index == ORIGIN:
             coordinator.origin_ended(record)
             return []
-        return coordinator.settle(record)
+        return coordinator.advance(record)
 
-    def _look(self, look: SetDue) -> list[Receipt]:
-        """Is a set's time up? Strays, of which another is in charge, end here."""
-        record = self.coordinator.sets.get(look.set_id)
+    def _check_timeout(self, check: SetDue) -> list[Receipt]:
+        """Advance a set whose timeout check arrived; a check is dropped if a newer one is pending."""
+        record = self.coordinator.sets.get(check.set_id)
         if record is None:
             return []
-        is_stray = record.look_until > self.services.now().timestamp() and look.until != record.look_until
-        if record.state.decision is None and is_stray:
+        is_superseded = record.check_until > self.services.now().timestamp() and check.until != record.check_until
+        if record.state.decision is None and is_superseded:
             return []
-        return self.coordinator.settle(record, look_is_over=True)
+        return self.coordinator.advance(record, check_arrived=True)
 
     def _count(self, how: str) -> None:
         self.services.telemetry.count("Processed", by=("outcome", how))

@@ -1,7 +1,7 @@
-"""Looking after one set of slices: waiting, deciding, and letting what becomes of it leave (`protocol §9`).
+"""Coordinates a set of slices: waits, saves the decision and sends the envelope that leaves (`protocol §9`).
 
-Whoever brings news of a set settles it; a process that dies at any point leaves a state from which the next one goes on: the
-redelivered message, a look at the clock, or the sweep.
+Each message about a set advances the set as far as possible. If the process dies, the next message continues from the saved
+state: the redelivered message, a timeout check, or the sweep's check.
 """
 
 import math
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from asya.fan_in.aws.items import SetRecord
-from asya.fan_in.aws.sets import LEASE_SECONDS, FanInSets, Times
-from asya.fan_in.sets import ORIGIN, Decision, Fail, Merge, Wait, decided, judge, leaving
+from asya.fan_in.aws.sets import LEASE_SECONDS, FanInSets, SetTimes
+from asya.fan_in.sets import ORIGIN, Decision, Fail, Merge, Wait, decide, origin_delivery, to_decision
 from asya.messaging.aws.receipt import Receipt
-from asya.messaging.delivery import LONGEST_DELAY, Delivery
+from asya.messaging.delivery import MAX_DELAY, Delivery
 from asya.messaging.hop import Arrival, Hop
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
@@ -23,13 +23,13 @@ from asya.reporting import reports
 from asya.sidecar.lambdas import preflight
 from asya.sidecar.lambdas.services import Services
 
-# A look that is so late has been lost, and the next arrival sends another.
-LOOK_GRACE = timedelta(minutes=2)
+# A timeout check that is this late counts as lost, and the next arrival sends another one.
+CHECK_GRACE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class SetCoordinator:
-    """The sets of one fan-in actor."""
+    """Advances the sets of one fan-in actor."""
 
     services: Services
     sets: FanInSets
@@ -37,80 +37,80 @@ class SetCoordinator:
 
     @property
     def actor(self) -> str:
-        """The fan-in actor."""
+        """The name of the fan-in actor."""
         return self.services.settings.actor
 
-    def times(self, moment: datetime) -> Times:
-        """What a set whose first slice arrives now is given."""
+    def new_set_times(self, moment: datetime) -> SetTimes:
+        """The timeout and expiry of a set whose first slice arrives now."""
         due_at = moment + timedelta(seconds=self.rule.timeout)
-        return Times(due_at, due_at.timestamp() + self.rule.ttl)
+        return SetTimes(due_at, due_at.timestamp() + self.rule.ttl)
 
-    def settle(self, record: SetRecord, *, look_is_over: bool = False) -> list[Receipt]:
-        """Do what is to be done for a set as it is now.
+    def advance(self, record: SetRecord, *, check_arrived: bool = False) -> list[Receipt]:
+        """Advance a set as far as its state allows.
 
         Args:
-            look_is_over: the look that was on its way has just come.
+            check_arrived: the message at work is the set's pending timeout check.
 
         Raises:
-            Exception: something could not be sent or written; the message that brought the news has to come again.
+            Exception: a send or a write failed; the message at work must be redelivered.
         """
         moment = self.services.now()
         has_lease = False
         if record.state.delivered:
             return []
         if record.state.decision is None:
-            verdict = judge(record.state, self.rule, now=moment)
-            if isinstance(verdict, Wait):
-                self._ensure_look(record, moment, look_is_over)
+            action = decide(record.state, self.rule, now=moment)
+            if isinstance(action, Wait):
+                self._ensure_check(record, moment, check_arrived)
                 return []
             lease_from = moment.timestamp() if record.state.has_origin else None
-            decision = self._decision(record, verdict, moment)
-            record, is_ours = self._decide(record.set_id, decision, lease_from)
-            has_lease = is_ours and lease_from is not None
+            decision = self._make_decision(record, action, moment)
+            record, was_saved = self._save_decision(record.set_id, decision, lease_from)
+            has_lease = was_saved and lease_from is not None
         if record.state.has_origin:
             return self._finish(record, has_lease=has_lease)
         if moment < record.state.due_at:
-            self._ensure_look(record, moment, look_is_over)
+            self._ensure_check(record, moment, check_arrived)
         elif not record.state.delivered:
-            self.sets.retire(record.set_id)
+            self.sets.leave_index(record.set_id)
         return []
 
     def origin_ended(self, record: SetRecord) -> None:
-        """Slice 0 has ended elsewhere: nothing more comes of its set."""
+        """Close a set whose slice 0 ended elsewhere; nothing leaves it."""
         if record.state.delivered:
             return
         gone = Decision(how="gone", at=format_time(self.services.now()))
-        record, is_ours = self._decide(record.set_id, gone, None)
-        if is_ours or not record.state.has_origin:
+        record, was_saved = self._save_decision(record.set_id, gone, None)
+        if was_saved or not record.state.has_origin:
             self._mark_delivered(record.set_id)
 
     def slice_canceled(self, record: SetRecord) -> list[Receipt]:
-        """A canceled slice closes nothing; but if that is because its origin was, the origin need not wait any longer."""
+        """Send the origin on as canceled if its own task is canceled; a canceled slice alone closes no set."""
         if record.state.decision is not None or not record.state.has_origin or not self._is_canceled(record):
             return []
         moment = self.services.now()
         canceled = Decision(how="canceled", at=format_time(moment))
-        record, is_ours = self._decide(record.set_id, canceled, moment.timestamp())
-        return self._finish(record, has_lease=is_ours)
+        record, was_saved = self._save_decision(record.set_id, canceled, moment.timestamp())
+        return self._finish(record, has_lease=was_saved)
 
-    def _decision(self, record: SetRecord, verdict: Merge | Fail, moment: datetime) -> Decision:
-        if isinstance(verdict, Merge):
-            return decided(verdict, None, now=moment)
+    def _make_decision(self, record: SetRecord, action: Merge | Fail, moment: datetime) -> Decision:
+        if isinstance(action, Merge):
+            return to_decision(action, None, now=moment)
         if record.state.has_origin and self._is_canceled(record):
             return Decision(how="canceled", at=format_time(moment))
         error: ErrorInfo | None = None
-        if verdict.slice_index is not None:
-            error = self.sets.error(record.set_id, verdict.slice_index)
-        return decided(verdict, error, now=moment)
+        if action.slice_index is not None:
+            error = self.sets.load_error(record.set_id, action.slice_index)
+        return to_decision(action, error, now=moment)
 
-    def _decide(self, set_id: str, decision: Decision, lease_from: float | None) -> tuple[SetRecord, bool]:
-        record, is_ours = self.sets.decide(set_id, decision, lease_from=lease_from)
-        if is_ours:
+    def _save_decision(self, set_id: str, decision: Decision, lease_from: float | None) -> tuple[SetRecord, bool]:
+        record, was_saved = self.sets.save_decision(set_id, decision, lease_from=lease_from)
+        if was_saved:
             self.services.telemetry.count("Processed", by=("outcome", f"set_{decision.how}"))
             self.services.telemetry.log.info(
                 "set decided", set_id=set_id, how=decision.how, reason=decision.reason, missing=list(decision.missing)
             )
-        return record, is_ours
+        return record, was_saved
 
     def _is_canceled(self, record: SetRecord) -> bool:
         origin = self._origin(record.set_id)
@@ -118,34 +118,34 @@ class SetCoordinator:
         return state is not None and state.is_canceled
 
     def _finish(self, record: SetRecord, *, has_lease: bool) -> list[Receipt]:
-        """Let the one envelope leave that the decision is about, then mark the set as done."""
+        """Send the envelope of a decided set, then mark the set as delivered."""
         set_id, decision = record.set_id, record.state.decision
         if decision is None or record.state.delivered:
             return []
         if not has_lease and not self.sets.take_lease(set_id, epoch_seconds=self.services.now().timestamp()):
-            fresh = self.sets.get(set_id)
-            if fresh is not None and not fresh.state.delivered:
-                # Another is at it; should it die, this look comes when its lease is over.
-                self._send_look(SetDue(set_id=set_id), math.ceil(LEASE_SECONDS) + 1)
+            current = self.sets.get(set_id)
+            if current is not None and not current.state.delivered:
+                # Another process holds the lease. If it dies, this check arrives after the lease has ended.
+                self._send_check(SetDue(set_id=set_id), math.ceil(LEASE_SECONDS) + 1)
             return []
         try:
-            return [self._let_leave(set_id, decision)]
+            return [self._send_result(set_id, decision)]
         except Exception:
-            self.sets.release(set_id)
+            self.sets.release_lease(set_id)
             raise
 
-    def _let_leave(self, set_id: str, decision: Decision) -> Receipt:
+    def _send_result(self, set_id: str, decision: Decision) -> Receipt:
         origin = self._origin(set_id)
         items = {}
         if decision.how == "merged":
-            items = {index: decode(body).payload for index, body in self.sets.slices(set_id) if index != ORIGIN}
-        receipt = self._sent(leaving(origin, decision, items))
+            items = {index: decode(body).payload for index, body in self.sets.load_slices(set_id) if index != ORIGIN}
+        receipt = self._send_now(origin_delivery(origin, decision, items))
         self._mark_delivered(set_id)
         callback = self.services.callback(origin.envelope)
         if decision.how == "merged" and callback is not None:
-            began = parse_time(origin.status.updated_at or decision.at)
-            waited = (parse_time(decision.at) - began).total_seconds() * 1000
-            event = reports.completed(origin, None, now=self.services.now(), duration_ms=max(0.0, waited))
+            started_at = parse_time(origin.status.updated_at or decision.at)
+            wait_ms = (parse_time(decision.at) - started_at).total_seconds() * 1000
+            event = reports.completed(origin, None, now=self.services.now(), duration_ms=max(0.0, wait_ms))
             self.services.progress.report(callback, event)
         return receipt
 
@@ -153,27 +153,30 @@ class SetCoordinator:
         self.sets.mark_delivered(set_id, expires_at=self.services.now().timestamp() + self.rule.ttl)
 
     def _origin(self, set_id: str) -> Hop:
-        """Slice 0 as it was stored."""
-        body = self.sets.slice(set_id, ORIGIN)
+        """The hop of the stored slice 0."""
+        body = self.sets.load_slice(set_id, ORIGIN)
         mesh = self.services.settings.table
         arrival = Arrival(body=body, message_id="", sent_at=self.services.now(), size=len(body))
         return Hop.of(decode(body), self.actor, mesh.actors[self.actor], mesh, arrival)
 
-    def _ensure_look(self, record: SetRecord, moment: datetime, look_is_over: bool) -> None:
-        """Make sure that a look at the clock is on its way: sent first, noted second, so that it can only be one too many."""
-        if record.look_until > moment.timestamp() and not look_is_over:
+    def _ensure_check(self, record: SetRecord, moment: datetime, check_arrived: bool) -> None:
+        """Ensure that a timeout check is pending.
+
+        The check is sent first and recorded second: a crash in between causes an extra check, never a missing one.
+        """
+        if record.check_until > moment.timestamp() and not check_arrived:
             return
         left = max(record.state.due_at - moment, timedelta(seconds=1))
-        delay = math.ceil(min(left, LONGEST_DELAY).total_seconds())
-        until = (moment + timedelta(seconds=delay) + LOOK_GRACE).timestamp()
-        self._send_look(SetDue(set_id=record.set_id, until=until), delay)
-        self.sets.note_look(record.set_id, until)
+        delay = math.ceil(min(left, MAX_DELAY).total_seconds())
+        until = (moment + timedelta(seconds=delay) + CHECK_GRACE).timestamp()
+        self._send_check(SetDue(set_id=record.set_id, until=until), delay)
+        self.sets.record_check(record.set_id, until)
 
-    def _send_look(self, look: SetDue, delay: int) -> None:
-        self._sent(Delivery(self.actor, encode_message(look), "later", delay=delay))
+    def _send_check(self, check: SetDue, delay: int) -> None:
+        self._send_now(Delivery(self.actor, encode_message(check), "later", delay=delay))
 
-    def _sent(self, delivery: Delivery) -> Receipt:
-        """Send at once and see that it was taken: what follows is written only then."""
+    def _send_now(self, delivery: Delivery) -> Receipt:
+        """Send at once and require acceptance, because the next write relies on it."""
         receipt = self.services.outbox.send(delivery)
         self.services.outbox.flush()
         if receipt.problem is not None:

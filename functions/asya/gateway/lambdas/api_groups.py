@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from asya.dead_letters.aws.replay_sources import ReplaySources
 from asya.fan_in.aws.sets import FanInSets
-from asya.gateway.a2a.routes.wiring import build_agents
+from asya.gateway.a2a.routes.wiring import build_a2a
 from asya.gateway.access import AccessRules
 from asya.gateway.aws.idempotency_keys import IdempotencyKeys
 from asya.gateway.aws.task_starter import TaskStarter
@@ -21,7 +21,7 @@ from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
 from asya.legacy.gateway_calls import LegacyReadRoutes
 from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
+from asya.messaging.aws.claim_check import INBOX_PREFIX, ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.messaging.aws.telemetry import Telemetry
@@ -56,7 +56,7 @@ def build_api(
     access = AccessRules(mesh, settings.account, settings.region)
     origins = Origins(settings.gateway_url, environment.new_span)
     # As for every sender, large payloads go under `inbox/` only (`protocol §4`).
-    claim_check = ClaimCheck(clients.s3(), settings.bucket, prefix=SENDERS_PREFIX)
+    claim_check = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX)
     sender = SubmissionSender(clients.sqs(), settings.queue_url, claim_check.offload)
     starter = TaskStarter(
         tasks=tasks, keys=IdempotencyKeys(client, table, mesh.retention.tasks), sender=sender, warn=warn
@@ -89,7 +89,7 @@ def build_api(
         warn=warn,
         environment=environment,
     )
-    agents = build_agents(
+    agents = build_a2a(
         settings,
         tasks=tasks,
         lists=lists,

@@ -28,7 +28,7 @@ def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environm
     """The entrance for reports."""
     return Ingest(
         tasks=build_tasks(settings, telemetry.log.warning, environment),
-        partials=PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.pause),
+        partials=PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.sleep),
         access=AccessRules(settings.table, settings.account, settings.region),
         warn=telemetry.log.warning,
     )

@@ -16,7 +16,7 @@ _PAUSE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class McpCancels:
+class McpCancellation:
     """Finds the task of a request, and cancels it."""
 
     starter: TaskStarter
@@ -32,7 +32,7 @@ class McpCancels:
         """
         ends = self.environment.monotonic() + SECONDS
         while not self._is_canceled(key, caller, now) and self.environment.monotonic() < ends:
-            self.environment.pause(_PAUSE)
+            self.environment.sleep(_PAUSE)
 
     def _is_canceled(self, key: str, caller: Caller, now: datetime) -> bool:
         task_id = self.starter.task_of(caller.principal, key)

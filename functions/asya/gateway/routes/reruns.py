@@ -16,7 +16,7 @@ from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.gateway.submission import first_queue
-from asya.messaging.aws.claim_check import ClaimCheck, TooLargeError
+from asya.messaging.aws.claim_check import ClaimCheck, EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
 from asya.messaging.fair_queues import queue_group
 from asya.protocol import codec
@@ -117,7 +117,7 @@ class RerunRoutes:
         delivery = Delivery(queue, codec.encode(envelope), "next", group=group)
         try:
             sendable = self.claim_check.offload(delivery)
-        except TooLargeError as error:
+        except EnvelopeTooLargeError as error:
             raise ApiError(413, "too_large", str(error)) from error
         except (ClientError, BotoCoreError) as error:
             raise ApiError(503, "unavailable", f"its payload cannot be put aside just now: {error}") from error

@@ -88,7 +88,7 @@ class ToolCalls:
                 look(task)
             if task is None or task.status in _STANDING or left <= 0:
                 return task
-            self.environment.pause(min(pause, left))
+            self.environment.sleep(min(pause, left))
             pause = min(pause * 1.3, _LONGEST_PAUSE)
 
 

@@ -14,7 +14,7 @@ from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
 from asya.gateway.tools import read_request
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES
-from asya.protocol.task import ShownStatus
+from asya.protocol.task import ViewStatus
 from asya.tasks.view import TaskView
 
 
@@ -22,7 +22,7 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a call came to, or where it can be followed."""
 
     id: str
-    status: ShownStatus
+    status: ViewStatus
     result: Raw | UnsetType = UNSET
     result_uri: str | None = None
     error: ErrorInfo | None = None

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 PREFIX = "payloads/"
-SENDERS_PREFIX = "inbox/"
+INBOX_PREFIX = "inbox/"
 _MARK = headers.PAYLOAD_REF.encode()
 
 
@@ -34,7 +34,7 @@ class PayloadReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sha256: str
 
 
-class TooLargeError(ValueError):
+class EnvelopeTooLargeError(ValueError):
     """An envelope that is too large even without its payload: its headers or route are."""
 
 
@@ -43,7 +43,7 @@ class ClaimCheck:
 
     Args:
         limit: bytes that a message may have.
-        prefix: where payloads are put; a sender who is no part of the mesh may only put them under `SENDERS_PREFIX`.
+        prefix: where payloads are put; a sender who is no part of the mesh may only put them under `INBOX_PREFIX`.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class ClaimCheck:
         reasons than its payload is sent to x-sump instead.
 
         Raises:
-            TooLargeError: if not even x-sump can be told of it.
+            EnvelopeTooLargeError: if not even x-sump can be told of it.
             botocore.exceptions.ClientError: if S3 does not take it.
         """
         if len(delivery.body) <= self._limit and is_sendable(delivery.body):
@@ -80,11 +80,11 @@ class ClaimCheck:
         if len(body) <= self._limit:
             return replace(delivery, body=body)
         problem = f"the envelope has {len(body)} bytes without its payload; {self._limit} at most can be sent"
-        for slim in oversize.for_sump(envelope, problem):
+        for slim in oversize.reduced_for_sump(envelope, problem):
             body = _referring(slim, reference)
             if len(body) <= self._limit:
                 return Delivery(names.SUMP, body, "sump")
-        raise TooLargeError(f"envelope {envelope.id}: {problem}")
+        raise EnvelopeTooLargeError(f"envelope {envelope.id}: {problem}")
 
     def redeem(self, body: bytes) -> bytes:
         """The message as its sender meant it: unchanged if it carries no reference.
@@ -109,9 +109,9 @@ class ClaimCheck:
             reference = msgspec.json.decode(raw, type=PayloadReference)
         except msgspec.MsgspecError as error:
             raise ParseError(f"headers.{headers.PAYLOAD_REF}: {error}", envelope_id) from None
-        if not reference.key.startswith((PREFIX, SENDERS_PREFIX)) or ".." in reference.key.split("/"):
+        if not reference.key.startswith((PREFIX, INBOX_PREFIX)) or ".." in reference.key.split("/"):
             raise ParseError(
-                f"headers.{headers.PAYLOAD_REF}: {reference.key!r} is outside of {PREFIX} and {SENDERS_PREFIX}",
+                f"headers.{headers.PAYLOAD_REF}: {reference.key!r} is outside of {PREFIX} and {INBOX_PREFIX}",
                 envelope_id,
             )
         return reference

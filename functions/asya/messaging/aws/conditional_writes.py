@@ -10,7 +10,7 @@ def is_condition_failure(error: ClientError) -> bool:
     return error.response["Error"]["Code"] == f"{_FAILED}Exception"
 
 
-def refused_conditions(error: ClientError) -> set[int]:
+def failed_conditions(error: ClientError) -> set[int]:
     """The places in a transaction whose conditions did not hold; empty if it failed for another reason."""
     reasons = error.response.get("CancellationReasons", [])
     return {place for place, reason in enumerate(reasons) if reason.get("Code") == _FAILED}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from asya.messaging.aws.receipt import Receipt
-from asya.messaging.batching import packed
+from asya.messaging.batching import pack
 from asya.messaging.delivery import Delivery
 from asya.messaging.sqs_limits import BATCH_ENTRIES, DELAY_SECONDS
 
@@ -122,7 +122,7 @@ class Outbox:
             self._send_all(due)
 
     def _send_to_queue(self, actor: str, waiting: list[_Waiting]) -> None:
-        for group in packed(waiting):
+        for group in pack(waiting):
             try:
                 self._send_group(actor, group)
             except Exception as error:  # noqa: BLE001 - its tickets carry it to those who wait; the other queues get theirs

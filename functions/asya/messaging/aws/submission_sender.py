@@ -68,7 +68,7 @@ class SubmissionSender:
     def _sendable(self, delivery: Delivery, where: str) -> Delivery:
         try:
             light = self._offload(delivery)
-        except claim_check.TooLargeError as error:
+        except claim_check.EnvelopeTooLargeError as error:
             raise TooLargeError(str(error)) from error
         except (ClientError, BotoCoreError) as error:
             raise NotSentError(f"the payload of the message {where} could not be put aside: {error}") from error

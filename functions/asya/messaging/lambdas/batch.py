@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # A deliberate nack is offered again soon: a visibility sized for a running handler would delay recovery for minutes. The pause
 # doubles with each receive, so that five receives outlast a short outage.
 NACK_SECONDS = 5
-LONGEST_NACK_SECONDS = 80
+MAX_NACK_SECONDS = 80
 
 Answer = dict[str, list[dict[str, str]]]
 
@@ -55,7 +55,7 @@ def _record(item: Mapping[str, Any]) -> Record:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchWorker:
+class BatchProcessor:
     """Works through the records of an event, one after the other, and tells Lambda which to keep.
 
     A record is done once everything it caused has been accepted by where it goes.
@@ -70,11 +70,11 @@ class BatchWorker:
     outlets: tuple[Outlet, ...]
     telemetry: Telemetry
 
-    def with_outlet(self, outlet: Outlet) -> "BatchWorker":
+    def with_outlet(self, outlet: Outlet) -> "BatchProcessor":
         """The same with one more outlet, which comes last."""
         return replace(self, outlets=(*self.outlets, outlet))
 
-    def work(
+    def process(
         self,
         items: Sequence[Record],
         handle: Callable[[Record], list[Receipt]],
@@ -179,7 +179,7 @@ def _careful_order(items: Sequence[Record]) -> Iterator[Record]:
 
 def _pause(receive_count: int) -> int:
     """Seconds until a kept message is offered again."""
-    return min(NACK_SECONDS << min(receive_count - 1, 10), LONGEST_NACK_SECONDS)
+    return min(NACK_SECONDS << min(receive_count - 1, 10), MAX_NACK_SECONDS)
 
 
 def _tens(items: Sequence[Record]) -> Iterator[Sequence[Record]]:

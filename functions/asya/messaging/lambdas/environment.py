@@ -23,10 +23,10 @@ class Environment(Timer, Protocol):
     def now(self) -> datetime:
         """The time of day, in UTC."""
 
-    def pause(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Wait, at least half as long and at most so long: those who were refused together shall not return together."""
 
-    def chance(self) -> float:
+    def random(self) -> float:
         """A number in [0, 1), each as likely as any other."""
 
     def new_span(self) -> str:
@@ -42,11 +42,11 @@ class RealEnvironment(WallTimer):
         """See `Environment`."""
         return datetime.now(UTC)
 
-    def pause(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """See `Environment`."""
         time.sleep(seconds * random.uniform(0.5, 1.0))
 
-    def chance(self) -> float:
+    def random(self) -> float:
         """See `Environment`."""
         return random.random()
 

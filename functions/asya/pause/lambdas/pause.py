@@ -20,7 +20,7 @@ from asya.pause import pausing
 from asya.pause.aws.notices import NotNotifiedError, PauseNotice, PauseNotices
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
 from asya.protocol.envelope import Envelope
-from asya.protocol.pause import KeptPause
+from asya.protocol.pause import PauseHeader
 from asya.reporting import reports
 from asya.sidecar.lambdas.crew_hops import diverted, process_batch
 from asya.sidecar.lambdas.intake import Intake
@@ -69,7 +69,7 @@ class PauseActor:
         self._tell_if_possible(hop, about, place)
         self.services.telemetry.count("Processed", by=("outcome", "paused"))
 
-    def _report(self, hop: Hop, kept: Envelope, about: KeptPause, url: str) -> None:
+    def _report(self, hop: Hop, kept: Envelope, about: PauseHeader, url: str) -> None:
         """Report the pause and see that it is taken: who is notified should find the task paused."""
         moment, ahead = self.services.now(), (kept.route.curr, *kept.route.next)
         for event in (
@@ -83,7 +83,7 @@ class PauseActor:
         if receipt.problem is not None:
             raise receipt.problem
 
-    def _tell_if_possible(self, hop: Hop, about: KeptPause, place: PauseKey) -> None:
+    def _tell_if_possible(self, hop: Hop, about: PauseHeader, place: PauseKey) -> None:
         """Tell people, but not at the price of the pause: given up for good the message would end the task as failed."""
         try:
             self._tell(hop, about, place)
@@ -92,7 +92,7 @@ class PauseActor:
                 raise
             self.services.telemetry.log.exception("paused, but nobody was notified", envelope_id=place.envelope_id)
 
-    def _tell(self, hop: Hop, about: KeptPause, place: PauseKey) -> None:
+    def _tell(self, hop: Hop, about: PauseHeader, place: PauseKey) -> None:
         if self.paused.is_notified(place):
             return
         namespace, task_id = self.services.settings.namespace, place.envelope_id

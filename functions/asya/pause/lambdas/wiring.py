@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import SENDERS_PREFIX, ClaimCheck
+from asya.messaging.aws.claim_check import INBOX_PREFIX, ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.pause.aws.notices import PauseNotices
@@ -35,14 +35,14 @@ def build_sweep(services: Services) -> PauseSweep:
     """The sweep over the pauses of this mesh."""
     settings, warn = services.settings, services.telemetry.log.warning
     table, retention = settings.table_name("tasks"), settings.table.retention.tasks
-    store = DynamoTaskStore(clients.dynamodb(), table, retention, services.environment.pause)
+    store = DynamoTaskStore(clients.dynamodb(), table, retention, services.environment.sleep)
     tasks = Tasks(store, warn, threaded=services.environment.is_threaded)
     return PauseSweep(services, PausedTasks(clients.dynamodb(), table), store, build_releases(settings, tasks, warn))
 
 
 def build_releases(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> PauseReleases:
     """The release of this mesh's paused envelopes."""
-    offload = ClaimCheck(clients.s3(), settings.bucket, prefix=SENDERS_PREFIX).offload
+    offload = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX).offload
     sender = SubmissionSender(clients.sqs(), settings.queue_url, offload)
     return PauseReleases(tasks, PausedEnvelopes(clients.s3(), settings.bucket), sender, warn)
 

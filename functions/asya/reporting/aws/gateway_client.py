@@ -12,7 +12,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
-from asya.messaging.batching import packed
+from asya.messaging.batching import pack
 from asya.protocol.events import EventResult, EventResults, Report, StateQuery, TaskState, TaskStates
 
 _SECONDS_TO_CONNECT = 1.0
@@ -66,7 +66,7 @@ class GatewayClient:
             GatewayError: if any of it was not answered; some may have been taken, and are taken again without harm.
         """
         results: list[EventResult] = []
-        for group in packed(map(_Item.of, events), count=_ITEMS_AT_ONCE, size=_BYTES_AT_ONCE):
+        for group in pack(map(_Item.of, events), count=_ITEMS_AT_ONCE, size=_BYTES_AT_ONCE):
             results += self._report_group(base_url, group, seconds)
         return tuple(results)
 

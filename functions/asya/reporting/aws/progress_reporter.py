@@ -11,9 +11,9 @@ from asya.reporting.aws.gateway_client import GatewayClient
 # Reports of one hop leave together, as one write, unless its handler takes longer than this.
 LINGER_SECONDS = 1.0
 # What handlers say to those who look on (FLY) waits no longer than this, and all that came before it leaves with it.
-FLY_LINGER_SECONDS = 0.2
+PARTIAL_LINGER_SECONDS = 0.2
 # More of it than this does not wait at all: a handler may say things faster than anybody can take them.
-FLY_WAITING_LIMIT = 5_000
+PARTIAL_BUFFER_LIMIT = 5_000
 TRIES = 2
 SECONDS_PER_TRY = 2.0
 BATCH_LIMIT = 100
@@ -41,10 +41,10 @@ class ProgressReporter:
         """Hand over an event; returns at once."""
         is_fly = event.type == "fly"
         with self._changed:
-            if is_fly and len(self._waiting) >= FLY_WAITING_LIMIT:
+            if is_fly and len(self._waiting) >= PARTIAL_BUFFER_LIMIT:
                 self._overflow += 1
                 return
-            due = time.monotonic() + (FLY_LINGER_SECONDS if is_fly else LINGER_SECONDS)
+            due = time.monotonic() + (PARTIAL_LINGER_SECONDS if is_fly else LINGER_SECONDS)
             self._due = min(self._due, due) if self._waiting else due
             self._waiting.append((base_url, event))
             if self._threaded and (self._thread is None or not self._thread.is_alive()):

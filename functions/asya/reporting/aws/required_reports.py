@@ -23,12 +23,12 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds since some moment; never goes back."""
 
-    def pause(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Wait."""
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryWindow:
     """How long to go on trying before the message pays for it with a receive.
 
     Attributes:
@@ -38,11 +38,11 @@ class Patience:
     seconds: float
     clock: Clock
 
-    def turns(self) -> Iterator[None]:
+    def tries(self) -> Iterator[None]:
         """Wait, more each time, and let another try be made, as long as there is time."""
         until, pause = self.clock.monotonic() + self.seconds, _FIRST_PAUSE
         while self.clock.monotonic() + pause < until:
-            self.clock.pause(pause)
+            self.clock.sleep(pause)
             yield
             pause *= 2
 
@@ -52,18 +52,18 @@ class RequiredReports:
 
     Args:
         on_refused: is told of reports that the endpoint will never take (400, 404); they count as taken.
-        patience: how long to try; None for once.
+        retry_window: how long to try; None for once.
     """
 
     def __init__(
         self,
         client: GatewayClient,
         on_refused: Callable[[EventResult], None] | None = None,
-        patience: Patience | None = None,
+        retry_window: RetryWindow | None = None,
     ) -> None:
         self._client = client
         self._on_refused = on_refused
-        self._patience = patience
+        self._retry_window = retry_window
         self._waiting: dict[str, list[_Pair]] = defaultdict(list)
 
     def report(self, base_url: str, event: TaskEvent) -> Receipt:
@@ -75,12 +75,12 @@ class RequiredReports:
     def flush(self) -> None:
         """Make every report that waits, one call per endpoint, and settle the tickets.
 
-        What is not taken is tried again while there is patience: a busy endpoint is no reason to have messages received again.
+        What is not taken is tried again while there is retry_window: a busy endpoint is no reason to have messages received again.
         """
         waiting, self._waiting = self._waiting, defaultdict(list)
         left = self._make_all(waiting)
-        if left and self._patience:
-            for _ in self._patience.turns():
+        if left and self._retry_window:
+            for _ in self._retry_window.tries():
                 left = self._make_all({base_url: [pair for pair, _ in some] for base_url, some in left.items()})
                 if not left:
                     return

@@ -33,7 +33,7 @@ def process_batch(
     record_arrivals(services, items)
     try:
         intake = receive_batch(services, items, asks_states=asks_states)
-        return services.worker.work(items, lambda record: handle(intake, record))
+        return services.worker.process(items, lambda record: handle(intake, record))
     finally:
         services.progress.flush()
         services.telemetry.flush()

@@ -145,7 +145,7 @@ class HopRun:
             self._limit,
             by_deadline=self._by_deadline,
             now=self._services.now(),
-            jitter=self._services.environment.chance(),
+            jitter=self._services.environment.random(),
             frames_sent=self._frames_sent,
         )
 
@@ -161,7 +161,7 @@ class HopRun:
             self._hop,
             failure.error,
             now=self._services.now(),
-            jitter=self._services.environment.chance(),
+            jitter=self._services.environment.random(),
             frames_sent=self._frames_sent,
         )
 
@@ -170,7 +170,7 @@ class HopRun:
             self._hop,
             rejection.error,
             now=self._services.now(),
-            jitter=self._services.environment.chance(),
+            jitter=self._services.environment.random(),
             reason="CircuitOpen",
         )
 
@@ -196,7 +196,7 @@ class HopRun:
     def _fly(self, message: Mapping[str, Any]) -> None:
         """Pass on what the handler says to those who look on (`protocol §7`, FLY)."""
         if self._callback is not None:
-            event = reports.fly(self._hop, message, self._said, now=self._services.now())
+            event = reports.partial(self._hop, message, self._said, now=self._services.now())
             self._said += 1
             self._services.progress.report(self._callback, event)
 

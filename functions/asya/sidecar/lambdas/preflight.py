@@ -20,7 +20,7 @@ def register(services: Services, hops: Sequence[Hop]) -> set[str]:
     receipts: list[tuple[Hop, Receipt]] = []
     for hop in hops:
         url = services.callback(hop.envelope)
-        if hop.registers and url is not None:
+        if hop.needs_registration and url is not None:
             receipts.append((hop, services.required_reports.report(url, reports.registered(hop, now=services.now()))))
     services.required_reports.flush()
     failed = [(hop, receipt.error) for hop, receipt in receipts if receipt.error is not None]
@@ -35,7 +35,7 @@ def task_states(services: Services, hops: Sequence[Hop]) -> dict[str, TaskState]
     for hop in hops:
         url = services.callback(hop.envelope)
         # A task that is only now made known cannot have been canceled.
-        if url is not None and not hop.registers:
+        if url is not None and not hop.needs_registration:
             by_url[url].append(StateQuery(id=hop.envelope.id, root_id=hop.envelope.root_id))
     states: dict[str, TaskState] = {}
     for url, queries in by_url.items():

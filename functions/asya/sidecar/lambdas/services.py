@@ -12,14 +12,14 @@ from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.outbox import Outbox
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.batch import BatchWorker
+from asya.messaging.lambdas.batch import BatchProcessor
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
 from asya.protocol.events import EventResult
 from asya.reporting.aws.gateway_client import GatewayClient, allowed_hosts
 from asya.reporting.aws.progress_reporter import ProgressReporter
-from asya.reporting.aws.required_reports import Patience, RequiredReports
+from asya.reporting.aws.required_reports import RequiredReports, RetryWindow
 from asya.reporting.callback import callback_url
 from asya.sidecar.aws.circuit_breaker import Breaker
 from asya.sidecar.aws.deduplication import CompletedHops
@@ -98,10 +98,10 @@ class Services:
         )
 
     @cached_property
-    def worker(self) -> BatchWorker:
+    def worker(self) -> BatchProcessor:
         """Works through batches of this function's own queue."""
         queue_url = self.settings.queue_url(self.settings.actor)
-        return BatchWorker(clients.sqs(), queue_url, (self.outbox, self.required_reports), self.telemetry)
+        return BatchProcessor(clients.sqs(), queue_url, (self.outbox, self.required_reports), self.telemetry)
 
     @cached_property
     def gateway(self) -> GatewayClient:
@@ -114,7 +114,7 @@ class Services:
         actor = self.settings.table.actors.get(self.settings.actor)
         is_patient = self.settings.actor in _PATIENT or (actor is not None and actor.kind == "spark")
         seconds = REPORTING_SECONDS * (_PATIENCE if is_patient else 1)
-        return RequiredReports(self.gateway, self._report_refused, Patience(seconds, self.environment))
+        return RequiredReports(self.gateway, self._report_refused, RetryWindow(seconds, self.environment))
 
     @cached_property
     def progress(self) -> ProgressReporter:

@@ -33,7 +33,7 @@ class Sidecar:
         hops: dict[str, Hop] = {}
         try:
             intake = receive_batch(self.services, items)
-            return self.services.worker.work(
+            return self.services.worker.process(
                 items,
                 lambda record: self._handle(intake, record, hops),
                 lambda record: self._mark_done(hops.get(record.message_id)),

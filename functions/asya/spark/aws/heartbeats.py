@@ -8,14 +8,14 @@ from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import is_missing
 from asya.protocol.job_runs import attempts_prefix
-from asya.protocol.run_progress import Beat, Said
+from asya.protocol.run_progress import HeartbeatRecord, JobPartial
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _SLOTS = 2
-_beat_decoder = msgspec.json.Decoder(Beat)
-_said_decoder = msgspec.json.Decoder(Said)
+_beat_decoder = msgspec.json.Decoder(HeartbeatRecord)
+_partial_decoder = msgspec.json.Decoder(JobPartial)
 
 
 class Heartbeats:
@@ -25,7 +25,7 @@ class Heartbeats:
         self._s3 = s3
         self._bucket = bucket
 
-    def beat(self, actor: str, number: int, attempt: str) -> Beat | None:
+    def beat(self, actor: str, number: int, attempt: str) -> HeartbeatRecord | None:
         """The latest heartbeat of an attempt."""
         beats = []
         for slot in range(_SLOTS):
@@ -36,7 +36,7 @@ class Heartbeats:
                 continue  # it broke off while it was written; the other one is whole
         return max(beats, key=lambda beat: beat.beat, default=None)
 
-    def said(self, actor: str, number: int, attempt: str, after: str) -> Iterator[tuple[str, list[Said]]]:
+    def said(self, actor: str, number: int, attempt: str, after: str) -> Iterator[tuple[str, list[JobPartial]]]:
         """What an attempt's jobs said, file by file, each with its name.
 
         Args:
@@ -44,16 +44,16 @@ class Heartbeats:
         """
         folder = f"{attempts_prefix(actor, number)}{attempt}/"
         pages = self._s3.get_paginator("list_objects_v2").paginate(
-            Bucket=self._bucket, Prefix=f"{folder}fly-", StartAfter=f"{folder}{after}"
+            QuotaBucket=self._bucket, Prefix=f"{folder}fly-", StartAfter=f"{folder}{after}"
         )
         for page in pages:
             for entry in page.get("Contents", []):
                 lines = (self._read(entry["Key"]) or b"").splitlines()
-                yield entry["Key"].removeprefix(folder), [_said_decoder.decode(line) for line in lines]
+                yield entry["Key"].removeprefix(folder), [_partial_decoder.decode(line) for line in lines]
 
     def _read(self, key: str) -> bytes | None:
         try:
-            return self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+            return self._s3.get_object(QuotaBucket=self._bucket, Key=key)["Body"].read()
         except ClientError as error:
             if is_missing(error):
                 return None

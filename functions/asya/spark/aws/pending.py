@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.messaging.aws.conditional_writes import is_precondition_failure, refused_conditions
+from asya.messaging.aws.conditional_writes import failed_conditions, is_precondition_failure
 from asya.protocol.job_runs import NUMBER_DIGITS, PENDING_PREFIX, Member
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 SHARDS = 8
-COUNTED_AT_MOST = 10_000
+COUNT_LIMIT = 10_000
 INLINE_BYTES = 4096
 # A queue keeps a message for 14 days at most; a redelivery after that cannot be.
 CLAIM_LIFETIME = timedelta(days=15)
 _Select = Literal["ALL_ATTRIBUTES", "COUNT"]
-_DELETES_AT_ONCE = 25
-_TOGETHER = 50  # a transaction takes 100 items, and each of these is two
-_ROUNDS = 8
+_DELETE_BATCH = 25
+_TRANSACTION_BATCH = 50  # a transaction takes 100 items, and each of these is two
+_DELETE_TRIES = 8
 _FIRST_PAUSE = 0.05  # seconds
 
 
@@ -71,7 +71,7 @@ class Pending:
         self._bucket = bucket
         self._pause = pause
 
-    def admit(
+    def enqueue(
         self, actor: str, envelopes: "Sequence[tuple[Member, bytes]]", *, now: datetime
     ) -> list[bool | Exception]:
         """Make envelopes pending, each once; bodies over 4 KB wait in S3. Together, so that a burst costs few calls.
@@ -86,17 +86,17 @@ class Pending:
         placed: list[tuple[int, Member]] = []
         for place, (member, body) in enumerate(envelopes):
             try:
-                placed.append((place, self._placed(actor, member, body)))
+                placed.append((place, self._stored(actor, member, body)))
             except (ClientError, BotoCoreError) as error:
                 answers[place] = error
-        for start in range(0, len(placed), _TOGETHER):
-            some = placed[start : start + _TOGETHER]
-            admitted = self._admit_together(actor, [member for _, member in some], now)
-            for (place, _), answer in zip(some, admitted, strict=True):
+        for start in range(0, len(placed), _TRANSACTION_BATCH):
+            some = placed[start : start + _TRANSACTION_BATCH]
+            enqueued = self._enqueue_together(actor, [member for _, member in some], now)
+            for (place, _), answer in zip(some, enqueued, strict=True):
                 answers[place] = answer
         return answers
 
-    def _admit_together(self, actor: str, members: Sequence[Member], now: datetime) -> Sequence[bool | Exception]:
+    def _enqueue_together(self, actor: str, members: Sequence[Member], now: datetime) -> Sequence[bool | Exception]:
         """All at once; where that cannot be, because one is a redelivery or the table is busy, one by one."""
         try:
             if self._put(actor, members, now):
@@ -106,9 +106,9 @@ class Pending:
         except (ClientError, BotoCoreError) as error:
             if len(members) == 1:
                 return [error]
-        return [answer for member in members for answer in self._admit_together(actor, [member], now)]
+        return [answer for member in members for answer in self._enqueue_together(actor, [member], now)]
 
-    def give_back(self, actor: str, members: Sequence[Member], *, now: datetime) -> None:
+    def requeue(self, actor: str, members: Sequence[Member], *, now: datetime) -> None:
         """Make members of a run pending again, each once for this run; where they lie already, nothing happens.
 
         Args:
@@ -117,8 +117,8 @@ class Pending:
         Raises:
             botocore.exceptions.ClientError: not now; what was given back stays so.
         """
-        for start in range(0, len(members), _TOGETHER):
-            some = members[start : start + _TOGETHER]
+        for start in range(0, len(members), _TRANSACTION_BATCH):
+            some = members[start : start + _TRANSACTION_BATCH]
             if not self._put(actor, some, now):
                 for member in some:
                     self._put(actor, [member], now)
@@ -139,20 +139,20 @@ class Pending:
         try:
             self._dynamodb.transact_write_items(TransactItems=items)
         except ClientError as error:
-            if refused_conditions(error):
+            if failed_conditions(error):
                 return False
             raise
         return True
 
-    def waiting(self, actor: str) -> Iterator[Member]:
+    def members(self, actor: str) -> Iterator[Member]:
         """Everything that waits for this actor, oldest first, as a consistent read that goes only as far as it is followed."""
         shards = [self._shard(actor, number) for number in range(SHARDS)]
         for _, member in heapq.merge(*shards, key=lambda pair: pair[0]):
             yield member
 
-    def is_any_waiting(self, actor: str) -> bool:
+    def has_any(self, actor: str) -> bool:
         """Whether anything waits for this actor."""
-        return next(self.waiting(actor), None) is not None
+        return next(self.members(actor), None) is not None
 
     def count(self, actor: str) -> int:
         """How many wait for this actor, for people to see; beyond `COUNTED_AT_MOST` nobody counts on."""
@@ -160,7 +160,7 @@ class Pending:
         for number in range(SHARDS):
             for page in self._pages(actor, number, "COUNT"):
                 counted += page["Count"]
-                if counted >= COUNTED_AT_MOST:
+                if counted >= COUNT_LIMIT:
                     return counted
         return counted
 
@@ -170,8 +170,8 @@ class Pending:
         Raises:
             PendingError: if the table did not take all of it.
         """
-        for start in range(0, len(members), _DELETES_AT_ONCE):
-            some = members[start : start + _DELETES_AT_ONCE]
+        for start in range(0, len(members), _DELETE_BATCH):
+            some = members[start : start + _DELETE_BATCH]
             self._delete([{"DeleteRequest": {"Key": _pending_key(actor, member)}} for member in some])
 
     def body(self, member: Member) -> bytes:
@@ -180,9 +180,9 @@ class Pending:
             return bytes(member.envelope)
         if member.envelope_key is None:
             raise ValueError(f"member {member.id} has neither an envelope nor the key of one")
-        return self._s3.get_object(Bucket=self._bucket, Key=member.envelope_key)["Body"].read()
+        return self._s3.get_object(QuotaBucket=self._bucket, Key=member.envelope_key)["Body"].read()
 
-    def _placed(self, actor: str, member: Member, body: bytes) -> Member:
+    def _stored(self, actor: str, member: Member, body: bytes) -> Member:
         if len(body) <= INLINE_BYTES:
             return replace(member, envelope=Raw(body))
         # An id may hold anything, and keys of S3 and file systems may not.
@@ -191,7 +191,7 @@ class Pending:
         try:
             # A redelivery stamps anew; what may be in a manifest already must not change under it.
             self._s3.put_object(
-                Bucket=self._bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
+                QuotaBucket=self._bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
             )
         except ClientError as error:
             if not is_precondition_failure(error):
@@ -213,7 +213,7 @@ class Pending:
         )
 
     def _delete(self, requests: "Sequence[WriteRequestTypeDef]") -> None:
-        for turn in range(_ROUNDS):
+        for turn in range(_DELETE_TRIES):
             answer = self._dynamodb.batch_write_item(RequestItems={self._table: requests})
             left = answer["UnprocessedItems"].get(self._table)
             if not left:

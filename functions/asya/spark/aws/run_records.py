@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import msgspec
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws.conditional_writes import is_condition_failure, refused_conditions
+from asya.messaging.aws.conditional_writes import failed_conditions, is_condition_failure
 from asya.protocol.job_runs import Manifest, Usage
 from asya.protocol.times import format_time
 from asya.spark.aws.run_items import (
-    NOBODY,
-    Cursor,
+    NO_MEMBER,
+    Resolution,
+    RoutingCursor,
     RunRecord,
-    Settlement,
-    deaths_key,
+    decode_record,
     digits,
+    failures_key,
     open_key,
-    record_of,
     run_key,
     state_rank,
 )
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 class RunRecords:
     """The runs of all heavy actors of a mesh."""
 
-    def __init__(self, dynamodb: "DynamoDBClient", *, table: str, keep: timedelta) -> None:
+    def __init__(self, dynamodb: "DynamoDBClient", *, table: str, retention: timedelta) -> None:
         self._dynamodb = dynamodb
         self._table = table
-        self._keep = keep
+        self._retention = retention
 
     def latest(self, actor: str) -> int:
         """The number of the actor's latest run, 0 if there was none."""
@@ -46,7 +46,7 @@ class RunRecords:
     def get(self, actor: str, number: int) -> RunRecord | None:
         """One run."""
         item = self._get(actor, digits(number))
-        return record_of(actor, number, item) if item else None
+        return decode_record(actor, number, item) if item else None
 
     def open(self, manifest: Manifest, *, now: datetime) -> RunRecord:
         """Note that a manifest was written; what is noted already stays as it is."""
@@ -62,7 +62,7 @@ class RunRecords:
                                 "state": {"S": record.state},
                                 "formed_at": {"S": record.formed_at},
                                 "members": {"N": str(len(manifest.members))},
-                                "expires_at": {"N": str(int((now + self._keep).timestamp()))},
+                                "expires_at": {"N": str(int((now + self._retention).timestamp()))},
                             },
                             "ConditionExpression": "attribute_not_exists(pk)",
                         }
@@ -81,14 +81,14 @@ class RunRecords:
                 ]
             )
         except ClientError as error:
-            if not refused_conditions(error):
+            if not failed_conditions(error):
                 raise
             return self.get(record.actor, record.number) or record
         return record
 
-    def started(self, actor: str, number: int, job_run_id: str) -> None:
+    def mark_started(self, actor: str, number: int, job_run_id: str) -> None:
         """Note that EMR Serverless has it; a run that is closed already stays so."""
-        self._change(
+        self._update(
             actor,
             number,
             "SET #state = :started, job_run_id = :id",
@@ -96,7 +96,7 @@ class RunRecords:
             {":started": {"S": "started"}, ":formed": {"S": "formed"}, ":id": {"S": job_run_id}},
         )
 
-    def note_state(
+    def record_state(
         self,
         actor: str,
         number: int,
@@ -121,11 +121,11 @@ class RunRecords:
             changes.append("running_at = if_not_exists(running_at, :running_at)")
             values[":running_at"] = {"S": running_at}
         condition = "attribute_not_exists(job_rank) OR job_rank < :rank"
-        self._change(actor, number, "SET " + ", ".join(changes), condition, values)
+        self._update(actor, number, "SET " + ", ".join(changes), condition, values)
 
-    def take_watch(self, actor: str, number: int, turn: int, owner: str) -> bool:
+    def claim_turn(self, actor: str, number: int, turn: int, owner: str) -> bool:
         """Take a turn at watching a run: of several who would, one may go on, and again if it has to repeat its turn."""
-        return self._change(
+        return self._update(
             actor,
             number,
             "SET watch_turn = :turn, watch_owner = :owner",
@@ -133,15 +133,15 @@ class RunRecords:
             {":turn": {"N": str(turn)}, ":owner": {"S": owner}},
         )
 
-    def deaths(self, actor: str, origin: int) -> int:
+    def failures(self, actor: str, origin: int) -> int:
         """How many of the runs died that this one was divided into, itself included."""
-        key = deaths_key(actor, origin)
+        key = failures_key(actor, origin)
         item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
         return int(item["deaths"]["N"]) if item else 0
 
-    def settle(
-        self, actor: str, number: int, settlement: Settlement, *, now: datetime, died_for: int | None = None
-    ) -> Settlement:
+    def resolve(
+        self, actor: str, number: int, resolution: Resolution, *, now: datetime, failed_origin: int | None = None
+    ) -> Resolution:
         """Decide whose results count; the first decision stands, and is the answer.
 
         Args:
@@ -156,14 +156,14 @@ class RunRecords:
                 "ConditionExpression": "attribute_exists(pk) AND attribute_not_exists(#source) AND #state <> :closed",
                 "ExpressionAttributeNames": {"#source": "source", "#state": "state"},
                 "ExpressionAttributeValues": {
-                    ":source": {"S": settlement.source},
-                    ":attempt": {"S": settlement.attempt},
-                    ":parts": {"N": str(settlement.parts)},
-                    ":fate": {"S": settlement.verdict.fate},
+                    ":source": {"S": resolution.source},
+                    ":attempt": {"S": resolution.attempt},
+                    ":parts": {"N": str(resolution.parts)},
+                    ":fate": {"S": resolution.decision.fate},
                     ":at_work": {
-                        "N": str(NOBODY if settlement.verdict.at_work is None else settlement.verdict.at_work)
+                        "N": str(NO_MEMBER if resolution.decision.at_work is None else resolution.decision.at_work)
                     },
-                    ":started": {"BOOL": settlement.started},
+                    ":started": {"BOOL": resolution.started},
                     ":closed": {"S": "closed"},
                 },
             }
@@ -171,25 +171,25 @@ class RunRecords:
         count: TransactWriteItemTypeDef = {
             "Update": {
                 "TableName": self._table,
-                "Key": deaths_key(actor, died_for or number),
+                "Key": failures_key(actor, failed_origin or number),
                 "UpdateExpression": "ADD deaths :one SET expires_at = :expires",
                 "ExpressionAttributeValues": {
                     ":one": {"N": "1"},
-                    ":expires": {"N": str(int((now + self._keep).timestamp()))},
+                    ":expires": {"N": str(int((now + self._retention).timestamp()))},
                 },
             }
         }
         try:
-            self._dynamodb.transact_write_items(TransactItems=[update, count] if died_for else [update])
+            self._dynamodb.transact_write_items(TransactItems=[update, count] if failed_origin else [update])
         except ClientError as error:
-            if not refused_conditions(error):
+            if not failed_conditions(error):
                 raise
         record = self.get(actor, number)
-        return record.settlement if record and record.settlement else settlement
+        return record.resolution if record and record.resolution else resolution
 
-    def lease(self, actor: str, number: int, owner: str, *, until: datetime, now: datetime) -> bool:
+    def acquire_lease(self, actor: str, number: int, owner: str, *, until: datetime, now: datetime) -> bool:
         """Take the routing of a run for a while. It only saves work: everything routed is the same whoever routes it."""
-        return self._change(
+        return self._update(
             actor,
             number,
             "SET lease_owner = :owner, lease_until = :until",
@@ -202,15 +202,15 @@ class RunRecords:
             },
         )
 
-    def release(self, actor: str, number: int, owner: str) -> None:
+    def release_lease(self, actor: str, number: int, owner: str) -> None:
         """Let somebody else go on."""
-        self._change(actor, number, "REMOVE lease_owner, lease_until", "lease_owner = :owner", {":owner": {"S": owner}})
+        self._update(actor, number, "REMOVE lease_owner, lease_until", "lease_owner = :owner", {":owner": {"S": owner}})
 
-    def advance(self, actor: str, number: int, before: Cursor, after: Cursor) -> None:
+    def advance(self, actor: str, number: int, before: RoutingCursor, after: RoutingCursor) -> None:
         """Note that everything up to `after` has left; if another has come further meanwhile, theirs stands."""
         if after <= before:
             return
-        self._change(
+        self._update(
             actor,
             number,
             "SET cursor_part = :part, cursor_line = :line, cursor_frame = :frame, cursor_lost = :lost",
@@ -258,7 +258,7 @@ class RunRecords:
         answer = self._dynamodb.get_item(TableName=self._table, Key=run_key(actor, sort), ConsistentRead=True)
         return answer.get("Item", {})
 
-    def _change(self, actor: str, number: int, update: str, condition: str, values: "Item") -> bool:
+    def _update(self, actor: str, number: int, update: str, condition: str, values: "Item") -> bool:
         """Update a run if it is there and the condition holds; whether it did."""
         whole = f"attribute_exists(pk) AND ({condition})"
         used = {name: name[1:] for name in ("#state", "#usage") if name in update + whole}

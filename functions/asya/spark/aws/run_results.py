@@ -9,8 +9,8 @@ from botocore.exceptions import ClientError
 
 from asya.messaging.aws.conditional_writes import is_missing
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.job_runs import Commit, Journal, Part, attempts_prefix
-from asya.spark.run_failures import Stage
+from asya.protocol.job_runs import Commit, Journal, ResultPart, attempts_prefix
+from asya.spark.run_failures import RunStage
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -20,7 +20,7 @@ _CHUNK = 256 * 1024
 
 Kind = TypeVar("Kind", Commit, Journal, ErrorInfo)
 
-Source = Literal["commit", "journal", "none"]
+ResultSource = Literal["commit", "journal", "none"]
 
 
 class ResultsError(RuntimeError):
@@ -28,7 +28,7 @@ class ResultsError(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
-class Findings:
+class RunOutput:
     """What a run left.
 
     Attributes:
@@ -38,11 +38,11 @@ class Findings:
         error, unreached: of a commit.
     """
 
-    source: Source = "none"
+    source: ResultSource = "none"
     attempt: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ResultPart, ...] = ()
     at_work: int | None = None
-    stage: Stage = "absent"
+    stage: RunStage = "absent"
     error: ErrorInfo | None = None
     unreached: int | None = None
 
@@ -59,7 +59,7 @@ class RunResults:
         self._s3 = s3
         self._bucket = bucket
 
-    def find(self, actor: str, number: int) -> Findings:
+    def find(self, actor: str, number: int) -> RunOutput:
         """Whose results may count: a commit if there is one, else the journal that got furthest, else nothing.
 
         A listing is used only for the names of attempts (S3's are consistent); which results there are stands in the commit or
@@ -68,56 +68,56 @@ class RunResults:
         attempts = self.attempts(actor, number)
         for attempt in attempts:
             if (commit := self.commit(actor, number, attempt)) is not None:
-                return Findings("commit", attempt, commit.parts, error=commit.error, unreached=commit.unreached)
+                return RunOutput("commit", attempt, commit.parts, error=commit.error, unreached=commit.unreached)
         journals = [(attempt, journal) for attempt in attempts if (journal := self.journal(actor, number, attempt))]
         if not journals:
-            return Findings(stage="starting" if attempts else "absent")
+            return RunOutput(stage="starting" if attempts else "absent")
         attempt, journal = max(journals, key=lambda pair: (len(pair[1].parts), pair[1].stage, pair[0]))
         parts = journal.parts[: self._complete_parts(actor, number, attempt, journal)]
-        return Findings("journal", attempt, parts, journal.at_work, journal.stage)
+        return RunOutput("journal", attempt, parts, journal.at_work, journal.stage)
 
-    def settled(self, actor: str, number: int, source: Source, attempt: str, parts: int) -> Findings:
+    def read(self, actor: str, number: int, source: ResultSource, attempt: str, parts: int) -> RunOutput:
         """What was settled on, read again.
 
         Raises:
             ResultsError: if it is gone.
         """
         if source == "none":
-            return Findings()
+            return RunOutput()
         if source == "commit":
             commit = self.commit(actor, number, attempt)
             if commit is None:
                 raise ResultsError(f"the commit of attempt {attempt} of run {number} of {actor} is gone")
-            return Findings("commit", attempt, commit.parts, error=commit.error, unreached=commit.unreached)
+            return RunOutput("commit", attempt, commit.parts, error=commit.error, unreached=commit.unreached)
         journal = self.journal(actor, number, attempt)
         if journal is None:
             raise ResultsError(f"the journal of attempt {attempt} of run {number} of {actor} is gone")
-        return Findings("journal", attempt, journal.parts[:parts], journal.at_work, journal.stage)
+        return RunOutput("journal", attempt, journal.parts[:parts], journal.at_work, journal.stage)
 
     def last_error(self, actor: str, number: int) -> ErrorInfo | None:
         """What the driver's Python ended with, if the latest attempt could still say so."""
         for attempt in reversed(self.attempts(actor, number)):
-            return self._read(self._folder(actor, number, attempt) + "error.json", ErrorInfo)
+            return self._read_file(self._folder(actor, number, attempt) + "error.json", ErrorInfo)
         return None
 
     def commit(self, actor: str, number: int, attempt: str) -> Commit | None:
         """An attempt's commit."""
-        return self._read(self._folder(actor, number, attempt) + "commit.json", Commit)
+        return self._read_file(self._folder(actor, number, attempt) + "commit.json", Commit)
 
     def journal(self, actor: str, number: int, attempt: str) -> Journal | None:
         """An attempt's journal: the later one of the slots that can be read."""
         folder = self._folder(actor, number, attempt)
-        slots = [self._read(f"{folder}journal-{slot}.json", Journal) for slot in range(_JOURNAL_SLOTS)]
+        slots = [self._read_file(f"{folder}journal-{slot}.json", Journal) for slot in range(_JOURNAL_SLOTS)]
         return max((slot for slot in slots if slot), key=lambda journal: journal.sequence, default=None)
 
-    def lines(self, actor: str, number: int, attempt: str, part: Part) -> Iterator[bytes]:
+    def lines(self, actor: str, number: int, attempt: str, part: ResultPart) -> Iterator[bytes]:
         """The lines of a part, streamed.
 
         Raises:
             ResultsError: if it is not as large as it was when it was written.
         """
         key = self._folder(actor, number, attempt) + part.file
-        answer = self._s3.get_object(Bucket=self._bucket, Key=key)
+        answer = self._s3.get_object(QuotaBucket=self._bucket, Key=key)
         if answer["ContentLength"] != part.size:
             raise ResultsError(f"s3://{self._bucket}/{key} has {answer['ContentLength']} bytes, not {part.size}")
         yield from answer["Body"].iter_lines(chunk_size=_CHUNK)
@@ -132,7 +132,9 @@ class RunResults:
     def attempts(self, actor: str, number: int) -> list[str]:
         """The names of the attempts at a run, oldest first."""
         prefix = attempts_prefix(actor, number)
-        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
+        pages = self._s3.get_paginator("list_objects_v2").paginate(
+            QuotaBucket=self._bucket, Prefix=prefix, Delimiter="/"
+        )
         found = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
         return sorted(name.removeprefix(prefix).rstrip("/") for name in found)
 
@@ -141,16 +143,16 @@ class RunResults:
 
     def _size(self, key: str) -> int | None:
         try:
-            return self._s3.head_object(Bucket=self._bucket, Key=key)["ContentLength"]
+            return self._s3.head_object(QuotaBucket=self._bucket, Key=key)["ContentLength"]
         except ClientError as error:
             if is_missing(error):
                 return None
             raise
 
-    def _read(self, key: str, kind: type[Kind]) -> Kind | None:
+    def _read_file(self, key: str, kind: type[Kind]) -> Kind | None:
         """A control file; one that breaks off, because its writer died, is none."""
         try:
-            content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
+            content = self._s3.get_object(QuotaBucket=self._bucket, Key=key)["Body"].read()
             return msgspec.json.decode(content, type=kind)
         except msgspec.MsgspecError:
             return None

@@ -19,23 +19,23 @@ from asya.spark.aws.emr_serverless import TERMINAL_STATES
 from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import RunRecord, state_rank
-from asya.spark.aws.watch_requests import Watch
+from asya.spark.aws.watch_requests import WatchRequest
 from asya.spark.lambdas.cancellation import RunCancellation, UnknownStatesError
-from asya.spark.lambdas.completion import OutOfTime, RunCompletion
+from asya.spark.lambdas.resolution import is_of_a_double
+from asya.spark.lambdas.result_routing import OutOfTime, ResultRouter
 from asya.spark.lambdas.services import SparkServices
-from asya.spark.lambdas.settlement import is_of_a_double
 from asya.spark.lambdas.watch import RunWatch
-from asya.spark.run_failures import CHARGED, Verdict
+from asya.spark.run_failures import CHARGED, FailureDecision
 
 # Before the function's time is up; a chunk has to fit in.
 MARGIN_SECONDS = 60.0
 _REPORTS_AT_ONCE = 500
 # Of a message about a canceled task: one receive before it would be a dead letter.
-LAST_TRY = 4
+LAST_RECEIVE = 4
 
 
 # Where there was no room for a run, the same again at once would come to the same.
-ROOM_SECONDS = 15.0
+CAPACITY_SECONDS = 15.0
 # There was room for the run, so that there may be for the next.
 STARTING_STATES = frozenset({"SCHEDULED", "RUNNING"})
 
@@ -62,7 +62,7 @@ class Completion:
         """Work through one batch."""
         base = self.services.base
         try:
-            return base.worker.work(records(event), self._handle)
+            return base.worker.process(records(event), self._handle)
         finally:
             base.progress.flush()
             base.telemetry.flush()
@@ -76,8 +76,8 @@ class Completion:
             return []
         match message:
             case JobRunEvent():
-                self._take_event(message, record)
-            case Watch():
+                self._handle_event(message, record)
+            case WatchRequest():
                 RunWatch(self.services).look(message, record.message_id)
             case CanceledTask():
                 self._stop_idle_runs(message.task_id, record)
@@ -88,39 +88,39 @@ class Completion:
     def _stop_idle_runs(self, task_id: str, record: Record) -> None:
         """A task was canceled; a run that goes on for nobody only costs money, which is no reason for a dead letter."""
         try:
-            RunCancellation(self.services).look_for(task_id)
+            RunCancellation(self.services).cancel_runs_of(task_id)
         except UnknownStatesError:
-            if record.arrival.receive_count < LAST_TRY:
+            if record.arrival.receive_count < LAST_RECEIVE:
                 raise
             self.services.base.telemetry.log.warning("not known who wants its runs; they go on", envelope_id=task_id)
 
-    def _take_event(self, event: JobRunEvent, record: Record) -> None:
+    def _handle_event(self, event: JobRunEvent, record: Record) -> None:
         """A job run came into a state. All states are known; one that is new to us is noted and of no consequence."""
-        found, log = self.services, self.services.base.telemetry.log
-        name = parse_run_id(event.name, found.settings.namespace)
-        if name is None or event.application_id != found.spark.application_id:
+        services, log = self.services, self.services.base.telemetry.log
+        name = parse_run_id(event.name, services.settings.namespace)
+        if name is None or event.application_id != services.spark.application_id:
             log.info("an event about something else", message_id=record.message_id)
             return
-        found.base.telemetry.count("JobRuns", by=("state", event.state.lower()), actor=name[0])
+        services.base.telemetry.count("JobRuns", by=("state", event.state.lower()), actor=name[0])
         log.info("job run", run_id=event.name, job_run_id=event.job_run_id, state=event.state)
         if event.state in STARTING_STATES:
-            found.requests.expedite(name[0], now=found.now())
+            services.requests.expedite(name[0], now=services.now())
         if event.state in TERMINAL_STATES:
             self._complete(*name, event, record)
             return
         if state_rank(event.state) < 0:
             log.warning("a state of job runs that is not known here", state=event.state, run_id=event.name)
             return
-        running_at = format_time(found.now()) if event.state == "RUNNING" else None
+        running_at = format_time(services.now()) if event.state == "RUNNING" else None
         application = event.application_id
-        found.records.note_state(*name, event.state, running_at=running_at, application_id=application)
+        services.records.record_state(*name, event.state, running_at=running_at, application_id=application)
         if running_at:
-            self._begin(*name, event)
+            self._handle_running(*name, event)
 
-    def _begin(self, actor: str, number: int, event: JobRunEvent) -> None:
+    def _handle_running(self, actor: str, number: int, event: JobRunEvent) -> None:
         """A run works from now on: its tasks are told, it is looked at, and stopped if nobody wants it any more."""
         record = self.services.records.get(actor, number)
-        if record is None or record.settlement is not None:
+        if record is None or record.resolution is not None:
             return
         self._report_running(record, event)
         RunWatch(self.services).begin(event.name, event.job_run_id)
@@ -133,31 +133,31 @@ class Completion:
 
     def _complete(self, actor: str, number: int, event: JobRunEvent, message: Record) -> None:
         """Route what is left to route, and close the run."""
-        found, log = self.services, self.services.base.telemetry.log
-        record = found.records.get(actor, number)
-        spec = found.heavy_actor(actor)
+        services, log = self.services, self.services.base.telemetry.log
+        record = services.records.get(actor, number)
+        spec = services.heavy_actor(actor)
         if record is None:
             log.info("a run that is not on record", run_id=event.name)
             return
         if record.state == "closed":
             log.info("nothing left to do for this run", run_id=event.name)
-            self._ask_for_what_came_back(actor, record.settlement.verdict if record.settlement else CHARGED)
+            self._request_returned(actor, record.resolution.decision if record.resolution else CHARGED)
             return
         if spec is None:
             raise UnknownActorError(
                 f"run {event.name} has results, and this mesh has no heavy actor {actor!r} any more"
             )
-        if is_of_a_double(found, record, event):
+        if is_of_a_double(services, record, event):
             log.warning("a second run of the same envelopes ended", run_id=event.name, job_run_id=event.job_run_id)
             return
         owner, moment = message.message_id, self.services.now()
         # Whoever holds the lease has a message of their own, which comes again if they die: this one is not needed.
-        if not found.records.lease(actor, number, owner, until=moment + self._time_left, now=moment):
+        if not services.records.acquire_lease(actor, number, owner, until=moment + self._time_left, now=moment):
             log.info("being routed by another", run_id=event.name)
             return
         event, usage = self._with_details(record, event)
-        completion = RunCompletion(
-            found,
+        router = ResultRouter(
+            services,
             manifest=self._manifest(record),
             spec=spec,
             record=record,
@@ -166,22 +166,22 @@ class Completion:
             is_late=lambda: self._time_left < timedelta(seconds=MARGIN_SECONDS),
         )
         try:
-            verdict = completion.route()
+            decision = router.route()
         except OutOfTime:
             log.info("going on in another invocation", run_id=event.name)
-            found.records.release(actor, number, owner)
-            self._send_again(message)
+            services.records.release_lease(actor, number, owner)
+            self._resend(message)
             return
-        found.records.close(actor, number)
+        services.records.close(actor, number)
         log.info("run closed", run_id=event.name, state=event.state)
-        for other in found.heavy_actors():
-            found.requests.expedite(other, now=self.services.now())
+        for other in services.heavy_actors():
+            services.requests.expedite(other, now=self.services.now())
         # After closing: what a run gave back may be in the next one only then.
-        self._ask_for_what_came_back(actor, verdict)
+        self._request_returned(actor, decision)
 
-    def _ask_for_what_came_back(self, actor: str, verdict: Verdict) -> None:
-        if verdict.fate != "charged":
-            delay = ROOM_SECONDS if verdict.fate == "waiting" else 0.0
+    def _request_returned(self, actor: str, decision: FailureDecision) -> None:
+        if decision.fate != "charged":
+            delay = CAPACITY_SECONDS if decision.fate == "waiting" else 0.0
             self.services.requests.ensure(actor, delay, now=self.services.now(), for_capacity=delay > 0)
 
     def _with_details(self, record: RunRecord, event: JobRunEvent) -> tuple[JobRunEvent, Usage | None]:
@@ -201,7 +201,7 @@ class Completion:
             self.services.base.telemetry.log.warning("what the run took is not known", exc_info=error)
             return replace(event, details=details), None
         details = details or ended.details
-        self.services.records.note_state(
+        self.services.records.record_state(
             record.actor,
             record.number,
             event.state,
@@ -224,7 +224,7 @@ class Completion:
 
     def _report_running(self, record: RunRecord, event: JobRunEvent) -> None:
         """`processing` for every member (`protocol §10`): progress, so whatever goes wrong here is only logged."""
-        found, spec = self.services, self.services.heavy_actor(record.actor)
+        services, spec = self.services, self.services.heavy_actor(record.actor)
         if spec is None:
             return
         note, began = self._note(record, event, None), parse_time(record.running_at or record.formed_at)
@@ -232,14 +232,14 @@ class Completion:
             manifest = self._manifest(record)
             for count, member in enumerate(manifest.members, start=1):
                 if member.callback is not None:
-                    told = reports.processing(found.hop(record.actor, spec, member), now=began)
-                    found.base.progress.report(member.callback, reports.with_run(told, note))
+                    told = reports.processing(services.hop(record.actor, spec, member), now=began)
+                    services.base.progress.report(member.callback, reports.with_run(told, note))
                 if count % _REPORTS_AT_ONCE == 0:
-                    found.base.progress.flush()
+                    services.base.progress.flush()
                     if self._time_left < timedelta(seconds=MARGIN_SECONDS):
                         break
         except Exception as error:  # progress never fails a message
-            found.base.telemetry.log.warning("could not report that a run is running", exc_info=error)
+            services.base.telemetry.log.warning("could not report that a run is running", exc_info=error)
 
     def _manifest(self, record: RunRecord) -> Manifest:
         manifest = self.services.manifests.read(record.actor, record.number)
@@ -247,7 +247,7 @@ class Completion:
             raise ManifestError(f"the manifest of run {record.number} of {record.actor} is gone")
         return manifest
 
-    def _send_again(self, message: Record) -> None:
+    def _resend(self, message: Record) -> None:
         settings = self.services.settings
         clients.sqs().send_message(
             QueueUrl=settings.queue_url(settings.actor), MessageBody=message.arrival.body.decode("utf-8")

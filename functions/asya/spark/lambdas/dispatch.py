@@ -24,15 +24,15 @@ from asya.spark.aws.dispatch_requests import DispatchRequest, decode_request
 from asya.spark.aws.emr_serverless import WAITING_STATES, BusyError, ConflictingRunError, RefusedRunError
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
-from asya.spark.run_request import UnstartableError, run_request
-from asya.spark.stopped_envelopes import is_due_for_refusal, stopped_before_run
+from asya.spark.run_request import RunRequestError, run_request
+from asya.spark.stopped_envelopes import check_before_run, is_too_late_to_start
 
 # Nobody says how long EMR Serverless remembers a token; after this long a run is looked for by its name first.
-TOKEN_TRUSTED_FOR = timedelta(hours=1)
+TOKEN_LIFETIME = timedelta(hours=1)
 # Clocks differ, and a run cannot have been started before it was formed.
 CLOCK_MARGIN = timedelta(minutes=5)
 # How long to wait for the run before, which has no room yet, if nothing is heard of it.
-ROOM_SECONDS = 10.0
+CAPACITY_SECONDS = 10.0
 # A conflict may mean that the application is starting or stopping.
 CONFLICT_SECONDS = 30.0
 
@@ -52,7 +52,7 @@ class Dispatcher:
         base = self.services.base
         seen: set[str] = set()
         try:
-            return base.worker.work(records(event), lambda record: self._handle(record, seen))
+            return base.worker.process(records(event), lambda record: self._handle(record, seen))
         finally:
             base.telemetry.flush()
 
@@ -66,12 +66,12 @@ class Dispatcher:
         spec = self.services.heavy_actor(request.actor)
         if spec is None:
             log.error("a dispatch request for what is no heavy actor of this mesh; dropped", requested=request.actor)
-        elif request.actor not in seen and self.look_after(request, spec):
+        elif request.actor not in seen and self.dispatch(request, spec):
             # What became pending since has a request of its own: the flag was down before the reading.
             seen.add(request.actor)
         return []
 
-    def look_after(self, request: DispatchRequest, spec: Actor) -> bool:
+    def dispatch(self, request: DispatchRequest, spec: Actor) -> bool:
         """Finish the actor's latest run if that is not done; form and start the next one of what is pending.
 
         The order is what makes it safe: flag down, latest run finished, pending read, manifest written.
@@ -79,47 +79,47 @@ class Dispatcher:
         Returns:
             Whether the actor's flag was taken down; if not, a request that it stands for is still on its way.
         """
-        found, actor = self.services, request.actor
-        flag_down = found.requests.take_up(request, now=found.now())
+        services, actor = self.services, request.actor
+        flag_down = services.requests.accept(request, now=services.now())
         if not self._form_and_start(actor, spec):
             return flag_down
         if flag_down:
-            found.requests.ensure(actor, 0, now=found.now())
+            services.requests.ensure(actor, 0, now=services.now())
         else:
-            found.requests.expedite(actor, now=found.now())
+            services.requests.expedite(actor, now=services.now())
         return flag_down
 
     def _form_and_start(self, actor: str, spec: Actor) -> bool:
         """Whether more is pending that might run at once."""
-        found = self.services
-        number = found.records.latest(actor)
-        record = found.records.get(actor, number) if number else None
+        services = self.services
+        number = services.records.latest(actor)
+        record = services.records.get(actor, number) if number else None
         unfinished = record is not None and record.state == "formed"
         # The quota first: a run that has to wait is not read over and over again.
         if unfinished and not (self._may_start(actor) and self._start(self._manifest(actor, number), spec)):
             return False
         closed = cache(lambda earlier: self._is_closed(actor, earlier))
-        selection = run_formation.select(found.pending.waiting(actor), spec.batch.size, is_closed=closed)
+        selection = run_formation.select(services.pending.members(actor), spec.batch.size, is_closed=closed)
         if selection.members and self._should_wait_for_more(actor, spec, selection, record):
             return False
-        members = self._fit(actor, spec, selection.members)
-        manifest, more = self._formed(actor, spec, number + 1, members), selection.more
+        members = self._runnable(actor, spec, selection.members)
+        manifest, more = self._form(actor, spec, number + 1, members), selection.more
         if manifest is not None:
             # What another dispatcher took of the pending is not known here, so look again afterwards.
             more = more or manifest.members != tuple(members)
-            if found.records.open(manifest, now=self.services.now()).state == "formed" and not (
+            if services.records.open(manifest, now=self.services.now()).state == "formed" and not (
                 self._may_start(actor) and self._start(manifest, spec)
             ):
                 return False
         return more
 
-    def _formed(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> Manifest | None:
+    def _form(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> Manifest | None:
         """Run `number`: of these members, or as another dispatcher was quick to form it and perhaps died of it."""
         manifests = self.services.manifests
         if members:
             namespace, now = self.services.settings.namespace, self.services.now()
             manifest = run_formation.form(members, namespace=namespace, actor=actor, spec=spec, number=number, now=now)
-            if manifests.commit(manifest):
+            if manifests.create(manifest):
                 return manifest
         elif not manifests.exists(actor, number):
             return None
@@ -143,7 +143,7 @@ class Dispatcher:
             return False
         if state not in WAITING_STATES:
             return False
-        self.services.requests.ensure(actor, ROOM_SECONDS, now=self.services.now(), for_capacity=True)
+        self.services.requests.ensure(actor, CAPACITY_SECONDS, now=self.services.now(), for_capacity=True)
         return True
 
     def _is_closed(self, actor: str, number: int) -> bool:
@@ -157,7 +157,7 @@ class Dispatcher:
             raise MissingManifestError(f"run {number} of {actor} has no manifest in {self.services.settings.bucket}")
         return manifest
 
-    def _fit(self, actor: str, spec: Actor, members: Sequence[Member]) -> list[Member]:
+    def _runnable(self, actor: str, spec: Actor, members: Sequence[Member]) -> list[Member]:
         """The members that are to run; the canceled and those without time leave for x-sink."""
         states = self.services.states(members)
         fit: list[Member] = []
@@ -166,10 +166,10 @@ class Dispatcher:
             deadline = parse_time(member.deadline_at) if member.deadline_at else None
             state = states.get(member.id)
             is_canceled = state is not None and state.is_canceled
-            if not is_canceled and not is_due_for_refusal(deadline, self.services.now()):
+            if not is_canceled and not is_too_late_to_start(deadline, self.services.now()):
                 fit.append(member)
                 continue
-            diversion = stopped_before_run(self.services.hop(actor, spec, member), state, now=self.services.now())
+            diversion = check_before_run(self.services.hop(actor, spec, member), state, now=self.services.now())
             if diversion is None:
                 fit.append(member)
                 continue
@@ -203,34 +203,34 @@ class Dispatcher:
         Returns:
             False if it has to wait; another request is on its way then.
         """
-        found, actor = self.services, manifest.actor
-        found.pending.remove(actor, manifest.members)
-        log = found.base.telemetry.log
+        services, actor = self.services, manifest.actor
+        services.pending.remove(actor, manifest.members)
+        log = services.base.telemetry.log
         try:
-            job_run_id = self._started_id(manifest, spec)
+            job_run_id = self._start_job_run(manifest, spec)
         except BusyError as busy:
             log.info("the run waits", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
-            found.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
-            seconds = busy.seconds * (0.5 + found.base.environment.chance())
-            found.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
+            services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
+            seconds = busy.seconds * (0.5 + services.base.environment.random())
+            services.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
             return False
-        except (RefusedRunError, UnstartableError) as refused:
+        except (RefusedRunError, RunRequestError) as refused:
             log.exception("the run cannot be started; its envelopes fail", run_id=manifest.run_id)
-            found.tell_completion(manifest, job_run_id="", state="FAILED", details=str(refused))
+            services.notify_completion(manifest, job_run_id="", state="FAILED", details=str(refused))
             job_run_id = ""
-        found.records.started(actor, manifest.number, job_run_id)
+        services.records.mark_started(actor, manifest.number, job_run_id)
         state = "started" if job_run_id else "refused"
-        found.base.telemetry.count("JobRuns", by=("state", state), actor=actor)
-        found.base.telemetry.measure("EnvelopesPerRun", len(manifest.members), "Count", actor=actor)
+        services.base.telemetry.count("JobRuns", by=("state", state), actor=actor)
+        services.base.telemetry.measure("EnvelopesPerRun", len(manifest.members), "Count", actor=actor)
         log.info("run started", run_id=manifest.run_id, job_run_id=job_run_id, envelopes=len(manifest.members))
         return True
 
-    def _started_id(self, manifest: Manifest, spec: Actor) -> str:
+    def _start_job_run(self, manifest: Manifest, spec: Actor) -> str:
         """EMR Serverless's id of the run, which is started unless it was."""
         job_runs = self.services.job_runs
-        request = run_request(manifest, run_formation.spark_job(manifest.actor, spec), self.services.place)
+        request = run_request(manifest, run_formation.spark_job(manifest.actor, spec), self.services.deployment)
         formed = parse_time(manifest.formed_at)
-        if self.services.now() - formed > TOKEN_TRUSTED_FOR:
+        if self.services.now() - formed > TOKEN_LIFETIME:
             adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)
             if adopted is not None:
                 return adopted

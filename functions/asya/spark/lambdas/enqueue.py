@@ -30,7 +30,7 @@ class _Ready:
         return self.member.id, self.member.generation, self.member.position, self.member.attempt
 
 
-_Taken = _Ready | Diversion | Exception
+_Entry = _Ready | Diversion | Exception
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +50,12 @@ class Enqueuer:
         taken |= self._make_pending(ready)
         request = self._request() if ready else None
         try:
-            return base.worker.work(items, lambda record: self._finish(taken[record.message_id], request))
+            return base.worker.process(items, lambda record: self._finish(taken[record.message_id], request))
         finally:
             base.progress.flush()
             base.telemetry.flush()
 
-    def _started(self, intake: Intake, record: Record) -> _Taken:
+    def _started(self, intake: Intake, record: Record) -> _Entry:
         """Steps 1 to 6 for one message; an error keeps it on the queue."""
         base = self.services.base
         try:
@@ -73,8 +73,8 @@ class Enqueuer:
         # The same attempt may have come twice in one batch: it waits once, and both messages are done with it.
         once = {one.identity: one for one in ready.values()}
         envelopes = [(one.member, one.body) for one in once.values()]
-        admitted = self.services.pending.admit(base.settings.actor, envelopes, now=base.now())
-        answers = dict(zip(once, admitted, strict=True))
+        enqueued = self.services.pending.enqueue(base.settings.actor, envelopes, now=base.now())
+        answers = dict(zip(once, enqueued, strict=True))
         for identity, answer in answers.items():
             if answer is False:
                 base.telemetry.log.info("pending already, or done", envelope_id=identity[0], attempt=identity[-1])
@@ -91,7 +91,7 @@ class Enqueuer:
             return error
         return None
 
-    def _finish(self, taken: _Taken, request: Exception | None) -> list[Receipt]:
+    def _finish(self, taken: _Entry, request: Exception | None) -> list[Receipt]:
         """What is left to do before the ack.
 
         Raises:

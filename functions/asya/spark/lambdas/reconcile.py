@@ -15,10 +15,10 @@ from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
 
 # Events come within seconds, and no run ends sooner; asking about younger ones would be for nothing.
-YOUNG = timedelta(seconds=20)
+MIN_AGE = timedelta(seconds=20)
 # GetJobRun allows ten calls a second for the whole account: a sweep takes five at most, and leaves the rest for the next one.
-RUNS_AT_ONCE = 100
-QUESTIONS_BETWEEN_PAUSES = 5
+RUNS_PER_SWEEP = 100
+RUNS_BETWEEN_PAUSES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,13 @@ class Reconciler:
 
     def sweep(self) -> None:
         """One sweep. Trouble with one actor does not keep the others from being looked after."""
-        base, asking = self.services.base, self._questions()
+        base, permits = self.services.base, self._permits()
         try:
             for actor in self.services.heavy_actors():
                 try:
                     self._count_pending(actor)
                     self._request_if_needed(actor)
-                    self._complete_ended(actor, asking)
+                    self._complete_ended(actor, permits)
                 except (ClientError, BotoCoreError):
                     base.telemetry.log.exception("not reconciled; the next sweep tries again", reconciled=actor)
         finally:
@@ -47,63 +47,63 @@ class Reconciler:
 
     def _request_if_needed(self, actor: str) -> None:
         """Something is pending, or a run is not started yet, and no request is on its way."""
-        found, moment = self.services, self.services.now()
-        if found.requests.is_on_its_way(actor, now=moment):
+        services, moment = self.services, self.services.now()
+        if services.requests.is_requested(actor, now=moment):
             return
-        latest = found.records.latest(actor)
-        record = found.records.get(actor, latest) if latest else None
+        latest = services.records.latest(actor)
+        record = services.records.get(actor, latest) if latest else None
         unfinished = record is not None and record.state == "formed"
-        if unfinished or found.pending.is_any_waiting(actor) or found.manifests.exists(actor, latest + 1):
-            found.base.telemetry.log.warning("a dispatch request was missing", reconciled=actor)
-            found.requests.ensure(actor, 0, now=moment)
+        if unfinished or services.pending.has_any(actor) or services.manifests.exists(actor, latest + 1):
+            services.base.telemetry.log.warning("a dispatch request was missing", reconciled=actor)
+            services.requests.ensure(actor, 0, now=moment)
 
-    def _complete_ended(self, actor: str, asking: Iterator[bool]) -> None:
+    def _complete_ended(self, actor: str, permits: Iterator[bool]) -> None:
         """Runs that are over without being closed: their event was lost, or their routing was."""
         numbers = list(self.services.records.open_numbers(actor))
         # Not always from the first on: where many are open for long, the last ones have their turn too.
-        first = int(self.services.base.environment.chance() * len(numbers))
+        first = int(self.services.base.environment.random() * len(numbers))
         for number in numbers[first:] + numbers[:first]:
             record = self.services.records.get(actor, number)
             if record is None or record.state != "started":
                 continue
-            if self.services.now() - parse_time(record.formed_at) >= YOUNG and not self._complete_if_ended(
-                record, asking
+            if self.services.now() - parse_time(record.formed_at) >= MIN_AGE and not self._complete_if_ended(
+                record, permits
             ):
                 return
 
-    def _complete_if_ended(self, record: RunRecord, asking: Iterator[bool]) -> bool:
+    def _complete_if_ended(self, record: RunRecord, permits: Iterator[bool]) -> bool:
         """Tell the completion of a run that is over; False if no more may be asked in this sweep."""
-        found = self.services
-        manifest = found.manifests.read(record.actor, record.number)
+        services = self.services
+        manifest = services.manifests.read(record.actor, record.number)
         if manifest is None:
-            found.base.telemetry.log.error("an open run has no manifest", actor=record.actor, number=record.number)
+            services.base.telemetry.log.error("an open run has no manifest", actor=record.actor, number=record.number)
             return True
         if not record.job_run_id:
-            found.tell_completion(manifest, job_run_id="", state="FAILED", details="it could not be started")
+            services.notify_completion(manifest, job_run_id="", state="FAILED", details="it could not be started")
             return True
-        if not next(asking, False):
+        if not next(permits, False):
             return False
         try:
-            state = found.job_runs.state(record.job_run_id)
+            state = services.job_runs.state(record.job_run_id)
         except ClientError as error:
             if error.response["Error"]["Code"] != "ResourceNotFoundException":
                 raise
             state = JobRunState(record.job_run_id, manifest.run_id, "FAILED", "EMR Serverless knows it no more")
         if state.is_terminal:
-            found.base.telemetry.log.warning("a run ended unheard", run_id=manifest.run_id, state=state.state)
-            found.tell_completion(manifest, job_run_id=state.job_run_id, state=state.state, details=state.details)
-        elif record.running_at is None and self._runs_unheard(state):
+            services.base.telemetry.log.warning("a run ended unheard", run_id=manifest.run_id, state=state.state)
+            services.notify_completion(manifest, job_run_id=state.job_run_id, state=state.state, details=state.details)
+        elif record.running_at is None and self._is_unreported(state):
             # Its tasks have not been told, and nobody looks at how far it is.
-            found.tell_completion(manifest, job_run_id=state.job_run_id, state=state.state, details="")
+            services.notify_completion(manifest, job_run_id=state.job_run_id, state=state.state, details="")
         return True
 
-    def _runs_unheard(self, state: JobRunState) -> bool:
+    def _is_unreported(self, state: JobRunState) -> bool:
         """Whether it has been running for longer than an event takes to come."""
-        return state.state == "RUNNING" and state.since is not None and self.services.now() - state.since >= YOUNG
+        return state.state == "RUNNING" and state.since is not None and self.services.now() - state.since >= MIN_AGE
 
-    def _questions(self) -> Iterator[bool]:
+    def _permits(self) -> Iterator[bool]:
         """As many as a sweep may ask of EMR Serverless, with pauses that leave the account's quota to others too."""
-        for asked in range(RUNS_AT_ONCE):
-            if asked and asked % QUESTIONS_BETWEEN_PAUSES == 0:
-                self.services.base.environment.pause(1.0)
+        for asked in range(RUNS_PER_SWEEP):
+            if asked and asked % RUNS_BETWEEN_PAUSES == 0:
+                self.services.base.environment.sleep(1.0)
             yield True

@@ -26,9 +26,9 @@ from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
 from asya.spark.aws.start_quota import StartQuota
 from asya.spark.run_failures import SPARK_JOB_FAILED
-from asya.spark.run_request import Place
+from asya.spark.run_request import JobDeployment
 
-_STATES_AT_ONCE = 100
+_STATES_BATCH = 100
 _SECONDS_FOR_STATES = 2.0
 
 
@@ -61,7 +61,7 @@ class SparkServices:
     @cached_property
     def pending(self) -> Pending:
         """Envelopes that wait."""
-        bucket, pause = self.settings.bucket, self.base.environment.pause
+        bucket, pause = self.settings.bucket, self.base.environment.sleep
         return Pending(clients.dynamodb(), clients.s3(), table=self._table, bucket=bucket, pause=pause)
 
     @cached_property
@@ -73,8 +73,8 @@ class SparkServices:
     @cached_property
     def records(self) -> RunRecords:
         """What is known about each run."""
-        keep = timedelta(seconds=self.settings.table.retention.runs)
-        return RunRecords(clients.dynamodb(), table=self._table, keep=keep)
+        retention = timedelta(seconds=self.settings.table.retention.runs)
+        return RunRecords(clients.dynamodb(), table=self._table, retention=retention)
 
     @cached_property
     def manifests(self) -> Manifests:
@@ -87,7 +87,7 @@ class SparkServices:
         return RunResults(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
-    def signs(self) -> Heartbeats:
+    def heartbeats(self) -> Heartbeats:
         """What the runs say of themselves while they work."""
         return Heartbeats(clients.s3(), bucket=self.settings.bucket)
 
@@ -105,9 +105,9 @@ class SparkServices:
         return EmrServerless(clients.emr_serverless(), application_id=self.spark.application_id)
 
     @cached_property
-    def place(self) -> Place:
+    def deployment(self) -> JobDeployment:
         """Where this mesh's jobs run and what they run."""
-        return Place(
+        return JobDeployment(
             bucket=self.settings.bucket,
             data_uri=self.settings.data_uri,
             results_uri=self.settings.results_uri,
@@ -137,8 +137,8 @@ class SparkServices:
         states: dict[str, TaskState] = {}
         for url in sorted({member.callback for member in members if member.callback}):
             queries = [StateQuery(id=member.id, root_id=member.root_id) for member in members if member.callback == url]
-            for start in range(0, len(queries), _STATES_AT_ONCE):
-                some = queries[start : start + _STATES_AT_ONCE]
+            for start in range(0, len(queries), _STATES_BATCH):
+                some = queries[start : start + _STATES_BATCH]
                 try:
                     answer = self.base.gateway.states(url, some, seconds=_SECONDS_FOR_STATES)
                 except GatewayError as error:
@@ -147,7 +147,7 @@ class SparkServices:
                 states |= {state.id: state for state in answer}
         return states
 
-    def tell_completion(self, manifest: Manifest, *, job_run_id: str, state: str, details: str) -> None:
+    def notify_completion(self, manifest: Manifest, *, job_run_id: str, state: str, details: str) -> None:
         """Tell the completion what no event of EMR Serverless tells it."""
         event = JobRunEvent(self.spark.application_id, job_run_id, manifest.run_id, state, details)
         clients.sqs().send_message(QueueUrl=self.settings.queue_url(names.COMPLETION), MessageBody=encode_event(event))

@@ -12,15 +12,15 @@ from asya.messaging.hop import Hop
 from asya.protocol.events import PartialEvent
 from asya.protocol.job_runs import Manifest, Member, parse_run_id
 from asya.protocol.mesh_table import Actor
-from asya.protocol.run_progress import Beat, RunNote, Said
+from asya.protocol.run_progress import HeartbeatRecord, JobPartial, RunNote
 from asya.protocol.times import parse_time
 from asya.reporting import reports
 from asya.spark.aws.run_items import RunRecord
-from asya.spark.aws.watch_requests import Watch, send_watch
+from asya.spark.aws.watch_requests import WatchRequest, send_watch
 from asya.spark.lambdas.services import SparkServices
 
 # So many tasks are told at one look; with more of them in a run they are told by turns.
-TOLD_AT_ONCE = 200
+REPORT_LIMIT = 200
 # How much longer than its limit a run may be looked at: the service ends it, and its end may be late.
 MARGIN = timedelta(minutes=10)
 _RECEIVES = 9_999
@@ -34,27 +34,27 @@ class RunWatch:
 
     def begin(self, run_id: str, job_run_id: str) -> None:
         """Look at a run from now on."""
-        self._send(Watch(run_id, job_run_id))
+        self._send(WatchRequest(run_id, job_run_id))
 
-    def look(self, watch: Watch, message_id: str) -> None:
+    def look(self, watch: WatchRequest, message_id: str) -> None:
         """One look, and the next one sent on its way.
 
         Raises:
             botocore.exceptions.ClientError: if the next one could not be sent; this one is to come again.
         """
-        found = self.services
-        name = parse_run_id(watch.run_id, found.settings.namespace)
-        if name is None or not found.records.take_watch(*name, watch.turn, message_id):
+        services = self.services
+        name = parse_run_id(watch.run_id, services.settings.namespace)
+        if name is None or not services.records.claim_turn(*name, watch.turn, message_id):
             return  # somebody else looks at it, or it is long gone
-        record, spec = found.records.get(*name), found.heavy_actor(name[0])
-        manifest = found.manifests.read(*name)
+        record, spec = services.records.get(*name), services.heavy_actor(name[0])
+        manifest = services.manifests.read(*name)
         if record is None or spec is None or manifest is None:
             return
         seen = watch
         try:
             seen = self._tell(watch, record, spec, manifest)
         except Exception as error:
-            found.base.telemetry.log.warning("could not look at a run", exc_info=error, run_id=watch.run_id)
+            services.base.telemetry.log.warning("could not look at a run", exc_info=error, run_id=watch.run_id)
         if record.state != "closed" and self._may_go_on(record, manifest):
             self._send(replace(seen, turn=watch.turn + 1))
 
@@ -62,23 +62,25 @@ class RunWatch:
         began = parse_time(record.running_at or record.formed_at)
         return self.services.now() < began + timedelta(minutes=manifest.time_limit) + MARGIN
 
-    def _tell(self, watch: Watch, record: RunRecord, spec: Actor, manifest: Manifest) -> Watch:
-        found = self.services
-        attempts = found.results.attempts(record.actor, record.number)
+    def _tell(self, watch: WatchRequest, record: RunRecord, spec: Actor, manifest: Manifest) -> WatchRequest:
+        services = self.services
+        attempts = services.results.attempts(record.actor, record.number)
         if not attempts:
             return watch
         if attempts[-1] != watch.attempt:
             watch = replace(watch, attempt=attempts[-1], beat=0, said="")
-        for name, messages in found.signs.said(record.actor, record.number, watch.attempt, watch.said):
+        for name, messages in services.heartbeats.said(record.actor, record.number, watch.attempt, watch.said):
             for said in messages:
                 self._pass_on(said, spec, manifest)
             watch = replace(watch, said=name)
-        beat = found.signs.beat(record.actor, record.number, watch.attempt)
+        beat = services.heartbeats.beat(record.actor, record.number, watch.attempt)
         if beat is None or beat.beat <= watch.beat or record.state == "closed":
             return watch
         return self._report(replace(watch, beat=beat.beat), beat, record, spec, manifest)
 
-    def _report(self, watch: Watch, beat: Beat, record: RunRecord, spec: Actor, manifest: Manifest) -> Watch:
+    def _report(
+        self, watch: WatchRequest, beat: HeartbeatRecord, record: RunRecord, spec: Actor, manifest: Manifest
+    ) -> WatchRequest:
         """Tell the tasks concerned: the one at work, or by turns all that share the run."""
         note = RunNote(
             run_id=watch.run_id,
@@ -87,15 +89,15 @@ class RunWatch:
             at=beat.at,
             envelopes=len(manifest.members),
             done=beat.done,
-            stages=beat.told_stages(),
+            stages=beat.reported_stages(),
         )
         members = manifest.members
         if manifest.shape == "payload":
             concerned = [members[beat.at_work]] if beat.at_work is not None and beat.at_work < len(members) else []
         else:
             start = watch.told_to if watch.told_to < len(members) else 0
-            concerned = list(members[start : start + TOLD_AT_ONCE])
-            watch = replace(watch, told_to=start + TOLD_AT_ONCE)
+            concerned = list(members[start : start + REPORT_LIMIT])
+            watch = replace(watch, told_to=start + REPORT_LIMIT)
         # The hop began when the run did; what is told later is told of that beginning.
         began = parse_time(record.running_at or record.formed_at)
         for member in concerned:
@@ -105,9 +107,9 @@ class RunWatch:
                 self.services.base.progress.report(member.callback, event)
         return watch
 
-    def _pass_on(self, said: Said, spec: Actor, manifest: Manifest) -> None:
+    def _pass_on(self, said: JobPartial, spec: Actor, manifest: Manifest) -> None:
         members = manifest.members
-        listeners = members[:TOLD_AT_ONCE] if said.index is None else members[said.index : said.index + 1]
+        listeners = members[:REPORT_LIMIT] if said.index is None else members[said.index : said.index + 1]
         for member in listeners:
             if member.callback is not None:
                 hop = self._hop(spec, manifest, member)
@@ -130,6 +132,6 @@ class RunWatch:
     def _hop(self, spec: Actor, manifest: Manifest, member: Member) -> Hop:
         return self.services.hop(manifest.actor, spec, member)
 
-    def _send(self, watch: Watch) -> None:
+    def _send(self, watch: WatchRequest) -> None:
         settings = self.services.settings
         send_watch(clients.sqs(), settings.queue_url(settings.actor), watch)

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from threading import Lock
 
 from asya.protocol.events import PROGRESS_STATUSES, EventResult, StateQuery, TaskEvent, TaskState
-from asya.protocol.hops import HopFold, HopRecord, fold, hops_of
+from asya.protocol.hops import HopFold, HopRecord, fold, hop_records
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
 from asya.tasks.aws.task_store import StoredRecord, TaskStore, TaskStoreError, UnreadableRecordError
@@ -204,7 +204,7 @@ class Tasks:
         )
 
     def _write_hops(self, events: list[TaskEvent], now: datetime) -> frozenset[str]:
-        hops = hops_of(events)
+        hops = hop_records(events)
         if not hops:
             return frozenset()
         try:

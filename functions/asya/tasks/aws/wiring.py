@@ -12,7 +12,7 @@ from asya.tasks.aws.tasks import Tasks
 def build_store(settings: Settings, environment: Environment) -> DynamoTaskStore:
     """The tasks table of this mesh."""
     retention = settings.table.retention.tasks
-    return DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), retention, environment.pause)
+    return DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), retention, environment.sleep)
 
 
 def build_tasks(settings: Settings, warn: Callable[[str], None], environment: Environment) -> Tasks:

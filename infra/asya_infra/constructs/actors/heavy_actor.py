@@ -5,8 +5,8 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra import derived
-from asya_infra.constructs.function import FeedSettings, FunctionSettings, MeshFunction
+from asya_infra import timings
+from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.table import section_of
@@ -29,18 +29,18 @@ def heavy_actor(
         FunctionSettings(
             name=name,
             handler="asya.spark.lambdas.wiring.enqueue",
-            code=mesh.table_only(),
-            grants=actors.admit(addresses, name, gateway.api_id),
-            timeout=derived.ADMIT_TIMEOUT,
+            code=mesh.table_code(),
+            grants=actors.enqueue(addresses, name, gateway.api_id),
+            timeout=timings.ENQUEUE_TIMEOUT,
             memory=section.memory,
             environment={"ASYA_GATEWAY_URL": gateway.url},
-            in_routes=names.may_stand_in_route(name),
+            in_routes=names.is_routable(name),
         ),
     )
-    function.fed_by_queue(
-        FeedSettings(
-            batch_size=derived.ADMIT_BATCH,
-            window=derived.ADMIT_WINDOW,
+    function.add_event_source(
+        EventSourceSettings(
+            batch_size=timings.ENQUEUE_BATCH,
+            window=timings.ENQUEUE_WINDOW,
             concurrency=section.concurrency,
             provisioned=section.provisioned,
         )

@@ -4,8 +4,8 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra import derived
-from asya_infra.constructs.function import FeedSettings, FunctionSettings, MeshFunction
+from asya_infra import timings
+from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.legacy.variables import S3_ENDPOINT
@@ -15,7 +15,7 @@ from asya_infra.permissions import actors, pauses
 def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
     """Each fed by its queue."""
     api_id = gateway.api_id
-    code = mesh.table_only()
+    code = mesh.table_code()
     handlers = {
         names.SINK: "asya.crew.lambdas.wiring.sink",
         names.SUMP: "asya.crew.lambdas.wiring.sump",
@@ -42,14 +42,14 @@ def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: Ga
                 handler=handler,
                 code=code,
                 grants=grants[name],
-                timeout=derived.CREW_TIMEOUT,
+                timeout=timings.CREW_TIMEOUT,
                 memory=section.memory,
                 environment={"ASYA_GATEWAY_URL": gateway.url, **(endpoint if name in names.END_ACTORS else {})},
-                in_routes=names.may_stand_in_route(name),
+                in_routes=names.is_routable(name),
             ),
         )
-        function.fed_by_queue(
-            FeedSettings(
+        function.add_event_source(
+            EventSourceSettings(
                 batch_size=section.batch_size, concurrency=section.concurrency, provisioned=section.provisioned
             )
         )

@@ -32,7 +32,7 @@ def _route(context: Context, route: Sequence[str], place: Location) -> Iterator[
     for index, actor in enumerate(route):
         if actor == ANY and place[-1] == "can_send_to":
             yield (*place, index), f"{ANY!r} stands alone: every actor, or a list of them"
-        elif not names.may_stand_in_route(actor):
+        elif not names.is_routable(actor):
             allowed = ", ".join(sorted(names.ROUTABLE_CREW))
             yield (*place, index), f"{actor!r} is reserved; of the mesh's own actors a route may name {allowed}"
         elif actor not in known:

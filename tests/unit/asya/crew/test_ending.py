@@ -85,7 +85,7 @@ def test_a_hook_can_read_the_error_and_is_not_hurried_by_the_deadline_that_passe
     assert at_hook.status.error is not None
     assert at_hook.status.error.type == "ValueError"
     assert at_hook.deadline is None
-    assert not at_hook.registers
+    assert not at_hook.needs_registration
     assert at_hook.status.created_at == ENDED_AT
 
 

@@ -14,7 +14,7 @@ from asya.fan_in.sets import Decision, SetState
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import GENERATION_LIMIT
-from asya.protocol.hops import HopFold, fold, hops_of
+from asya.protocol.hops import HopFold, fold, hop_records
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
 from tests.doubles.envelopes import NOW, message, status
@@ -28,7 +28,7 @@ def record(state: Any = "failed", generation: int = 0, **more: Any) -> TaskRecor
 
 
 def reached(position: int, generation: int = 0) -> HopFold:
-    return fold(hops_of([event("t", "received", position, generation=generation)]), generation)
+    return fold(hop_records([event("t", "received", position, generation=generation)]), generation)
 
 
 NOWHERE = HopFold(0)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.messaging.batching import packed
+from asya.messaging.batching import pack
 from asya.messaging.sqs_limits import BATCH_BYTES, BATCH_ENTRIES
 
 
@@ -17,7 +17,7 @@ class Item:
 
 @given(st.lists(st.integers(1, BATCH_BYTES).map(Item)))
 def test_every_item_once_in_order_and_every_group_fits(items: list[Item]) -> None:
-    groups = list(packed(items))
+    groups = list(pack(items))
     assert [item for group in groups for item in group] == items
     for group in groups:
         assert 1 <= len(group) <= BATCH_ENTRIES
@@ -26,10 +26,10 @@ def test_every_item_once_in_order_and_every_group_fits(items: list[Item]) -> Non
 
 @given(st.lists(st.integers(1, 50).map(Item)))
 def test_no_group_could_have_taken_the_next_item(items: list[Item]) -> None:
-    groups = list(packed(items, count=4, size=100))
+    groups = list(pack(items, count=4, size=100))
     for group, following in pairwise(groups):
         assert len(group) == 4 or sum(item.size for item in group) + following[0].size > 100
 
 
 def test_an_item_that_is_too_large_by_itself_goes_alone() -> None:
-    assert [len(group) for group in packed([Item(1), Item(500), Item(1)], size=100)] == [1, 1, 1]
+    assert [len(group) for group in pack([Item(1), Item(500), Item(1)], size=100)] == [1, 1, 1]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.messaging.oversize import for_sump
+from asya.messaging.oversize import reduced_for_sump
 from asya.protocol.codec import decode
 from tests.doubles.envelopes import message, status
 
@@ -12,7 +12,7 @@ def test_unmanaged_headers_go_first_then_the_route_too() -> None:
     managed = {"x-asya-root": "env-0", "x-asya-pause": "p" * 5000}
     body = message(headers={"mine": "x"} | managed, other="key", status=status(attempt=2, own="y"))
     envelope = decode(body)
-    first, last = for_sump(envelope, "it has 2 bytes; 1 at most")
+    first, last = reduced_for_sump(envelope, "it has 2 bytes; 1 at most")
     assert set(first.headers) == set(managed)
     assert first.route == envelope.route
     assert set(last.headers) == {"x-asya-root"}

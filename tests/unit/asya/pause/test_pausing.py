@@ -9,7 +9,7 @@ from asya.protocol import codec
 from asya.protocol.codec import ParseError
 from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor
-from asya.protocol.pause import KeptPause, Pause, PauseField
+from asya.protocol.pause import Pause, PauseField, PauseHeader
 from asya.sidecar import outcome
 from tests.doubles.envelopes import NOW, hop, message, status
 
@@ -43,7 +43,7 @@ def test_at_the_end_of_a_route_too() -> None:
 @pytest.mark.rule("3.pause")
 def test_what_is_asked_stands_in_the_header() -> None:
     kept = pause.kept(pausing(), now=NOW)
-    assert pause.pause_of(kept) == KeptPause(
+    assert pause.pause_of(kept) == PauseHeader(
         epoch=1, paused_at="2026-11-20T12:00:00.250000Z", prompt="Send it?", fields=FIELDS
     )
     assert kept.status is not None

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.protocol.events import TaskEvent
-from asya.protocol.hops import HopRecord, fold, hops_of
+from asya.protocol.hops import HopRecord, fold, hop_records
 from asya.protocol.route import Route
 from asya.protocol.task import TaskRecord, merge
 from asya.tasks.view import view
@@ -20,13 +20,13 @@ def kept(batches: list[list[TaskEvent]]) -> dict[Key, HopRecord]:
     """What is in the table after these batches: parts by key, each written blindly over what was there."""
     table: dict[Key, HopRecord] = {}
     for batch in batches:
-        for part in hops_of(batch):
+        for part in hop_records(batch):
             table[part.id, part.generation, part.position, part.attempt, part.stage] = part
     return table
 
 
 def test_the_reports_of_a_hop_that_come_together_are_one_part() -> None:
-    [part] = hops_of(hop("t", 1))
+    [part] = hop_records(hop("t", 1))
     assert (part.stage, part.percent, part.actor) == ("done", 66, "clean-flights")
     assert (part.message_size_kb, part.duration_ms) == (1.5, 4000.0)
     assert part.received_at < part.processing_at < part.completed_at  # type: ignore[operator]
@@ -34,19 +34,19 @@ def test_the_reports_of_a_hop_that_come_together_are_one_part() -> None:
 
 
 def test_without_its_end_a_hop_is_a_start() -> None:
-    [part] = hops_of(hop("t", 0)[:2])
+    [part] = hop_records(hop("t", 0)[:2])
     assert (part.stage, part.percent) == ("start", 15)
-    [waiting] = hops_of(hop("t", 0)[:1])
+    [waiting] = hop_records(hop("t", 0)[:1])
     assert (waiting.stage, waiting.percent) == ("received", 10)
 
 
 def test_every_task_generation_and_attempt_is_a_part_of_its_own() -> None:
     batch = [*hop("a", 0), *hop("b", 0), *hop("a", 0, attempt=2), *hop("a", 0, generation=1)]
-    assert len(hops_of(batch)) == 4
+    assert len(hop_records(batch)) == 4
 
 
 def test_terminal_reports_are_no_hops() -> None:
-    assert hops_of([event("t", "succeeded", 3), event("t", "registered")]) == []
+    assert hop_records([event("t", "succeeded", 3), event("t", "registered")]) == []
 
 
 def test_three_actors_go_through_the_percentages_of_the_protocol() -> None:

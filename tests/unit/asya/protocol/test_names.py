@@ -29,7 +29,7 @@ def test_protocol_3_managed_headers(name: str, managed: bool) -> None:
 @pytest.mark.rule("3.trace")
 def test_protocol_3_one_trace_from_hop_to_hop() -> None:
     received = Raw(f'"00-{TRACE}-b7ad6b7169203331-00"'.encode())
-    assert tracing.next_hop(received, "env-1", SPAN) == f"00-{TRACE}-{SPAN}-00"
+    assert tracing.hop_traceparent(received, "env-1", SPAN) == f"00-{TRACE}-{SPAN}-00"
 
 
 @pytest.mark.rule("3.trace")
@@ -37,10 +37,10 @@ def test_protocol_3_one_trace_from_hop_to_hop() -> None:
     "received", [None, Raw(b"5"), Raw(b'"junk"'), Raw(f'"00-{"0" * 32}-b7ad6b7169203331-01"'.encode()), Raw(b"null")]
 )
 def test_protocol_3_a_missing_or_broken_trace_starts_anew_from_the_id(received: Raw | None) -> None:
-    made = tracing.next_hop(received, "env-1", SPAN)
-    assert made == tracing.next_hop(None, "env-1", SPAN)
-    assert made != tracing.next_hop(None, "env-2", SPAN)
-    assert tracing.next_hop(Raw(f'"{made}"'.encode()), "env-1", SPAN) == made
+    made = tracing.hop_traceparent(received, "env-1", SPAN)
+    assert made == tracing.hop_traceparent(None, "env-1", SPAN)
+    assert made != tracing.hop_traceparent(None, "env-2", SPAN)
+    assert tracing.hop_traceparent(Raw(f'"{made}"'.encode()), "env-1", SPAN) == made
 
 
 @pytest.mark.rule("5.11.words")
@@ -94,6 +94,6 @@ def test_protocol_1_no_labels(name: str) -> None:
 def test_protocol_1_reserved_names() -> None:
     for name in ("x-sink", "x-sump", "x-dispatch", "x-anything", "happy-end", "error-end"):
         assert names.is_reserved(name)
-        assert not names.may_stand_in_route(name)
+        assert not names.is_routable(name)
     for name in ("x-pause", "x-resume", "x-checkpoint", "x-fan-in", "infer"):
-        assert names.may_stand_in_route(name)
+        assert names.is_routable(name)

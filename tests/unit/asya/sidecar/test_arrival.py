@@ -203,11 +203,11 @@ def test_5_4_every_other_state_goes_on(word: str) -> None:
 
 @pytest.mark.rule("5.4.registered")
 def test_5_4_only_an_envelope_without_a_status_registers() -> None:
-    assert went_on(receive(message(status=...))).registers
-    assert went_on(receive(message(status={}))).registers
-    assert went_on(receive(message(status=None))).registers
-    assert not went_on(receive(message())).registers
-    assert not went_on(receive(message(status={"phase": "pending"}))).registers
+    assert went_on(receive(message(status=...))).needs_registration
+    assert went_on(receive(message(status={}))).needs_registration
+    assert went_on(receive(message(status=None))).needs_registration
+    assert not went_on(receive(message())).needs_registration
+    assert not went_on(receive(message(status={"phase": "pending"}))).needs_registration
 
 
 # --- step 5

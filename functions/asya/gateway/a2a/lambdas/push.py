@@ -10,30 +10,30 @@ from typing import Any
 
 import msgspec
 
-from asya.gateway.a2a.aws.push_configs import PushConfigs
+from asya.gateway.a2a.aws.push_configs import PushConfigStore
 from asya.gateway.a2a.aws.push_sender import PushSender
-from asya.gateway.a2a.push import Push
+from asya.gateway.a2a.push import PushNotification
 from asya.gateway.a2a.tasks import task_of
 from asya.gateway.a2a.versions import V10, version_named
 from asya.messaging.aws.receipt import Receipt
-from asya.messaging.lambdas.batch import Answer, BatchWorker, Record, records
+from asya.messaging.lambdas.batch import Answer, BatchProcessor, Record, records
 from asya.sidecar.lambdas.services import Services
 
-_decoder = msgspec.json.Decoder(Push)
+_decoder = msgspec.json.Decoder(PushNotification)
 
 
 @dataclass(frozen=True, slots=True)
-class Pushes:
+class PushDelivery:
     """Sends notifications to where they are wanted."""
 
     services: Services
-    worker: BatchWorker
-    configs: PushConfigs
+    worker: BatchProcessor
+    configs: PushConfigStore
     sender: PushSender
 
     def process(self, event: Mapping[str, Any]) -> Answer:
         """Send each; those that nobody took are kept."""
-        return self.worker.work(records(event), self._deliver)
+        return self.worker.process(records(event), self._deliver)
 
     def _deliver(self, record: Record) -> list[Receipt]:
         push = _decoder.decode(record.arrival.body)

@@ -4,22 +4,22 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from asya.gateway.a2a.aws.push_configs import PushConfigs
+from asya.gateway.a2a.aws.push_configs import PushConfigStore
 from asya.gateway.a2a.aws.push_sender import PushSender
-from asya.gateway.a2a.lambdas.push import Pushes
+from asya.gateway.a2a.lambdas.push import PushDelivery
 from asya.gateway.a2a.lambdas.push_feed import PushFeed
 from asya.messaging.aws import clients
-from asya.messaging.lambdas.batch import BatchWorker
+from asya.messaging.lambdas.batch import BatchProcessor
 from asya.protocol import names
 from asya.sidecar.lambdas.entry_point import queue_entry_point
 from asya.sidecar.lambdas.services import Services, services
 
 
-def build_push(services: Services) -> Pushes:
+def build_push(services: Services) -> PushDelivery:
     """The function that delivers push notifications."""
     settings = services.settings
-    worker = BatchWorker(clients.sqs(), settings.queue_url(settings.actor), (), services.telemetry)
-    return Pushes(services, worker, _configs(services), PushSender(settings.table.gateway.allowed_hosts))
+    worker = BatchProcessor(clients.sqs(), settings.queue_url(settings.actor), (), services.telemetry)
+    return PushDelivery(services, worker, _configs(services), PushSender(settings.table.gateway.allowed_hosts))
 
 
 def build_push_feed(services: Services) -> PushFeed:
@@ -27,9 +27,9 @@ def build_push_feed(services: Services) -> PushFeed:
     return PushFeed(services, _configs(services), clients.sqs(), services.settings.queue_url(names.PUSH))
 
 
-def _configs(services: Services) -> PushConfigs:
+def _configs(services: Services) -> PushConfigStore:
     settings = services.settings
-    return PushConfigs(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
+    return PushConfigStore(clients.dynamodb(), settings.table_name("tasks"), settings.table.retention.tasks)
 
 
 @cache

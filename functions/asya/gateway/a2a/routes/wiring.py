@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from asya.gateway.a2a.aws.push_configs import PushConfigs
-from asya.gateway.a2a.routes.calls import Agents
-from asya.gateway.a2a.routes.lists import AgentLists
-from asya.gateway.a2a.routes.push_configs import AgentPush
-from asya.gateway.a2a.routes.streams import AgentStreams
+from asya.gateway.a2a.aws.push_configs import PushConfigStore
+from asya.gateway.a2a.routes.calls import A2ARoutes
+from asya.gateway.a2a.routes.lists import A2ALists
+from asya.gateway.a2a.routes.push_configs import PushConfigCalls
+from asya.gateway.a2a.routes.streams import A2AStreams
 from asya.gateway.access import AccessRules
 from asya.gateway.http.origin import Origins
 from asya.gateway.routes.cancel import CancelRoutes
@@ -21,7 +21,7 @@ from asya.tasks.aws.partials import PartialStore
 from asya.tasks.aws.tasks import Tasks
 
 
-def build_agents(
+def build_a2a(
     settings: Settings,
     *,
     tasks: Tasks,
@@ -33,17 +33,17 @@ def build_agents(
     resumes: ResumeRoutes,
     warn: Callable[[str], None],
     environment: Environment,
-) -> Agents:
+) -> A2ARoutes:
     """The calls of `POST /a2a` and the agent card."""
     client, table = clients.dynamodb(), settings.table_name("tasks")
     poller = EventPoller(tasks, PartialStore(client, table, environment.sleep), environment)
-    return Agents(
+    return A2ARoutes(
         calls=tool_calls,
         cancels=cancels,
         resumes=resumes,
-        lists=AgentLists(lists),
-        push=AgentPush(settings.table, tasks, PushConfigs(client, table, settings.table.retention.tasks)),
-        streams=AgentStreams(poller, environment),
+        lists=A2ALists(lists),
+        push=PushConfigCalls(settings.table, tasks, PushConfigStore(client, table, settings.table.retention.tasks)),
+        streams=A2AStreams(poller, environment),
         access=access,
         origins=origins,
         warn=warn,

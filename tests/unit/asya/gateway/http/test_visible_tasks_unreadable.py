@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
-from asya.protocol.task import ShownStatus, TaskStatus
+from asya.protocol.task import TaskStatus, ViewStatus
 from tests.doubles.gateway_functions import ADMIN, ALICE, BOB, FUNCTION, MESH, Gateway, by, calling, reading
 from tests.unit.asya.gateway.routes.test_cancel import start
 
@@ -85,7 +85,7 @@ def ended(task_id: str) -> dict[str, Any]:
 
 @pytest.mark.rule("13.unknown")
 def test_unknown_is_no_status_that_a_record_or_a_report_can_have(gateway: Gateway) -> None:
-    assert set(get_args(ShownStatus)) - set(get_args(TaskStatus)) == {"unknown"}
+    assert set(get_args(ViewStatus)) - set(get_args(TaskStatus)) == {"unknown"}
     task_id = start(gateway)
     answer = gateway.ingest(calling("POST /api/v1/mesh/{id}/events", FUNCTION, {"status": "unknown"}, id=task_id))
     assert answer[0] == 400

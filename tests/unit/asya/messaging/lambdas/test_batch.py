@@ -7,7 +7,7 @@ import pytest
 
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.batch import LONGEST_NACK_SECONDS, BatchWorker, Record, records
+from asya.messaging.lambdas.batch import MAX_NACK_SECONDS, BatchProcessor, Record, records
 from tests.doubles.mesh_world import kept, recorded, sqs_event
 from tests.doubles.sqs import FakeSqs
 
@@ -34,8 +34,8 @@ class FakeOutlet:
         self.waiting = []
 
 
-def worker(sqs: FakeSqs, outlet: FakeOutlet) -> BatchWorker:
-    return BatchWorker(sqs, "https://sqs.example/1/asya-shop-infer", (outlet,), Telemetry("shop", "infer"))  # type: ignore[arg-type]
+def worker(sqs: FakeSqs, outlet: FakeOutlet) -> BatchProcessor:
+    return BatchProcessor(sqs, "https://sqs.example/1/asya-shop-infer", (outlet,), Telemetry("shop", "infer"))  # type: ignore[arg-type]
 
 
 def handing_over(outlet: FakeOutlet, *, raising: str = "") -> Callable[[Record], list[Receipt]]:
@@ -59,7 +59,7 @@ def test_the_records_of_a_recorded_event() -> None:
 
 def test_everything_is_flushed_once_and_acked() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
-    answer = worker(sqs, outlet).work(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
+    answer = worker(sqs, outlet).process(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
     assert kept(answer) == []
     assert outlet.flushes == [["message-0", "message-1", "message-2"]]
     assert sqs.deleted == []
@@ -71,14 +71,14 @@ def test_everything_is_flushed_once_and_acked() -> None:
 def test_what_was_not_accepted_keeps_its_message_alone(fate: str) -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
     getattr(outlet, fate).add("message-1")
-    answer = worker(sqs, outlet).work(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
+    answer = worker(sqs, outlet).process(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
     assert kept(answer) == ["message-1"]
     assert sqs.visibility == {"receipt-1": 5}
 
 
 def test_one_of_several_tickets_is_enough_to_keep_it() -> None:
     outlet = FakeOutlet(refused={"second"})
-    answer = worker(FakeSqs(), outlet).work(
+    answer = worker(FakeSqs(), outlet).process(
         records(sqs_event(b"a")), lambda record: [outlet.hand_over("first"), outlet.hand_over("second")]
     )
     assert kept(answer) == ["message-0"]
@@ -86,7 +86,7 @@ def test_one_of_several_tickets_is_enough_to_keep_it() -> None:
 
 def test_an_error_nobody_foresaw_keeps_its_message_and_lets_the_others_go_on() -> None:
     outlet = FakeOutlet()
-    answer = worker(FakeSqs(), outlet).work(
+    answer = worker(FakeSqs(), outlet).process(
         records(sqs_event(b"a", b"b", b"c")), handing_over(outlet, raising="message-0")
     )
     assert kept(answer) == ["message-0"]
@@ -103,7 +103,7 @@ def test_suspects_go_last_and_each_is_deleted_as_it_finishes() -> None:
         return [outlet.hand_over(record.message_id)]
 
     event = sqs_event(b"a", b"b", b"c", b"d", receive_counts={0: 4, 2: 2})
-    assert kept(worker(sqs, outlet).work(records(event), handle)) == []
+    assert kept(worker(sqs, outlet).process(records(event), handle)) == []
     assert deleted_before == {
         "message-1": [],
         "message-3": ["receipt-1"],
@@ -125,7 +125,7 @@ def test_suspects_received_equally_often_change_places_each_time() -> None:
             return [outlet.hand_over(record.message_id)]
 
         event = sqs_event(b"a", b"b", b"c", receive_counts=dict.fromkeys(range(3), count))
-        worker(FakeSqs(), outlet).work(records(event), handle)
+        worker(FakeSqs(), outlet).process(records(event), handle)
         orders.append(order)
     assert orders[0] == orders[1][::-1]
     assert sorted(orders[0]) == ["message-0", "message-1", "message-2"]
@@ -138,7 +138,7 @@ def test_a_suspect_that_is_kept_is_not_deleted_and_the_others_are(fate: str) -> 
         outlet.refused.add("message-1")
     event = sqs_event(b"a", b"b", b"c", receive_counts={1: 2, 2: 3})
     handle = handing_over(outlet, raising="message-1" if fate == "raised" else "")
-    assert kept(worker(sqs, outlet).work(records(event), handle)) == ["message-1"]
+    assert kept(worker(sqs, outlet).process(records(event), handle)) == ["message-1"]
     assert sqs.deleted == ["receipt-0", "receipt-2"]
     assert sqs.visibility == {"receipt-1": 10}
 
@@ -153,7 +153,7 @@ def test_a_process_that_dies_takes_only_the_suspect_along() -> None:
         return [outlet.hand_over(record.message_id)]
 
     with pytest.raises(SystemExit):
-        worker(sqs, outlet).work(records(sqs_event(b"a", b"b", receive_counts={0: 2})), handle)
+        worker(sqs, outlet).process(records(sqs_event(b"a", b"b", receive_counts={0: 2})), handle)
     assert sqs.deleted == ["receipt-1"]
 
 
@@ -163,21 +163,21 @@ def test_trouble_with_deleting_or_with_the_visibility_changes_no_outcome() -> No
         FakeOutlet(refused={"message-1"}),
     )
     event = sqs_event(b"a", b"b", receive_counts={0: 2, 1: 2})
-    assert kept(worker(sqs, outlet).work(records(event), handing_over(outlet))) == ["message-1"]
+    assert kept(worker(sqs, outlet).process(records(event), handing_over(outlet))) == ["message-1"]
 
 
 @pytest.mark.rule("4.nack")
 def test_kept_messages_come_again_soon_and_later_with_every_receive() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet(refused={f"message-{n}" for n in range(12)})
     counts = dict(enumerate([1, 2, 3, 4, 5, 6, 100]))
-    worker(sqs, outlet).work(records(sqs_event(*[b"x"] * 12, receive_counts=counts)), handing_over(outlet))
-    assert [sqs.visibility[f"receipt-{n}"] for n in range(7)] == [5, 10, 20, 40, 80, 80, LONGEST_NACK_SECONDS]
+    worker(sqs, outlet).process(records(sqs_event(*[b"x"] * 12, receive_counts=counts)), handing_over(outlet))
+    assert [sqs.visibility[f"receipt-{n}"] for n in range(7)] == [5, 10, 20, 40, 80, 80, MAX_NACK_SECONDS]
     assert len(sqs.visibility) == 12
 
 
 def test_what_follows_acceptance_is_told_for_each_accepted_record() -> None:
     outlet, told = FakeOutlet(refused={"message-1"}), []
-    worker(FakeSqs(), outlet).work(
+    worker(FakeSqs(), outlet).process(
         records(sqs_event(b"a", b"b", b"c")), handing_over(outlet), lambda record: told.append(record.message_id)
     )
     assert told == ["message-0", "message-2"]

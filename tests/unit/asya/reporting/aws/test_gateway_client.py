@@ -11,7 +11,7 @@ from asya.protocol.events import EventData, EventResult, StateQuery, TaskEvent, 
 from asya.protocol.times import format_time
 from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, allowed_hosts, is_settled
 from asya.reporting.aws.progress_reporter import ProgressReporter
-from asya.reporting.aws.required_reports import Patience, RequiredReports
+from asya.reporting.aws.required_reports import RequiredReports, RetryWindow
 from tests.doubles.gateway import FakeGateway, running_gateway
 
 AT = format_time(datetime(2026, 11, 20, 12, tzinfo=UTC))
@@ -169,7 +169,7 @@ class Clock:
     def monotonic(self) -> float:
         return self.seconds
 
-    def pause(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         self.seconds += seconds
         self.meanwhile()
 
@@ -179,7 +179,7 @@ def test_protocol_5_a_must_arrive_report_is_tried_again_before_its_message_is_ke
 ) -> None:
     gateway.item_status["env-1", "succeeded"] = 503
     clock = Clock(gateway.item_status.clear)
-    reports = RequiredReports(client, patience=Patience(10, clock))
+    reports = RequiredReports(client, retry_window=RetryWindow(10, clock))
     receipts = [reports.report(gateway.url, event(name, "succeeded")) for name in ("env-1", "env-2")]
     reports.flush()
     assert [receipt.problem for receipt in receipts] == [None, None]
@@ -189,7 +189,7 @@ def test_protocol_5_a_must_arrive_report_is_tried_again_before_its_message_is_ke
 
 def test_protocol_5_patience_with_an_endpoint_that_is_down_ends(client: GatewayClient) -> None:
     clock = Clock()
-    reports = RequiredReports(client, patience=Patience(10, clock))
+    reports = RequiredReports(client, retry_window=RetryWindow(10, clock))
     receipt = reports.report("http://127.0.0.1:9", event("env-1", "failed"))
     reports.flush()
     assert receipt.problem is not None

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from asya.protocol.events import PartialEvent
 from asya.reporting.aws.gateway_client import GatewayClient
-from asya.reporting.aws.progress_reporter import FLY_LINGER_SECONDS, FLY_WAITING_LIMIT, ProgressReporter
+from asya.reporting.aws.progress_reporter import PARTIAL_BUFFER_LIMIT, PARTIAL_LINGER_SECONDS, ProgressReporter
 from tests.doubles.gateway import FakeGateway, running_gateway
 from tests.doubles.tasks import event
 
@@ -45,7 +45,7 @@ def test_protocol_7_what_a_handler_says_leaves_soon_and_in_order(
 ) -> None:
     """Nobody flushes, and a report by itself would wait for an hour: all leave by the time that what a handler says waits."""
     monkeypatch.setattr("asya.reporting.aws.progress_reporter.LINGER_SECONDS", 3600.0)
-    assert FLY_LINGER_SECONDS < 1.0
+    assert PARTIAL_LINGER_SECONDS < 1.0
     progress = ProgressReporter(client, Drops())
     progress.report(gateway.url, event("env-1", "received"))
     for number in range(20):
@@ -62,10 +62,10 @@ def test_protocol_7_what_a_handler_says_leaves_soon_and_in_order(
 def test_what_nobody_can_take_so_fast_is_dropped_and_counted(gateway: FakeGateway, client: GatewayClient) -> None:
     drops = Drops()
     progress = ProgressReporter(client, drops, threaded=False)
-    for number in range(FLY_WAITING_LIMIT + 3):
+    for number in range(PARTIAL_BUFFER_LIMIT + 3):
         progress.report(gateway.url, fly(number))
     progress.report(gateway.url, event("env-1", "completed"))
     progress.flush()
     assert [count for count, _ in drops] == [3]
     assert gateway.reported("env-1") == ["completed"]
-    assert len(gateway.partials) == FLY_WAITING_LIMIT
+    assert len(gateway.partials) == PARTIAL_BUFFER_LIMIT

@@ -14,7 +14,7 @@ from tests.doubles.heavy import TABLE, World, done, heavy_world
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    monkeypatch.setattr(spark_reconcile, "YOUNG", timedelta(0))
+    monkeypatch.setattr(spark_reconcile, "MIN_AGE", timedelta(0))
     with heavy_world(monkeypatch) as made:
         yield made
 
@@ -22,7 +22,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
 def pending_of(world: World, *ids: str) -> None:
     for envelope_id in ids:
         world.send(envelope_id)
-    world.admit()
+    world.enqueue()
 
 
 def started(world: World, *ids: str) -> None:
@@ -54,12 +54,12 @@ def test_a_request_that_is_on_its_way_is_enough(world: World) -> None:
 def test_a_manifest_that_nobody_has_noted(world: World) -> None:
     pending_of(world, "a")
     lose_the_request(world)
-    members = tuple(world.services.pending.waiting("clean"))
+    members = tuple(world.services.pending.members("clean"))
     # A dispatcher died right after this; its message has come to the dead letters.
     manifest = run_formation.form(
         members, namespace="flights", actor="clean", spec=TABLE.actors["clean"], number=1, now=world.services.now()
     )
-    world.services.manifests.commit(manifest)
+    world.services.manifests.create(manifest)
     world.services.pending.remove("clean", members)
 
     world.reconcile()
@@ -134,7 +134,7 @@ def test_a_run_that_goes_on_is_left_alone_and_so_is_a_closed_one(world: World) -
 def test_a_young_run_is_not_asked_about(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     started(world, "a")
     world.tell("run1", "SUCCESS", event=False)
-    monkeypatch.setattr(spark_reconcile, "YOUNG", timedelta(minutes=1))
+    monkeypatch.setattr(spark_reconcile, "MIN_AGE", timedelta(minutes=1))
     world.reconcile()
     assert world.complete() == 0
 
@@ -145,8 +145,8 @@ def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
 ) -> None:
     for number in range(6):
         started(world, *(f"{number}-{letter}" for letter in "abc"))
-    monkeypatch.setattr(spark_reconcile, "RUNS_AT_ONCE", 3)
-    monkeypatch.setattr(spark_reconcile, "QUESTIONS_BETWEEN_PAUSES", 2)
+    monkeypatch.setattr(spark_reconcile, "RUNS_PER_SWEEP", 3)
+    monkeypatch.setattr(spark_reconcile, "RUNS_BETWEEN_PAUSES", 2)
     asked: list[str] = []
     pauses: list[float] = []
     ask = world.emr.get_job_run
@@ -165,10 +165,10 @@ def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
         def __getattr__(self, name: str) -> Any:
             return getattr(self._real, name)
 
-        def chance(self) -> float:
+        def random(self) -> float:
             return next(chances, 0.0)
 
-        def pause(self, seconds: float) -> None:
+        def sleep(self, seconds: float) -> None:
             pauses.append(seconds)
 
     services = world.services_of("x-reconcile")
@@ -183,7 +183,7 @@ def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
 def test_trouble_with_one_actor_is_not_the_others(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(name for name, actor in TABLE.actors.items() if actor.kind == "spark")[0] == "clean"
     world.send("s", actor="stats")
-    world.admit("stats")
+    world.enqueue("stats")
     world.receive("x-dispatch")
     world.services.requests.clear("stats")
     services = world.services_of("x-reconcile")

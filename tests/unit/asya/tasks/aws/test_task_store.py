@@ -10,7 +10,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.hops import hops_of
+from asya.protocol.hops import hop_records
 from asya.protocol.task import EarlierGeneration, TaskRecord
 from asya.protocol.times import format_time
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
@@ -71,12 +71,12 @@ def test_a_record_comes_back_as_it_was(store: TaskStore) -> None:
 
 def test_hops_come_back_as_they_were(store: TaskStore) -> None:
     store.put_record(record(), None, at(0))
-    parts = [*hops_of(hop("t", 0)), *hops_of(hop("t", 1)[:2]), *hops_of(hop("t", 2, attempt=12)[:1])]
+    parts = [*hop_records(hop("t", 0)), *hop_records(hop("t", 1)[:2]), *hop_records(hop("t", 2, attempt=12)[:1])]
     long_names = tuple(f"a-rather-long-actor-name-{number}" for number in range(40))
-    parts += hops_of([event("t", "completed", 30, route=route_at(30, long_names), actor="other")])
+    parts += hop_records([event("t", "completed", 30, route=route_at(30, long_names), actor="other")])
     assert store.put_hops(parts, at(1)) == frozenset()
-    assert [part.place for part in store.hops("t", at(1))] == [part.place for part in parts]
-    assert [part.place for part in store.hops("t", at(1), after=parts[1].place)] == [part.place for part in parts[2:]]
+    assert [part.key for part in store.hops("t", at(1))] == [part.key for part in parts]
+    assert [part.key for part in store.hops("t", at(1), after=parts[1].key)] == [part.key for part in parts[2:]]
     loaded = store.load("t", at(2))
     assert loaded is not None
     assert loaded[0] == record()
@@ -124,7 +124,7 @@ def test_what_has_outlived_its_retention_is_not_there(store: TaskStore) -> None:
 
 
 def test_hops_without_a_record_are_no_task(store: TaskStore) -> None:
-    store.put_hops(hops_of(hop("t", 0)), at(0))
+    store.put_hops(hop_records(hop("t", 0)), at(0))
     assert store.load("t", at(0)) is None
 
 
@@ -138,7 +138,7 @@ def test_many_tasks_and_hops_at_once(store: TaskStore) -> None:
     for task_id in ids:
         store.put_record(record(task_id), None, at(0))
     assert set(store.records([*ids, *ids], at(0))) == set(ids)
-    store.put_hops([part for position in range(60) for part in hops_of(hop("t0", position, attempt=2))], at(0))
+    store.put_hops([part for position in range(60) for part in hop_records(hop("t0", position, attempt=2))], at(0))
     loaded = store.load("t0", at(0))
     assert loaded is not None
     assert {part.position for part in loaded[1]} == set(range(60))
@@ -191,14 +191,14 @@ def table() -> Iterator[Any]:
 def test_what_a_batch_leaves_undone_is_done_later(table: Any) -> None:
     pauses: list[float] = []
     store = DynamoTaskStore(Busy(table, times=2), "tasks", RETENTION, pause=pauses.append)  # type: ignore[arg-type]
-    assert store.put_hops(hops_of([*hop("a", 0), *hop("b", 0)]), at(0)) == frozenset()
+    assert store.put_hops(hop_records([*hop("a", 0), *hop("b", 0)]), at(0)) == frozenset()
     assert len(pauses) == 2
     assert pauses[0] < pauses[1]
 
 
 def test_what_stays_undone_is_told_by_task(table: Any) -> None:
     store = DynamoTaskStore(Busy(table, times=99), "tasks", RETENTION, pause=lambda _: None)  # type: ignore[arg-type]
-    assert store.put_hops(hops_of([*hop("a", 0), *hop("b", 0)]), at(0)) == {"a"}
+    assert store.put_hops(hop_records([*hop("a", 0), *hop("b", 0)]), at(0)) == {"a"}
 
 
 def test_a_read_is_complete_or_fails(table: Any) -> None:
@@ -223,7 +223,7 @@ def test_trouble_with_the_table_says_what_could_not_be_done(table: Any) -> None:
 def test_keys_and_sizes_of_items(table: Any) -> None:
     store = DynamoTaskStore(table, "tasks", RETENTION)
     store.put_record(record("t", route=route_at(0), owner="AIDA"), None, at(0))
-    store.put_hops(hops_of([*hop("t", 0), *hop("t", 1)[:2], *hop("t", 2, generation=1)[:1]]), at(0))
+    store.put_hops(hop_records([*hop("t", 0), *hop("t", 1)[:2], *hop("t", 2, generation=1)[:1]]), at(0))
     items = {item["sk"]["S"]: item for item in table.scan(TableName="tasks")["Items"]}
     assert items.pop("hour#2026-11-20T09")["pk"] == {"S": "LISTED"}
     assert set(items) == {
