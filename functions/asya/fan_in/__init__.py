@@ -1,1 +1,4 @@
-"""Fan-in: collects the slices of a set and merges them."""
+"""Fan-in: collects the slices of a set and merges their results into one envelope.
+
+The entry points, a fan-in actor and the sweep, are in `lambdas/wiring.py`.
+"""

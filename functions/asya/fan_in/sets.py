@@ -1,8 +1,8 @@
-"""What becomes of a set of slices: waited for, merged, or ended (`protocol §9`).
+"""Decides whether a set of slices waits, merges or fails, and builds the envelope that leaves it (`protocol §9`).
 
-Every decision is made from what is known of the set alone, so that any message about it (a slice, an end, a look at the
-clock), in any order and any number of times, comes to the same result. A decision is written down before anything follows from
-it; what leaves is made from the decision and the stored slices alone, so that it is the same bytes each time.
+A decision depends on the state of the set alone. Messages about a set (a slice, an end, a timeout check) therefore give the
+same result in any order and any number of times. A decision is saved before anything is sent. The envelope is built from the
+decision and the stored slices, so a repeated attempt sends the same bytes.
 """
 
 from collections.abc import Mapping
@@ -30,17 +30,17 @@ from asya.protocol.times import format_time, parse_time
 from asya.sidecar import outcome
 
 ORIGIN = 0
-_INDICES_SHOWN = 10
+_MAX_LISTED = 10  # indices in an error message
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What becomes of a set; made once.
+    """The decision about a set; saved once.
 
     Attributes:
-        how: `merged`, `failed` and `canceled` say how the origin leaves; `gone`: it has ended elsewhere, nothing leaves.
-        at: when it was decided (RFC 3339); the status of what leaves bears this time.
-        missing: items whose place in the merged list is null.
-        reason, error: of the failure.
+        how: `merged`, `failed` or `canceled`: how the origin leaves. `gone`: the origin ended elsewhere, nothing leaves.
+        at: the time of the decision (RFC 3339), and of the status of the envelope that leaves.
+        missing: items that are null in the merged list.
+        reason, error: of a failure.
     """
 
     how: Literal["merged", "failed", "canceled", "gone"]
@@ -52,12 +52,12 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class SetState:
-    """What is known of a set.
+    """The known state of a set.
 
     Attributes:
         slice_count: slices of the set, the origin (slice 0) included.
-        arrived: the slices that are stored.
-        lost: slices that ended without a result. One that arrives after all counts as arrived.
+        arrived: the stored slices.
+        lost: slices that ended without a result. A lost slice that arrives later counts as arrived.
     """
 
     slice_count: int
@@ -74,18 +74,18 @@ class SetState:
 
     @property
     def missing(self) -> frozenset[int]:
-        """The items that are not stored."""
+        """The items that have not arrived."""
         return frozenset(range(1, self.slice_count)) - self.arrived
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Not yet."""
+    """Wait for more slices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """Put together what is there; `missing` items are null."""
+    """Merge the stored items; the `missing` ones become null."""
 
     missing: tuple[int, ...] = ()
 
@@ -95,8 +95,8 @@ class Fail:
     """The set cannot be completed.
 
     Attributes:
-        message: what is wrong with the set.
-        slice_index: the lost slice whose error the origin ends with, if it is for that.
+        message: the error message, unless a lost slice has an error of its own.
+        slice_index: the lost slice that fails the set; the origin ends with its error.
     """
 
     reason: Reason
@@ -104,105 +104,105 @@ class Fail:
     slice_index: int | None = None
 
 
-Verdict = Wait | Merge | Fail
+SetAction = Wait | Merge | Fail
 
 
-def judge(state: SetState, rule: FanIn, *, now: datetime) -> Verdict:
-    """What to do with a set that nothing has been decided about.
+def decide(state: SetState, rule: FanIn, *, now: datetime) -> SetAction:
+    """Decide what to do with a set that has no decision yet.
 
-    A failure may be decided before slice 0 is there; it leaves when that comes.
+    A failure may be decided before slice 0 arrives; slice 0 then leaves on its arrival.
     """
     missing, lost = state.missing, state.lost & state.missing
     if state.has_origin and not missing:
         return Merge()
-    if lost and not _bearable(len(lost), state, rule):
-        return _slice_failed(lost, state)
+    if lost and not _tolerates(len(lost), state, rule):
+        return _lost_slices(lost, state)
     if now < state.due_at:
         if state.has_origin and lost == missing:
             return Merge(tuple(sorted(missing)))
         return Wait()
-    if state.has_origin and _bearable(len(missing), state, rule):
+    if state.has_origin and _tolerates(len(missing), state, rule):
         return Merge(tuple(sorted(missing)))
-    return _out_of_time(state)
+    return _timeout(state)
 
 
-def _bearable(absent: int, state: SetState, rule: FanIn) -> bool:
-    """Whether the set may be merged without so many of its items."""
+def _tolerates(missing_count: int, state: SetState, rule: FanIn) -> bool:
+    """Whether the rule allows a merge without this many items."""
     if rule.on_failure == "fail":
-        return absent == 0
-    return state.slice_count - 1 - absent >= (rule.quorum or 0)
+        return missing_count == 0
+    return state.slice_count - 1 - missing_count >= (rule.quorum or 0)
 
 
-def _slice_failed(lost: frozenset[int], state: SetState) -> Fail:
+def _lost_slices(lost: frozenset[int], state: SetState) -> Fail:
     first = min(lost)
     more = f" (and {len(lost) - 1} more)" if len(lost) > 1 else ""
     return Fail("SliceFailed", f"slice {first}{more} of {state.slice_count} ended without a result", first)
 
 
-def _out_of_time(state: SetState) -> Fail:
-    absent = sorted(state.missing | (frozenset() if state.has_origin else {ORIGIN}))
-    shown = ", ".join(map(str, absent[:_INDICES_SHOWN])) + (", …" if len(absent) > _INDICES_SHOWN else "")
-    return Fail("FanInTimeout", f"{len(absent)} of {state.slice_count} slices did not arrive in time: {shown}")
+def _timeout(state: SetState) -> Fail:
+    missing = sorted(state.missing | (frozenset() if state.has_origin else {ORIGIN}))
+    indices = ", ".join(map(str, missing[:_MAX_LISTED])) + (", …" if len(missing) > _MAX_LISTED else "")
+    return Fail("FanInTimeout", f"{len(missing)} of {state.slice_count} slices did not arrive in time: {indices}")
 
 
-def decided(verdict: Merge | Fail, slice_error: ErrorInfo | None, *, now: datetime) -> Decision:
-    """The decision that a verdict comes to.
+def to_decision(action: Merge | Fail, slice_error: ErrorInfo | None, *, now: datetime) -> Decision:
+    """Turn an action into the decision to save.
 
     Args:
-        slice_error: what the lost slice ended with, if it is known.
+        slice_error: the error of the lost slice, if known.
     """
     at = format_time(now)
-    if isinstance(verdict, Merge):
-        return Decision(how="merged", at=at, missing=verdict.missing)
-    error = slice_error or ErrorInfo(type=verdict.reason, message=verdict.message)
-    return Decision(how="failed", at=at, reason=verdict.reason, error=error)
+    if isinstance(action, Merge):
+        return Decision(how="merged", at=at, missing=action.missing)
+    error = slice_error or ErrorInfo(type=action.reason, message=action.message)
+    return Decision(how="failed", at=at, reason=action.reason, error=error)
 
 
-def leaving(origin: Hop, decision: Decision, items: Mapping[int, Raw]) -> Delivery:
-    """The one envelope that leaves a set.
+def origin_delivery(origin: Hop, decision: Decision, items: Mapping[int, Raw]) -> Delivery:
+    """Build the only envelope that leaves a set.
 
     Args:
         origin: slice 0 as it was stored, at the fan-in actor.
-        items: the payloads of slices 1 and up that are stored; needed for a merge only.
+        items: the payloads of the stored slices 1 and up; needed for a merge only.
     """
     now = parse_time(decision.at)
     if decision.how == "merged":
-        return _merged(origin, decision, items, now)
+        return _merge(origin, decision, items, now)
     if decision.how == "canceled":
-        ended = status.ended(origin.status, phase="canceled", reason="Canceled", now=decision.at)
+        final_status = status.ended(origin.status, phase="canceled", reason="Canceled", now=decision.at)
     else:
         reason: Reason = "FanInTimeout" if decision.reason == "FanInTimeout" else "SliceFailed"
-        ended = status.failed(origin.status, reason=reason, now=decision.at, error=decision.error)
-    return _ending(origin, ended)
+        final_status = status.failed(origin.status, reason=reason, now=decision.at, error=decision.error)
+    return _end(origin, final_status)
 
 
-def _merged(origin: Hop, decision: Decision, items: Mapping[int, Raw], now: datetime) -> Delivery:
-    """Slice 0 with the list of 1..N, in numeric order, at the aggregation key, along slice 0's route."""
+def _merge(origin: Hop, decision: Decision, items: Mapping[int, Raw], now: datetime) -> Delivery:
+    """Insert the results of slices 1 to N into slice 0, in numeric order, and route it on."""
     header = slice_header(origin.envelope)
     if header is None:
-        raise ValueError(f"envelope {origin.envelope.id} was stored as a slice and is none")
-    left_out = frozenset(decision.missing)
-    results = (bytes(NULL if index in left_out else items[index]) for index in range(1, header.slice_count))
+        raise ValueError(f"envelope {origin.envelope.id} is stored as a slice, but has no header {headers.FAN_IN}")
+    missing = frozenset(decision.missing)
+    results = (bytes(NULL if index in missing else items[index]) for index in range(1, header.slice_count))
     try:
         payload = insert(origin.envelope.payload, header.aggregation_key, Raw(b"[" + b",".join(results) + b"]"))
     except ValueError as error:
         info = ErrorInfo(type="ValueError", message=f"the results cannot be put into the payload: {error}")
-        return _ending(origin, status.failed(origin.status, reason="RuntimeError", now=decision.at, error=info))
+        return _end(origin, status.failed(origin.status, reason="RuntimeError", now=decision.at, error=info))
     frame = Frame(payload, headers={headers.FAN_IN: _outer(header)})
     try:
         return outcome.frame(origin, frame, 0, now=now)
     except UnknownTargetError as error:
-        restored = Hop.of(_restored(origin.envelope), origin.actor, origin.spec, origin.mesh, origin.arrival)
-        return outcome.mismatch(restored, error, now=now)
+        outer_hop = Hop.of(_leave_set(origin.envelope), origin.actor, origin.spec, origin.mesh, origin.arrival)
+        return outcome.mismatch(outer_hop, error, now=now)
 
 
-def _ending(origin: Hop, ended: status.Status) -> Delivery:
-    """Slice 0 ends at x-sink, its payload as it came and its route un-shifted; an enclosing set learns of it from there."""
-    return Delivery(names.SINK, encode(replace(_restored(origin.envelope), status=ended)), "sink")
+def _end(origin: Hop, final_status: status.Status) -> Delivery:
+    """End slice 0 at x-sink with its payload as received and its route not shifted; x-sink notifies an enclosing set."""
+    return Delivery(names.SINK, encode(replace(_leave_set(origin.envelope), status=final_status)), "sink")
 
 
-def _restored(envelope: Envelope) -> Envelope:
-    """The envelope outside of this set: a slice of the enclosing one, or none."""
+def _leave_set(envelope: Envelope) -> Envelope:
+    """The envelope with the slice header of the enclosing set, or with none."""
     header = slice_header(envelope)
     return envelope.with_headers({headers.FAN_IN: _outer(header) if header else None})
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from asya.fan_in.aws.items import OpenSet, SetRecord
-from asya.fan_in.aws.sets import FanInSets, SliceCountError, Times
+from asya.fan_in.aws.sets import FanInSets, SetTimes, SliceCountError
 from asya.fan_in.sets import Decision, SetState
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
@@ -16,7 +16,7 @@ from tests.unit.recorded.recording import BUCKET, Recording, load
 TABLE = "asya-shop-fan-in"
 DUE = datetime(2026, 11, 20, 10, 0, 0, 123_456, tzinfo=UTC)
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC).timestamp()
-TIMES = Times(due_at=DUE, expires_at=DUE.timestamp() + 7 * 86400)
+TIMES = SetTimes(due_at=DUE, expires_at=DUE.timestamp() + 7 * 86400)
 
 OPEN, DECIDED, DELIVERED, FAILED = "set-open", "set-decided", "set-delivered", "set-failed"
 ERROR = ErrorInfo(type="shop.BadOrder", message="no such airport", mro=("ValueError", "Exception"), traceback="…")
@@ -62,7 +62,7 @@ def sets(state: Recording) -> FanInSets:
 
 def test_a_set_that_waits(sets: FanInSets) -> None:
     known = SetState(slice_count=5, arrived=frozenset({0, 1, 4}), lost=frozenset({3}), due_at=DUE)
-    assert sets.get(OPEN) == SetRecord(OPEN, known, look_until=NOW + 900.5)
+    assert sets.get(OPEN) == SetRecord(OPEN, known, check_until=NOW + 900.5)
     assert sets.get("set-unheard-of") is None
 
 
@@ -71,7 +71,7 @@ def test_a_set_that_is_decided_and_leased(sets: FanInSets) -> None:
     assert sets.get(DECIDED) == SetRecord(DECIDED, known, lease_until=NOW + 60)
     assert not sets.take_lease(DECIDED, epoch_seconds=NOW + 30)
     assert sets.take_lease(DECIDED, epoch_seconds=NOW + 61)
-    assert sets.decide(DECIDED, WHY)[0].state.decision == MERGED
+    assert sets.save_decision(DECIDED, WHY)[0].state.decision == MERGED
 
 
 def test_a_tombstone(sets: FanInSets) -> None:
@@ -79,7 +79,7 @@ def test_a_tombstone(sets: FanInSets) -> None:
     assert record is not None
     assert record.state.delivered
     assert record.state.decision == Decision(how="merged", at="2026-11-20T09:20:00.000000Z")
-    again, _ = sets.arrive(header(DELIVERED, 1, 2), b"{}", actor="x-fan-in", times=TIMES)
+    again, _ = sets.add_slice(header(DELIVERED, 1, 2), b"{}", actor="x-fan-in", times=TIMES)
     assert again == record
 
 
@@ -87,43 +87,43 @@ def test_a_set_that_failed(sets: FanInSets) -> None:
     record = sets.get(FAILED)
     assert record is not None
     assert (record.state.decision, record.state.lost) == (WHY, {1})
-    assert sets.error(FAILED, 1) is None
-    assert sets.error(OPEN, 3) == ERROR
-    assert sets.error(OPEN, 2) is None
+    assert sets.load_error(FAILED, 1) is None
+    assert sets.load_error(OPEN, 3) == ERROR
+    assert sets.load_error(OPEN, 2) is None
 
 
 def test_slices_are_read_from_the_table_and_from_the_bucket(state: Recording, sets: FanInSets) -> None:
     payloads = {0: {"airports": ["EWR"]}, 1: {"mean": 12.5}, 4: {"text": LARGE}}
-    assert dict(sets.slices(OPEN)) == {index: envelope(OPEN, index, payloads[index]) for index in payloads}
-    assert sets.slice(OPEN, 4) == envelope(OPEN, 4, payloads[4])
+    assert dict(sets.load_slices(OPEN)) == {index: envelope(OPEN, index, payloads[index]) for index in payloads}
+    assert sets.load_slice(OPEN, 4) == envelope(OPEN, 4, payloads[4])
     assert [key for key in state.objects if key.startswith("frames/fan-in/set-open/000004-")]
 
 
 def test_a_slices_header_is_read_with_the_one_around_it(sets: FanInSets) -> None:
-    found = slice_header(decode(sets.slice(OPEN, 1)))
+    found = slice_header(decode(sets.load_slice(OPEN, 1)))
     assert found == header(OPEN, 1)
     assert found is not None
     assert found.enclosing == OUTER
 
 
 def test_the_first_that_came_under_an_index_counts(sets: FanInSets) -> None:
-    sets.arrive(header(OPEN, 1), b'{"other":1}', actor="x-fan-in", times=TIMES)
-    assert sets.slice(OPEN, 1) == envelope(OPEN, 1, {"mean": 12.5})
+    sets.add_slice(header(OPEN, 1), b'{"other":1}', actor="x-fan-in", times=TIMES)
+    assert sets.load_slice(OPEN, 1) == envelope(OPEN, 1, {"mean": 12.5})
 
 
 def test_a_set_goes_on(sets: FanInSets) -> None:
-    record, uri = sets.arrive(header(OPEN, 2), envelope(OPEN, 2, None), actor="x-fan-in", times=TIMES)
+    record, uri = sets.add_slice(header(OPEN, 2), envelope(OPEN, 2, None), actor="x-fan-in", times=TIMES)
     assert (record.state.arrived, record.state.lost, record.state.due_at) == ({0, 1, 2, 4}, {3}, DUE)
     assert uri is None
-    decided, is_ours = sets.decide(OPEN, MERGED, lease_from=NOW)
-    assert (decided.state.decision, is_ours) == (MERGED, True)
+    decided, was_saved = sets.save_decision(OPEN, MERGED, lease_from=NOW)
+    assert (decided.state.decision, was_saved) == (MERGED, True)
     sets.mark_delivered(OPEN, expires_at=TIMES.expires_at)
     assert OPEN not in {each.set_id for each in sets.open_sets()}
 
 
 def test_the_number_of_slices_stands(sets: FanInSets) -> None:
-    with pytest.raises(SliceCountError, match="has 5 slices; slice 2 says 6"):
-        sets.arrive(header(OPEN, 2, 6), b"{}", actor="x-fan-in", times=TIMES)
+    with pytest.raises(SliceCountError, match="has 5 slices, but slice 2 states 6"):
+        sets.add_slice(header(OPEN, 2, 6), b"{}", actor="x-fan-in", times=TIMES)
 
 
 def test_open_sets_are_found(sets: FanInSets) -> None:

@@ -1,1 +1,1 @@
-"""The fan-in table in DynamoDB."""
+"""The table of sets in DynamoDB, and large slices in S3."""

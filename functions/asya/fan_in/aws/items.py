@@ -1,4 +1,4 @@
-"""The items of the table of sets: their keys, and what stands in a set's own item (`protocol §9`)."""
+"""Keys and attributes of the items in the table of sets (`protocol §9`)."""
 
 import zlib
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Item = dict[str, AttributeValueTypeDef]
 
 OPEN_INDEX = "open"
-# Open sets are spread over so many keys of the index: a single one would be a bottleneck of the whole table.
+# Open sets are spread over this many index keys: a single key would be a hot partition.
 OPEN_SHARDS = 16
 
 _SLICE, _ENDED = "slice#", "ended#"
@@ -30,13 +30,13 @@ class SetRecord:
     """A set's own item.
 
     Attributes:
-        look_until: a look at the clock is on its way until then (seconds since 1970).
-        lease_until: somebody is finishing the set until then.
+        check_until: when the pending timeout check is due at the latest (seconds since 1970).
+        lease_until: when the lease for finishing the set ends (seconds since 1970).
     """
 
     set_id: str
     state: SetState
-    look_until: float = 0.0
+    check_until: float = 0.0
     lease_until: float = 0.0
 
 
@@ -50,47 +50,47 @@ class OpenSet:
 
 
 def set_key(set_id: str) -> "Item":
-    """The set's own item."""
+    """The key of the set's own item."""
     return {"pk": {"S": set_id}, "sk": {"S": "set"}}
 
 
 def slice_key(set_id: str, index: int) -> "Item":
-    """A stored slice."""
+    """The key of a stored slice."""
     return {"pk": {"S": set_id}, "sk": {"S": f"{_SLICE}{index:06d}"}}
 
 
 def ended_key(set_id: str, index: int) -> "Item":
-    """The note that a slice ended without a result."""
+    """The key of the mark that a slice ended without a result."""
     return {"pk": {"S": set_id}, "sk": {"S": f"{_ENDED}{index:06d}"}}
 
 
 def slice_prefix() -> "AttributeValueTypeDef":
-    """What the sort keys of all stored slices begin with."""
+    """The sort key prefix of all stored slices."""
     return {"S": _SLICE}
 
 
 def slice_index(item: "Item") -> int:
-    """Which slice a stored slice's item is."""
+    """The index of a stored slice, from its sort key."""
     return int(item["sk"]["S"].removeprefix(_SLICE))
 
 
 def shard_of(set_id: str) -> str:
-    """Where in the index a set is."""
+    """The index key of a set."""
     return shard_name(zlib.crc32(set_id.encode("utf-8", "surrogatepass")) % OPEN_SHARDS)
 
 
 def shard_name(shard: int) -> str:
-    """A key of the index."""
+    """The index key of a shard."""
     return f"{shard:02d}"
 
 
 def number(value: float) -> "AttributeValueTypeDef":
-    """Seconds since 1970, or a count."""
+    """A number as an attribute value."""
     return {"N": str(value)}
 
 
 def set_record(set_id: str, item: "Item") -> SetRecord:
-    """What a set's item says."""
+    """Read a set's item."""
     state = SetState(
         slice_count=int(item["slice_count"]["N"]),
         arrived=_numbers(item, "arrived"),
@@ -103,22 +103,22 @@ def set_record(set_id: str, item: "Item") -> SetRecord:
 
 
 def decision_value(decision: Decision) -> "AttributeValueTypeDef":
-    """A decision as text."""
+    """A decision as JSON text."""
     return {"S": msgspec.json.encode(decision).decode()}
 
 
 def error_value(error: ErrorInfo | None) -> "AttributeValueTypeDef":
-    """An error as text."""
+    """An error as JSON text."""
     return {"S": msgspec.json.encode(error).decode()}
 
 
 def error_of(item: "Item") -> ErrorInfo | None:
-    """The error of a slice that ended without a result."""
+    """Read the error of a slice that ended without a result."""
     return _error_decoder.decode(item["error"]["S"])
 
 
 def open_set(item: "Item") -> OpenSet:
-    """An entry of the index."""
+    """Read an entry of the index of open sets."""
     return OpenSet(item["pk"]["S"], item["actor"]["S"], parse_time(item["due_at"]["S"]))
 
 

@@ -1,12 +1,13 @@
 """The table of sets, `asya-{namespace}-fan-in` (`protocol §9`).
 
-pk = set id; sk = `set` for what is known of the set, `slice#{index}` for each stored slice, `ended#{index}` for each that ended
-without a result. The set's item lists the slices by number, in sets of numbers: adding one again changes nothing, so that a slice
-is stored first and counted second, and a process that dies in between only has to do both again. (A transaction of the two would
-conflict with those of the other slices of the same set, which arrive at the same time.) Each write answers with the set as it is
-after it: of all that arrive at once exactly one sees the last one missing.
+pk = set id; sk = `set` for the set's own item, `slice#{index}` for a stored slice, `ended#{index}` for a slice that ended
+without a result.
 
-The index `open` holds the sets that something is still to come of: `open_in` (a shard) and `due_at`.
+A slice is stored first and counted second. The set's item counts slices in DynamoDB number sets, so adding a slice is
+idempotent, and a redelivery after a crash repeats both writes. A transaction would conflict with the concurrent slices of
+the same set. Each write returns the set after it, so exactly one of many concurrent arrivals completes the set.
+
+The index `open` lists the unfinished sets by `open_in` (a shard) and `due_at`.
 """
 
 import hashlib
@@ -34,23 +35,23 @@ if TYPE_CHECKING:
 
     Item = dict[str, AttributeValueTypeDef]
 
-# An item holds 400 KB; slices beyond this lie in S3, so that what a report does not carry inline has an address.
+# Larger slices are stored in S3. A result that a report cannot carry inline therefore has an address.
 INLINE_BYTES = INLINE_RESULT_LIMIT
-# Whoever finishes a set has so long until another may try.
+# How long one process may take to finish a set before another one may try.
 LEASE_SECONDS = 60.0
 
 
 class SliceCountError(ValueError):
-    """A slice that says another number of slices than those of its set that came before."""
+    """A slice states another `slice_count` than the earlier slices of its set."""
 
 
 class UnknownSetError(LookupError):
-    """A set, or a slice of it, that the table does not know (any more)."""
+    """The table has no such set or slice, or it has expired."""
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """What the first arrival of a set fixes, and how long its state is kept.
+class SetTimes:
+    """The timeout of a set, fixed by its first slice, and the expiry of its state.
 
     Attributes:
         expires_at: seconds since 1970.
@@ -61,10 +62,10 @@ class Times:
 
 
 class FanInSets:
-    """Reads and writes sets and slices. Every write may be done again.
+    """Reads and writes sets and slices. Every write is idempotent.
 
     Raises:
-        botocore.exceptions.ClientError: from every method, if table or bucket cannot be used now.
+        botocore.exceptions.ClientError: from every method, if a call to the table or the bucket fails.
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", s3: "S3Client", *, table: str, bucket: str) -> None:
@@ -73,52 +74,54 @@ class FanInSets:
         self._table = table
         self._bucket = bucket
 
-    def arrive(self, header: SliceHeader, body: bytes, *, actor: str, times: Times) -> tuple[SetRecord, str | None]:
-        """Store a slice, once, and count it. The first that comes under an index is the one that counts.
+    def add_slice(
+        self, header: SliceHeader, body: bytes, *, actor: str, times: SetTimes
+    ) -> tuple[SetRecord, str | None]:
+        """Store a slice once and count it. The first slice with an index wins.
 
         Args:
             body: the slice's whole envelope.
             actor: the fan-in actor.
 
         Returns:
-            The set after it, and the URI of the slice's object if it lies in S3.
+            The set after the write, and the URI of the slice's object if it is in S3.
 
         Raises:
-            SliceCountError: it does not belong to the set as it is known.
+            SliceCountError: the slice states another `slice_count` than its set.
         """
         content = self._content(header, body)
         self._put_once({**items.slice_key(header.set_id, header.slice_index), **content}, times)
         record = self._count("arrived", header, actor, times)
         return record, f"s3://{self._bucket}/{content['object']['S']}" if "object" in content else None
 
-    def add_ended_slice(self, ended: SliceEnded, *, actor: str, times: Times) -> SetRecord:
-        """Note that a slice ended without a result. The first word about a slice counts.
+    def add_ended_slice(self, ended: SliceEnded, *, actor: str, times: SetTimes) -> SetRecord:
+        """Record that a slice ended without a result. The first error of a slice is kept.
 
         Raises:
-            SliceCountError: it does not belong to the set as it is known.
+            SliceCountError: the slice states another `slice_count` than its set.
         """
         key = items.ended_key(ended.set_id, ended.slice_index)
         self._put_once({**key, "error": items.error_value(ended.error)}, times)
         return self._count("lost", ended, actor, times)
 
     def get(self, set_id: str) -> SetRecord | None:
-        """What is known of a set, read consistently; None if nothing is."""
+        """Read a set consistently; None if it is unknown."""
         item = self._get(items.set_key(set_id))
         return items.set_record(set_id, item) if item is not None else None
 
-    def slice(self, set_id: str, index: int) -> bytes:
-        """A stored slice's envelope.
+    def load_slice(self, set_id: str, index: int) -> bytes:
+        """Read the envelope of a stored slice.
 
         Raises:
-            UnknownSetError: if it is not stored (any more).
+            UnknownSetError: the slice was never stored, or has expired.
         """
         item = self._get(items.slice_key(set_id, index))
         if item is None:
-            raise UnknownSetError(f"slice {index} of set {set_id} is not stored any more")
+            raise UnknownSetError(f"slice {index} of set {set_id} is not stored; it may have expired")
         return self._body(item)
 
-    def slices(self, set_id: str) -> Iterator[tuple[int, bytes]]:
-        """Every stored slice's index and envelope, in numeric order."""
+    def load_slices(self, set_id: str) -> Iterator[tuple[int, bytes]]:
+        """Read the index and envelope of every stored slice, in numeric order."""
         pages = self._dynamodb.get_paginator("query").paginate(
             TableName=self._table,
             KeyConditionExpression="pk = :set AND begins_with(sk, :slice)",
@@ -129,19 +132,21 @@ class FanInSets:
             for item in page["Items"]:
                 yield items.slice_index(item), self._body(item)
 
-    def error(self, set_id: str, index: int) -> ErrorInfo | None:
-        """What a slice that ended without a result ended with, if it said."""
+    def load_error(self, set_id: str, index: int) -> ErrorInfo | None:
+        """Read the error of a slice that ended without a result; None if it has none."""
         item = self._get(items.ended_key(set_id, index))
         return items.error_of(item) if item is not None else None
 
-    def decide(self, set_id: str, decision: Decision, *, lease_from: float | None = None) -> tuple[SetRecord, bool]:
-        """Write a decision down, unless there is one: that one stands.
+    def save_decision(
+        self, set_id: str, decision: Decision, *, lease_from: float | None = None
+    ) -> tuple[SetRecord, bool]:
+        """Save the decision about a set, unless the set has one already.
 
         Args:
-            lease_from: now, to take the lease for finishing the set along; None to leave it to others.
+            lease_from: now (seconds since 1970) to take the lease with the same write; None to take no lease.
 
         Returns:
-            The set after it, and whether this decision is the one.
+            The set after the write, and whether this decision was saved.
         """
         until = 0.0 if lease_from is None else lease_from + LEASE_SECONDS
         return self._change(
@@ -152,37 +157,40 @@ class FanInSets:
         )
 
     def take_lease(self, set_id: str, *, epoch_seconds: float) -> bool:
-        """Take a decided set for finishing it; False if another is at it, or it is done. Saves double work, guards nothing."""
-        _, taken = self._change(
+        """Lease a decided set in order to finish it; False if it is leased or delivered.
+
+        The lease only saves duplicate work. Correctness does not depend on it.
+        """
+        _, is_leased = self._change(
             set_id,
             "SET lease_until = :until",
             {":until": items.number(epoch_seconds + LEASE_SECONDS), ":now": items.number(epoch_seconds)},
             condition="attribute_not_exists(delivered) AND lease_until < :now",
         )
-        return taken
+        return is_leased
 
-    def release(self, set_id: str) -> None:
-        """Give the lease back: finishing did not work out."""
+    def release_lease(self, set_id: str) -> None:
+        """Release the lease after a failed attempt to finish the set."""
         self._change(set_id, "SET lease_until = :never", {":never": items.number(0)})
 
     def mark_delivered(self, set_id: str, *, expires_at: float) -> None:
-        """What had to leave has left: from here on the item is a tombstone."""
+        """Mark a set as delivered: its item becomes a tombstone."""
         self._change(
             set_id,
             "SET delivered = :yes, expires_at = :expires REMOVE open_in",
             {":yes": {"BOOL": True}, ":expires": items.number(int(expires_at))},
         )
 
-    def retire(self, set_id: str) -> None:
-        """Nothing is awaited any more, but for a slice 0 that might come late."""
+    def leave_index(self, set_id: str) -> None:
+        """Remove a set from the index of open sets; only a late slice 0 can still finish it."""
         self._change(set_id, "REMOVE open_in", {})
 
-    def note_look(self, set_id: str, until: float) -> None:
-        """Note that a look at the clock is on its way, and by when it is expected."""
+    def record_check(self, set_id: str, until: float) -> None:
+        """Record when the pending timeout check is due at the latest (seconds since 1970)."""
         self._change(set_id, "SET look_until = :until", {":until": items.number(until)})
 
     def open_sets(self) -> Iterator[OpenSet]:
-        """The sets that something is still to come of, as the index knows them (a moment late)."""
+        """The unfinished sets; the index is eventually consistent."""
         paginator = self._dynamodb.get_paginator("query")
         for shard in range(OPEN_SHARDS):
             pages = paginator.paginate(
@@ -194,8 +202,8 @@ class FanInSets:
             for page in pages:
                 yield from map(items.open_set, page["Items"])
 
-    def _put_once(self, item: "Item", times: Times) -> None:
-        """Write an item, unless there is one."""
+    def _put_once(self, item: "Item", times: SetTimes) -> None:
+        """Write an item unless it exists."""
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
@@ -206,40 +214,42 @@ class FanInSets:
             if not is_condition_failure(error):
                 raise
 
-    def _count(self, where: str, counted: SliceHeader | SliceEnded, actor: str, times: Times) -> SetRecord:
-        """Add a slice's number to a list of the set's item; a set that is done is left as it is."""
-        set_id, count = counted.set_id, counted.slice_count
+    def _count(self, attribute: str, slice_info: SliceHeader | SliceEnded, actor: str, times: SetTimes) -> SetRecord:
+        """Add a slice's index to a number set of the set's item; a delivered set stays unchanged."""
+        set_id, count = slice_info.set_id, slice_info.slice_count
         record, _ = self._update(
             set_id,
             "SET slice_count = :count, actor = :actor, expires_at = :expires, "
-            f"due_at = if_not_exists(due_at, :due), open_in = :shard ADD {where} :index",
+            f"due_at = if_not_exists(due_at, :due), open_in = :shard ADD {attribute} :index",
             {
                 ":count": items.number(count),
                 ":actor": {"S": actor},
                 ":expires": items.number(int(times.expires_at)),
                 ":due": {"S": format_time(times.due_at)},
                 ":shard": {"S": items.shard_of(set_id)},
-                ":index": {"NS": [str(counted.slice_index)]},
+                ":index": {"NS": [str(slice_info.slice_index)]},
             },
             "attribute_not_exists(delivered) AND (attribute_not_exists(slice_count) OR slice_count = :count)",
         )
-        known = record.state.slice_count
-        if known != count:
-            raise SliceCountError(f"set {set_id} has {known} slices; slice {counted.slice_index} says {count}")
+        known_count = record.state.slice_count
+        if known_count != count:
+            raise SliceCountError(
+                f"set {set_id} has {known_count} slices, but slice {slice_info.slice_index} states {count}"
+            )
         return record
 
     def _change(
         self, set_id: str, expression: str, values: "Item", condition: str | None = None
     ) -> tuple[SetRecord, bool]:
-        """Change a set that is known; as `_update`."""
-        known = "attribute_exists(slice_count)"
-        return self._update(set_id, expression, values, f"{known} AND {condition}" if condition else known)
+        """Change an existing set; results and errors as in `_update`."""
+        exists = "attribute_exists(slice_count)"
+        return self._update(set_id, expression, values, f"{exists} AND {condition}" if condition else exists)
 
     def _update(self, set_id: str, expression: str, values: "Item", condition: str) -> tuple[SetRecord, bool]:
-        """The set's item as it is now, and whether it was changed: it is left alone if the condition does not hold.
+        """Update the set's item if the condition holds; returns the current item and whether it was updated.
 
         Raises:
-            UnknownSetError: if there is none.
+            UnknownSetError: the set has no item.
         """
         request: UpdateItemInputTypeDef = {
             "TableName": self._table,
@@ -258,11 +268,11 @@ class FanInSets:
                 raise
             item: Item | None = error.response.get("Item")  # type: ignore[assignment]
             if not item:
-                raise UnknownSetError(f"set {set_id} is not known any more") from None
+                raise UnknownSetError(f"set {set_id} is not known; it may have expired") from None
             return items.set_record(set_id, item), False
 
     def _content(self, header: SliceHeader, body: bytes) -> "Item":
-        """The body, or where it lies. The key is made from the content too: what came first is not overwritten by another."""
+        """The body itself, or the key of its object. The key contains a digest, so a duplicate overwrites nothing."""
         if len(body) <= INLINE_BYTES:
             return {"body": {"B": body}}
         digest = hashlib.sha256(body).hexdigest()[:16]

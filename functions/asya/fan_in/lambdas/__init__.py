@@ -1,1 +1,1 @@
-"""The fan-in function and its sweep."""
+"""The Lambda functions of fan-in actors and of the sweep."""

@@ -1,4 +1,4 @@
-"""Every few minutes: sets whose look at the clock was lost are looked at, and the open ones counted (`protocol §9`, `§15`)."""
+"""Checks overdue sets every few minutes and counts the open ones (`protocol §9`, `§15`)."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -10,33 +10,33 @@ from asya.messaging.delivery import Delivery
 from asya.protocol.slices import SetDue, encode_message
 from asya.sidecar.lambdas.services import Services
 
-# A set so long past its time has not been looked at: nobody will, unless told.
+# The timeout check of a set that is overdue for this long was lost.
 OVERDUE = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True)
 class FanInSweep:
-    """Looks after the open sets of all fan-in actors of the mesh."""
+    """Sends a timeout check to each overdue set of the mesh."""
 
     services: Services
     sets: FanInSets
 
     def sweep(self) -> None:
-        """One sweep. What could not be told is found again by the next."""
+        """Run once. The next sweep sends a check that could not be sent."""
         table = self.services.settings.table
-        open_now = Counter({name: 0 for name, actor in table.actors.items() if actor.kind == "fan_in"})
+        open_counts = Counter({name: 0 for name, actor in table.actors.items() if actor.kind == "fan_in"})
         before = self.services.now() - OVERDUE
         receipts = []
-        for found in self.sets.open_sets():
-            open_now[found.actor] += 1
-            if found.due_at < before and found.actor in table.actors:
-                look = encode_message(SetDue(set_id=found.set_id))
-                receipts.append(self.services.outbox.send(Delivery(found.actor, look, "later")))
+        for open_set in self.sets.open_sets():
+            open_counts[open_set.actor] += 1
+            if open_set.due_at < before and open_set.actor in table.actors:
+                check = encode_message(SetDue(set_id=open_set.set_id))
+                receipts.append(self.services.outbox.send(Delivery(open_set.actor, check, "later")))
         self.services.outbox.flush()
         problem = next((receipt.problem for receipt in receipts if receipt.problem is not None), None)
         if receipts:
             self.services.telemetry.log.warning("sets overdue", count=len(receipts), problem=str(problem or ""))
-        for actor, count in open_now.items():
+        for actor, count in open_counts.items():
             telemetry = Telemetry(self.services.settings.namespace, actor)
             telemetry.measure("FanInOpen", count, "Count")
             telemetry.flush()

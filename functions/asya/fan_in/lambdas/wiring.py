@@ -1,4 +1,4 @@
-"""The entry points of fan-in actors and of the sweep over their open sets."""
+"""Lambda entry points of fan-in actors and of the sweep over open sets."""
 
 from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.lambdas.fan_in import FanInActor
@@ -11,13 +11,13 @@ from asya.sidecar.lambdas.services import Services
 
 
 def build_fan_in(services: Services) -> FanInActor:
-    """The fan-in actor of this function."""
+    """Build this function's fan-in actor."""
     rule = services.settings.table.actors[services.settings.actor].fan_in or FanIn()
     return FanInActor(services, SetCoordinator(services, _sets(services), rule))
 
 
 def build_sweep(services: Services) -> FanInSweep:
-    """The sweep over the open sets of this mesh."""
+    """Build the sweep over this mesh's open sets."""
     return FanInSweep(services, _sets(services))
 
 

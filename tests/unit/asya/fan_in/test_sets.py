@@ -1,4 +1,4 @@
-"""protocol §9: what becomes of a set, decided from what is known of it alone."""
+"""protocol §9: what becomes of a set, to_decision from what is known of it alone."""
 
 import json
 from datetime import timedelta
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from asya.fan_in.sets import Decision, Fail, Merge, SetState, Verdict, Wait, decided, judge, leaving
+from asya.fan_in.sets import Decision, Fail, Merge, SetAction, SetState, Wait, decide, origin_delivery, to_decision
 from asya.messaging.hop import Hop
 from asya.protocol.codec import decode, encode
 from asya.protocol.errors import ErrorInfo
@@ -28,11 +28,11 @@ def state(count: int, arrived: set[int], lost: set[int] = frozenset(), **more: A
     return SetState(count, frozenset(arrived), frozenset(lost), LATER, **more)
 
 
-# --- judge
+# --- decide
 
 
 @pytest.mark.parametrize(
-    ("count", "arrived", "lost", "rule", "verdict"),
+    ("count", "arrived", "lost", "rule", "action"),
     [
         (1, {0}, set(), FAIL, Merge()),
         (3, {0, 1, 2}, set(), FAIL, Merge()),
@@ -50,12 +50,12 @@ def state(count: int, arrived: set[int], lost: set[int] = frozenset(), **more: A
         (4, {1}, {2, 3}, QUORUM, TWO_LOST),
     ],
 )  # fmt: skip
-def test_before_the_time_is_up(count: int, arrived: set[int], lost: set[int], rule: FanIn, verdict: Verdict) -> None:
-    assert judge(state(count, arrived, lost), rule, now=NOW) == verdict
+def test_before_the_time_is_up(count: int, arrived: set[int], lost: set[int], rule: FanIn, action: SetAction) -> None:
+    assert decide(state(count, arrived, lost), rule, now=NOW) == action
 
 
 @pytest.mark.parametrize(
-    ("count", "arrived", "lost", "rule", "verdict"),
+    ("count", "arrived", "lost", "rule", "action"),
     [
         (3, {0, 1, 2}, set(), FAIL, Merge()),
         (3, {0, 1}, set(), FAIL, Fail("FanInTimeout", "1 of 3 slices did not arrive in time: 2")),
@@ -68,8 +68,8 @@ def test_before_the_time_is_up(count: int, arrived: set[int], lost: set[int], ru
         (3, {0, 1}, set(), QUORUM, Fail("FanInTimeout", "1 of 3 slices did not arrive in time: 2")),
     ],
 )  # fmt: skip
-def test_when_the_time_is_up(count: int, arrived: set[int], lost: set[int], rule: FanIn, verdict: Verdict) -> None:
-    assert judge(state(count, arrived, lost), rule, now=LATER) == verdict
+def test_when_the_time_is_up(count: int, arrived: set[int], lost: set[int], rule: FanIn, action: SetAction) -> None:
+    assert decide(state(count, arrived, lost), rule, now=LATER) == action
 
 
 rules = st.builds(
@@ -95,13 +95,13 @@ def test_in_any_order_every_set_comes_to_one_end_that_fits_what_happened(
 ) -> None:
     count, news, rule = history
     known: dict[str, set[int]] = {"arrived": set(), "lost": set()}
-    first: Verdict = Wait()
+    first: SetAction = Wait()
     for what, index in news:
         known[what].add(index)
         if isinstance(first, Wait):
-            first = judge(state(count, known["arrived"], known["lost"]), rule, now=NOW)
+            first = decide(state(count, known["arrived"], known["lost"]), rule, now=NOW)
     whole = state(count, known["arrived"], known["lost"])
-    end = first if not isinstance(first, Wait) else judge(whole, rule, now=LATER)
+    end = first if not isinstance(first, Wait) else decide(whole, rule, now=LATER)
     kept = count - 1 - len(whole.missing)
     match end:
         case Merge(missing=missing):
@@ -147,7 +147,7 @@ ITEMS: dict[int, Raw] = {2: raw({"n": 2}), 1: Raw(b'{"n": 1.50}')}
 
 @pytest.mark.rule("9.merge")
 def test_the_merged_envelope_is_the_origin_again() -> None:
-    delivery = leaving(origin(), MERGED, ITEMS)
+    delivery = origin_delivery(origin(), MERGED, ITEMS)
     assert (delivery.actor, delivery.kind) == ("post", "next")
     merged = decode(delivery.body)
     assert (merged.id, merged.parent_id) == ("env-1", None)
@@ -162,12 +162,12 @@ def test_the_merged_envelope_is_the_origin_again() -> None:
 @pytest.mark.rule("9.merge")
 def test_numeric_order_not_alphabetical() -> None:
     many = origin(headers={"x-asya-fan-in": HEADER | {"slice_count": 13}})
-    delivery = leaving(many, MERGED, {index: raw(index) for index in range(12, 0, -1)})
+    delivery = origin_delivery(many, MERGED, {index: raw(index) for index in range(12, 0, -1)})
     assert json.loads(bytes(decode(delivery.body).payload))["results"] == list(range(1, 13))
 
 
 def test_at_the_end_of_the_route_the_merged_envelope_has_succeeded() -> None:
-    delivery = leaving(origin(route={"prev": ["infer"], "curr": "x-fan-in", "next": []}), MERGED, ITEMS)
+    delivery = origin_delivery(origin(route={"prev": ["infer"], "curr": "x-fan-in", "next": []}), MERGED, ITEMS)
     merged = decode(delivery.body)
     assert delivery.actor == "x-sink"
     assert merged.status is not None
@@ -175,7 +175,7 @@ def test_at_the_end_of_the_route_the_merged_envelope_has_succeeded() -> None:
 
 
 def test_lost_items_are_null() -> None:
-    delivery = leaving(origin(), Decision(how="merged", at=AT, missing=(1,)), {2: raw(2), 1: raw("too late")})
+    delivery = origin_delivery(origin(), Decision(how="merged", at=AT, missing=(1,)), {2: raw(2), 1: raw("too late")})
     assert json.loads(bytes(decode(delivery.body).payload))["results"] == [None, 2]
 
 
@@ -186,14 +186,14 @@ def test_a_nested_set_gives_the_enclosing_header_back() -> None:
         route={"prev": ["infer"], "curr": "x-fan-in", "next": ["x-fan-in"]},
     )
     for decision in (MERGED, Decision(how="failed", at=AT, reason="SliceFailed", error=LOST)):
-        envelope = decode(leaving(nested, decision, ITEMS).body)
+        envelope = decode(origin_delivery(nested, decision, ITEMS).body)
         assert json.loads(bytes(envelope.headers["x-asya-fan-in"])) == OUTER
 
 
 @pytest.mark.rule("9.on_failure.fail")
 def test_a_failed_set_ends_its_origin_at_x_sink_as_it_came() -> None:
-    decision = decided(Fail("SliceFailed", "…", 2), LOST, now=NOW)
-    delivery = leaving(origin(), decision, {})
+    decision = to_decision(Fail("SliceFailed", "…", 2), LOST, now=NOW)
+    delivery = origin_delivery(origin(), decision, {})
     ended = decode(delivery.body)
     assert delivery.actor == "x-sink"
     assert ended.route.curr == "x-fan-in"
@@ -204,27 +204,27 @@ def test_a_failed_set_ends_its_origin_at_x_sink_as_it_came() -> None:
 
 
 def test_a_set_out_of_time_says_what_is_missing() -> None:
-    verdict = judge(state(3, {0, 1}), FAIL, now=LATER)
-    assert isinstance(verdict, Fail)
-    ended = decode(leaving(origin(), decided(verdict, None, now=NOW), {}).body)
+    action = decide(state(3, {0, 1}), FAIL, now=LATER)
+    assert isinstance(action, Fail)
+    ended = decode(origin_delivery(origin(), to_decision(action, None, now=NOW), {}).body)
     assert ended.status is not None
     assert ended.status.reason == "FanInTimeout"
     assert ended.status.error == ErrorInfo(type="FanInTimeout", message="1 of 3 slices did not arrive in time: 2")
 
 
 def test_a_slice_that_ended_without_an_error_fails_its_set_all_the_same() -> None:
-    decision = decided(Fail("SliceFailed", "slice 2 of 3 ended without a result", 2), None, now=NOW)
+    decision = to_decision(Fail("SliceFailed", "slice 2 of 3 ended without a result", 2), None, now=NOW)
     assert decision.error == ErrorInfo(type="SliceFailed", message="slice 2 of 3 ended without a result")
 
 
 def test_a_canceled_origin_ends_as_canceled() -> None:
-    ended = decode(leaving(origin(), Decision(how="canceled", at=AT), {}).body)
+    ended = decode(origin_delivery(origin(), Decision(how="canceled", at=AT), {}).body)
     assert ended.status is not None
     assert (ended.status.phase, ended.status.reason) == ("canceled", "Canceled")
 
 
 def test_a_place_that_the_results_cannot_be_put_fails_the_origin() -> None:
-    delivery = leaving(origin(payload="just a text"), MERGED, ITEMS)
+    delivery = origin_delivery(origin(payload="just a text"), MERGED, ITEMS)
     ended = decode(delivery.body)
     assert delivery.actor == "x-sink"
     assert ended.status is not None
@@ -234,7 +234,7 @@ def test_a_place_that_the_results_cannot_be_put_fails_the_origin() -> None:
 
 def test_a_route_that_leads_nowhere_is_a_mismatch_outside_of_the_set() -> None:
     nowhere = origin(route={"prev": [], "curr": "x-fan-in", "next": ["nobody"]})
-    delivery = leaving(nowhere, MERGED, ITEMS)
+    delivery = origin_delivery(nowhere, MERGED, ITEMS)
     ended = decode(delivery.body)
     assert delivery.actor == "x-sump"
     assert "x-asya-fan-in" not in ended.headers
@@ -247,6 +247,6 @@ def test_a_route_that_leads_nowhere_is_a_mismatch_outside_of_the_set() -> None:
 def test_it_is_the_same_bytes_each_time(order: list[int], missing: list[int]) -> None:
     many = origin(headers={"x-asya-fan-in": HEADER | {"slice_count": 6}})
     decision = Decision(how="merged", at=AT, missing=tuple(sorted(missing)))
-    expected = leaving(many, decision, {index: raw({"n": index}) for index in range(1, 6)})
+    expected = origin_delivery(many, decision, {index: raw({"n": index}) for index in range(1, 6)})
     again = Hop.of(decode(encode(many.envelope)), many.actor, many.spec, many.mesh, many.arrival)
-    assert leaving(again, decision, {index: raw({"n": index}) for index in order}) == expected
+    assert origin_delivery(again, decision, {index: raw({"n": index}) for index in order}) == expected

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from asya.fan_in.aws.sets import INLINE_BYTES, LEASE_SECONDS, FanInSets, SliceCountError, Times, UnknownSetError
+from asya.fan_in.aws.sets import INLINE_BYTES, LEASE_SECONDS, FanInSets, SetTimes, SliceCountError, UnknownSetError
 from asya.fan_in.sets import Decision
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.slices import SliceEnded, SliceHeader
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 TABLE = "asya-shop-fan-in"
-TIMES = Times(NOW + timedelta(hours=1), NOW.timestamp() + 8 * 86400)
+TIMES = SetTimes(NOW + timedelta(hours=1), NOW.timestamp() + 8 * 86400)
 EPOCH = NOW.timestamp()
 MERGED, FAILED = Decision(how="merged", at="a", missing=(2,)), Decision(how="failed", at="b")
 
@@ -50,7 +50,7 @@ def header(index: int, set_id: str = "s", count: int = 3) -> SliceHeader:
 
 
 def arrive(sets: FanInSets, index: int, body: bytes = b"{}", **more: Any) -> Any:
-    return sets.arrive(header(index, **more), body, actor="x-fan-in", times=TIMES)[0]
+    return sets.add_slice(header(index, **more), body, actor="x-fan-in", times=TIMES)[0]
 
 
 def lose(sets: FanInSets, index: int, message: str = "bad") -> Any:
@@ -72,15 +72,15 @@ def test_the_first_slice_of_an_index_counts(sets: FanInSets) -> None:
     arrive(sets, 1, b"second")
     arrive(sets, 10, b"ten", count=11, set_id="t")
     arrive(sets, 9, b"nine", count=11, set_id="t")
-    assert list(sets.slices("s")) == [(1, b"first")]
-    assert list(sets.slices("t")) == [(9, b"nine"), (10, b"ten")]
-    assert sets.slice("s", 1) == b"first"
+    assert list(sets.load_slices("s")) == [(1, b"first")]
+    assert list(sets.load_slices("t")) == [(9, b"nine"), (10, b"ten")]
+    assert sets.load_slice("s", 1) == b"first"
 
 
 def test_the_sets_time_is_that_of_its_first_arrival(sets: FanInSets) -> None:
     arrive(sets, 1)
-    later = Times(TIMES.due_at + timedelta(hours=1), TIMES.expires_at + 3600)
-    record, _ = sets.arrive(header(2), b"{}", actor="x-fan-in", times=later)
+    later = SetTimes(TIMES.due_at + timedelta(hours=1), TIMES.expires_at + 3600)
+    record, _ = sets.add_slice(header(2), b"{}", actor="x-fan-in", times=later)
     assert record.state.due_at == TIMES.due_at
 
 
@@ -95,36 +95,36 @@ def test_a_slice_is_stored_before_it_is_counted(sets: FanInSets, dynamodb: "Dyna
     with pytest.raises(BrokenError):
         arrive(sets, 1, b"first")
     dynamodb.update_item = update  # type: ignore[method-assign]
-    assert sets.slice("s", 1) == b"first"
+    assert sets.load_slice("s", 1) == b"first"
     assert sets.get("s") is None
     assert arrive(sets, 1, b"again").state.arrived == {1}
-    assert sets.slice("s", 1) == b"first"
+    assert sets.load_slice("s", 1) == b"first"
 
 
 def test_large_slices_lie_in_s3_under_their_content(sets: FanInSets, s3: FakeS3) -> None:
     large = b"x" * (INLINE_BYTES + 1)
-    _, uri = sets.arrive(header(1, set_id="../s"), large, actor="x-fan-in", times=TIMES)
+    _, uri = sets.add_slice(header(1, set_id="../s"), large, actor="x-fan-in", times=TIMES)
     (key,) = s3.keys()
     assert key.startswith("frames/fan-in/%2E%2E%2Fs/000001-")
     assert uri == f"s3://b/{key}"
-    sets.arrive(header(1, set_id="../s"), large + b"other", actor="x-fan-in", times=TIMES)
-    assert sets.slice("../s", 1) == large
+    sets.add_slice(header(1, set_id="../s"), large + b"other", actor="x-fan-in", times=TIMES)
+    assert sets.load_slice("../s", 1) == large
 
 
 def test_an_end_is_noted_once_and_a_result_may_still_come(sets: FanInSets) -> None:
     lose(sets, 1, "first")
     assert lose(sets, 1, "second").state.lost == {1}
-    error = sets.error("s", 1)
+    error = sets.load_error("s", 1)
     assert error is not None
     assert error.message == "first"
-    assert sets.error("s", 2) is None
+    assert sets.load_error("s", 2) is None
     state = arrive(sets, 1).state
     assert (state.lost, state.arrived) == ({1}, {1})
 
 
 def test_another_number_of_slices_is_refused(sets: FanInSets) -> None:
     arrive(sets, 1)
-    with pytest.raises(SliceCountError, match="set s has 3 slices; slice 2 says 5"):
+    with pytest.raises(SliceCountError, match="set s has 3 slices, but slice 2 states 5"):
         arrive(sets, 2, count=5)
     record = sets.get("s")
     assert record is not None
@@ -133,20 +133,20 @@ def test_another_number_of_slices_is_refused(sets: FanInSets) -> None:
 
 def test_of_two_decisions_the_first_stands(sets: FanInSets) -> None:
     arrive(sets, 0)
-    record, ours = sets.decide("s", MERGED, lease_from=EPOCH)
+    record, ours = sets.save_decision("s", MERGED, lease_from=EPOCH)
     assert (record.state.decision, ours, record.lease_until) == (MERGED, True, EPOCH + LEASE_SECONDS)
-    record, ours = sets.decide("s", FAILED, lease_from=EPOCH + 1)
+    record, ours = sets.save_decision("s", FAILED, lease_from=EPOCH + 1)
     assert (record.state.decision, ours, record.lease_until) == (MERGED, False, EPOCH + LEASE_SECONDS)
 
 
 def test_a_lease_is_taken_by_one_until_it_is_over_or_given_back(sets: FanInSets) -> None:
     arrive(sets, 0)
     assert not sets.take_lease("s", epoch_seconds=EPOCH)  # nothing is decided
-    sets.decide("s", MERGED)
+    sets.save_decision("s", MERGED)
     assert sets.take_lease("s", epoch_seconds=EPOCH)
     assert not sets.take_lease("s", epoch_seconds=EPOCH + LEASE_SECONDS - 1)
     assert sets.take_lease("s", epoch_seconds=EPOCH + LEASE_SECONDS + 1)
-    sets.release("s")
+    sets.release_lease("s")
     assert sets.take_lease("s", epoch_seconds=EPOCH + LEASE_SECONDS + 2)
     sets.mark_delivered("s", expires_at=EPOCH)
     assert not sets.take_lease("s", epoch_seconds=EPOCH + 10 * LEASE_SECONDS)
@@ -155,7 +155,7 @@ def test_a_lease_is_taken_by_one_until_it_is_over_or_given_back(sets: FanInSets)
 @pytest.mark.rule("9.expiry")
 def test_a_done_set_takes_nothing_more(sets: FanInSets) -> None:
     arrive(sets, 0)
-    sets.decide("s", FAILED)
+    sets.save_decision("s", FAILED)
     sets.mark_delivered("s", expires_at=EPOCH)
     state = arrive(sets, 1).state
     assert (state.delivered, state.arrived) == (True, {0})
@@ -166,27 +166,27 @@ def test_a_done_set_takes_nothing_more(sets: FanInSets) -> None:
 def test_the_index_holds_sets_until_they_are_done(sets: FanInSets) -> None:
     for set_id in ("s", "t", "u"):
         arrive(sets, 0, set_id=set_id)
-    sets.decide("t", FAILED)
+    sets.save_decision("t", FAILED)
     sets.mark_delivered("t", expires_at=EPOCH)
-    sets.retire("u")
+    sets.leave_index("u")
     (found,) = sets.open_sets()
     assert (found.set_id, found.actor, found.due_at) == ("s", "x-fan-in", TIMES.due_at)
 
 
 def test_looks_are_noted(sets: FanInSets) -> None:
-    assert arrive(sets, 0).look_until == 0
-    sets.note_look("s", 12.5)
+    assert arrive(sets, 0).check_until == 0
+    sets.record_check("s", 12.5)
     record = sets.get("s")
     assert record is not None
-    assert record.look_until == 12.5
+    assert record.check_until == 12.5
 
 
 def test_sets_that_are_not_known(sets: FanInSets) -> None:
     assert sets.get("nobody") is None
     with pytest.raises(UnknownSetError, match="nobody"):
-        sets.note_look("nobody", 1.0)
+        sets.record_check("nobody", 1.0)
     with pytest.raises(UnknownSetError, match="slice 3 of set nobody"):
-        sets.slice("nobody", 3)
+        sets.load_slice("nobody", 3)
     assert sets.get("nobody") is None
 
 
