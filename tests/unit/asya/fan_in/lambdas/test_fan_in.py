@@ -127,7 +127,7 @@ def test_slices_that_disagree_on_their_number_are_a_mismatch(start: Start) -> No
     assert sunk.id == "e4"
     assert sunk.status is not None
     assert sunk.status.error is not None
-    assert sunk.status.error.message == "set s has 3 slices; slice 1 says 4"
+    assert sunk.status.error.message == "set s has 3 slices, but slice 1 states 4"
 
 
 def test_messages_about_sets_that_are_not_known_are_acked(start: Start) -> None:
