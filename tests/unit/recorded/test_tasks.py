@@ -9,7 +9,7 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.gateway.a2a.aws.push_configs import PushConfigs
+from asya.gateway.a2a.aws.push_configs import PushConfigStore
 from asya.gateway.a2a.push import PushTarget
 from asya.gateway.aws.idempotency_keys import IdempotencyKeys, InProgress, KeyClaim, KeyMismatch, StartedTask
 from asya.pause.resuming import check_paused
@@ -351,7 +351,7 @@ def test_the_sweep_goes_on_where_it_was(state: Recording) -> None:
 
 
 def test_push_configurations_are_read(state: Recording) -> None:
-    configs = PushConfigs(state.dynamodb, TABLE, RETENTION)  # type: ignore[arg-type]
+    configs = PushConfigStore(state.dynamodb, TABLE, RETENTION)  # type: ignore[arg-type]
     assert configs.all("task-done") == PUSHES
     assert configs.read("task-done", "config-2") == PUSHES["config-2"]
     configs.delete("task-done", "config-1")

@@ -36,7 +36,7 @@ class PushTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     credentials: str | None = None
 
 
-class Push(msgspec.Struct, frozen=True, kw_only=True):
+class PushNotification(msgspec.Struct, frozen=True, kw_only=True):
     """A push notification on its way: to whom, and how the task stood."""
 
     config_id: str
@@ -86,7 +86,7 @@ def is_public(address: str) -> bool:
     return found.is_global and not (found.is_multicast or found.is_reserved)
 
 
-def is_news(before: TaskRecord | None, after: TaskRecord) -> bool:
+def is_status_change(before: TaskRecord | None, after: TaskRecord) -> bool:
     """Whether a change of a record is told to those who watch it.
 
     Its beginning is not: whoever began it has the answer. Whoever begins to watch later is told how it stands.

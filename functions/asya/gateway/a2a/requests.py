@@ -71,13 +71,13 @@ class SendParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return self.configuration or SendConfiguration()
 
 
-class TaskParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class TaskIdParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Which task is meant."""
 
     id: str
 
 
-class ListParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ListTasksParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Which tasks are meant, and which page of them."""
 
     context_id: str | None = None

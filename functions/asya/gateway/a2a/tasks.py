@@ -3,8 +3,8 @@
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from asya.gateway.a2a.types import Artifact, ArtifactUpdate, Message, Metadata, Part, StatusUpdate, Task, TaskState
-from asya.gateway.a2a.versions import Version
+from asya.gateway.a2a.types import A2AStatus, Artifact, ArtifactUpdate, Message, Metadata, Part, StatusUpdate, Task
+from asya.gateway.a2a.versions import A2AVersion
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.strict_json import decode_value
 from asya.tasks.stream_events import StreamPartial
@@ -18,7 +18,7 @@ def context_of(task: TaskView) -> str:
     return task.context or task.root_id or task.id
 
 
-def task_of(task: TaskView, version: Version, *, with_progress: bool = True) -> Task:
+def task_of(task: TaskView, version: A2AVersion, *, with_progress: bool = True) -> Task:
     """A task as its client sees it.
 
     Args:
@@ -34,12 +34,12 @@ def task_of(task: TaskView, version: Version, *, with_progress: bool = True) -> 
     )
 
 
-def is_at_rest(task: TaskView) -> bool:
+def has_stopped(task: TaskView) -> bool:
     """Whether nothing more happens to it by itself: it has ended, or somebody is asked."""
     return task.status == "paused" or task.status in TERMINAL_STATUSES
 
 
-def state_of(task: TaskView, version: Version) -> TaskState:
+def state_of(task: TaskView, version: A2AVersion) -> A2AStatus:
     """How a task stands, with what a pause asks and what a failure says."""
     parts = _said(task, version)
     message = Message(
@@ -50,14 +50,14 @@ def state_of(task: TaskView, version: Version) -> TaskState:
         task_id=task.id,
         context_id=context_of(task),
     )
-    return TaskState(
+    return A2AStatus(
         state=version.states[task.status],
         timestamp=task.updated_at,
         message=message if parts else None,
     )
 
 
-def artifacts_of(task: TaskView, version: Version) -> tuple[Artifact, ...]:
+def artifacts_of(task: TaskView, version: A2AVersion) -> tuple[Artifact, ...]:
     """What a task came to: its result, and where that is kept."""
     parts = []
     if isinstance(task.result, Raw):
@@ -67,19 +67,19 @@ def artifacts_of(task: TaskView, version: Version) -> tuple[Artifact, ...]:
     return (Artifact(artifact_id=RESULT, name=RESULT, parts=tuple(parts)),) if parts else ()
 
 
-def status_update(task: TaskView, version: Version) -> StatusUpdate:
+def status_update(task: TaskView, version: A2AVersion) -> StatusUpdate:
     """How a task stands."""
     return StatusUpdate(
         kind=version.kind("status-update"),
         task_id=task.id,
         context_id=context_of(task),
         status=state_of(task, version),
-        final=is_at_rest(task),
+        final=has_stopped(task),
         metadata=metadata_of(task),
     )
 
 
-def updates(task: TaskView, version: Version) -> tuple[StatusUpdate | ArtifactUpdate, ...]:
+def updates(task: TaskView, version: A2AVersion) -> tuple[StatusUpdate | ArtifactUpdate, ...]:
     """What is told of a task's change: what it came to, then how it stands."""
     shown = (
         ArtifactUpdate(
@@ -94,7 +94,7 @@ def updates(task: TaskView, version: Version) -> tuple[StatusUpdate | ArtifactUp
     return (*shown, status_update(task, version))
 
 
-def message_update(said: StreamPartial, task: TaskView, version: Version) -> StatusUpdate:
+def message_update(said: StreamPartial, task: TaskView, version: A2AVersion) -> StatusUpdate:
     """What a handler said to those who look on (`protocol §7`, FLY)."""
     message = Message(
         kind=version.kind("message"),
@@ -108,13 +108,13 @@ def message_update(said: StreamPartial, task: TaskView, version: Version) -> Sta
         kind=version.kind("status-update"),
         task_id=task.id,
         context_id=context_of(task),
-        status=TaskState(state=version.states["running"], timestamp=said.at, message=message),
+        status=A2AStatus(state=version.states["running"], timestamp=said.at, message=message),
         final=False,
         metadata={"actor": said.actor},
     )
 
 
-def _said(task: TaskView, version: Version) -> tuple[Part, ...]:
+def _said(task: TaskView, version: A2AVersion) -> tuple[Part, ...]:
     if task.pause is not None:
         asked = {"fields": task.pause.fields}
         return (version.text(task.pause.prompt), version.data(Raw(msgspec.json.encode(asked))))
@@ -125,7 +125,7 @@ def _said(task: TaskView, version: Version) -> tuple[Part, ...]:
     return ()
 
 
-def _result_part(result: Raw, version: Version) -> Part:
+def _result_part(result: Raw, version: A2AVersion) -> Part:
     value = decode_value(result) if bytes(result).lstrip()[:1] == b'"' else None
     return version.text(value) if isinstance(value, str) else version.data(result)
 

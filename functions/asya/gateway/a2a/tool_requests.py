@@ -27,7 +27,7 @@ _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MessageContent:
     """What a message holds.
 
     Attributes:
@@ -41,7 +41,7 @@ class Said:
     text: str
 
 
-def read_message(message: Message, users_role: str, more: Metadata | None = None) -> Said:
+def read_message(message: Message, users_role: str, more: Metadata | None = None) -> MessageContent:
     """What a message says.
 
     Args:
@@ -73,10 +73,10 @@ def read_message(message: Message, users_role: str, more: Metadata | None = None
             if name in values:
                 raise A2AError(INVALID_PARAMS, f"{name!r} is said in two parts", f"{place}.data.{name}")
         values |= members
-    return Said(tool, values, "\n".join(texts))
+    return MessageContent(tool, values, "\n".join(texts))
 
 
-def tool_request(said: Said, mesh: MeshTable) -> ToolInvocation:
+def tool_request(said: MessageContent, mesh: MeshTable) -> ToolInvocation:
     """The call of a tool that a message asks for; whether its arguments fit is for the tool's schema to say.
 
     Raises:
@@ -120,7 +120,7 @@ def text_argument(tool: Tool, given: Iterable[str] = ()) -> str | None:
     return _only(needed) or (_only(texts) if not needed else None)
 
 
-def answers(said: Said, fields: Sequence[PauseField]) -> Answers:
+def answers(said: MessageContent, fields: Sequence[PauseField]) -> Answers:
     """What a message answers to what a pause asks; whether it fits is checked where a resume is.
 
     Raises:

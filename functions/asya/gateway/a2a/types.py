@@ -56,7 +56,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     metadata: Metadata | None = None
 
 
-class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class A2AStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """How a task stands, since when, and what there is to say about it."""
 
     state: str
@@ -77,7 +77,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
     id: str
     context_id: str
-    status: TaskState
+    status: A2AStatus
     kind: str | None = None
     artifacts: tuple[Artifact, ...] = ()
     metadata: Metadata | None = None
@@ -88,7 +88,7 @@ class StatusUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
     task_id: str
     context_id: str
-    status: TaskState
+    status: A2AStatus
     kind: str | None = None
     final: bool | UnsetType = UNSET
     metadata: Metadata | None = None
@@ -146,7 +146,7 @@ class TaskPushConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     push_notification_config: PushConfig
 
 
-class PushConfigs(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class PushConfigList(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """All of a task, in version 1.0."""
 
     configs: tuple[PushConfig, ...]

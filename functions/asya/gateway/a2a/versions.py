@@ -16,7 +16,7 @@ from asya.gateway.a2a.types import (
     FileContent,
     Part,
     PushConfig,
-    PushConfigs,
+    PushConfigList,
     StatusUpdate,
     Task,
     TaskPushConfig,
@@ -51,7 +51,7 @@ T = TypeVar("T", Task, StatusUpdate, ArtifactUpdate)
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class A2AVersion:
     """One version's words.
 
     Attributes:
@@ -120,7 +120,7 @@ class Version:
         """All of a task."""
         if self.tags_kinds:
             return [self.push_config(config) for config in configs]
-        return PushConfigs(configs=tuple(map(self._shown, configs)))
+        return PushConfigList(configs=tuple(map(self._shown, configs)))
 
     def _shown(self, config: PushConfig) -> PushConfig:
         return msgspec.structs.replace(config, authentication=self._authentication(config.authentication))
@@ -134,7 +134,7 @@ class Version:
         return Authentication(scheme=scheme)
 
 
-V03 = Version(
+V03 = A2AVersion(
     name="0.3",
     states=_STATES | {"unknown": "unknown"},
     user="user",
@@ -154,7 +154,7 @@ V03 = Version(
     },
     tags_kinds=True,
 )
-V10 = Version(
+V10 = A2AVersion(
     name="1.0",
     states={status: "TASK_STATE_" + word.upper().replace("-", "_") for status, word in _STATES.items()}
     | {"unknown": "TASK_STATE_UNSPECIFIED"},
@@ -178,11 +178,11 @@ V10 = Version(
 VERSIONS = (V10, V03)
 
 
-def version_named(name: str) -> Version | None:
+def version_named(name: str) -> A2AVersion | None:
     """The version of this name, whatever its patch number; None if it is not spoken."""
     return next((version for version in VERSIONS if name == version.name or name.startswith(version.name + ".")), None)
 
 
-def version_of(method: str) -> Version | None:
+def version_of(method: str) -> A2AVersion | None:
     """The version that has this method; None if neither has."""
     return next((version for version in VERSIONS if method in version.methods), None)

@@ -12,9 +12,17 @@ from msgspec import Raw
 from asya.gateway.access import Caller
 from asya.gateway.aws.task_starter import Key
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
-from asya.gateway.mcp.pause import answers, can_be_asked, question, task_and_pause
-from asya.gateway.mcp.results import Places, answer_of, canceled_answer
-from asya.gateway.mcp.types import CANCEL_TOOL, RESUME_TOOL, WAIT_TOOL, CallParams, InputRequired, Meta, ToolResult
+from asya.gateway.mcp.pause import answers, question, read_request_state, supports_form
+from asya.gateway.mcp.results import TaskLinks, cancel_result, tool_result
+from asya.gateway.mcp.types import (
+    CANCEL_TOOL,
+    RESUME_TOOL,
+    WAIT_TOOL,
+    CallToolParams,
+    InputRequired,
+    RequestMeta,
+    ToolResult,
+)
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
@@ -26,7 +34,7 @@ from asya.protocol.ids import ID_LIMIT
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 
-Answer = ToolResult | InputRequired
+CallResult = ToolResult | InputRequired
 
 _Id = Annotated[str, Limits(min_length=1, max_length=ID_LIMIT)]
 
@@ -53,8 +61,8 @@ class ToolCall:
         look: is shown the task while one waits.
     """
 
-    params: CallParams
-    meta: Meta
+    params: CallToolParams
+    meta: RequestMeta
     is_modern: bool
     caller: Caller
     origin: Origin
@@ -73,7 +81,7 @@ class McpCalls:
     cancels: CancelRoutes
     resumes: ResumeRoutes
 
-    def answer(self, call: ToolCall, now: datetime) -> Answer:
+    def answer(self, call: ToolCall, now: datetime) -> CallResult:
         """What the call comes to.
 
         Raises:
@@ -94,7 +102,7 @@ class McpCalls:
             case name if name == CANCEL_TOOL:
                 given = _arguments(call, _TaskArguments)
                 self.cancels.cancel(given.id, call.caller, now)
-                return canceled_answer(visible_task(self.tasks, given.id, call.caller, now), _places(given.id, call))
+                return cancel_result(visible_task(self.tasks, given.id, call.caller, now), _links(given.id, call))
             case name if name == RESUME_TOOL:
                 answered = _arguments(call, _ResumeArguments)
                 self.resumes.resume(answered.id, call.caller, answered.input, now)
@@ -103,15 +111,15 @@ class McpCalls:
                 known = ", ".join(sorted(self.calls.mesh.tools)) or "none"
                 raise ApiError(404, "unknown_tool", f"there is no tool {name[:100]!r}; there are: {known}", "name")
 
-    def _go_on(self, call: ToolCall, state: str, now: datetime) -> Answer:
+    def _go_on(self, call: ToolCall, state: str, now: datetime) -> CallResult:
         """The call once more, with a person's answer to its task's pause: or with a repetition of it, which changes nothing."""
-        task_id, since = task_and_pause(state)
+        task_id, since = read_request_state(state)
         task = visible_task(self.tasks, task_id, call.caller, now)
         if task.status != "paused" or task.pause is None or task.pause.since != since:
             return self._wait(task_id, call, now)
         given = answers(call.params.input_responses)
         if given is None:
-            return answer_of(task, _places(task_id, call), is_modern=call.is_modern)
+            return tool_result(task, _links(task_id, call), is_modern=call.is_modern)
         try:
             self.resumes.resume(task_id, call.caller, given, now, since=since)
         except InvalidInputError as invalid:
@@ -121,7 +129,7 @@ class McpCalls:
                 raise
         return self._wait(task_id, call, now)
 
-    def _wait(self, task_id: str, call: ToolCall, now: datetime) -> Answer:
+    def _wait(self, task_id: str, call: ToolCall, now: datetime) -> CallResult:
         task = self.calls.wait(task_id, now, call.seconds, look=call.look)
         if task is None:
             raise unknown_task(task_id)
@@ -129,10 +137,10 @@ class McpCalls:
             task.status == "paused"
             and task.pause is not None
             and call.is_modern
-            and can_be_asked(call.meta, task.pause)
+            and supports_form(call.meta, task.pause)
         ):
             return question(task_id, task.pause)
-        return answer_of(task, _places(task_id, call), is_modern=call.is_modern)
+        return tool_result(task, _links(task_id, call), is_modern=call.is_modern)
 
 
 def _object(arguments: Raw) -> Raw:
@@ -140,8 +148,8 @@ def _object(arguments: Raw) -> Raw:
     return Raw(b"{}") if bytes(arguments).strip() == b"null" else arguments
 
 
-def _places(task_id: str, call: ToolCall) -> Places:
-    return Places(status_url(call.base_url, task_id), stream_url(call.base_url, task_id))
+def _links(task_id: str, call: ToolCall) -> TaskLinks:
+    return TaskLinks(status_url(call.base_url, task_id), stream_url(call.base_url, task_id))
 
 
 def _arguments(call: ToolCall, kind: type[_Arguments]) -> _Arguments:

@@ -25,14 +25,14 @@ _SESSION = re.compile(r"[!-~]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
-class Forms:
+class AcceptedTypes:
     """In which forms a client takes an answer."""
 
     takes_json: bool
     takes_events: bool
 
 
-def check_origin(request: Request) -> None:
+def require_same_origin(request: Request) -> None:
     """Refuse what a page of another site sends: nobody's browser shall be talked into speaking to this API.
 
     Raises:
@@ -43,7 +43,7 @@ def check_origin(request: Request) -> None:
         raise ApiError(403, "forbidden_origin", f"pages of {origin[:200]!r} may not call this", "Origin")
 
 
-def forms(request: Request) -> Forms:
+def forms(request: Request) -> AcceptedTypes:
     """What the client takes, by its `Accept`; everything, if it does not say.
 
     Raises:
@@ -51,7 +51,7 @@ def forms(request: Request) -> Forms:
     """
     accept = request.headers.get("accept", "*/*")
     taken = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
-    found = Forms(
+    found = AcceptedTypes(
         takes_json=not taken.isdisjoint({JSON, "application/*", "*/*"}),
         takes_events=not taken.isdisjoint({EVENTS, "text/*", "*/*"}),
     )
@@ -60,7 +60,7 @@ def forms(request: Request) -> Forms:
     return found
 
 
-def seconds_to_wait(request: Request) -> float:
+def wait_seconds(request: Request) -> float:
     """How long the client wants to wait for a task, `Prefer: wait=10`; never longer than API Gateway does."""
     wanted = _WAIT.search(request.headers.get("prefer", ""))
     return min(WAIT_SECONDS, float(wanted[1])) if wanted else WAIT_SECONDS
@@ -78,7 +78,7 @@ def call_key(session: str, message_id: MessageId) -> str:
 
 
 def answered(
-    message: Success | Failure, notices: Sequence[RpcNotification], taken: Forms, status: int = 200
+    message: Success | Failure, notices: Sequence[RpcNotification], taken: AcceptedTypes, status: int = 200
 ) -> Response:
     """An answer; as a stream of events if there are notifications before it, or the client takes nothing else."""
     if taken.takes_events and (notices or not taken.takes_json):

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 
 import msgspec
 
-from asya.gateway.mcp.types import InputRequired, InputResponse, Meta
+from asya.gateway.mcp.types import InputRequired, InputResponse, RequestMeta
 from asya.pause.resume_input import Answers
 from asya.protocol.pause import PauseField, TaskPause
 
 QUESTION = "pause"
 
 
-def can_be_asked(meta: Meta, pause: TaskPause) -> bool:
+def supports_form(meta: RequestMeta, pause: TaskPause) -> bool:
     """Whether a client asks persons, by forms, and a form has room for this."""
     asks = (meta.capabilities or {}).get("elicitation")
     shows_forms = isinstance(asks, dict) and (not asks or "form" in asks)
@@ -41,7 +41,7 @@ def question(task_id: str, pause: TaskPause, problem: str | None = None) -> Inpu
     )
 
 
-def task_and_pause(state: str) -> tuple[str, str]:
+def read_request_state(state: str) -> tuple[str, str]:
     """What a state names: a task, and since when it was paused. A state that was made up names what is not there."""
     task_id, _, since = state.rpartition(" ")
     return task_id, since

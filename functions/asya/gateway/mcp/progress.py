@@ -10,7 +10,7 @@ from asya.gateway.mcp.types import ProgressToken
 from asya.tasks.view import TaskView
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class ProgressParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Percent, and at which actor."""
 
     progress_token: ProgressToken
@@ -33,5 +33,5 @@ class ProgressNotices:
             return
         self._reached = task.progress_percent
         message = f"{task.status} at {task.actor}" if task.actor else task.status
-        told = Progress(progress_token=self.token, progress=task.progress_percent, message=message)
+        told = ProgressParams(progress_token=self.token, progress=task.progress_percent, message=message)
         self.found.append(RpcNotification(method="notifications/progress", params=told))

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from asya.gateway.mcp.types import RESUME_TOOL, TASK_KEY, WAIT_TOOL, ResourceLink, Text, ToolResult
+from asya.gateway.mcp.types import RESUME_TOOL, TASK_KEY, WAIT_TOOL, ResourceLink, TextContent, ToolResult
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.pause import PauseField, TaskPause
 from asya.protocol.task import ViewStatus
 from asya.tasks.view import TaskView
 
 
-class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TaskSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a task stands that gave no result: what went wrong, what it waits for, where it can be followed."""
 
     id: str
@@ -27,14 +27,14 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class TaskLinks:
     """Where a task is looked at."""
 
     status_url: str
     stream_url: str
 
 
-def answer_of(task: TaskView, places: Places, *, is_modern: bool) -> ToolResult:
+def tool_result(task: TaskView, places: TaskLinks, *, is_modern: bool) -> ToolResult:
     """What the call says.
 
     Args:
@@ -58,12 +58,12 @@ def answer_of(task: TaskView, places: Places, *, is_modern: bool) -> ToolResult:
     return _tagged(said, task)
 
 
-def not_done(problem: str) -> ToolResult:
+def error_result(problem: str) -> ToolResult:
     """The answer to a call that could not even start, or could not do what it says."""
-    return ToolResult(content=(Text(problem),), is_error=True)
+    return ToolResult(content=(TextContent(problem),), is_error=True)
 
 
-def canceled_answer(task: TaskView, places: Places) -> ToolResult:
+def cancel_result(task: TaskView, places: TaskLinks) -> ToolResult:
     """What `cancel_task` says: how the task has ended."""
     return _tagged(_state(task, places, f"Task {task.id} has ended: {task.status}."), task)
 
@@ -77,10 +77,10 @@ def _result(result: Raw, *, is_modern: bool) -> ToolResult:
     is_object = text.lstrip()[:1] == b"{"
     words = msgspec.json.decode(text, type=str) if text.lstrip()[:1] == b'"' else text.decode("utf-8")
     structured: Raw | UnsetType = result if is_modern or is_object else UNSET
-    return ToolResult(content=(Text(words),), structured_content=structured)
+    return ToolResult(content=(TextContent(words),), structured_content=structured)
 
 
-def _large(task: TaskView, uri: str, places: Places) -> ToolResult:
+def _large(task: TaskView, uri: str, places: TaskLinks) -> ToolResult:
     said = f"Task {task.id} has succeeded. Its result is too large to be shown here; it lies at {uri}."
     link = ResourceLink(
         uri=uri, name=f"result-of-{task.id}", description="The result, in Amazon S3", mime_type="application/json"
@@ -89,9 +89,9 @@ def _large(task: TaskView, uri: str, places: Places) -> ToolResult:
     return msgspec.structs.replace(found, content=(*found.content, link))
 
 
-def _state(task: TaskView, places: Places, said: str, *, is_error: bool = False) -> ToolResult:
+def _state(task: TaskView, places: TaskLinks, said: str, *, is_error: bool = False) -> ToolResult:
     error = task.error and ErrorInfo(type=task.error.type, message=task.error.message)
-    state = TaskState(
+    state = TaskSummary(
         id=task.id,
         status=task.status,
         progress_percent=task.progress_percent,
@@ -102,7 +102,7 @@ def _state(task: TaskView, places: Places, said: str, *, is_error: bool = False)
         status_url=places.status_url,
         stream_url=places.stream_url,
     )
-    return ToolResult(content=(Text(said),), structured_content=state, is_error=is_error)
+    return ToolResult(content=(TextContent(said),), structured_content=state, is_error=is_error)
 
 
 def _why(task: TaskView) -> str:

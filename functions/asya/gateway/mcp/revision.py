@@ -17,8 +17,8 @@ from asya.gateway.mcp.types import (
     REVISIONS,
     UNSUPPORTED_VERSION,
     VERSION_HEADER,
-    AnyParams,
-    Meta,
+    RequestMeta,
+    RequestParams,
 )
 
 _ENCODED_START, _ENCODED_END = "=?base64?", "?="
@@ -30,12 +30,12 @@ class _Named(msgspec.Struct):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class McpRequest:
     """A request, as far as it is the same for all methods."""
 
     call: RpcMessage
     revision: str
-    meta: Meta
+    meta: RequestMeta
 
     @property
     def is_modern(self) -> bool:
@@ -43,7 +43,7 @@ class Asked:
         return self.revision == MODERN
 
 
-def read_request(call: RpcMessage, headers: Mapping[str, str]) -> Asked:
+def read_request(call: RpcMessage, headers: Mapping[str, str]) -> McpRequest:
     """Find out how a request is meant.
 
     Args:
@@ -52,27 +52,27 @@ def read_request(call: RpcMessage, headers: Mapping[str, str]) -> Asked:
     Raises:
         RpcError: if it says less than its revision demands, contradicts itself, or speaks a revision that is not served.
     """
-    meta = decoded(call, AnyParams).meta
+    meta = decode_params(call, RequestParams).meta
     header = headers.get(VERSION_HEADER)
     if call.method == "initialize" and meta.version is None:
-        return Asked(call, HANDSHAKE[0], meta)
+        return McpRequest(call, HANDSHAKE[0], meta)
     if meta.version is None and header != MODERN:
         if header is None:
             raise RpcError(
                 HEADER_MISMATCH, f"the header {VERSION_HEADER} is missing; it is one of {', '.join(REVISIONS)}"
             )
-        check_served(header)
-        return Asked(call, header, meta)
+        require_supported(header)
+        return McpRequest(call, header, meta)
     _check_modern(call, meta, headers)
-    return Asked(call, MODERN, meta)
+    return McpRequest(call, MODERN, meta)
 
 
-def negotiated(wanted: str) -> str:
+def negotiate(wanted: str) -> str:
     """The revision that a handshake ends with: the client's, or else the newest that has handshakes."""
     return wanted if wanted in HANDSHAKE else HANDSHAKE[0]
 
 
-def check_served(version: str) -> None:
+def require_supported(version: str) -> None:
     """Refuse a revision that is not spoken here.
 
     Raises:
@@ -83,7 +83,7 @@ def check_served(version: str) -> None:
         raise RpcError(UNSUPPORTED_VERSION, f"revision {version[:40]!r} is not spoken here", told)
 
 
-def decoded(call: RpcMessage, kind: type[_Params]) -> _Params:
+def decode_params(call: RpcMessage, kind: type[_Params]) -> _Params:
     """A request's parameters.
 
     Raises:
@@ -95,7 +95,7 @@ def decoded(call: RpcMessage, kind: type[_Params]) -> _Params:
         raise RpcError(INVALID_PARAMS, f"params of {call.method[:100]}: {error}") from None
 
 
-def _check_modern(call: RpcMessage, meta: Meta, headers: Mapping[str, str]) -> None:
+def _check_modern(call: RpcMessage, meta: RequestMeta, headers: Mapping[str, str]) -> None:
     if meta.version is None or meta.capabilities is None:
         raise RpcError(
             INVALID_PARAMS,
@@ -104,8 +104,8 @@ def _check_modern(call: RpcMessage, meta: Meta, headers: Mapping[str, str]) -> N
     _check_same(headers, VERSION_HEADER, meta.version)
     _check_same(headers, METHOD_HEADER, call.method)
     if call.method == "tools/call":
-        _check_same(headers, NAME_HEADER, decoded(call, _Named).name)
-    check_served(meta.version)
+        _check_same(headers, NAME_HEADER, decode_params(call, _Named).name)
+    require_supported(meta.version)
 
 
 def _check_same(headers: Mapping[str, str], name: str, said: str) -> None:

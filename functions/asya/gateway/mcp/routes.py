@@ -30,11 +30,11 @@ from asya.gateway.json_rpc import (
 )
 from asya.gateway.mcp import http as mcp_http
 from asya.gateway.mcp import types as mcp
-from asya.gateway.mcp.calls import Answer, McpCalls, ToolCall
-from asya.gateway.mcp.cancel import McpCancels
+from asya.gateway.mcp.calls import CallResult, McpCalls, ToolCall
+from asya.gateway.mcp.cancel import McpCancellation
 from asya.gateway.mcp.progress import ProgressNotices
-from asya.gateway.mcp.results import not_done
-from asya.gateway.mcp.revision import Asked, check_served, decoded, negotiated, read_request
+from asya.gateway.mcp.results import error_result
+from asya.gateway.mcp.revision import McpRequest, decode_params, negotiate, read_request, require_supported
 from asya.gateway.mcp.tools import INSTRUCTIONS, tool_list
 from asya.gateway.tools import InvalidArgumentsError
 from asya.protocol.api_errors import ApiError
@@ -42,7 +42,7 @@ from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.task_store import TaskStoreError
 
 PATH = "/mcp"
-_Result = TypeVar("_Result", bound=mcp.Result)
+_Result = TypeVar("_Result", bound=mcp.McpResult)
 # Refusals that a model can do nothing about: the client is at fault.
 _CLIENTS_FAULT = {
     "unknown_tool": INVALID_PARAMS,
@@ -61,7 +61,7 @@ class McpRoutes:
     access: AccessRules
     origins: Origins
     calls: McpCalls
-    cancels: McpCancels
+    cancels: McpCancellation
     new_id: Callable[[], str]
     warn: Callable[[str], None]
 
@@ -77,7 +77,7 @@ class McpRoutes:
     def post(self, request: Request, now: datetime) -> Response:
         """The answer to a request; 202 for a notification."""
         caller = self.access.caller(required_identity(request))
-        mcp_http.check_origin(request)
+        mcp_http.require_same_origin(request)
         check_size(request, self.mesh.gateway.max_body)
         call: RpcMessage | None = None
         try:
@@ -91,7 +91,7 @@ class McpRoutes:
         return self._answered(asked, request, caller, taken, now)
 
     def _answered(
-        self, asked: Asked, request: Request, caller: Caller, taken: mcp_http.Forms, now: datetime
+        self, asked: McpRequest, request: Request, caller: Caller, taken: mcp_http.AcceptedTypes, now: datetime
     ) -> Response:
         token = asked.meta.progress_token
         progress = ProgressNotices(token) if token is not None and taken.takes_events else None
@@ -100,15 +100,15 @@ class McpRoutes:
             headers = {}
             match asked.call.method:
                 case "tools/call":
-                    result: mcp.Result = self._called(asked, request, caller, progress, now)
+                    result: mcp.McpResult = self._called(asked, request, caller, progress, now)
                 case "tools/list":
-                    result = tool_list(self.mesh, decoded(asked.call, mcp.ListParams).cursor)
+                    result = tool_list(self.mesh, decode_params(asked.call, mcp.ListToolsParams).cursor)
                 case "server/discover" if asked.is_modern:
                     result = self._discovered()
                 case "initialize" if not asked.is_modern:
                     result, headers = self._initialized(asked.call), {mcp.SESSION_HEADER: self.new_id()}
                 case "ping" if not asked.is_modern:
-                    result = mcp.Result()
+                    result = mcp.McpResult()
                 case method:
                     raise RpcError(METHOD_NOT_FOUND, f"there is no method {method[:100]!r} in {asked.revision}")  # noqa: TRY301
         except RpcError as error:
@@ -118,9 +118,9 @@ class McpRoutes:
         return Response(response.status, response.content, headers)
 
     def _called(
-        self, asked: Asked, request: Request, caller: Caller, progress: ProgressNotices | None, now: datetime
-    ) -> Answer:
-        params = decoded(asked.call, mcp.CallParams)
+        self, asked: McpRequest, request: Request, caller: Caller, progress: ProgressNotices | None, now: datetime
+    ) -> CallResult:
+        params = decode_params(asked.call, mcp.CallToolParams)
         tool = self.mesh.tools.get(params.name)
         call = ToolCall(
             params=params,
@@ -130,18 +130,20 @@ class McpRoutes:
             origin=self.origins.of(request),
             base_url=request.base_url,
             key=_key(asked, request, caller),
-            seconds=mcp_http.seconds_to_wait(request),
+            seconds=mcp_http.wait_seconds(request),
             look=progress.look if progress and (tool is None or tool.progress) else None,
         )
         try:
             return self.calls.answer(call, now)
         except InvalidArgumentsError as invalid:
             problems = (f"- {place or 'arguments'}: {problem}" for place, problem in invalid.problems)
-            return not_done(f"The arguments do not fit the input schema of {params.name!r}:\n" + "\n".join(problems))
+            return error_result(
+                f"The arguments do not fit the input schema of {params.name!r}:\n" + "\n".join(problems)
+            )
         except ApiError as refused:
             if refused.code in _CLIENTS_FAULT:
                 raise RpcError(_CLIENTS_FAULT[refused.code], _in_words(refused)) from None
-            return not_done(refused.message)
+            return error_result(refused.message)
         except TaskStoreError as error:
             self.warn(f"a call of the tool {params.name!r} failed: {error}")
             raise RpcError(INTERNAL_ERROR, "the tasks table cannot be reached just now; try again") from None
@@ -149,24 +151,24 @@ class McpRoutes:
     def _notified(self, call: RpcMessage, request: Request, caller: Caller, now: datetime) -> Response:
         version = request.headers.get(mcp.VERSION_HEADER)
         if version is not None:
-            check_served(version)
+            require_supported(version)
         session = mcp_http.session_of(request)
         # From 2026-07-28 on there are no sessions; ids of requests alone are everybody's, and name nothing.
         if call.method == "notifications/cancelled" and session is not None and version != mcp.MODERN:
-            message_id = decoded(call, mcp.CanceledParams).request_id
+            message_id = decode_params(call, mcp.CanceledParams).request_id
             self.cancels.cancel(mcp_http.call_key(session, message_id), caller, now)
         return Response(202, None)
 
-    def _initialized(self, call: RpcMessage) -> mcp.Initialized:
-        return mcp.Initialized(
-            protocol_version=negotiated(decoded(call, mcp.InitializeParams).protocol_version),
+    def _initialized(self, call: RpcMessage) -> mcp.InitializeResult:
+        return mcp.InitializeResult(
+            protocol_version=negotiate(decode_params(call, mcp.InitializeParams).protocol_version),
             capabilities=mcp.Capabilities(),
             server_info=self._server(),
             instructions=INSTRUCTIONS,
         )
 
-    def _discovered(self) -> mcp.Discovered:
-        return mcp.Discovered(
+    def _discovered(self) -> mcp.DiscoverResult:
+        return mcp.DiscoverResult(
             supported_versions=mcp.REVISIONS, capabilities=mcp.Capabilities(), instructions=INSTRUCTIONS
         )
 
@@ -175,15 +177,15 @@ class McpRoutes:
         meta = {mcp.SERVER_KEY: self._server()} | (result.meta if isinstance(result.meta, dict) else {})
         kind = "complete" if result.result_type is UNSET else result.result_type
         signed = msgspec.structs.replace(result, meta=meta, result_type=kind)
-        if isinstance(signed, mcp.KeptResult):
-            return msgspec.structs.replace(signed, ttl_ms=mcp.LISTS_KEPT_MS, cache_scope="private")
+        if isinstance(signed, mcp.CacheableResult):
+            return msgspec.structs.replace(signed, ttl_ms=mcp.LIST_TTL_MS, cache_scope="private")
         return signed
 
     def _server(self) -> mcp.Implementation:
         return mcp.Implementation(f"asya-{self.mesh.namespace}")
 
 
-def _key(asked: Asked, request: Request, caller: Caller) -> Key | None:
+def _key(asked: McpRequest, request: Request, caller: Caller) -> Key | None:
     session = mcp_http.session_of(request)
     if asked.is_modern or session is None or asked.call.id is UNSET:
         return None
@@ -197,7 +199,7 @@ def _in_words(refused: ApiError) -> str:
     return refused.message
 
 
-def _status(error: RpcError, asked: Asked) -> int:
+def _status(error: RpcError, asked: McpRequest) -> int:
     """Before 2026-07-28 the status of HTTP says whether a message arrived, not what became of it."""
     if not asked.is_modern or error.fault.code == INTERNAL_ERROR:
         return 200

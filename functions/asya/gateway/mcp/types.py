@@ -24,7 +24,7 @@ NAME_HEADER = "mcp-name"
 SESSION_HEADER = "mcp-session-id"
 
 # What clients may keep of lists: a deployment changes them.
-LISTS_KEPT_MS = 300_000
+LIST_TTL_MS = 300_000
 # The task behind a result, for programs.
 TASK_KEY = "asya/taskId"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
@@ -42,7 +42,7 @@ ProgressToken = int | str
 # --- what clients say
 
 
-class Meta(msgspec.Struct, frozen=True):
+class RequestMeta(msgspec.Struct, frozen=True):
     """What comes with every request."""
 
     progress_token: ProgressToken | None = field(name="progressToken", default=None)
@@ -50,10 +50,10 @@ class Meta(msgspec.Struct, frozen=True):
     capabilities: dict[str, object] | None = field(name="io.modelcontextprotocol/clientCapabilities", default=None)
 
 
-class AnyParams(msgspec.Struct, frozen=True):
+class RequestParams(msgspec.Struct, frozen=True):
     """Parameters of any request."""
 
-    meta: Meta = field(name="_meta", default=Meta())
+    meta: RequestMeta = field(name="_meta", default=RequestMeta())
 
 
 class InitializeParams(msgspec.Struct, frozen=True, rename="camel"):
@@ -62,7 +62,7 @@ class InitializeParams(msgspec.Struct, frozen=True, rename="camel"):
     protocol_version: str
 
 
-class ListParams(msgspec.Struct, frozen=True):
+class ListToolsParams(msgspec.Struct, frozen=True):
     """Of `tools/list`."""
 
     cursor: str | None = None
@@ -75,7 +75,7 @@ class InputResponse(msgspec.Struct, frozen=True):
     content: dict[str, Raw] | None = None
 
 
-class CallParams(msgspec.Struct, frozen=True, rename="camel"):
+class CallToolParams(msgspec.Struct, frozen=True, rename="camel"):
     """Of `tools/call`."""
 
     name: str
@@ -93,7 +93,7 @@ class CanceledParams(msgspec.Struct, frozen=True, rename="camel"):
 # --- what the gateway says
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class McpResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What all results have, from 2026-07-28 on; before it, no more than what is added to it below."""
 
     meta: dict[str, object] | UnsetType = field(name="_meta", default=UNSET)
@@ -113,7 +113,7 @@ class Capabilities(msgspec.Struct, frozen=True):
     tools: dict[str, bool] = {}
 
 
-class Initialized(Result, frozen=True, kw_only=True):
+class InitializeResult(McpResult, frozen=True, kw_only=True):
     """The end of the handshake."""
 
     protocol_version: str
@@ -122,14 +122,14 @@ class Initialized(Result, frozen=True, kw_only=True):
     instructions: str
 
 
-class KeptResult(Result, frozen=True, kw_only=True):
+class CacheableResult(McpResult, frozen=True, kw_only=True):
     """What a client may keep for a while."""
 
     ttl_ms: int | UnsetType = UNSET
     cache_scope: Literal["private", "public"] | UnsetType = UNSET
 
 
-class Discovered(KeptResult, frozen=True, kw_only=True):
+class DiscoverResult(CacheableResult, frozen=True, kw_only=True):
     """What the gateway speaks and has."""
 
     supported_versions: tuple[str, ...]
@@ -146,14 +146,14 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     annotations: dict[str, bool] | UnsetType = UNSET
 
 
-class ToolList(KeptResult, frozen=True, kw_only=True):
+class ToolList(CacheableResult, frozen=True, kw_only=True):
     """A page of tools."""
 
     tools: tuple[ToolDefinition, ...]
     next_cursor: str | UnsetType = UNSET
 
 
-class Text(msgspec.Struct, frozen=True, tag="text"):
+class TextContent(msgspec.Struct, frozen=True, tag="text"):
     """Something to read."""
 
     text: str
@@ -168,15 +168,15 @@ class ResourceLink(msgspec.Struct, frozen=True, kw_only=True, tag="resource_link
     mime_type: str
 
 
-class ToolResult(Result, frozen=True, kw_only=True):
+class ToolResult(McpResult, frozen=True, kw_only=True):
     """What a call came to, or how it stands."""
 
-    content: tuple[Text | ResourceLink, ...]
+    content: tuple[TextContent | ResourceLink, ...]
     structured_content: object = UNSET
     is_error: bool = False
 
 
-class InputRequired(Result, frozen=True, kw_only=True):
+class InputRequired(McpResult, frozen=True, kw_only=True):
     """A call that goes on when a person has answered; `request_state` comes back with the answer."""
 
     input_requests: dict[str, object]

@@ -6,7 +6,7 @@ from asya.gateway.access import AccessRules
 from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.origin import Origins
 from asya.gateway.mcp.calls import McpCalls
-from asya.gateway.mcp.cancel import McpCancels
+from asya.gateway.mcp.cancel import McpCancellation
 from asya.gateway.mcp.routes import McpRoutes
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import ResumeRoutes
@@ -34,7 +34,7 @@ def build_mcp(
         access=access,
         origins=origins,
         calls=McpCalls(tool_calls, tasks, cancels, resumes),
-        cancels=McpCancels(starter, cancels, environment),
+        cancels=McpCancellation(starter, cancels, environment),
         new_id=new_id,
         warn=warn,
     )

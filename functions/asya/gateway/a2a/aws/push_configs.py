@@ -25,7 +25,7 @@ MOST = 10
 _decoder = msgspec.json.Decoder(PushTarget)
 
 
-class PushConfigs:
+class PushConfigStore:
     """Those of one mesh. All methods raise TaskStoreError if the table cannot be reached.
 
     Args:

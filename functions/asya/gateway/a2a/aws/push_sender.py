@@ -21,7 +21,7 @@ _TOKEN = "X-A2A-Notification-Token"
 Resolve = Callable[[str, int], Sequence[str]]
 
 
-class PushFailedError(Exception):
+class PushDeliveryError(Exception):
     """The notification has not been taken; it may be another time."""
 
 
@@ -29,12 +29,12 @@ def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses of a host.
 
     Raises:
-        PushFailedError: if there are none just now.
+        PushDeliveryError: if there are none just now.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise PushFailedError(f"{host} is not found: {error}") from error
+        raise PushDeliveryError(f"{host} is not found: {error}") from error
     return tuple(dict.fromkeys(str(each[4][0]) for each in found))
 
 
@@ -53,7 +53,7 @@ class PushSender:
         """Send one notification and see it taken.
 
         Raises:
-            PushFailedError: if it may not go there, or nobody takes it.
+            PushDeliveryError: if it may not go there, or nobody takes it.
         """
         parts = urlsplit(target.url)
         address = self._address(parts)
@@ -68,10 +68,10 @@ class PushSender:
                     preload_content=False,
                 )
             except urllib3.exceptions.HTTPError as error:
-                raise PushFailedError(f"no answer from {parts.netloc}: {error}") from error
+                raise PushDeliveryError(f"no answer from {parts.netloc}: {error}") from error
             answer.close()
         if not 200 <= answer.status < 300:
-            raise PushFailedError(f"{parts.netloc} answered {answer.status}")
+            raise PushDeliveryError(f"{parts.netloc} answered {answer.status}")
 
     def _address(self, parts: SplitResult) -> str:
         host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
@@ -80,7 +80,7 @@ class PushSender:
             # A name of this machine may stand for IPv6 too, where few servers listen.
             return min(addresses, key=lambda address: ":" in address)
         if parts.scheme != "https" or not all(map(is_public, addresses)):
-            raise PushFailedError(f"{host} is not public")
+            raise PushDeliveryError(f"{host} is not public")
         return addresses[0]
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from asya.gateway.a2a.aws.push_configs import PushConfigs
-from asya.gateway.a2a.push import Push, is_news
+from asya.gateway.a2a.aws.push_configs import PushConfigStore
+from asya.gateway.a2a.push import PushNotification, is_status_change
 from asya.protocol.hops import fold
 from asya.protocol.strict_json import escape
 from asya.protocol.task import TaskRecord
@@ -20,7 +20,7 @@ from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.items import RECORD, record_of
 from asya.tasks.aws.task_store import TaskStoreError
-from asya.tasks.view import view
+from asya.tasks.view import task_view
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -31,7 +31,7 @@ class PushFeed:
     """Sends notifications on their way."""
 
     services: Services
-    configs: PushConfigs
+    configs: PushConfigStore
     sqs: "SQSClient"
     queue_url: str
 
@@ -43,10 +43,10 @@ class PushFeed:
         """
         for record in self._news(event):
             # As it stood when it was written. Its hops are not part of the record; whoever wants to know of them asks.
-            task = view(record, fold((), record.generation), parse_time(record.updated_at))
+            task = task_view(record, fold((), record.generation), parse_time(record.updated_at))
             for config_id in self.configs.all(record.id):
                 # SQS takes no characters that XML has not; escaped, there are none.
-                body = escape(msgspec.json.encode(Push(config_id=config_id, task=task)))
+                body = escape(msgspec.json.encode(PushNotification(config_id=config_id, task=task)))
                 self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body.decode("ascii"))
 
     def _news(self, event: Mapping[str, Any]) -> Iterator[TaskRecord]:
@@ -57,7 +57,7 @@ class PushFeed:
                 continue
             try:
                 record = record_of(after)
-                is_new = is_news(record_of(before) if before else None, record)
+                is_new = is_status_change(record_of(before) if before else None, record)
             except (TaskStoreError, KeyError, ValueError, msgspec.MsgspecError):
                 # Coming again would not make it readable.
                 self.services.telemetry.log.exception("a task's record is unreadable", task=after["pk"]["S"])

@@ -22,20 +22,20 @@ from asya.gateway.a2a.requests import (
     UNSUPPORTED_OPERATION,
     VERSION_NOT_SUPPORTED,
     A2AError,
-    ListParams,
+    ListTasksParams,
     PushParams,
     SendParams,
-    TaskParams,
+    TaskIdParams,
     read_params,
 )
-from asya.gateway.a2a.routes.errors import as_a2a_error, failure
-from asya.gateway.a2a.routes.lists import AgentLists
-from asya.gateway.a2a.routes.push_configs import AgentPush, Place
-from asya.gateway.a2a.routes.streams import AgentStreams
+from asya.gateway.a2a.routes.errors import failure, to_a2a_error
+from asya.gateway.a2a.routes.lists import A2ALists
+from asya.gateway.a2a.routes.push_configs import PushConfigCalls, PushConfigRef
+from asya.gateway.a2a.routes.streams import A2AStreams
 from asya.gateway.a2a.tasks import context_of, task_of
 from asya.gateway.a2a.tool_requests import answers, read_message, tool_request
 from asya.gateway.a2a.types import Message, Task
-from asya.gateway.a2a.versions import V10, VERSIONS, Operation, Version, version_named, version_of
+from asya.gateway.a2a.versions import V10, VERSIONS, A2AVersion, Operation, version_named, version_of
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.task_starter import Key
 from asya.gateway.http.origin import Origins
@@ -55,7 +55,7 @@ _CANCEL = ":cancel"
 
 
 @dataclass(frozen=True, slots=True)
-class Agents:
+class A2ARoutes:
     """What the calls need, and the calls.
 
     Attributes:
@@ -65,9 +65,9 @@ class Agents:
     calls: ToolCalls
     cancels: CancelRoutes
     resumes: ResumeRoutes
-    lists: AgentLists
-    push: AgentPush
-    streams: AgentStreams
+    lists: A2ALists
+    push: PushConfigCalls
+    streams: A2AStreams
     access: AccessRules
     origins: Origins
     warn: Callable[[str], None]
@@ -103,7 +103,7 @@ class Agents:
         except A2AError as error:
             problem = error
         except ApiError as refused:
-            problem = as_a2a_error(refused)
+            problem = to_a2a_error(refused)
         except TaskStoreError as error:
             self.warn(f"the tasks table is in trouble: {error}")
             problem = A2AError(INTERNAL_ERROR, "the tasks table cannot be reached just now; try again")
@@ -144,7 +144,7 @@ class Agents:
         try:
             record = self.cancels.cancel(task_id, caller, now)
         except ApiError as refused:
-            raise as_a2a_error(refused) from None
+            raise to_a2a_error(refused) from None
         if record.status != "canceled":
             raise A2AError(TASK_NOT_CANCELABLE, f"task {task_id!r} has {record.status} already", "id")
         return self.visible(task_id, caller, now)
@@ -154,11 +154,11 @@ class Agents:
 class _Call:
     """One call on its way to its answer."""
 
-    agents: Agents
+    agents: A2ARoutes
     request: Request
     call: json_rpc.RpcMessage
     id: json_rpc.MessageId
-    version: Version
+    version: A2AVersion
     caller: Caller
     now: datetime
 
@@ -168,12 +168,14 @@ class _Call:
         if operation == "stream":
             return self._followed(self._begun(read_params(call, SendParams)))
         if operation == "subscribe":
-            return self._followed(read_params(call, TaskParams).id)
+            return self._followed(read_params(call, TaskIdParams).id)
         results: dict[Operation, Callable[[], object]] = {
             "send": lambda: self.version.sent(self._sent(read_params(call, SendParams))),
             "get": lambda: self._task(self.agents.visible),
             "cancel": lambda: self._task(self.agents.cancel),
-            "list": lambda: self.agents.lists.page(read_params(call, ListParams), self.version, self.caller, self.now),
+            "list": lambda: self.agents.lists.page(
+                read_params(call, ListTasksParams), self.version, self.caller, self.now
+            ),
             "set_push": self._set_push,
             "get_push": lambda: self.agents.push.get(self._place(), self.version),
             "list_push": lambda: self.agents.push.list(self._place().task_id, self.version),
@@ -183,9 +185,9 @@ class _Call:
         return Response(200, json_rpc.Success(id=self.id, result=results[operation]()))
 
     def _task(self, find: Callable[[str, Caller, datetime], TaskView]) -> Task:
-        return task_of(find(read_params(self.call, TaskParams).id, self.caller, self.now), self.version)
+        return task_of(find(read_params(self.call, TaskIdParams).id, self.caller, self.now), self.version)
 
-    def _place(self) -> Place:
+    def _place(self) -> PushConfigRef:
         place = self.agents.push.place(read_params(self.call, PushParams), self.version)
         self.agents.visible(place.task_id, self.caller, self.now)
         return place
@@ -263,7 +265,7 @@ def _digest(message: Message, tool: str) -> str:
     return hashlib.sha256(msgspec.json.encode((tool, message), order="deterministic")).hexdigest()
 
 
-def _version(call: json_rpc.RpcMessage, request: Request) -> Version:
+def _version(call: json_rpc.RpcMessage, request: Request) -> A2AVersion:
     version = version_of(call.method)
     if version is None:
         raise A2AError(METHOD_NOT_FOUND, f"there is no method {call.method!r}", "method")

@@ -1,7 +1,7 @@
 """What goes wrong, in the words of Agent2Agent (`protocol §13`, `/a2a`)."""
 
 from asya.gateway.a2a.requests import TASK_NOT_FOUND, UNSUPPORTED_OPERATION, A2AError
-from asya.gateway.a2a.versions import Version
+from asya.gateway.a2a.versions import A2AVersion
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, Failure, Fault, MessageId
 from asya.gateway.tools import InvalidArgumentsError
 from asya.pause.resume_input import InvalidInputError
@@ -28,7 +28,7 @@ _REASONS = {
 _GOOGLE = "type.googleapis.com/google.rpc."
 
 
-def as_a2a_error(refused: ApiError) -> A2AError:
+def to_a2a_error(refused: ApiError) -> A2AError:
     """The same refusal as a JSON-RPC error. Who may not call at all is refused by HTTP: that is raised again.
 
     Raises:
@@ -47,7 +47,7 @@ def as_a2a_error(refused: ApiError) -> A2AError:
     return A2AError(code, refused.message, refused.field, fields=fields)
 
 
-def failure(message_id: MessageId, error: A2AError, version: Version) -> Failure:
+def failure(message_id: MessageId, error: A2AError, version: A2AVersion) -> Failure:
     """The answer to a call that failed. Version 1.0 has Google's types of details, 0.3 takes any."""
     fields = error.fields or ({error.field: error.message} if error.field else {})
     data: object = {"reason": _REASONS[error.code], "fields": fields}

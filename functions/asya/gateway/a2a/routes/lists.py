@@ -4,10 +4,10 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from asya.gateway.a2a.requests import A2AError, ListParams
+from asya.gateway.a2a.requests import A2AError, ListTasksParams
 from asya.gateway.a2a.tasks import context_of, task_of
 from asya.gateway.a2a.types import TaskPage
-from asya.gateway.a2a.versions import Version
+from asya.gateway.a2a.versions import A2AVersion
 from asya.gateway.access import Caller
 from asya.gateway.json_rpc import INVALID_PARAMS
 from asya.protocol.times import parse_time
@@ -22,12 +22,12 @@ _UNSPECIFIED = "TASK_STATE_UNSPECIFIED"
 
 
 @dataclass(frozen=True, slots=True)
-class AgentLists:
+class A2ALists:
     """Makes pages of them."""
 
     lists: TaskLists
 
-    def page(self, params: ListParams, version: Version, caller: Caller, now: datetime) -> TaskPage:
+    def page(self, params: ListTasksParams, version: A2AVersion, caller: Caller, now: datetime) -> TaskPage:
         """The caller's tasks, newest first, without their results unless asked for. A page may be short, and have a next one.
 
         Raises:
@@ -49,7 +49,7 @@ class AgentLists:
         )
 
 
-def _query(params: ListParams, version: Version) -> ListQuery:
+def _query(params: ListTasksParams, version: A2AVersion) -> ListQuery:
     size = DEFAULT_PAGE if params.page_size is None or params.page_size == 0 else params.page_size
     largest = LARGEST_WITH_ARTIFACTS if params.include_artifacts else LARGEST_LIMIT
     if not 1 <= size <= largest:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from asya.gateway.a2a.aws.push_configs import MOST, PushConfigs
+from asya.gateway.a2a.aws.push_configs import MOST, PushConfigStore
 from asya.gateway.a2a.push import ID_LIMIT, PushTarget, target_of
 from asya.gateway.a2a.requests import (
     PUSH_NOT_SUPPORTED,
@@ -19,7 +19,7 @@ from asya.gateway.a2a.requests import (
     read_params,
 )
 from asya.gateway.a2a.types import Authentication, PushConfig
-from asya.gateway.a2a.versions import Version
+from asya.gateway.a2a.versions import A2AVersion
 from asya.gateway.json_rpc import INVALID_PARAMS, RpcMessage
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskRecord
@@ -29,7 +29,7 @@ from asya.tasks.view import TaskView
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PushConfigRef:
     """A configuration of a task; None: the one it has."""
 
     task_id: str
@@ -37,14 +37,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class AgentPush:
+class PushConfigCalls:
     """Keeps them. Whose task it is has been looked at before."""
 
     mesh: MeshTable
     tasks: Tasks
-    configs: PushConfigs
+    configs: PushConfigStore
 
-    def read_config(self, call: RpcMessage, version: Version) -> PushConfig:
+    def read_config(self, call: RpcMessage, version: A2AVersion) -> PushConfig:
         """The configuration that a call gives, with its task.
 
         Raises:
@@ -58,7 +58,7 @@ class AgentPush:
             raise A2AError(INVALID_PARAMS, "taskId is missing", "taskId")
         return config
 
-    def place(self, params: PushParams, version: Version) -> Place:
+    def place(self, params: PushParams, version: A2AVersion) -> PushConfigRef:
         """Which one is meant.
 
         Raises:
@@ -70,9 +70,9 @@ class AgentPush:
             raise A2AError(INVALID_PARAMS, "the task is not named", "id" if version.tags_kinds else "taskId")
         if config_id and len(config_id.encode("utf-8", "surrogatepass")) > ID_LIMIT:
             raise A2AError(INVALID_PARAMS, f"task {task_id!r} has no configuration of so long an id", "id")
-        return Place(task_id, config_id or None)
+        return PushConfigRef(task_id, config_id or None)
 
-    def target(self, config: PushConfig, version: Version) -> PushTarget:
+    def target(self, config: PushConfig, version: A2AVersion) -> PushTarget:
         """What is kept of a configuration.
 
         Raises:
@@ -91,7 +91,7 @@ class AgentPush:
         self.configs.put(task.id, config_id, target, until)
         return config_id
 
-    def set(self, config: PushConfig, task: TaskView, version: Version, now: datetime) -> object:
+    def set(self, config: PushConfig, task: TaskView, version: A2AVersion, now: datetime) -> object:
         """Keep one, then have the task watched: from there on its changes are told, its present state first."""
         task_id, target = task.id, self.target(config, version)
         known = self.configs.all(task_id)
@@ -102,7 +102,7 @@ class AgentPush:
             raise A2AError(TASK_NOT_FOUND, f"there is no task {task_id!r}", "taskId")
         return version.push_config(_config(task_id, config_id, target))
 
-    def get(self, place: Place, version: Version) -> object:
+    def get(self, place: PushConfigRef, version: A2AVersion) -> object:
         """One, by default the task's own or only one."""
         known = self.configs.all(place.task_id)
         config_id = place.config_id or (place.task_id if place.task_id in known else next(iter(known), ""))
@@ -110,12 +110,12 @@ class AgentPush:
             raise A2AError(INVALID_PARAMS, f"task {place.task_id!r} has no configuration {config_id!r}", "id")
         return version.push_config(_config(place.task_id, config_id, known[config_id]))
 
-    def list(self, task_id: str, version: Version) -> object:
+    def list(self, task_id: str, version: A2AVersion) -> object:
         """All of a task."""
         found = self.configs.all(task_id).items()
         return version.push_configs(tuple(_config(task_id, config_id, target) for config_id, target in found))
 
-    def delete(self, place: Place) -> None:
+    def delete(self, place: PushConfigRef) -> None:
         """Take one back; what is on its way already may still come."""
         if place.config_id is None:
             raise A2AError(INVALID_PARAMS, "say which configuration is to go", "id")

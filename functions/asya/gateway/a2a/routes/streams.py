@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from asya.gateway.a2a.tasks import is_at_rest, message_update, status_update, task_of, updates
+from asya.gateway.a2a.tasks import has_stopped, message_update, status_update, task_of, updates
 from asya.gateway.a2a.types import ArtifactUpdate, StatusUpdate, Task
-from asya.gateway.a2a.versions import Version
+from asya.gateway.a2a.versions import A2AVersion
 from asya.gateway.http.router import TextBody
 from asya.gateway.json_rpc import MessageId, Success
 from asya.gateway.routes.tool_calls import WAIT_SECONDS
@@ -29,13 +29,13 @@ Item = Task | StatusUpdate | ArtifactUpdate
 
 
 @dataclass(frozen=True, slots=True)
-class AgentStreams:
+class A2AStreams:
     """Makes streams."""
 
     poller: EventPoller
     environment: Environment
 
-    def follow(self, task: TaskView, version: Version, message_id: MessageId, now: datetime) -> TextBody:
+    def follow(self, task: TaskView, version: A2AVersion, message_id: MessageId, now: datetime) -> TextBody:
         """A stream that begins with a task as it stands.
 
         Raises:
@@ -53,18 +53,18 @@ class AgentStreams:
                 told = _told(item, task, version) if shown is not None else _standing(task, version)
                 events += (_event(version.streamed(each), message_id) for each in told)
                 shown = item.shown
-            if not found or is_at_rest(task):
+            if not found or has_stopped(task):
                 break
         return TextBody(sse.MEDIA_TYPE, "".join(events))
 
 
-def _standing(task: TaskView, version: Version) -> list[Item]:
+def _standing(task: TaskView, version: A2AVersion) -> list[Item]:
     shown = task_of(task, version)
     # Only an update says, in 0.3, that nothing follows.
-    return [shown, status_update(task, version)] if is_at_rest(task) else [shown]
+    return [shown, status_update(task, version)] if has_stopped(task) else [shown]
 
 
-def _told(item: StreamEvent, task: TaskView, version: Version) -> list[Item]:
+def _told(item: StreamEvent, task: TaskView, version: A2AVersion) -> list[Item]:
     if isinstance(item.data, StreamPartial):
         return [message_update(item.data, task, version)]
     return [*updates(task, version)]

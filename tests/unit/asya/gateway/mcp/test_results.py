@@ -4,12 +4,12 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from asya.gateway.mcp.results import Places, answer_of
-from asya.gateway.mcp.types import Text
-from asya.tasks.view import TaskView, unknown
+from asya.gateway.mcp.results import TaskLinks, tool_result
+from asya.gateway.mcp.types import TextContent
+from asya.tasks.view import TaskView, unknown_view
 
-PLACES = Places("https://gateway.example/t", "https://gateway.example/t/events")
-TASK = unknown("t", "AIDAALICE", "2026-11-20T09:00:00.000000Z")
+LINKS = TaskLinks("https://gateway.example/t", "https://gateway.example/t/events")
+TASK = unknown_view("t", "AIDAALICE", "2026-11-20T09:00:00.000000Z")
 
 
 @pytest.mark.parametrize(
@@ -23,10 +23,10 @@ TASK = unknown("t", "AIDAALICE", "2026-11-20T09:00:00.000000Z")
     ],
 )
 def test_whatever_the_task_the_model_is_told(task: TaskView, said: str, is_error: bool) -> None:
-    result = answer_of(task, PLACES, is_modern=True)
+    result = tool_result(task, LINKS, is_modern=True)
     [content] = result.content
-    assert isinstance(content, Text)
+    assert isinstance(content, TextContent)
     assert said in content.text
     assert result.is_error is is_error
     state = msgspec.json.decode(msgspec.json.encode(result))["structuredContent"]
-    assert (state["id"], state["status_url"]) == ("t", PLACES.status_url)
+    assert (state["id"], state["status_url"]) == ("t", LINKS.status_url)

@@ -21,9 +21,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 from msgspec.structs import replace as changed
 
-from asya.gateway.a2a.aws.push_sender import PushFailedError, PushSender
+from asya.gateway.a2a.aws.push_sender import PushDeliveryError, PushSender
 from asya.gateway.a2a.lambdas.wiring import build_push, build_push_feed
-from asya.gateway.a2a.push import PushTarget, is_news, is_public
+from asya.gateway.a2a.push import PushTarget, is_public, is_status_change
 from asya.messaging.aws import clients
 from asya.protocol import names
 from asya.protocol.mesh_table import Gateway as GatewayLimits
@@ -64,7 +64,7 @@ PAUSE = TaskPause(prompt="?", fields=(), since="2026-11-20T09:00:00Z")
 def test_changes_of_status_are_told_to_those_who_watch(
     before: TaskRecord | None, after: TaskRecord, told: bool
 ) -> None:
-    assert is_news(before, after) is told
+    assert is_status_change(before, after) is told
 
 
 @pytest.mark.rule("13.a2a.push.address")
@@ -151,7 +151,7 @@ def test_a_notification_carries_the_clients_token_and_nothing_of_the_mesh(monkey
 def test_what_is_not_taken_fails_and_nobody_is_followed_elsewhere(status: int) -> None:
     with client() as found:
         found.status = status
-        with pytest.raises(PushFailedError, match=str(status)):
+        with pytest.raises(PushDeliveryError, match=str(status)):
             PushSender(["127.0.0.1"]).send(PushTarget(url=found.url, version="1.0"), b"{}")
     assert len(found.told) == 1
 
@@ -168,7 +168,7 @@ def test_what_is_not_taken_fails_and_nobody_is_followed_elsewhere(status: int) -
 )
 def test_a_name_that_stands_for_something_private_gets_no_request(url: str, addresses: list[str]) -> None:
     sender = PushSender(["other.example"], lambda _host, _port: addresses)
-    with pytest.raises(PushFailedError, match="not public"):
+    with pytest.raises(PushDeliveryError, match="not public"):
         sender.send(PushTarget(url=url, version="1.0"), b"{}")
 
 
@@ -201,7 +201,7 @@ def test_the_server_has_to_be_whom_the_url_names(certificate: Path, monkeypatch:
         port = urlsplit(found.url).port
         sender = PushSender(["client.example", "other.example"], lambda _host, _port: ["127.0.0.1"])
         sender.send(PushTarget(url=f"https://client.example:{port}/notify", version="1.0"), b"{}")
-        with pytest.raises(PushFailedError, match="no answer"):
+        with pytest.raises(PushDeliveryError, match="no answer"):
             sender.send(PushTarget(url=f"https://other.example:{port}/notify", version="1.0"), b"{}")
     [(headers, _)] = found.told
     assert headers["host"] == f"client.example:{port}"
@@ -210,7 +210,7 @@ def test_the_server_has_to_be_whom_the_url_names(certificate: Path, monkeypatch:
 def test_nobody_there_is_a_failure_too() -> None:
     with client() as found:
         pass
-    with pytest.raises(PushFailedError, match="no answer"):
+    with pytest.raises(PushDeliveryError, match="no answer"):
         PushSender(["127.0.0.1"]).send(PushTarget(url=found.url, version="1.0"), b"{}")
 
 

@@ -28,7 +28,7 @@ def test_a_stream_holds_how_it_stands_and_what_is_new(gateway: Gateway, monkeypa
         status, data = next(told)
         report(gateway, task_id, status, 2, data=data)
 
-    monkeypatch.setattr("asya.messaging.lambdas.environment.RealEnvironment.pause", tell)
+    monkeypatch.setattr("asya.messaging.lambdas.environment.RealEnvironment.sleep", tell)
     first, *news = result(gateway, "tasks/resubscribe", {"id": task_id})
     assert (first["kind"], first["status"]["state"]) == ("task", "working")
     *steps, artifact, end = news
@@ -72,7 +72,7 @@ def test_a_stream_is_no_larger_than_an_answer_may_be(gateway: Gateway, monkeypat
     def tell(_self: object, _seconds: float) -> None:
         report(gateway, task_id, "received", 1, position=next(told))
 
-    monkeypatch.setattr("asya.messaging.lambdas.environment.RealEnvironment.pause", tell)
+    monkeypatch.setattr("asya.messaging.lambdas.environment.RealEnvironment.sleep", tell)
     assert 3 <= len(result(gateway, "SubscribeToTask", {"id": task_id})) <= 8
 
 
@@ -87,7 +87,7 @@ def test_what_a_handler_says_is_part_of_the_stream(gateway: Gateway, monkeypatch
         assert gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, [fly]), at(2))[0] == 200
         report(gateway, task_id, "succeeded", 3)
 
-    monkeypatch.setattr("asya.messaging.lambdas.environment.RealEnvironment.pause", say)
+    monkeypatch.setattr("asya.messaging.lambdas.environment.RealEnvironment.sleep", say)
     items = result(gateway, "SubscribeToTask", {"id": task_id})
     messages = [each["statusUpdate"]["status"].get("message") for each in items if "statusUpdate" in each]
     assert [message["parts"] for message in messages if message] == [[{"data": {"n": 1}}]]
