@@ -47,6 +47,8 @@ class UpOptions:
     starts_per_second: float = 1.0
     start_burst: int = 25
     """The quota of StartJobRun."""
+    faults: str = ""
+    """A Python module whose class `Faults` injects faults into the EMR Serverless stand-in (tests)."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,7 @@ class Installation:
             workers=workers,
             starts_per_second=self.options.starts_per_second,
             start_burst=self.options.start_burst,
+            faults=self.options.faults,
         )
 
     def _connect(self, servers: Servers, deployer: AccessKey, outputs: dict[str, dict[str, str]]) -> LocalConnection:

@@ -62,6 +62,8 @@ class ServerOptions:
     workers: WorkerSettings = field(default_factory=WorkerSettings)
     starts_per_second: float = 1.0
     start_burst: int = 25
+    faults: str = ""
+    """A Python module whose class `Faults` injects faults into the EMR Serverless stand-in (tests)."""
 
 
 def start_servers(folder: StateFolder, tools: Tools, root: AccessKey, options: ServerOptions) -> Servers:
@@ -131,6 +133,7 @@ def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: Serv
         event_queues=options.event_queues,
         starts_per_second=options.starts_per_second,
         start_burst=options.start_burst,
+        faults=options.faults,
         application=options.application,
         workers=options.workers,
     )

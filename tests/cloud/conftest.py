@@ -21,6 +21,7 @@ from tests.cloud.deployed_cloud import DeployedCloud
 from tests.cloud.heavy_bursts import FULL, TOGETHER, everything
 from tests.cloud.heavy_cloud import HeavyCloud
 from tests.cloud.journeys import Journey, end_of, send, send_slow_ones
+from tests.doubles import emr_faults
 from tests.doubles.issuer import running_issuer
 from tests.paths import PROJECT
 
@@ -97,7 +98,11 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
     """A mesh of heavy actors, full of work from the start: starting Spark is what takes the time."""
     state = tmp_path_factory.mktemp("heavy")
     options = UpOptions(
-        auth=True, workers=WorkerSettings(slots=2, cores=1, reuse=True), starts_per_second=1, start_burst=5
+        auth=True,
+        workers=WorkerSettings(slots=2, cores=1, reuse=True),
+        starts_per_second=1,
+        start_burst=5,
+        faults=emr_faults.MODULE,
     )
     try:
         up(MESHES / "heavy" / "mesh.yaml", state, options)

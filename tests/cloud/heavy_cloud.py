@@ -22,6 +22,7 @@ from asya_local.keys import read_keys
 from asya_local.processes import cloud_processes
 from asya_local.state_folder import StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
+from tests.doubles import emr_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -129,12 +130,12 @@ class HeavyCloud:
         return [run for run in reversed(found) if run["name"].startswith(f"asya.{self.namespace}.{actor}.")]
 
     def faults(self, **faults: float) -> None:
-        """Switch the stand-in's faults; without any, all off."""
-        self._stand_in("PUT", "faults", faults)
+        """Inject faults into the stand-in; without any, remove all."""
+        emr_faults.inject(self.folder.emr, **faults)
 
     def kill_run(self, run_id: str) -> bool:
         """Kill a run's driver; False if it has none."""
-        return bool(self._stand_in("POST", f"runs/{run_id}/kill")["killed"])
+        return bool(self._stand_in(f"runs/{run_id}/kill")["killed"])
 
     def dead_letters(self) -> dict[str, int]:
         """The dead-letter queues with something in them."""
@@ -205,12 +206,8 @@ class HeavyCloud:
         assert connection is not None
         return connection
 
-    def _stand_in(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        request = urllib.request.Request(
-            f"{self._local.emr_endpoint_url}/_local/{path}",
-            None if body is None else json.dumps(body).encode(),
-            method=method,
-        )
+    def _stand_in(self, path: str) -> dict[str, Any]:
+        request = urllib.request.Request(f"{self._local.emr_endpoint_url}/_local/{path}", method="POST")
         with urllib.request.urlopen(request, timeout=30) as answer:
             found: dict[str, Any] = json.loads(answer.read())
             return found

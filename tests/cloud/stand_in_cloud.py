@@ -17,6 +17,7 @@ from asya_local.processes import end_all
 from asya_local.servers import ServerOptions, Servers, start_servers
 from asya_local.state_folder import StateFolder
 from asya_local.tools import find_tools
+from tests.doubles import emr_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -106,12 +107,15 @@ class StandIn:
 
         return until(arrived, seconds, f"{run_id} in {sorted(states)}")
 
-    def local(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """A call to the stand-in's own control endpoint."""
-        data = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(f"{self.servers.emr_endpoint}/_local/{path}", data=data, method=method)
-        with urllib.request.urlopen(request, timeout=30) as answer:
-            return dict(json.load(answer))
+    def faults(self, **faults: float) -> None:
+        """Inject faults; without any, remove all."""
+        emr_faults.inject(self.folder.emr, **faults)
+
+    def kill(self, run_id: str) -> bool:
+        """Kill a run's driver; False if it has none."""
+        url = f"{self.servers.emr_endpoint}/_local/runs/{run_id}/kill"
+        with urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=30) as response:
+            return bool(json.load(response)["killed"])
 
     def events(self, enough: Callable[[list[dict[str, Any]]], bool], seconds: float = SECONDS) -> list[dict[str, Any]]:
         """Receive events from the completion queue until there are enough."""

@@ -16,6 +16,7 @@ from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.keys import AccessKey
 from asya_local.servers import ServerOptions
 from tests.cloud.stand_in_cloud import APPLICATION, BUCKET, QUEUE, ROLE, SECONDS, StandIn, stand_in, until
+from tests.doubles import emr_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
         start_burst=50,
         application=ApplicationSettings(max_vcpu=64, max_memory_gb=512),
         workers=WorkerSettings(slots=2, reuse=True),
+        faults=emr_faults.MODULE,
     )
     with stand_in(tmp_path_factory.mktemp("stand-in"), options) as running:
         yield running
@@ -45,7 +47,7 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandIn]:
 @pytest.fixture(autouse=True)
 def no_faults(cloud: StandIn) -> Iterator[None]:
     yield
-    cloud.local("PUT", "faults", {})
+    cloud.faults()
 
 
 def start_by(cloud: StandIn, key: AccessKey, **more: Any) -> Any:
@@ -210,7 +212,7 @@ def test_cancel_kill_and_timeout(cloud: StandIn) -> None:
     cloud.wait(killed, ["RUNNING"])
 
     client.cancel_job_run(applicationId=APPLICATION, jobRunId=cancelled)
-    assert cloud.local("POST", f"runs/{killed}/kill") == {"killed": True}
+    assert cloud.kill(killed)
 
     assert cloud.wait(cancelled)["state"] == "CANCELLED"
     failed = cloud.wait(killed)
@@ -221,7 +223,7 @@ def test_cancel_kill_and_timeout(cloud: StandIn) -> None:
 
 
 def test_runs_over_the_capacity_are_queued(cloud: StandIn) -> None:
-    cloud.local("PUT", "faults", {"max_concurrent_runs": 1})
+    cloud.faults(max_concurrent_runs=1)
     first = cloud.start(SLEEPER, name="first")
     cloud.wait(first, ["RUNNING"])
     second = cloud.start(PLAIN, name="second")
@@ -235,7 +237,7 @@ def test_runs_over_the_capacity_are_queued(cloud: StandIn) -> None:
 
 
 def test_starts_are_throttled(cloud: StandIn) -> None:
-    cloud.local("PUT", "faults", {"starts_per_second": 0.001, "start_burst": 2})
+    cloud.faults(starts_per_second=0.001, start_burst=2)
     uri = cloud.put("code/plain.py", PLAIN)
 
     def start(number: int) -> None:
@@ -251,13 +253,13 @@ def test_starts_are_throttled(cloud: StandIn) -> None:
 
 
 def test_calls_are_throttled_at_random_too(cloud: StandIn) -> None:
-    cloud.local("PUT", "faults", {"throttle": 1})
+    cloud.faults(throttle=1)
     with pytest.raises(ClientError, match="ThrottlingException"):
         cloud.client("emr-serverless").list_applications()
 
 
 def test_a_run_without_room_fails_and_says_so(cloud: StandIn) -> None:
-    cloud.local("PUT", "faults", {"no_room": 1})
+    cloud.faults(no_capacity=1)
     run = cloud.wait(cloud.start(PLAIN, name="no-room"))
     assert run["state"] == "FAILED"
     assert failed_for_capacity(run["state"], run["stateDetails"])
@@ -265,17 +267,17 @@ def test_a_run_without_room_fails_and_says_so(cloud: StandIn) -> None:
 
 
 def test_a_call_that_arrives_twice_and_is_answered_late_starts_one_run(cloud: StandIn) -> None:
-    cloud.local("PUT", "faults", {"repeat_calls": 1, "delay_responses": 1, "response_seconds": 0.2})
+    cloud.faults(repeat_calls=1, delay_responses=1, response_seconds=0.2)
     run_id = cloud.start(PLAIN, name="twice")
-    cloud.local("PUT", "faults", {})
+    cloud.faults()
     found = cloud.client("emr-serverless").list_job_runs(applicationId=APPLICATION, maxResults=50)["jobRuns"]
     assert [run["id"] for run in found if run["name"] == "twice"] == [run_id]
 
 
 def test_events_get_lost_and_repeated(cloud: StandIn) -> None:
-    cloud.local("PUT", "faults", {"lose_events": 1})
+    cloud.faults(lose_events=1)
     cloud.wait(cloud.start(PLAIN, name="silent"))
-    cloud.local("PUT", "faults", {"repeat_events": 1})
+    cloud.faults(repeat_events=1)
     run_id = cloud.start(PLAIN, name="loud")
     cloud.wait(run_id)
 
@@ -287,13 +289,13 @@ def test_events_get_lost_and_repeated(cloud: StandIn) -> None:
 
 
 def test_a_lost_response_leaves_the_run(cloud: StandIn) -> None:
-    cloud.local("PUT", "faults", {"lose_responses": 1})
+    cloud.faults(lose_responses=1)
     client = cloud.client("emr-serverless")
     job = {"entryPoint": cloud.put("code/plain.py", PLAIN)}
     request = {"applicationId": APPLICATION, "executionRoleArn": ROLE, "jobDriver": {"sparkSubmit": job}}
     with pytest.raises(Exception, match=r"(?i)connection|closed"):
         client.start_job_run(**request, clientToken="lost", name="lost")
-    cloud.local("PUT", "faults", {})
+    cloud.faults()
 
     run_id = client.start_job_run(**request, clientToken="lost", name="lost")["jobRunId"]
 

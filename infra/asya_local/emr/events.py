@@ -20,7 +20,7 @@ from asya_local.emr.clients import client
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from asya_local.emr.faults import Misfortune
+    from asya_local.emr.faults import Faults
     from asya_local.emr.runs import StateChange
     from asya_local.emr.settings import EmrSettings
 
@@ -60,9 +60,9 @@ def _instant(at: datetime) -> str:
 class EventSender:
     """Sends events to the queues, each event's fate decided by the faults that are on."""
 
-    def __init__(self, settings: EmrSettings, misfortune: Misfortune) -> None:
+    def __init__(self, settings: EmrSettings, faults: Faults) -> None:
         self._settings = settings
-        self._misfortune = misfortune
+        self._faults = faults
         self._sqs: Any = client("sqs", settings)
         self._urls: dict[str, str] = {}
 
@@ -70,7 +70,7 @@ class EventSender:
         """Send one event per change, now or as late as its fate has it."""
         for change in changes:
             body = json.dumps(state_change_event(change, self._settings.region, self._settings.account_id))
-            for delay in self._misfortune.event_fate().delays:
+            for delay in self._faults.event_delays():
                 if delay:
                     later = threading.Timer(delay, self._deliver, (body,))
                     later.daemon = True

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from asya_local.emr.access.identity import Iam
-    from asya_local.emr.faults import Misfortune
+    from asya_local.emr.faults import Faults
     from asya_local.emr.runs import JobRun
     from asya_local.emr.settings import EmrSettings
 
@@ -35,13 +35,13 @@ class Scheduler:
     """Moves the runs of the book on, in a thread of its own."""
 
     def __init__(
-        self, settings: EmrSettings, registry: RunRegistry, iam: Iam, drivers: DriverPool, misfortune: Misfortune
+        self, settings: EmrSettings, registry: RunRegistry, iam: Iam, drivers: DriverPool, faults: Faults
     ) -> None:
         self._settings = settings
         self._registry = registry
         self._iam = iam
         self._drivers = drivers
-        self._misfortune = misfortune
+        self._faults = faults
         self._runners: dict[str, Runner] = {}
         self._ended = threading.Event()
 
@@ -111,7 +111,7 @@ class Scheduler:
         first = next(other for other in beside if other.state in WAITING)
         if run is first and fits(run.size, holding, self._limits(run)):
             self._registry.transition(run, (RunState.PENDING, "JobRun is being scheduled"))
-            if self._misfortune.has_no_room():
+            if self._faults.exceeds_capacity():
                 self._registry.transition(run, (RunState.FAILED, _CAPACITY_EXCEEDED))
         elif run.state is RunState.SUBMITTED:
             self._registry.transition(run, (RunState.QUEUED, "JobRun queued: the application's capacity is in use"))
@@ -120,12 +120,8 @@ class Scheduler:
 
     def _limits(self, run: JobRun) -> Limits:
         application = self._registry.application(run.application_id).settings
-        faults = self._misfortune.faults
-        vcpu, most = faults.max_vcpu, faults.max_concurrent_runs
-        return Limits(
-            application.max_vcpu if vcpu is None else vcpu,
-            application.max_memory_gb,
-            application.max_concurrent_runs if most is None else most,
+        return self._faults.limits(
+            Limits(application.max_vcpu, application.max_memory_gb, application.max_concurrent_runs)
         )
 
     def _queue_timeout(self, run: JobRun) -> timedelta:
@@ -166,7 +162,7 @@ class Scheduler:
                 self._registry.transition(run, (RunState.FAILED, details))
 
     def _perhaps_kill(self, runner: Runner) -> None:
-        delay = self._misfortune.kill_after()
+        delay = self._faults.kill_delay()
         if delay is not None:
             _later(delay, runner.stop)
 

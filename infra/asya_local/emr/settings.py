@@ -66,6 +66,8 @@ class EmrSettings:
     """Names of the queues that the mesh's EventBridge rule would feed."""
     starts_per_second: float = 1.0
     start_burst: int = 25
+    faults: str = ""
+    """A Python module whose class `Faults` injects faults (tests)."""
     application: ApplicationSettings = field(default_factory=ApplicationSettings)
     workers: WorkerSettings = field(default_factory=WorkerSettings)
     control: ControlRule = field(default_factory=ControlRule)

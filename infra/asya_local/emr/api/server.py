@@ -20,7 +20,7 @@ from asya_local.emr.api.service import MUTATING, Service
 from asya_local.emr.drivers.pool import DriverPool
 from asya_local.emr.errors import ServiceError
 from asya_local.emr.events import EventSender
-from asya_local.emr.faults import Faults, Misfortune
+from asya_local.emr.faults import load_faults
 from asya_local.emr.run_registry import RunRegistry, now
 from asya_local.emr.scheduler import Scheduler
 
@@ -39,14 +39,14 @@ class EmrServer:
 
     def __init__(self, settings: EmrSettings, root_access_key: str) -> None:
         self._settings = settings
-        self._misfortune = Misfortune()
+        self._faults = load_faults(settings)
         self._changes: queue.Queue[Sequence[StateChange]] = queue.Queue()
-        self._events = EventSender(settings, self._misfortune)
+        self._events = EventSender(settings, self._faults)
         self._registry = RunRegistry(settings, self._changes.put)
         self._iam = Iam(settings, root_access_key)
         drivers = DriverPool(settings)
-        self._scheduler = Scheduler(settings, self._registry, self._iam, drivers, self._misfortune)
-        self._service = Service(settings, self._registry, self._iam, self._scheduler, self._misfortune)
+        self._scheduler = Scheduler(settings, self._registry, self._iam, drivers, self._faults)
+        self._service = Service(settings, self._registry, self._iam, self._scheduler, self._faults)
         self._http: BaseWSGIServer = make_server("127.0.0.1", settings.port, self._respond, threaded=True)
 
     def serve(self) -> None:
@@ -87,11 +87,11 @@ class EmrServer:
         caller = self._iam.authenticate(SignedRequest(request.method, target, dict(request.headers), body))
         call = parse_request(request)
         found = self._service.execute(call, caller)
-        if call.operation in MUTATING and self._misfortune.repeats_call():
+        if call.operation in MUTATING and self._faults.repeats_call():
             found = self._service.execute(call, caller)
         answer = encode_response(call.operation, found)
-        time.sleep(self._misfortune.response_delay())
-        if call.operation in MUTATING and self._misfortune.loses_response():
+        time.sleep(self._faults.response_delay())
+        if call.operation in MUTATING and self._faults.loses_response():
             _drop_connection(request.environ)
         return Response(answer, content_type="application/json")
 
@@ -99,11 +99,6 @@ class EmrServer:
         match request.path.split("/")[2:], request.method:
             case ["health"], "GET":
                 return _json({"status": "ok", "runs": len(self._registry.runs())})
-            case ["faults"], "GET":
-                return _json(self._misfortune.faults.as_json())
-            case ["faults"], "PUT":
-                self._misfortune.switch(_faults(request))
-                return _json(self._misfortune.faults.as_json())
             case ["runs", run_id, "kill"], "POST":
                 return _json({"killed": self._scheduler.kill(run_id)})
             case ["runs", run_id], "GET":
@@ -120,13 +115,6 @@ class EmrServer:
             log = self._settings.folder / run_id / name
             parts.append(f"--- {name}: {log}\n{log.read_text(errors='replace') if log.exists() else ''}")
         return "\n\n".join(parts)
-
-
-def _faults(request: Request) -> Faults:
-    try:
-        return Faults.read(dict(json.loads(request.get_data())))
-    except (ValueError, TypeError) as error:
-        raise ServiceError("ValidationException", str(error), 400) from None
 
 
 def _json(value: dict[str, Any]) -> Response:

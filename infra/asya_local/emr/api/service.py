@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from asya_local.emr.access.identity import Iam, Principal
     from asya_local.emr.api.model import OperationCall
-    from asya_local.emr.faults import Misfortune
+    from asya_local.emr.faults import Faults
     from asya_local.emr.scheduler import Scheduler
 
 Response = dict[str, Any]
@@ -44,13 +44,13 @@ class Service:
     """Carries out API calls."""
 
     def __init__(
-        self, settings: EmrSettings, registry: RunRegistry, iam: Iam, scheduler: Scheduler, misfortune: Misfortune
+        self, settings: EmrSettings, registry: RunRegistry, iam: Iam, scheduler: Scheduler, faults: Faults
     ) -> None:
         self._settings = settings
         self._registry = registry
         self._iam = iam
         self._scheduler = scheduler
-        self._misfortune = misfortune
+        self._faults = faults
         self._rates_lock = threading.Lock()
         self._buckets = {name: TokenBucket(*rate) for name, rate in _RATES.items()}
         self._start_rate: tuple[float, int] | None = None
@@ -88,7 +88,7 @@ class Service:
         return self._registry.arn_prefix + str(application) + (f"/jobruns/{run}" if run else "")
 
     def _throttle(self, operation: str) -> None:
-        if self._misfortune.throttles():
+        if self._faults.throttles_call():
             raise throttled()
         with self._rates_lock:
             if operation == "StartJobRun":
@@ -98,12 +98,7 @@ class Service:
                 raise throttled()
 
     def _set_start_rate(self) -> None:
-        faults = self._misfortune.faults
-        per_second, burst = faults.starts_per_second, faults.start_burst
-        rate = (
-            self._settings.starts_per_second if per_second is None else per_second,
-            self._settings.start_burst if burst is None else burst,
-        )
+        rate = self._faults.start_rate()
         if rate != self._start_rate:
             self._start_rate = rate
             self._buckets["StartJobRun"] = TokenBucket(*rate)
