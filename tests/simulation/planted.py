@@ -90,7 +90,7 @@ def _redeemed_with_reference(real: Any, self: Any, body: bytes) -> bytes:
 def _frames_not_kept() -> Iterator[None]:
     with (
         mock.patch.object(FrameBuffer, "load", lambda *_: None),
-        mock.patch.object(FrameBuffer, "keep", lambda _, __, frames: list(frames)),
+        mock.patch.object(FrameBuffer, "save", lambda _, __, frames: list(frames)),
     ):
         yield
 
@@ -224,8 +224,8 @@ PLANTED = (
     Planted("goes on although the task is not registered", around(preflight, "register", lambda *_: set())),
     Planted("shows a claim check's reference to handlers", around(ClaimCheck, "redeem", _redeemed_with_reference)),
     Planted("does not keep buffered frames", _frames_not_kept),
-    Planted("marks a hop as done before it is", around(CompletedHops, "is_done", _marked_when_asked)),
-    Planted("runs finished hops again", instead(CompletedHops, "is_done", lambda *_: False)),
+    Planted("marks a hop as done before it is", around(CompletedHops, "is_completed", _marked_when_asked)),
+    Planted("runs finished hops again", instead(CompletedHops, "is_completed", lambda *_: False)),
     Planted("claims an end unconditionally", instead(EndClaims, "take", _claimed_always), seed=9),
     Planted("reports failures in x-sump without claiming them", instead(sump, "claim_end", _taken), "repeats", seed=21),
     Planted("acks what was not written", around(Results, "write", _written_or_not), seed=14),
@@ -239,11 +239,11 @@ PLANTED = (
     Planted("lets the first attempt's time pass on", instead(outcome, "_ENDS_WITH_THE_HOP", ())),
     Planted("gives children ids of chance", lambda: mock.patch.object(ids, "child_id", _numbered_child(count()))),
     Planted("forgets the root of children", instead(outcome, "_child", _rootless)),
-    Planted("does not heed cancellation", instead(arrival, "_stopped", lambda *_: None), seed=13),
+    Planted("does not heed cancellation", instead(arrival, "_check_task_state", lambda *_: None), seed=13),
     Planted(
         "lets handlers run beyond the deadline", instead(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
     ),
-    Planted("does not heed max_hops", around(arrival, "_mismatched", lambda real, hop, now: None)),
+    Planted("does not heed max_hops", around(arrival, "_check_route", lambda real, hop, now: None)),
     Planted("puts a set together more than once", _decided_always, "storm", seed=22),
     Planted("merges in another order", around(set_coordinator, "origin_delivery", _swapped)),
     Planted("forgets the enclosing set", instead(fan_in_routing, "_outer", lambda _: None)),

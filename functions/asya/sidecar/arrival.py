@@ -12,7 +12,7 @@ from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Arrival, Hop
 from asya.messaging.targets import actual_actor
 from asya.protocol import headers, ids, names, status
-from asya.protocol.codec import ParseError, decode, encode
+from asya.protocol.codec import ParseError, decode, encode, readable_headers
 from asya.protocol.envelope import Envelope, json_text
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
@@ -22,9 +22,8 @@ from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_traceparent
-from asya.protocol.unreadable import readable_headers
 
-LEAST_TIME_LEFT = timedelta(seconds=1)
+MIN_TIME_LEFT = timedelta(seconds=1)
 
 
 def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> Hop | Diversion:
@@ -37,7 +36,7 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
     except ParseError as error:
         return parse_failure(arrival, error, now=now)
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=envelope.status is None)
-    return _not_before(hop, now) or _deadline_passed(hop, now) or hop
+    return _postpone(hop, now) or _check_deadline(hop, now) or hop
 
 
 def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callable[[], str]) -> Hop | Diversion:
@@ -49,8 +48,8 @@ def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callabl
         state: of the task and its root, None where it is not known (go on).
         new_span: gives 16 hexadecimal digits for this hop's trace span.
     """
-    stopped = _stopped(hop, state, now) if state is not None else None
-    return _deadline_passed(hop, now) or stopped or _mismatched(hop, now) or _stamped(hop, now, new_span)
+    stopped = _check_task_state(hop, state, now) if state is not None else None
+    return _check_deadline(hop, now) or stopped or _check_route(hop, now) or _stamp(hop, now, new_span)
 
 
 def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Diversion:
@@ -84,7 +83,7 @@ def divert(hop: Hop, end: str, new_status: Status, *, why: str) -> Diversion:
     return Diversion(envelope.id, (delivery,), why)
 
 
-def _not_before(hop: Hop, now: datetime) -> Diversion | None:
+def _postpone(hop: Hop, now: datetime) -> Diversion | None:
     """Step 2: not due yet → sent again with a delay; no attempt, no hop."""
     envelope, deadline = hop.envelope, hop.deadline
     if headers.NOT_BEFORE not in envelope.headers:
@@ -98,32 +97,32 @@ def _not_before(hop: Hop, now: datetime) -> Diversion | None:
     return Diversion(envelope.id, (again,), "NotBefore")
 
 
-def _deadline_passed(hop: Hop, now: datetime) -> Diversion | None:
+def _check_deadline(hop: Hop, now: datetime) -> Diversion | None:
     """Step 3."""
-    if hop.deadline is None or hop.deadline - now >= LEAST_TIME_LEFT:
+    if hop.deadline is None or hop.deadline - now >= MIN_TIME_LEFT:
         return None
     message = f"Deadline {format_time(hop.deadline)} passed before {hop.actor} started"
     error = ErrorInfo(type="Timeout", message=message)
-    ended = status.failed(_provisional(hop, now), reason="Timeout", now=format_time(now), error=error)
+    ended = status.failed(_start_status(hop, now), reason="Timeout", now=format_time(now), error=error)
     return divert(hop, names.SINK, ended, why="SlaExpired")
 
 
-def _stopped(hop: Hop, state: TaskState, now: datetime) -> Diversion | None:
+def _check_task_state(hop: Hop, state: TaskState, now: datetime) -> Diversion | None:
     """Step 4: canceled (the task or its root), or paused at this position or later."""
     at = format_time(now)
     if "canceled" in (state.status, state.root_status):
-        ended = status.ended(_provisional(hop, now), phase="canceled", reason="Canceled", now=at)
+        ended = status.ended(_start_status(hop, now), phase="canceled", reason="Canceled", now=at)
         return divert(hop, names.SINK, ended, why="Canceled")
     epoch, position = state.pause_epoch, hop.envelope.route.position
     # What came a second time to where it paused is for the pause actor itself: something of the pause may be left to do.
     pauses_here = hop.spec.kind == "pause" and position == epoch
     if state.status == "paused" and (epoch is None or position <= epoch) and not pauses_here:
-        ended = status.ended(_provisional(hop, now), phase="paused", reason="Paused", now=at)
+        ended = status.ended(_start_status(hop, now), phase="paused", reason="Paused", now=at)
         return divert(hop, names.SINK, ended, why="Paused")
     return None
 
 
-def _mismatched(hop: Hop, now: datetime) -> Diversion | None:
+def _check_route(hop: Hop, now: datetime) -> Diversion | None:
     """Step 5: it is not this actor's turn; and `protocol §1`: too many hops."""
     route = hop.envelope.route
     if actual_actor(hop.envelope, route.curr) != hop.actor:
@@ -137,14 +136,14 @@ def _mismatched(hop: Hop, now: datetime) -> Diversion | None:
 
 def _to_sump(hop: Hop, reason: status.Reason, message: str, now: datetime) -> Diversion:
     error = ErrorInfo(type=reason, message=message)
-    ended = status.failed(_provisional(hop, now), reason=reason, now=format_time(now), error=error)
+    ended = status.failed(_start_status(hop, now), reason=reason, now=format_time(now), error=error)
     return divert(hop, names.SUMP, ended, why=reason)
 
 
-def _stamped(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
+def _stamp(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     """Step 6: status, first attempt, trace."""
     envelope = hop.envelope
-    stamped = _provisional(hop, now)
+    stamped = _start_status(hop, now)
     goes_on = stamped.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
     traceparent = hop_traceparent(envelope.headers.get(headers.TRACEPARENT), envelope.id, new_span())
     stamps = {headers.TRACEPARENT: json_text(traceparent)}
@@ -155,7 +154,7 @@ def _stamped(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     return replace(hop, envelope=replace(envelope, status=stamped, headers=own_headers))
 
 
-def _provisional(hop: Hop, now: datetime) -> Status:
+def _start_status(hop: Hop, now: datetime) -> Status:
     """The status of the start of this hop (`protocol §2`), also where the hop ends before it starts."""
     default = hop.spec.resiliency.policies.get("default")
     received = hop.envelope.status

@@ -1,6 +1,6 @@
 """The circuit breaker: when an actor that keeps failing is left alone for a while (`protocol §8`).
 
-A circuit is *closed* (calls pass, failures are noted), *open* (calls are rejected) or, once it has been open long enough,
+A circuit is *closed* (calls pass, failures are half_open), *open* (calls are rejected) or, once it has been open long enough,
 *half-open*: one caller probes whether the actor works again. All sidecars of an actor share one circuit, a small value. What
 stands here says what becomes of that value; it is written only where nobody has changed it meanwhile (`revision`), and
 decided anew otherwise. Times are seconds since the epoch.
@@ -41,9 +41,9 @@ class Permit(msgspec.Struct, frozen=True):
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """A call that may be made if it can be noted as the probe: if `circuit` can take the place of the one that was seen."""
+    """A call that may be made if it can be half_open as the probe: if `circuit` can take the place of the one that was seen."""
 
-    passage: Permit
+    permit: Permit
     circuit: Circuit
 
 
@@ -66,39 +66,39 @@ def admit(circuit: Circuit, caller: str, *, now: float, probe_seconds: float) ->
         return Rejection(circuit.open_until)
     if circuit.probe and circuit.probe != caller and now < circuit.probe_until:
         return Rejection(circuit.probe_until)
-    noted = _changed(circuit, probe=caller, probe_until=now + probe_seconds)
-    return Probe(Permit(caller, circuit.era, is_probe=True), noted)
+    half_open = _change(circuit, probe=caller, probe_until=now + probe_seconds)
+    return Probe(Permit(caller, circuit.era, is_probe=True), half_open)
 
 
-def failed(circuit: Circuit, limits: CircuitBreaker, passage: Permit, *, now: float) -> Circuit | None:
+def after_failure(circuit: Circuit, limits: CircuitBreaker, permit: Permit, *, now: float) -> Circuit | None:
     """What a failed call makes of the circuit; None if it changes nothing."""
-    if _is_probe_of(circuit, passage):
-        return _opened(circuit, now + limits.open_for)
-    if circuit.open_until is not None or passage.era != circuit.era:
+    if _is_probe_of(circuit, permit):
+        return _open(circuit, now + limits.open_for)
+    if circuit.open_until is not None or permit.era != circuit.era:
         return None
     recent = sorted((*(at for at in circuit.failures if at > now - limits.window), now))
     if len(recent) >= limits.failures:
-        return _opened(circuit, now + limits.open_for)
-    return _changed(circuit, failures=tuple(recent))
+        return _open(circuit, now + limits.open_for)
+    return _change(circuit, failures=tuple(recent))
 
 
-def succeeded(circuit: Circuit, passage: Permit) -> Circuit | None:
+def after_success(circuit: Circuit, permit: Permit) -> Circuit | None:
     """What a call that went well makes of the circuit; None, as nearly always, if it changes nothing."""
-    return Circuit(circuit.revision + 1, circuit.era + 1) if _is_probe_of(circuit, passage) else None
+    return Circuit(circuit.revision + 1, circuit.era + 1) if _is_probe_of(circuit, permit) else None
 
 
-def released(circuit: Circuit, passage: Permit) -> Circuit | None:
+def after_release(circuit: Circuit, permit: Permit) -> Circuit | None:
     """What a call makes of the circuit that tells nothing about the actor: the next one may probe at once."""
-    return _changed(circuit, probe="", probe_until=0.0) if _is_probe_of(circuit, passage) else None
+    return _change(circuit, probe="", probe_until=0.0) if _is_probe_of(circuit, permit) else None
 
 
-def _is_probe_of(circuit: Circuit, passage: Permit) -> bool:
-    return passage.is_probe and passage.era == circuit.era and passage.caller == circuit.probe
+def _is_probe_of(circuit: Circuit, permit: Permit) -> bool:
+    return permit.is_probe and permit.era == circuit.era and permit.caller == circuit.probe
 
 
-def _opened(circuit: Circuit, until: float) -> Circuit:
+def _open(circuit: Circuit, until: float) -> Circuit:
     return Circuit(circuit.revision + 1, circuit.era + 1, open_until=until)
 
 
-def _changed(circuit: Circuit, **changes: object) -> Circuit:
+def _change(circuit: Circuit, **changes: object) -> Circuit:
     return replace(circuit, revision=circuit.revision + 1, **changes)

@@ -94,14 +94,14 @@ def failed(
     """
     if frames_sent:
         return _ended(hop, names.SINK, reason, error, now, frames_sent=frames_sent)
-    verdict = _verdict(hop, error, now, jitter)
-    match verdict:
+    decision = _retry_decision(hop, error, now, jitter)
+    match decision:
         case retry_policy.Retry():
-            return _retry(hop, verdict, error, now)
+            return _retry(hop, decision, error, now)
         case retry_policy.Exhausted():
-            if verdict.then_route:
-                return _policy_routed(hop, verdict.then_route, error, now)
-            return _ended(hop, names.SINK, "PolicyExhausted", error, now, max_attempts=verdict.max_attempts)
+            if decision.then_route:
+                return _policy_routed(hop, decision.then_route, error, now)
+            return _ended(hop, names.SINK, "PolicyExhausted", error, now, max_attempts=decision.max_attempts)
         case retry_policy.NoPolicy():
             return _ended(hop, names.SINK, reason, error, now)
 
@@ -115,13 +115,13 @@ def timed_out(
     if by_deadline:
         return _ended(hop, names.SINK, "Timeout", error, now, frames_sent=frames_sent)
     if not frames_sent:
-        verdict = _verdict(hop, error, now, jitter, time_limit=True)
-        if isinstance(verdict, retry_policy.Retry):
-            return _retry(hop, verdict, error, now)
-        if isinstance(verdict, retry_policy.Exhausted):
-            if verdict.then_route:
-                return _policy_routed(hop, verdict.then_route, error, now)
-            return _ended(hop, names.SUMP, "Timeout", error, now, max_attempts=verdict.max_attempts)
+        decision = _retry_decision(hop, error, now, jitter, time_limit=True)
+        if isinstance(decision, retry_policy.Retry):
+            return _retry(hop, decision, error, now)
+        if isinstance(decision, retry_policy.Exhausted):
+            if decision.then_route:
+                return _policy_routed(hop, decision.then_route, error, now)
+            return _ended(hop, names.SUMP, "Timeout", error, now, max_attempts=decision.max_attempts)
     return _ended(hop, names.SUMP, "Timeout", error, now, frames_sent=frames_sent)
 
 
@@ -142,9 +142,9 @@ def unreadable(hop: Hop, problem: str, *, now: datetime) -> Delivery:
     return _ended(hop, names.SUMP, "ParseError", info, now)
 
 
-def _verdict(
+def _retry_decision(
     hop: Hop, error: ErrorInfo, now: datetime, jitter: float, *, time_limit: bool = False
-) -> retry_policy.Verdict:
+) -> retry_policy.RetryDecision:
     first = hop.envelope.header(headers.FIRST_ATTEMPT)
     return retry_policy.decide(
         hop.spec.resiliency,
@@ -157,16 +157,16 @@ def _verdict(
     )
 
 
-def _retry(hop: Hop, verdict: retry_policy.Retry, error: ErrorInfo, now: datetime) -> Delivery:
+def _retry(hop: Hop, decision: retry_policy.Retry, error: ErrorInfo, now: datetime) -> Delivery:
     """To the own queue, same id, route and payload, attempt + 1, delayed; not if due after the deadline."""
-    stamped = replace(hop.status, max_attempts=verdict.max_attempts)
-    due = now + verdict.delay
+    stamped = replace(hop.status, max_attempts=decision.max_attempts)
+    due = now + decision.delay
     if hop.deadline is not None and due > hop.deadline:
-        return _ended(hop, names.SINK, "Timeout", error, now, max_attempts=verdict.max_attempts)
+        return _ended(hop, names.SINK, "Timeout", error, now, max_attempts=decision.max_attempts)
     envelope = replace(hop.envelope, status=status.retrying(stamped, now=format_time(now), error=error))
-    if verdict.delay > MAX_DELAY:
+    if decision.delay > MAX_DELAY:
         envelope = envelope.with_headers({headers.NOT_BEFORE: format_time(due)})
-    delay = math.ceil(min(verdict.delay, MAX_DELAY).total_seconds())
+    delay = math.ceil(min(decision.delay, MAX_DELAY).total_seconds())
     return _delivery(hop, hop.actor, envelope, "retry", delay=delay)
 
 

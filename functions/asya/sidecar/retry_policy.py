@@ -29,7 +29,7 @@ class NoPolicy(msgspec.Struct, frozen=True):
     """No rule matched and there is no default policy: one attempt."""
 
 
-Verdict = Retry | Exhausted | NoPolicy
+RetryDecision = Retry | Exhausted | NoPolicy
 
 
 def decide(
@@ -41,7 +41,7 @@ def decide(
     now: datetime,
     jitter: float,
     time_limit: bool = False,
-) -> Verdict:
+) -> RetryDecision:
     """What to do about an error of a handler.
 
     Args:

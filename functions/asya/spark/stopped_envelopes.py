@@ -8,24 +8,24 @@ from asya.protocol import names, status
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TaskState
 from asya.protocol.times import format_time
-from asya.sidecar.arrival import LEAST_TIME_LEFT, divert
+from asya.sidecar.arrival import MIN_TIME_LEFT, divert
 
 
-def stopped_before_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
+def check_before_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
     """Whether an envelope that is to join a run was canceled meanwhile, or has no time left to start."""
-    return _canceled(hop, state, now) or _too_late(hop, LEAST_TIME_LEFT, f"before {hop.actor} started", now)
+    return _canceled(hop, state, now) or _too_late(hop, MIN_TIME_LEFT, f"before {hop.actor} started", now)
 
 
-def stopped_after_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
+def check_after_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
     """Whether an envelope whose run is over was canceled meanwhile, or its deadline passed."""
     return _canceled(hop, state, now) or _too_late(
         hop, timedelta(0), f"before the results of {hop.actor} were routed", now
     )
 
 
-def is_due_for_refusal(deadline_at: datetime | None, now: datetime) -> bool:
+def is_too_late_to_start(deadline_at: datetime | None, now: datetime) -> bool:
     """Whether a deadline leaves too little time to start; the envelope itself need not be at hand."""
-    return deadline_at is not None and deadline_at - now < LEAST_TIME_LEFT
+    return deadline_at is not None and deadline_at - now < MIN_TIME_LEFT
 
 
 def _canceled(hop: Hop, state: TaskState | None, now: datetime) -> Diversion | None:

@@ -173,7 +173,7 @@ def test_what_is_left_of_one_that_was_resumed(state: Recording) -> None:
 def test_frames_that_were_kept_are_everybodys(state: Recording) -> None:
     kept = FrameBuffer(state.s3, BUCKET)  # type: ignore[arg-type]
     assert kept.load(hop().envelope) == FRAMES
-    assert kept.keep(hop().envelope, [Frame(Raw(b"0"))]) == FRAMES
+    assert kept.save(hop().envelope, [Frame(Raw(b"0"))]) == FRAMES
 
 
 def test_a_payload_that_waits_in_the_bucket(state: Recording) -> None:
@@ -185,10 +185,10 @@ def test_a_payload_that_waits_in_the_bucket(state: Recording) -> None:
 
 
 def test_a_hop_that_is_done_is_not_done_again(state: Recording) -> None:
-    done = CompletedHops(state.dynamodb, "asya-shop-hops", KEPT_SECONDS)  # type: ignore[arg-type]
-    assert done.is_done(hop())
-    assert not done.is_done(hop(message(id="env-2")))
-    assert not done.is_done(hop(message(route={"prev": [], "curr": "infer", "next": []})))
+    completed = CompletedHops(state.dynamodb, "asya-shop-hops", KEPT_SECONDS)  # type: ignore[arg-type]
+    assert completed.is_completed(hop())
+    assert not completed.is_completed(hop(message(id="env-2")))
+    assert not completed.is_completed(hop(message(route={"prev": [], "curr": "infer", "next": []})))
 
 
 def test_an_end_is_claimed_once(state: Recording) -> None:
@@ -221,34 +221,34 @@ def breaker_of(state: Recording, actor: str) -> Breaker:
         actor=actor,
         limits=LIMITS,
         probe_seconds=10.0,
-        on_trouble=fail,
+        on_error=fail,
     )
 
 
 def test_an_open_circuit_rejects_and_is_probed_when_it_is_time(state: Recording) -> None:
     breaker, opened_until = breaker_of(state, "open"), (NOW + timedelta(seconds=31)).timestamp()
-    assert breaker.enter("a", NOW + timedelta(seconds=2)) == Rejection(opened_until)
-    assert breaker.enter("a", NOW + timedelta(seconds=32)) == Permit("a", 1, is_probe=True)
+    assert breaker.acquire("a", NOW + timedelta(seconds=2)) == Rejection(opened_until)
+    assert breaker.acquire("a", NOW + timedelta(seconds=32)) == Permit("a", 1, is_probe=True)
 
 
 def test_a_probe_goes_on(state: Recording) -> None:
     soon = NOW + timedelta(seconds=41)
-    assert breaker_of(state, "probed").enter("another", soon) == Rejection((NOW + timedelta(seconds=50)).timestamp())
+    assert breaker_of(state, "probed").acquire("another", soon) == Rejection((NOW + timedelta(seconds=50)).timestamp())
     breaker = breaker_of(state, "probed")
-    passage = breaker.enter("prober", soon)
-    assert passage == Permit("prober", 1, is_probe=True)
-    assert isinstance(passage, Permit)
-    closed = breaker.settle(passage, "succeeded", soon)
+    permit = breaker.acquire("prober", soon)
+    assert permit == Permit("prober", 1, is_probe=True)
+    assert isinstance(permit, Permit)
+    closed = breaker.record(permit, "succeeded", soon)
     assert closed is not None
     assert (closed.era, closed.open_until) == (2, None)
 
 
 def test_failures_are_counted_on(state: Recording) -> None:
     breaker, soon = breaker_of(state, "failing"), NOW + timedelta(seconds=5)
-    passage = breaker.enter("b", soon)
-    assert passage == Permit("b", 0)
-    assert isinstance(passage, Permit)
-    opened = breaker.settle(passage, "failed", soon)
+    permit = breaker.acquire("b", soon)
+    assert permit == Permit("b", 0)
+    assert isinstance(permit, Permit)
+    opened = breaker.record(permit, "failed", soon)
     assert opened is not None
     assert opened.open_until == (soon + timedelta(seconds=30)).timestamp()
 

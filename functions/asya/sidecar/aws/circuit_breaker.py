@@ -8,21 +8,30 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws.conditional_writes import is_condition_failure
 from asya.protocol.mesh_table import CircuitBreaker
-from asya.sidecar.circuit_breaker import Circuit, Permit, Probe, Rejection, admit, failed, released, succeeded
+from asya.sidecar.circuit_breaker import (
+    Circuit,
+    Permit,
+    Probe,
+    Rejection,
+    admit,
+    after_failure,
+    after_release,
+    after_success,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 # How long a sidecar goes by what it has read. A healthy actor costs this one read, and no write.
-KNOWN_SECONDS = 1.0
+CACHE_SECONDS = 1.0
 # A table that does not answer would hold up every message for as long as the SDK tries.
-TROUBLE_SECONDS = 30.0
+OUTAGE_SECONDS = 30.0
 _TRIES = 5
-_KEPT_SECONDS = 7 * 86400
+_RETENTION_SECONDS = 7 * 86400
 _SORT_KEY = "circuit"
 
-Verdict = Literal["succeeded", "failed", "released"]
+CallResult = Literal["succeeded", "failed", "released"]
 _UNKNOWN_ERA = -1  # of a call that was let in without the table; its outcome is not noted
 _NEVER = float("-inf")
 
@@ -47,7 +56,7 @@ class Breaker:
         actor: str,
         limits: CircuitBreaker,
         probe_seconds: float,
-        on_trouble: Callable[[Exception], None],
+        on_error: Callable[[Exception], None],
     ) -> None:
         """Make the breaker of one actor.
 
@@ -60,37 +69,37 @@ class Breaker:
         self._key: dict[str, AttributeValueTypeDef] = {"pk": {"S": actor}, "sk": {"S": _SORT_KEY}}
         self._limits = limits
         self._probe_seconds = probe_seconds
-        self._on_trouble = on_trouble
-        self._known = Circuit()
-        self._known_until = _NEVER
-        self._troubled_until = _NEVER
+        self._on_error = on_error
+        self._cached = Circuit()
+        self._cached_until = _NEVER
+        self._outage_until = _NEVER
 
-    def enter(self, caller: str, now: datetime) -> Permit | Rejection:
-        """Ask whether a call may be made; `caller` names it. Every passage is to be settled."""
+    def acquire(self, caller: str, now: datetime) -> Permit | Rejection:
+        """Ask whether a call may be made; `caller` names it. Every permit is to be settled."""
         moment = now.timestamp()
         try:
-            return self._enter(caller, moment)
+            return self._acquire(caller, moment)
         except (ClientError, BotoCoreError) as error:
-            self._give_up_for_now(error, moment)
+            self._start_outage(error, moment)
         return self._without_table(caller, moment)
 
-    def settle(self, passage: Permit, verdict: Verdict, now: datetime) -> Circuit | None:
+    def record(self, permit: Permit, result: CallResult, now: datetime) -> Circuit | None:
         """Note how a call went.
 
         Returns:
             The circuit if this call opened or closed it.
         """
         moment = now.timestamp()
-        if (verdict != "failed" and not passage.is_probe) or moment < self._troubled_until:
+        if (result != "failed" and not permit.is_probe) or moment < self._outage_until:
             return None
         try:
-            return self._settle(passage, verdict, moment)
+            return self._record(permit, result, moment)
         except (ClientError, BotoCoreError) as error:
-            self._give_up_for_now(error, moment)
+            self._start_outage(error, moment)
         return None
 
-    def _enter(self, caller: str, now: float) -> Permit | Rejection:
-        if now < self._troubled_until:
+    def _acquire(self, caller: str, now: float) -> Permit | Rejection:
+        if now < self._outage_until:
             return self._without_table(caller, now)
         for _ in range(_TRIES):
             circuit = self._circuit(now)
@@ -98,39 +107,39 @@ class Breaker:
             if not isinstance(answer, Probe):
                 return answer
             if self._replace(circuit, answer.circuit, now):
-                return answer.passage
-        return Rejection(now + KNOWN_SECONDS)  # whoever is quicker, again and again, probes
+                return answer.permit
+        return Rejection(now + CACHE_SECONDS)  # whoever is quicker, again and again, probes
 
-    def _settle(self, passage: Permit, verdict: Verdict, now: float) -> Circuit | None:
+    def _record(self, permit: Permit, result: CallResult, now: float) -> Circuit | None:
         for _ in range(_TRIES):
             # Eras only grow, so that even what was read a while ago may tell that there is nothing to note.
             circuit = self._circuit(now)
-            changed = self._after(circuit, passage, verdict, now)
+            changed = self._next_circuit(circuit, permit, result, now)
             if changed is None:
                 return None
             if self._replace(circuit, changed, now):
                 return changed if changed.era != circuit.era else None
         return None  # others have noted failures enough meanwhile
 
-    def _after(self, circuit: Circuit, passage: Permit, verdict: Verdict, now: float) -> Circuit | None:
-        match verdict:
+    def _next_circuit(self, circuit: Circuit, permit: Permit, result: CallResult, now: float) -> Circuit | None:
+        match result:
             case "succeeded":
-                return succeeded(circuit, passage)
+                return after_success(circuit, permit)
             case "failed":
-                return failed(circuit, self._limits, passage, now=now)
+                return after_failure(circuit, self._limits, permit, now=now)
             case "released":
-                return released(circuit, passage)
+                return after_release(circuit, permit)
 
     def _without_table(self, caller: str, now: float) -> Permit | Rejection:
         """A circuit that is known to be open stays open until then; else the call is made, and not noted."""
-        until = self._known.open_until
+        until = self._cached.open_until
         return Rejection(until) if until is not None and now < until else Permit(caller, _UNKNOWN_ERA)
 
     def _circuit(self, now: float) -> Circuit:
-        if now >= self._known_until:
+        if now >= self._cached_until:
             answer = self._dynamodb.get_item(TableName=self._table, Key=self._key, ConsistentRead=True)
-            self._known, self._known_until = _circuit(answer.get("Item")), now + KNOWN_SECONDS
-        return self._known
+            self._cached, self._cached_until = _circuit(answer.get("Item")), now + CACHE_SECONDS
+        return self._cached
 
     def _replace(self, seen: Circuit, new: Circuit, now: float) -> bool:
         """Write a circuit in the place of the one that was seen; False if another one is there meanwhile."""
@@ -141,21 +150,21 @@ class Breaker:
                 "ExpressionAttributeNames": {"#revision": "revision"},
                 "ExpressionAttributeValues": {":seen": {"N": str(seen.revision)}},
             }
-        lasts = max(self._limits.window, self._limits.open_for, self._probe_seconds) + _KEPT_SECONDS
+        lasts = max(self._limits.window, self._limits.open_for, self._probe_seconds) + _RETENTION_SECONDS
         item = {**self._key, **_item(new), "expires_at": {"N": str(int(now + lasts))}}
         try:
             self._dynamodb.put_item(TableName=self._table, Item=item, **unchanged)
         except ClientError as error:
             if not is_condition_failure(error):
                 raise
-            self._known_until = _NEVER
+            self._cached_until = _NEVER
             return False
-        self._known, self._known_until = new, now + KNOWN_SECONDS
+        self._cached, self._cached_until = new, now + CACHE_SECONDS
         return True
 
-    def _give_up_for_now(self, error: Exception, now: float) -> None:
-        self._troubled_until = now + TROUBLE_SECONDS
-        self._on_trouble(error)
+    def _start_outage(self, error: Exception, now: float) -> None:
+        self._outage_until = now + OUTAGE_SECONDS
+        self._on_error(error)
 
 
 def _item(circuit: Circuit) -> "dict[str, AttributeValueTypeDef]":

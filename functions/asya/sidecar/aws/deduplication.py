@@ -15,12 +15,12 @@ class CompletedHops:
     A retry is the same hop's next attempt and runs; a second delivery of the same attempt does not.
     """
 
-    def __init__(self, dynamodb: "DynamoDBClient", table: str, keep_seconds: float) -> None:
+    def __init__(self, dynamodb: "DynamoDBClient", table: str, retention_seconds: float) -> None:
         self._dynamodb = dynamodb
         self._table = table
-        self._keep_seconds = keep_seconds
+        self._retention_seconds = retention_seconds
 
-    def is_done(self, hop: Hop) -> bool:
+    def is_completed(self, hop: Hop) -> bool:
         """Whether this attempt has been completed before.
 
         Raises:
@@ -35,7 +35,7 @@ class CompletedHops:
         Raises:
             ClientError, BotoCoreError: if it cannot be written now.
         """
-        expires_at = int(epoch_seconds + self._keep_seconds)
+        expires_at = int(epoch_seconds + self._retention_seconds)
         self._dynamodb.put_item(TableName=self._table, Item={**_key(hop), "expires_at": {"N": str(expires_at)}})
 
 

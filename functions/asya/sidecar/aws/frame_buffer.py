@@ -1,4 +1,4 @@
-"""The frames of a hop, kept before any of them is sent (`protocol §6`, `frames: buffered`)."""
+"""The frames of a hop, stored before any of them is sent (`protocol §6`, `frames: buffered`)."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ class _Changes(msgspec.Struct, frozen=True, omit_defaults=True):
     deleted: tuple[str, ...] = ()
 
 
-class _KeptFrame(msgspec.Struct, frozen=True, omit_defaults=True):
+class _StoredFrame(msgspec.Struct, frozen=True, omit_defaults=True):
     """A frame; without a payload it has the one that was received."""
 
     payload: Raw | msgspec.UnsetType = msgspec.UNSET
@@ -32,7 +32,7 @@ class _KeptFrame(msgspec.Struct, frozen=True, omit_defaults=True):
     alone: bool = False
 
 
-_decoder = msgspec.json.Decoder(list[_KeptFrame])
+_decoder = msgspec.json.Decoder(list[_StoredFrame])
 
 
 class FrameBuffer:
@@ -46,7 +46,7 @@ class FrameBuffer:
         self._bucket = bucket
 
     def load(self, envelope: Envelope) -> list[Frame] | None:
-        """The frames of this hop if an earlier run has kept them.
+        """The frames of this hop if an earlier run has stored them.
 
         Raises:
             ClientError, BotoCoreError: if it cannot be known now.
@@ -57,16 +57,16 @@ class FrameBuffer:
             if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
                 return None
             raise
-        return [_frame(kept) for kept in _decoder.decode(answer["Body"].read())]
+        return [_frame(stored) for stored in _decoder.decode(answer["Body"].read())]
 
-    def keep(self, envelope: Envelope, frames: Iterable[Frame]) -> list[Frame]:
-        """Keep the frames of this hop, and give those that are kept: another run may have been first.
+    def save(self, envelope: Envelope, frames: Iterable[Frame]) -> list[Frame]:
+        """Keep the frames of this hop, and give those that are stored: another run may have been first.
 
         Raises:
-            ClientError, BotoCoreError: if they cannot be kept now; then none may be sent.
+            ClientError, BotoCoreError: if they cannot be stored now; then none may be sent.
         """
         ours = list(frames)
-        body = msgspec.json.encode([_kept(frame) for frame in ours])
+        body = msgspec.json.encode([_stored(frame) for frame in ours])
         try:
             self._s3.put_object(
                 Bucket=self._bucket,
@@ -85,9 +85,9 @@ class FrameBuffer:
         return ours
 
 
-def _kept(frame: Frame) -> _KeptFrame:
+def _stored(frame: Frame) -> _StoredFrame:
     payload = msgspec.UNSET if frame.payload is None else frame.payload
-    return _KeptFrame(payload, frame.next, _changes(frame.headers), _changes(frame.status), frame.alone)
+    return _StoredFrame(payload, frame.next, _changes(frame.headers), _changes(frame.status), frame.alone)
 
 
 def _changes(values: dict[str, Raw | None]) -> _Changes:
@@ -97,9 +97,9 @@ def _changes(values: dict[str, Raw | None]) -> _Changes:
     )
 
 
-def _frame(kept: _KeptFrame) -> Frame:
-    payload = Raw(bytes(kept.payload)) if isinstance(kept.payload, Raw) else None
-    return Frame(payload, kept.next, _values(kept.headers), _values(kept.status), kept.alone)
+def _frame(stored: _StoredFrame) -> Frame:
+    payload = Raw(bytes(stored.payload)) if isinstance(stored.payload, Raw) else None
+    return Frame(payload, stored.next, _values(stored.headers), _values(stored.status), stored.alone)
 
 
 def _values(changes: _Changes) -> dict[str, Raw | None]:

@@ -17,7 +17,7 @@ class InputArchive:
         self._s3 = s3
         self._bucket = bucket
 
-    def keep(self, envelope: Envelope) -> None:
+    def save(self, envelope: Envelope) -> None:
         """Keep an envelope as its hop began; a redelivery writes the same payload again.
 
         Raises:

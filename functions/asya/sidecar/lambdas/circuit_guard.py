@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from asya.messaging.hop import Hop
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.times import format_time
-from asya.sidecar.aws.circuit_breaker import Verdict
+from asya.sidecar.aws.circuit_breaker import CallResult
 from asya.sidecar.circuit_breaker import Permit, Rejection
 from asya.sidecar.lambdas.services import Services
 
@@ -32,9 +32,9 @@ class CircuitGuard:
     def __init__(self, found: Services, hop: Hop) -> None:
         self._services = found
         self._hop = hop
-        self._passage: Permit | None = None
+        self._permit: Permit | None = None
 
-    def enter(self) -> None:
+    def acquire(self) -> None:
         """Ask whether the handler may be called now.
 
         Raises:
@@ -43,19 +43,19 @@ class CircuitGuard:
         breaker = self._services.breaker
         if breaker is None:
             return
-        answer = breaker.enter(_caller(self._hop), self._services.now())
+        answer = breaker.acquire(_caller(self._hop), self._services.now())
         if isinstance(answer, Rejection):
             raise CircuitOpenError(self._hop.actor, answer.until)
         if answer.is_probe:
             self._services.telemetry.log.info("circuit half-open: probing", envelope_id=self._hop.envelope.id)
-        self._passage = answer
+        self._permit = answer
 
-    def leave(self, verdict: Verdict) -> None:
+    def record(self, result: CallResult) -> None:
         """Tell how the call went; said once, whatever is said after it is not heard."""
-        breaker, passage, self._passage = self._services.breaker, self._passage, None
-        if breaker is None or passage is None:
+        breaker, permit, self._permit = self._services.breaker, self._permit, None
+        if breaker is None or permit is None:
             return
-        circuit = breaker.settle(passage, verdict, self._services.now())
+        circuit = breaker.record(permit, result, self._services.now())
         if circuit is not None:
             state = "closed" if circuit.open_until is None else "open"
             self._services.telemetry.log.warning(f"circuit {state}", envelope_id=self._hop.envelope.id)

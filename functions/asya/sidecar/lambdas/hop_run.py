@@ -57,30 +57,30 @@ class HopRun:
                 self._report_completed(None)
                 last = outcome.empty(self._hop, now=self._services.now())
             how = "succeeded"
-            self._circuit.leave("succeeded")
+            self._circuit.record("succeeded")
         except CircuitOpenError as rejection:
             how = "rejected"
             last = self._rejected(rejection)
         except _UnreadableError as error:
             last = outcome.unreadable(self._hop, str(error), now=self._services.now())
         except UnknownTargetError as error:
-            self._circuit.leave("succeeded")
+            self._circuit.record("succeeded")
             last = outcome.mismatch(self._hop, error, now=self._services.now(), frames_sent=self._frames_sent)
         except HandlerTimedOut:
             how = "timed_out"
             if self._by_deadline:
                 self._services.telemetry.count("SlaExpired")
-            self._circuit.leave("released" if self._by_deadline else "failed")
+            self._circuit.record("released" if self._by_deadline else "failed")
             last = self._timed_out()
         except HandlerCrashed as crash:
             how = "crashed"
-            self._circuit.leave("failed")
+            self._circuit.record("failed")
             last = outcome.crashed(self._hop, crash.error, now=self._services.now(), frames_sent=self._frames_sent)
         except HandlerFailed as failure:
-            self._circuit.leave("failed")
+            self._circuit.record("failed")
             last = self._failed(failure)
         finally:
-            self._circuit.leave("released")
+            self._circuit.record("released")
         self._send_last(last)
         self._services.telemetry.count("Processed", by=("outcome", how))
         if how != "rejected":
@@ -102,7 +102,7 @@ class HopRun:
             payload = decode_value(envelope.payload)
         except ValueError as error:
             raise _UnreadableError(str(error)) from None
-        self._circuit.enter()
+        self._circuit.acquire()
         # Only now: what came before may have taken its time, and the deadline has not moved.
         self._limit, self._by_deadline = self._hop.time_limit(self._services.now())
         seconds = self._limit.total_seconds()
@@ -130,7 +130,7 @@ class HopRun:
         moment = self._services.now()
         for index, frame in enumerate(frames):
             outcome.frame(self._hop, frame, index, now=moment)
-        return self._services.frame_buffer.keep(self._hop.envelope, frames)
+        return self._services.frame_buffer.save(self._hop.envelope, frames)
 
     def _send_frame(self, frame: Frame, index: int) -> None:
         delivery = outcome.frame(self._hop, frame, index, now=self._services.now())

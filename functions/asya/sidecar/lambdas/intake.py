@@ -45,7 +45,7 @@ class Intake:
         state = self.states.get(found.envelope.id)
         started = arrival.start(found, state, now=self.services.now(), new_span=self.services.environment.new_span)
         if isinstance(started, Hop) and started.spec.keep_input:
-            self.services.input_archive.keep(started.envelope)
+            self.services.input_archive.save(started.envelope)
         return started
 
 

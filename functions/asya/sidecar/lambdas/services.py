@@ -94,7 +94,7 @@ class Services:
             actor=self.settings.actor,
             limits=limits,
             probe_seconds=spec.timeout + PROBE_MARGIN_SECONDS,
-            on_trouble=self._breaker_troubled,
+            on_error=self._breaker_failed,
         )
 
     @cached_property
@@ -136,7 +136,7 @@ class Services:
             "report refused for good", envelope_id=result.id, status=result.status, problem=result.error
         )
 
-    def _breaker_troubled(self, error: Exception) -> None:
+    def _breaker_failed(self, error: Exception) -> None:
         self.telemetry.log.warning("circuit breaker out of reach; calls are made without it", exc_info=error)
 
     def _progress_dropped(self, count: int, problem: str) -> None:

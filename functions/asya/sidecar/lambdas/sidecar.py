@@ -45,7 +45,7 @@ class Sidecar:
     def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Receipt]:
         """One message: what it caused to be sent. Hops that started are noted in `hops`, by message id."""
         started = intake.start(record)
-        if isinstance(started, Hop) and self.deduplicates and self.services.completed_hops.is_done(started):
+        if isinstance(started, Hop) and self.deduplicates and self.services.completed_hops.is_completed(started):
             started = Diversion(started.envelope.id, (), "Duplicate")
         if isinstance(started, Diversion):
             record_diversion(self.services, started.why)

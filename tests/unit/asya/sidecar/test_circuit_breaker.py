@@ -9,7 +9,16 @@ from hypothesis.stateful import Bundle as Kept
 from hypothesis.stateful import RuleBasedStateMachine, consumes, invariant, rule
 
 from asya.protocol.mesh_table import CircuitBreaker
-from asya.sidecar.circuit_breaker import Circuit, Permit, Probe, Rejection, admit, failed, released, succeeded
+from asya.sidecar.circuit_breaker import (
+    Circuit,
+    Permit,
+    Probe,
+    Rejection,
+    admit,
+    after_failure,
+    after_release,
+    after_success,
+)
 
 LIMITS = CircuitBreaker(failures=3, window=30, open_for=60)
 PROBE = 15.0
@@ -18,14 +27,14 @@ PROBE = 15.0
 def enter(circuit: Circuit, caller: str, now: float) -> tuple[Permit | Rejection, Circuit]:
     """Ask, and write what there is to write."""
     answer = admit(circuit, caller, now=now, probe_seconds=PROBE)
-    return (answer.passage, answer.circuit) if isinstance(answer, Probe) else (answer, circuit)
+    return (answer.permit, answer.circuit) if isinstance(answer, Probe) else (answer, circuit)
 
 
 def after_failures(*times: float) -> Circuit:
     """What becomes of a new circuit when calls fail at these times."""
     circuit = Circuit()
     for number, at in enumerate(times):
-        circuit = failed(circuit, LIMITS, Permit(f"call-{number}", circuit.era), now=at) or circuit
+        circuit = after_failure(circuit, LIMITS, Permit(f"call-{number}", circuit.era), now=at) or circuit
     return circuit
 
 
@@ -43,11 +52,11 @@ def test_failures_further_apart_than_the_window_do_not_open_it() -> None:
 
 
 def test_a_healthy_actor_changes_nothing() -> None:
-    passage, circuit = enter(Circuit(), "call", 0)
+    permit, circuit = enter(Circuit(), "call", 0)
     assert circuit == Circuit()
-    assert isinstance(passage, Permit)
-    assert succeeded(circuit, passage) is None
-    assert released(circuit, passage) is None
+    assert isinstance(permit, Permit)
+    assert after_success(circuit, permit) is None
+    assert after_release(circuit, permit) is None
 
 
 @pytest.mark.rule("8.circuit-breaker")
@@ -61,7 +70,7 @@ def test_one_probe_when_it_has_been_open_long_enough() -> None:
 def test_a_probe_that_goes_well_closes_it_with_a_clean_slate() -> None:
     probe, half_open = enter(after_failures(0, 0, 0), "first", 60)
     assert isinstance(probe, Permit)
-    closed = succeeded(half_open, probe)
+    closed = after_success(half_open, probe)
     assert closed is not None
     assert (closed.open_until, closed.failures) == (None, ())
 
@@ -69,7 +78,7 @@ def test_a_probe_that_goes_well_closes_it_with_a_clean_slate() -> None:
 def test_a_probe_that_fails_opens_it_for_as_long_again() -> None:
     probe, half_open = enter(after_failures(0, 0, 0), "first", 60)
     assert isinstance(probe, Permit)
-    again = failed(half_open, LIMITS, probe, now=63)
+    again = after_failure(half_open, LIMITS, probe, now=63)
     assert again is not None
     assert again.open_until == 63 + 60
 
@@ -77,7 +86,7 @@ def test_a_probe_that_fails_opens_it_for_as_long_again() -> None:
 def test_a_probe_that_tells_nothing_lets_the_next_one_probe() -> None:
     probe, half_open = enter(after_failures(0, 0, 0), "first", 60)
     assert isinstance(probe, Permit)
-    given_up = released(half_open, probe)
+    given_up = after_release(half_open, probe)
     assert given_up is not None
     answer, _ = enter(given_up, "second", 61)
     assert isinstance(answer, Permit)
@@ -90,18 +99,18 @@ def test_a_probe_whose_process_died_is_given_up_and_a_redelivery_goes_on_with_it
     assert isinstance(again, Permit)
     later, taken_over = enter(half_open, "second", 75)
     assert isinstance(later, Permit)
-    assert succeeded(taken_over, Permit("first", half_open.era, is_probe=True)) is None
+    assert after_success(taken_over, Permit("first", half_open.era, is_probe=True)) is None
 
 
 def test_calls_let_in_before_it_opened_say_nothing_once_it_has() -> None:
     early = Permit("early", 0)
     opened = after_failures(0, 0, 0)
-    assert failed(opened, LIMITS, early, now=1) is None
+    assert after_failure(opened, LIMITS, early, now=1) is None
     probe, half_open = enter(opened, "first", 60)
     assert isinstance(probe, Permit)
-    closed = succeeded(half_open, probe)
+    closed = after_success(half_open, probe)
     assert closed is not None
-    assert failed(closed, LIMITS, early, now=61) is None
+    assert after_failure(closed, LIMITS, early, now=61) is None
 
 
 @dataclass
@@ -144,32 +153,32 @@ class Sidecars(RuleBasedStateMachine):
             return None
         under_way = [probe for probe, until in self.probes if self.now < until and probe.era == self.stored.era]
         assert under_way == [], "two probes at a time"
-        self.probes.append((answer.passage, self.now + PROBE))
-        return number, answer.passage
+        self.probes.append((answer.permit, self.now + PROBE))
+        return number, answer.permit
 
     @rule(call=consumes(calls), verdict=st.sampled_from(["succeeded", "failed", "released", "died"]))
     def ends(self, call: tuple[int, Permit] | None, verdict: str) -> None:
         if call is None or verdict == "died":
             return
-        number, passage = call
+        number, permit = call
         while True:
             seen = self.sidecars[number].seen
             match verdict:
                 case "succeeded":
-                    changed = succeeded(seen, passage)
+                    changed = after_success(seen, permit)
                 case "failed":
-                    changed = failed(seen, LIMITS, passage, now=self.now)
+                    changed = after_failure(seen, LIMITS, permit, now=self.now)
                 case _:
-                    changed = released(seen, passage)
+                    changed = after_release(seen, permit)
             if changed is None:
                 break
             before = self.stored
             if self._write(number, seen, changed):
-                self._check_transition(before, passage, verdict)
+                self._check_transition(before, permit, verdict)
                 break
             self.sidecars[number].seen = self.stored
-        if passage.is_probe:
-            self.probes = [(probe, until) for probe, until in self.probes if probe != passage]
+        if permit.is_probe:
+            self.probes = [(probe, until) for probe, until in self.probes if probe != permit]
 
     def _write(self, number: int, seen: Circuit, new: Circuit) -> bool:
         if self.stored.revision != seen.revision:
@@ -177,10 +186,10 @@ class Sidecars(RuleBasedStateMachine):
         self.stored = self.sidecars[number].seen = new
         return True
 
-    def _check_transition(self, before: Circuit, passage: Permit, verdict: str) -> None:
+    def _check_transition(self, before: Circuit, permit: Permit, verdict: str) -> None:
         after = self.stored
         assert after.revision == before.revision + 1
-        assert passage.era == before.era
+        assert permit.era == before.era
         if before.open_until is None:
             assert verdict == "failed"
             self.failures.append(self.now)
@@ -188,7 +197,7 @@ class Sidecars(RuleBasedStateMachine):
             assert (after.open_until is not None) == (len(recent) >= LIMITS.failures)
         elif after.open_until is None:
             assert verdict == "succeeded"
-            assert passage.caller == before.probe
+            assert permit.caller == before.probe
         if after.era != before.era:
             assert after.era == before.era + 1
             self.failures = []
@@ -218,6 +227,6 @@ TestSidecars.settings = settings(max_examples=200, stateful_step_count=40, deadl
 
 def test_fewer_failures_allowed_by_a_new_deployment_count_at_the_next_one() -> None:
     stricter = CircuitBreaker(failures=1, window=30, open_for=60)
-    opened = failed(after_failures(0, 1), stricter, Permit("call", 0), now=2)
+    opened = after_failure(after_failures(0, 1), stricter, Permit("call", 0), now=2)
     assert opened is not None
     assert opened.open_until == 62

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Policy, Resiliency, Rule
-from asya.sidecar.retry_policy import Exhausted, NoPolicy, Retry, Verdict, backoff, decide, matches
+from asya.sidecar.retry_policy import Exhausted, NoPolicy, Retry, RetryDecision, backoff, decide, matches
 from tests.doubles.envelopes import NOW
 
 CONNECTION = ErrorInfo(type="ConnectionResetError", message="x", mro=("ConnectionError", "OSError", "Exception"))
@@ -21,7 +21,7 @@ def policy(**values: Any) -> Policy:
     return Policy(**({"max_attempts": 3} | values))
 
 
-def decided(resiliency: Resiliency, error: ErrorInfo = CONNECTION, attempt: int = 1, **more: Any) -> Verdict:
+def decided(resiliency: Resiliency, error: ErrorInfo = CONNECTION, attempt: int = 1, **more: Any) -> RetryDecision:
     known: dict[str, Any] = {"attempt": attempt, "first_attempt": NOW, "now": NOW, "jitter": 0.0}
     return decide(resiliency, error, **(known | more))
 
@@ -74,9 +74,9 @@ def rules(*pairs: tuple[str, str]) -> Resiliency:
     ],
 )
 def test_the_first_rule_that_hits_then_default(resiliency: Resiliency, error: ErrorInfo, attempts: int) -> None:
-    verdict = decided(resiliency, error)
-    assert isinstance(verdict, Retry)
-    assert verdict.max_attempts == attempts
+    decision = decided(resiliency, error)
+    assert isinstance(decision, Retry)
+    assert decision.max_attempts == attempts
 
 
 @pytest.mark.rule("8.max_attempts", "8.rules")
@@ -97,8 +97,8 @@ def test_max_attempts_counts_the_first() -> None:
 @pytest.mark.rule("8.max_duration")
 def test_max_duration_is_wall_clock_since_the_first_attempt() -> None:
     limited = Resiliency(policies={"default": policy(max_duration=60.0)})
-    for seconds, verdict in ((59.9, Retry), (60.0, Exhausted)):
-        assert isinstance(decided(limited, now=NOW + timedelta(seconds=seconds)), verdict)
+    for seconds, decision in ((59.9, Retry), (60.0, Exhausted)):
+        assert isinstance(decided(limited, now=NOW + timedelta(seconds=seconds)), decision)
 
 
 @pytest.mark.rule("8.backoff", "8.initial_delay")
@@ -134,11 +134,11 @@ def test_a_delay_is_always_a_time_within_a_day(
     kind: Any, initial: float, cap: float | None, jitter: bool, attempt: int, chance: float
 ) -> None:
     one = policy(backoff=kind, initial_delay=initial, max_interval=cap, jitter=jitter, max_attempts=10**9 + 1)
-    verdict = decided(Resiliency(policies={"default": one}), attempt=attempt, jitter=chance)
-    assert isinstance(verdict, Retry)
-    assert timedelta(0) <= verdict.delay <= timedelta(hours=24)
+    decision = decided(Resiliency(policies={"default": one}), attempt=attempt, jitter=chance)
+    assert isinstance(decision, Retry)
+    assert timedelta(0) <= decision.delay <= timedelta(hours=24)
     if cap is not None:
-        assert verdict.delay <= timedelta(seconds=cap * 1.5 + 0.001)
+        assert decision.delay <= timedelta(seconds=cap * 1.5 + 0.001)
 
 
 @pytest.mark.rule("5.11.literal-rule")

@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 from asya.protocol.mesh_table import CircuitBreaker
-from asya.sidecar.aws.circuit_breaker import KNOWN_SECONDS, TROUBLE_SECONDS, Breaker
+from asya.sidecar.aws.circuit_breaker import CACHE_SECONDS, OUTAGE_SECONDS, Breaker
 from asya.sidecar.circuit_breaker import Permit, Rejection
 from tests.doubles.tables import MemoryDynamo, Table
 
@@ -53,7 +53,7 @@ def dynamo() -> CountingDynamo:
     return CountingDynamo()
 
 
-def sidecar(dynamo: CountingDynamo, trouble: list[Exception] | None = None, **limits: Any) -> Breaker:
+def sidecar(dynamo: CountingDynamo, errors: list[Exception] | None = None, **limits: Any) -> Breaker:
     """One process's view of the circuit."""
     return Breaker(
         dynamo,  # type: ignore[arg-type]
@@ -61,22 +61,22 @@ def sidecar(dynamo: CountingDynamo, trouble: list[Exception] | None = None, **li
         actor="infer",
         limits=CircuitBreaker(**limits) if limits else LIMITS,
         probe_seconds=15,
-        on_trouble=(trouble if trouble is not None else []).append,
+        on_error=(errors if errors is not None else []).append,
     )
 
 
 def fails(breaker: Breaker, seconds: float, caller: str = "call") -> None:
-    passage = breaker.enter(caller, at(seconds))
-    assert isinstance(passage, Permit)
-    breaker.settle(passage, "failed", at(seconds))
+    permit = breaker.acquire(caller, at(seconds))
+    assert isinstance(permit, Permit)
+    breaker.record(permit, "failed", at(seconds))
 
 
 def test_a_healthy_actor_costs_one_read_a_second_and_no_write(dynamo: CountingDynamo) -> None:
     breaker = sidecar(dynamo)
     for number in range(100):
-        passage = breaker.enter(f"call-{number}", at(number * 0.03))
-        assert isinstance(passage, Permit)
-        assert breaker.settle(passage, "succeeded", at(number * 0.03)) is None
+        permit = breaker.acquire(f"call-{number}", at(number * 0.03))
+        assert isinstance(permit, Permit)
+        assert breaker.record(permit, "succeeded", at(number * 0.03)) is None
     assert dynamo.calls == ["get"] * 3  # three seconds
 
 
@@ -85,17 +85,17 @@ def test_failures_seen_by_several_sidecars_open_it_for_all(dynamo: CountingDynam
     one, other, third = (sidecar(dynamo) for _ in range(3))
     fails(one, 0)
     fails(other, 1)
-    assert third.enter("call", at(2)) == Rejection(at(61).timestamp())
-    assert one.enter("call", at(0.5)) == Permit("call", 0)  # what it knows is less than a second old
-    assert one.enter("call", at(0 + KNOWN_SECONDS)) == Rejection(at(61).timestamp())
+    assert third.acquire("call", at(2)) == Rejection(at(61).timestamp())
+    assert one.acquire("call", at(0.5)) == Permit("call", 0)  # what it knows is less than a second old
+    assert one.acquire("call", at(0 + CACHE_SECONDS)) == Rejection(at(61).timestamp())
 
 
 def test_whoever_has_not_seen_the_latest_state_looks_again(dynamo: CountingDynamo) -> None:
     one, other = sidecar(dynamo), sidecar(dynamo)
-    passage = one.enter("call", at(0))
-    assert isinstance(passage, Permit)
+    permit = one.acquire("call", at(0))
+    assert isinstance(permit, Permit)
     dynamo.race = lambda: fails(other, 0.1)
-    opened = one.settle(passage, "failed", at(0.2))
+    opened = one.record(permit, "failed", at(0.2))
     assert opened is not None
     assert opened.open_until == at(60.2).timestamp()
 
@@ -105,8 +105,8 @@ def test_of_two_that_would_probe_one_does(dynamo: CountingDynamo) -> None:
     fails(one, 0)
     fails(one, 0)
     answers = []
-    dynamo.race = lambda: answers.append(other.enter("quicker", at(61)))
-    answers.append(one.enter("slower", at(61)))
+    dynamo.race = lambda: answers.append(other.acquire("quicker", at(61)))
+    answers.append(one.acquire("slower", at(61)))
     assert answers == [Permit("quicker", 1, is_probe=True), Rejection(at(76).timestamp())]
 
 
@@ -114,26 +114,26 @@ def test_a_probe_closes_it_for_all(dynamo: CountingDynamo) -> None:
     one, other = sidecar(dynamo), sidecar(dynamo)
     fails(one, 0)
     fails(one, 0)
-    probe = one.enter("probe", at(61))
+    probe = one.acquire("probe", at(61))
     assert isinstance(probe, Permit)
-    closed = one.settle(probe, "succeeded", at(62))
+    closed = one.record(probe, "succeeded", at(62))
     assert closed is not None
     assert closed.open_until is None
-    assert isinstance(other.enter("call", at(62)), Permit)
+    assert isinstance(other.acquire("call", at(62)), Permit)
     (item,) = dynamo.tables[TABLE].items.values()
     assert "open_until" not in item
     assert int(item["expires_at"]["N"]) > at(7 * 86400).timestamp()
 
 
 def test_without_its_table_calls_are_made_and_the_table_is_left_alone_for_a_while(dynamo: CountingDynamo) -> None:
-    trouble: list[Exception] = []
-    breaker = sidecar(dynamo, trouble)
+    errors: list[Exception] = []
+    breaker = sidecar(dynamo, errors)
     dynamo.broken = EndpointConnectionError(endpoint_url="x")
     for second in range(5):
         fails(breaker, second)
-    assert (len(trouble), dynamo.calls) == (1, ["get"])
+    assert (len(errors), dynamo.calls) == (1, ["get"])
     dynamo.broken = None
-    fails(breaker, TROUBLE_SECONDS)
+    fails(breaker, OUTAGE_SECONDS)
     assert dynamo.calls == ["get", "get", "put"]
 
 
@@ -142,22 +142,22 @@ def test_without_its_table_an_open_circuit_stays_open_until_then(dynamo: Countin
     fails(breaker, 0)
     fails(breaker, 0)
     dynamo.broken = ClientError({"Error": {"Code": "InternalServerError", "Message": ""}}, "GetItem")
-    assert breaker.enter("call", at(30)) == Rejection(at(60).timestamp())
-    assert isinstance(breaker.enter("call", at(60)), Permit)
+    assert breaker.acquire("call", at(30)) == Rejection(at(60).timestamp())
+    assert isinstance(breaker.acquire("call", at(60)), Permit)
 
 
 def test_a_failure_that_cannot_be_noted_is_only_told(dynamo: CountingDynamo) -> None:
-    trouble: list[Exception] = []
-    breaker = sidecar(dynamo, trouble)
-    passage = breaker.enter("call", at(0))
-    assert isinstance(passage, Permit)
+    errors: list[Exception] = []
+    breaker = sidecar(dynamo, errors)
+    permit = breaker.acquire("call", at(0))
+    assert isinstance(permit, Permit)
     dynamo.broken = ClientError({"Error": {"Code": "ProvisionedThroughputExceededException", "Message": ""}}, "PutItem")
-    assert breaker.settle(passage, "failed", at(0)) is None
-    assert len(trouble) == 1
+    assert breaker.record(permit, "failed", at(0)) is None
+    assert len(errors) == 1
 
 
 def test_many_failures_fit_into_one_item(dynamo: CountingDynamo) -> None:
     breaker = sidecar(dynamo, failures=1000, window=3600, open_for=60)
     for number in range(1000):
         fails(breaker, number / 1000, f"call-{number}")
-    assert isinstance(breaker.enter("call", at(1)), Rejection)
+    assert isinstance(breaker.acquire("call", at(1)), Rejection)

@@ -29,7 +29,7 @@ def make(s3: FakeS3) -> FrameBuffer:
 @given(st.lists(FRAMES, max_size=4))
 def test_what_is_kept_comes_back_equal(frames: list[Frame]) -> None:
     s3 = FakeS3()
-    assert make(s3).keep(ENVELOPE, frames) == frames
+    assert make(s3).save(ENVELOPE, frames) == frames
     assert make(s3).load(ENVELOPE) == frames
     assert s3.keys() == ["frames/a%2Fb/2/1.json"]
 
@@ -37,7 +37,7 @@ def test_what_is_kept_comes_back_equal(frames: list[Frame]) -> None:
 def test_nothing_kept_is_none_and_an_empty_list_is_a_list() -> None:
     s3 = FakeS3()
     assert make(s3).load(ENVELOPE) is None
-    make(s3).keep(ENVELOPE, [])
+    make(s3).save(ENVELOPE, [])
     assert make(s3).load(ENVELOPE) == []
 
 
@@ -45,13 +45,13 @@ def test_nothing_kept_is_none_and_an_empty_list_is_a_list() -> None:
 def test_the_first_writers_list_is_everybodys() -> None:
     s3 = FakeS3()
     first, second = [Frame(raw(1))], [Frame(raw(2))]
-    make(s3).keep(ENVELOPE, first)
-    assert make(s3).keep(ENVELOPE, second) == first
+    make(s3).save(ENVELOPE, first)
+    assert make(s3).save(ENVELOPE, second) == first
 
 
 @pytest.mark.parametrize("operation", ["get", "put"])
 def test_trouble_with_s3_is_told(operation: str) -> None:
     s3 = FakeS3(fails=lambda found, key: found == operation)
-    calls: dict[str, Any] = {"get": lambda: make(s3).load(ENVELOPE), "put": lambda: make(s3).keep(ENVELOPE, [])}
+    calls: dict[str, Any] = {"get": lambda: make(s3).load(ENVELOPE), "put": lambda: make(s3).save(ENVELOPE, [])}
     with pytest.raises(ClientError):
         calls[operation]()

@@ -166,7 +166,7 @@ def test_15_a_heavy_actor_gives_its_own(heavy: World, capsys: pytest.CaptureFixt
     for envelope_id in "abc":
         heavy.send(envelope_id, {"n": 1})
     heavy.send("late", status={"deadline_at": "2020-01-01T00:00:00Z"})
-    heavy.admit()
+    heavy.enqueue()
     heavy.reconcile()
     heavy.dispatch()
     heavy.tell("run1", "RUNNING")
@@ -191,9 +191,9 @@ def test_15_a_heavy_actor_gives_its_own(heavy: World, capsys: pytest.CaptureFixt
 
 @pytest.mark.rule("15.PendingEnvelopes")
 def test_15_many_pending_are_counted_to_a_limit(heavy: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("asya.spark.aws.pending.COUNTED_AT_MOST", 2)
+    monkeypatch.setattr("asya.spark.aws.pending.COUNT_LIMIT", 2)
     for envelope_id in "abcdef":
         heavy.send(envelope_id)
-    heavy.admit()
+    heavy.enqueue()
     assert 2 <= heavy.services.pending.count("clean") < 6
     assert heavy.services.pending.count("nobody") == 0
