@@ -12,14 +12,14 @@ from aws_cdk import App  # noqa: E402
 from asya_infra.build.packages import PackagesError  # noqa: E402
 from asya_infra.mesh_file import MeshFileError  # noqa: E402
 from asya_infra.options import OptionError  # noqa: E402
-from asya_infra.synthesis import fill  # noqa: E402
+from asya_infra.synthesis import add_mesh  # noqa: E402
 
 
 def main() -> None:
     """Synthesise; what a person has to mend is said in plain lines."""
     app = App()
     try:
-        fill(app, Path(__file__).parent)
+        add_mesh(app, Path(__file__).parent)
     except (MeshFileError, OptionError, PackagesError) as error:
         sys.exit(str(error))
     app.synth()

@@ -9,7 +9,7 @@ RESULTS_PREFIX = "results/"
 
 
 @dataclass(frozen=True)
-class Place:
+class S3Prefix:
     """A bucket and a prefix in it: empty, or ending with a slash."""
 
     bucket: str
@@ -44,14 +44,14 @@ class Addresses:
         return names.bucket_name(self.namespace, self.account, self.region)
 
     @property
-    def data(self) -> Place:
+    def data(self) -> S3Prefix:
         """What references in payloads are relative to."""
-        return Place(self.data_bucket, "") if self.data_bucket else Place(self.bucket, DATA_PREFIX)
+        return S3Prefix(self.data_bucket, "") if self.data_bucket else S3Prefix(self.bucket, DATA_PREFIX)
 
     @property
-    def results(self) -> Place:
+    def results(self) -> S3Prefix:
         """Where x-sink writes."""
-        return Place(self.results_bucket, "") if self.results_bucket else Place(self.bucket, RESULTS_PREFIX)
+        return S3Prefix(self.results_bucket, "") if self.results_bucket else S3Prefix(self.bucket, RESULTS_PREFIX)
 
     @property
     def queue_url_prefix(self) -> str:

@@ -41,7 +41,7 @@ class Mesh:
         """The content of `mesh.json`."""
         return encode_table(self.table)
 
-    def table_only(self) -> lambda_.Code:
+    def table_code(self) -> lambda_.Code:
         """The code of a function of the mesh's own: nothing but `mesh.json`, the rest comes with the layer."""
         return lambda_.Code.from_asset(str(build_table(self.options.build_folder, self.table_bytes)))
 

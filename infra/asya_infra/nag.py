@@ -23,9 +23,9 @@ def acknowledge_wildcards(construct: Construct, grants: list[Grant]) -> None:
     reasons: dict[str, str] = {}
     for grant in grants:
         for wildcard in grant.wildcards():
-            if not grant.why:
+            if not grant.reason:
                 raise ValueError(f"{wildcard} needs a reason")
-            reasons.setdefault(_readable(stack.resolve(wildcard)), grant.why)
+            reasons.setdefault(_readable(stack.resolve(wildcard)), grant.reason)
     for wildcard, reason in reasons.items():
         acknowledge(construct, f"AwsSolutions-IAM5[{wildcard}]", reason)
 

@@ -1,4 +1,4 @@
-"""From a CDK app's context to the stacks of the mesh it names, checked by cdk-nag when they are synthesised."""
+"""Adds the stacks of a mesh to a CDK app. cdk-nag checks them at synthesis."""
 
 from pathlib import Path
 
@@ -8,24 +8,24 @@ from cdk_nag import AwsSolutionsChecks
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
 from asya_infra.options import read_options
-from asya_infra.stacks.mesh_stacks import make_stacks
+from asya_infra.stacks.mesh_stacks import add_stacks
 
 
-def fill(app: App, folder: Path) -> Mesh:
-    """Make the stacks of the mesh that the app's context names.
+def add_mesh(app: App, folder: Path) -> Mesh:
+    """Add the stacks of the mesh that the app's context selects (`asya_infra.options`).
 
     Args:
-        app: the app; its context is read (`asya_infra.options`).
-        folder: what relative paths in the context are relative to.
+        app: the app, with its context.
+        folder: the base of relative paths in the context.
 
     Raises:
-        OptionError: if a context value cannot be used.
-        MeshFileError: if the mesh file cannot be used.
-        PackagesError: if packages cannot be installed for where they are to run.
+        OptionError: a context value is invalid.
+        MeshFileError: the mesh file is invalid.
+        PackagesError: packages cannot be installed for their target.
     """
     options = read_options(app.node.try_get_context, folder)
     loaded = load_mesh(options.mesh, options.stage)
     mesh = Mesh(loaded, options)
-    make_stacks(app, mesh)
+    add_stacks(app, mesh)
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     return mesh

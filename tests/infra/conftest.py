@@ -15,7 +15,7 @@ use_packaged_node()
 
 from aws_cdk import App  # noqa: E402
 
-from asya_infra.synthesis import fill  # noqa: E402
+from asya_infra.synthesis import add_mesh  # noqa: E402
 from tests.paths import PROJECT  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -78,7 +78,7 @@ def synthesise(folder: Path, **context: str) -> Synthesised:
     """Synthesise a mesh; unexplained findings of cdk-nag raise."""
     strength = {"@aws-cdk/core:defaultCrossStackReferences": "strong"}
     app = App(outdir=str(folder), context={**strength, **context})
-    mesh = fill(app, PROJECT)
+    mesh = add_mesh(app, PROJECT)
     assembly = app.synth()
     prefix = f"Asya-{mesh.namespace}-"
     return Synthesised(

@@ -10,7 +10,7 @@ import pytest
 from aws_cdk import App
 
 from asya_infra.options import OptionError
-from asya_infra.synthesis import fill
+from asya_infra.synthesis import add_mesh
 from tests.paths import PROJECT
 
 
@@ -40,9 +40,9 @@ def test_aws_takes_no_issuer_without_tls(tmp_path: Path) -> None:
         "namespace: shop\nactors:\n  d: {handler: shop.one}\ngateway: {jwt: {issuer: http://127.0.0.1:1, audience: us}}\n"
     )
     with pytest.raises(OptionError, match="AWS takes no issuer without TLS"):
-        fill(App(context={"mesh": "mesh.yaml"}), tmp_path)
+        add_mesh(App(context={"mesh": "mesh.yaml"}), tmp_path)
 
 
 def test_an_option_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="-c layer_target=docker: should be lambda or host"):
-        fill(App(context={"layer_target": "docker"}), tmp_path)
+        add_mesh(App(context={"layer_target": "docker"}), tmp_path)

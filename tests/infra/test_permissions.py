@@ -123,7 +123,7 @@ def test_very_many_dead_letter_queues_become_one_pattern() -> None:
     table = MeshTable(namespace="shop", actors={f"a{number}": Actor(kind="handler") for number in range(41)})
     looked_at = [each for each in dead_letters.dlq(place, table, "api") if "sqs:ReceiveMessage" in each.actions]
     assert [each.resources for each in looked_at] == [("arn:aws:sqs:r:1:asya-shop-*-dlq",)]
-    assert looked_at[0].why
+    assert looked_at[0].reason
 
 
 def test_the_gateway_reads_what_replays_start_from(shop: Any) -> None:
@@ -262,9 +262,9 @@ def test_very_many_queues_become_one_pattern() -> None:
     place = Addresses(
         namespace="s" * 29, partition="aws-us-gov", region="us-gov-west-1", account="1" * 12, url_suffix="x"
     )
-    some = common.send(place, [f"{'a' * 40}-{number}" for number in range(50)])
+    some = common.send_messages(place, [f"{'a' * 40}-{number}" for number in range(50)])
     assert len(json.dumps(document([some]))) < 8_000
     assert len(some.resources) == 50
-    many = common.send(place, [f"a{number}" for number in range(51)])
+    many = common.send_messages(place, [f"a{number}" for number in range(51)])
     assert many.resources == (f"arn:aws-us-gov:sqs:us-gov-west-1:{'1' * 12}:asya-{'s' * 29}-*",)
-    assert many.why
+    assert many.reason

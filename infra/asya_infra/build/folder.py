@@ -46,7 +46,7 @@ def _pieces(part: str | bytes | Path) -> Iterator[bytes]:
         yield part.read_bytes() if part.is_file() else b""
 
 
-def built(root: Path, name: str, made_from: Iterable[str | bytes | Path], make: Callable[[Path], None]) -> Path:
+def build_once(root: Path, name: str, made_from: Iterable[str | bytes | Path], make: Callable[[Path], None]) -> Path:
     """The folder `name-{hash}` below `root`, made by `make` unless it is there already.
 
     It appears whole or not at all, so that two builds at the same time do not disturb each other.

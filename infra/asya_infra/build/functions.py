@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from asya_infra.build.folder import built, copy_sources
+from asya_infra.build.folder import build_once, copy_sources
 from asya_infra.build.packages import Target, install
 from asya_infra.repository import REPOSITORY
 
@@ -28,7 +28,7 @@ def build_layer(root: Path, target: Target) -> Path:
         install(requirements, folder / "python", target, hashed=True)
         copy_sources(_LIBRARY, folder / "python" / "asya")
 
-    return built(root, "layer", ["layer", target.key(), requirements, _LIBRARY], make)
+    return build_once(root, "layer", ["layer", target.key(), requirements, _LIBRARY], make)
 
 
 def build_handlers(root: Path, target: Target, code: Path, table: bytes) -> Path:
@@ -41,12 +41,12 @@ def build_handlers(root: Path, target: Target, code: Path, table: bytes) -> Path
         copy_sources(code, folder)
         (folder / _TABLE_FILE).write_bytes(table)
 
-    return built(root, "handlers", ["handlers", target.key(), code, table], make)
+    return build_once(root, "handlers", ["handlers", target.key(), code, table], make)
 
 
 def build_table(root: Path, table: bytes) -> Path:
     """The code of functions that have none of their own: the actor table."""
-    return built(root, "table", ["table", table], lambda folder: _write(folder / _TABLE_FILE, table))
+    return build_once(root, "table", ["table", table], lambda folder: _write(folder / _TABLE_FILE, table))
 
 
 def build_gateway(root: Path, target: Target, table: bytes) -> Path:
@@ -57,7 +57,7 @@ def build_gateway(root: Path, target: Target, table: bytes) -> Path:
         install(requirements, folder, target, hashed=True)
         _write(folder / _TABLE_FILE, table)
 
-    return built(root, "gateway", ["gateway", target.key(), requirements, table], make)
+    return build_once(root, "gateway", ["gateway", target.key(), requirements, table], make)
 
 
 def build_server(root: Path, table: bytes) -> Path:
@@ -68,7 +68,7 @@ def build_server(root: Path, table: bytes) -> Path:
         _write(folder / START_SCRIPT, _START_SERVER.encode())
         (folder / START_SCRIPT).chmod(0o755)
 
-    return built(root, "server", ["server", table, _START_SERVER.encode()], make)
+    return build_once(root, "server", ["server", table, _START_SERVER.encode()], make)
 
 
 def build_dispatcher(root: Path, target: Target, table: bytes) -> Path:
@@ -82,7 +82,7 @@ def build_dispatcher(root: Path, target: Target, table: bytes) -> Path:
                 shutil.rmtree(service)
         _write(folder / _TABLE_FILE, table)
 
-    return built(root, "dispatcher", ["dispatcher", target.key(), requirements, table], make)
+    return build_once(root, "dispatcher", ["dispatcher", target.key(), requirements, table], make)
 
 
 def _write(path: Path, content: bytes) -> None:

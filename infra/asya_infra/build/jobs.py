@@ -4,7 +4,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from asya_infra.build.folder import built, copy_sources, source_files
+from asya_infra.build.folder import build_once, copy_sources, source_files
 from asya_infra.build.packages import PackagesError, Target, install
 from asya_infra.repository import REPOSITORY
 
@@ -38,7 +38,7 @@ def build_jobs(root: Path, target: Target, jobs: Path) -> JobFiles:
     Raises:
         PackagesError: if a required package cannot be had, or has compiled parts.
     """
-    entry = built(root, "entry", [_ENTRY_POINT], lambda folder: _write(folder / "asya_job.py", _ENTRY_POINT))
+    entry = build_once(root, "entry", [_ENTRY_POINT], lambda folder: _write(folder / "asya_job.py", _ENTRY_POINT))
     requirements = jobs / "requirements.txt"
 
     def make(folder: Path) -> None:
@@ -49,8 +49,8 @@ def build_jobs(root: Path, target: Target, jobs: Path) -> JobFiles:
 
     return JobFiles(
         entry_point=entry / "asya_job.py",
-        library=built(root, "job-library", [_LIBRARY, _JOB_LIBRARY], _copy_library),
-        jobs=built(root, "jobs", ["jobs", target.key(), jobs], make),
+        library=build_once(root, "job-library", [_LIBRARY, _JOB_LIBRARY], _copy_library),
+        jobs=build_once(root, "jobs", ["jobs", target.key(), jobs], make),
     )
 
 

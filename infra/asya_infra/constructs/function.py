@@ -46,7 +46,7 @@ class FunctionSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FeedSettings:
+class EventSourceSettings:
     """How a queue feeds its function; the window is in seconds."""
 
     batch_size: int = 10
@@ -105,7 +105,7 @@ class MeshFunction(Construct):
             "Python 3.13 is a supported runtime and the one the layer is built for; it is raised on purpose.",
         )
 
-    def fed_by_queue(self, feed: FeedSettings) -> None:
+    def add_event_source(self, feed: EventSourceSettings) -> None:
         """Take messages from the queue of the same name; each message is acknowledged or returned by itself."""
         lambda_.EventSourceMapping(
             self,

@@ -7,14 +7,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJson
 
 from asya.protocol.pause import DEFAULT_PROMPT
 from asya_infra.mesh_file.base import Section, Text, Texts
-from asya_infra.mesh_file.legacy.variables import KEPT_BY_END_ACTORS, S3_ENDPOINT
+from asya_infra.mesh_file.legacy.variables import END_ACTOR_VARIABLES, S3_ENDPOINT
 from asya_infra.mesh_file.spark_model import SparkSection
 from asya_infra.mesh_file.units import Duration, Megabytes
 
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]+")
 _RESERVED_VARIABLES = ("AWS_", "ASYA_", "LAMBDA_", "POWERTOOLS_")
 # Of these names some are a user's to set: the SDK's own setting, and what older end handlers look for.
-_FREE_VARIABLES = (S3_ENDPOINT, *KEPT_BY_END_ACTORS)
+_FREE_VARIABLES = (S3_ENDPOINT, *END_ACTOR_VARIABLES)
 
 
 def _check_variables(env: dict[str, str]) -> dict[str, str]:

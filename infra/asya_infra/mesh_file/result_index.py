@@ -20,11 +20,11 @@ SECTION = ActorSection.model_validate(
 )
 
 
-def keeps_index(mesh: MeshFile) -> bool:
+def has_index(mesh: MeshFile) -> bool:
     """Whether x-sink writes the index."""
     return mesh.sink.index and mesh.sink.persist
 
 
 def compacts_index(mesh: MeshFile) -> bool:
     """Whether the mesh compacts it: only where there is something to run jobs on."""
-    return keeps_index(mesh) and any(actor.spark is not None for actor in mesh.actors.values())
+    return has_index(mesh) and any(actor.spark is not None for actor in mesh.actors.values())

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
-from asya_infra.mesh_file.units import DURATION_SCHEMA, SIZE_SCHEMA, show_duration
+from asya_infra.mesh_file.units import DURATION_SCHEMA, SIZE_SCHEMA, format_duration
 from asya_infra.repository import REPOSITORY
 
 PATH = REPOSITORY / "docs" / "reference" / "mesh.schema.json"
@@ -29,7 +29,7 @@ def _as_written(schema: Any) -> None:
             for bound in ("minimum", "maximum", "exclusiveMinimum"):
                 schema.pop(bound, None)
         if pattern == DURATION_SCHEMA["pattern"] and isinstance(default, float):
-            schema["default"] = show_duration(default)
+            schema["default"] = format_duration(default)
         if schema.get("default") == GatewaySection().max_body:
             schema["default"] = f"{GatewaySection().max_body // 1024}k"
         if "$ref" in schema:

@@ -9,9 +9,9 @@ from asya_infra.mesh_file import result_index, sending
 from asya_infra.mesh_file.actor_model import ActorSection, FanInSection, PauseSection, ResiliencySection
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import AgentSection, MeshFile
-from asya_infra.mesh_file.result_index import compacts_index, keeps_index
+from asya_infra.mesh_file.result_index import compacts_index, has_index
 from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
-from asya_infra.mesh_file.user_code import shape_of
+from asya_infra.mesh_file.user_code import detect_shape
 
 CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
 # Actors that are in every mesh, set up by the file or not, and what they are.
@@ -121,7 +121,7 @@ def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> tabl
         py_files=spark.py_files,
         payload_schema=spark.payload_schema,
         max_run=spark.max_run,
-        shape="payload" if actor is result_index.SECTION else shape_of(loaded.jobs_folder, spark.job),
+        shape="payload" if actor is result_index.SECTION else detect_shape(loaded.jobs_folder, spark.job),
     )
 
 
@@ -174,7 +174,7 @@ def _sink(mesh: MeshFile) -> table.Sink:
         failed_prefix=_folder(sink.prefixes.failed or failed),
         hooks=sink.hooks,
         hooks_for_children=sink.hooks_for_children,
-        index=keeps_index(mesh),
+        index=has_index(mesh),
     )
 
 

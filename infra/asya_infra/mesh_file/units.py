@@ -58,7 +58,7 @@ def parse_lifetime(text: Any) -> float | None:
     return None if text in (None, "none") else parse_duration(text)
 
 
-def show_duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """The shortest way to write a duration: `1500ms`, `90s`, `2h`."""
     for unit in ("d", "h", "m", "s"):
         if seconds and seconds % _SECONDS[unit] == 0:

@@ -47,7 +47,7 @@ def find(folder: Path, dotted: str) -> Found:
     raise CodeError(f"there is no module {parts[0]!r} in {folder}{did_you_mean(parts[0], known)}")
 
 
-def shape_of(folder: Path, job: str) -> Shape:
+def detect_shape(folder: Path, job: str) -> Shape:
     """Which shape a job has, read from its second parameter's annotation or name (`DataFrame`, `envelopes`).
 
     Raises:

@@ -14,7 +14,7 @@ from asya_infra.mesh_file.legacy import upgrade
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import Problem, did_you_mean
 from asya_infra.mesh_file.source import Location, Source
-from asya_infra.mesh_file.units import show_duration
+from asya_infra.mesh_file.units import format_duration
 
 _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
 _KIND_KEYS = {"handler", "spark", "kind"}
@@ -38,7 +38,7 @@ _WHOLE_MESSAGES = {"missing": "missing", "too_short": "should not be empty"}
 _BOUNDS = {"greater_than_equal": "at least", "less_than_equal": "at most", "greater_than": "more than"}
 
 
-class Validated:
+class ValidationResult:
     """A typed mesh and what was wrong with the values it was made from.
 
     `mesh` is there even if some values were wrong (they are left out), so that other checks can go on; it is None only
@@ -65,7 +65,7 @@ class Validated:
         return False
 
 
-def validate(source: Source) -> Validated:
+def validate(source: Source) -> ValidationResult:
     """Put older forms into today's keys, merge the defaults into the actors and check every value against the model."""
     upgraded = upgrade(source)
     values = _with_defaults(source, upgraded.values)
@@ -73,7 +73,7 @@ def validate(source: Source) -> Validated:
     dropped: set[Location] = set()
     for _ in range(_ROUNDS):
         try:
-            return Validated(MeshFile.model_validate(values), problems, dropped)
+            return ValidationResult(MeshFile.model_validate(values), problems, dropped)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
                 location = tuple(detail["loc"])
@@ -84,7 +84,7 @@ def validate(source: Source) -> Validated:
                 dropped.add(location)
             if not all(_drop(values, location) for location in dropped):
                 break
-    return Validated(None, problems, dropped)
+    return ValidationResult(None, problems, dropped)
 
 
 def _with_defaults(source: Source, values: dict[str, Any]) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def _message(detail: ErrorDetails, location: Location, values: dict[str, Any]) -
 
 def _shown_bound(bound: Any, written: Any) -> str:
     """A bound in the unit the value was written in; durations are the only floats that are written as text."""
-    return show_duration(bound) if isinstance(bound, float) and isinstance(written, str) else f"{bound:g}"
+    return format_duration(bound) if isinstance(bound, float) and isinstance(written, str) else f"{bound:g}"
 
 
 def _nearest(location: Location) -> str | None:

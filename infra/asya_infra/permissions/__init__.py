@@ -1,1 +1,1 @@
-"""What each function and job may do: plain statements, made from the mesh file; nothing here knows about the CDK."""
+"""Permissions of each function and job, as plain IAM statements made from the mesh file. Needs no CDK."""

@@ -7,82 +7,77 @@ from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
 
-# An inline policy ends at 10,240 characters; beyond this many queues one pattern stands for all of them.
+# IAM limits the inline policies of a role to 10,240 characters. Above this count one pattern covers all queues.
 _QUEUES_LISTED = 50
 
 READ = ("s3:GetObject",)
 WRITE = ("s3:PutObject",)
 READ_WRITE = ("s3:GetObject", "s3:PutObject")
-_WHY_KEYS = "Keys under this prefix hold ids that nobody knows before they come."
+_KEYS_REASON = "Keys under this prefix contain ids, which exist only at run time."
 
 
-def logs(addresses: Addresses, function: str) -> Grant:
-    """Write to the function's own log group."""
+def write_logs(addresses: Addresses, function: str) -> Grant:
+    """Allow a function to write to its own log group."""
     group = addresses.arn("logs", f"log-group:{addresses.log_group_name(function)}:*")
-    why = "Log streams of the function's own log group; Lambda names them."
-    return Grant(("logs:CreateLogStream", "logs:PutLogEvents"), (group,), why=why)
+    reason = "Log streams of the function's own log group; Lambda names them."
+    return Grant(("logs:CreateLogStream", "logs:PutLogEvents"), (group,), reason=reason)
 
 
-def consume(addresses: Addresses, actor: str) -> Grant:
-    """What an event source mapping, and nacking with a short visibility, needs on a function's own queue."""
+def consume_queue(addresses: Addresses, actor: str) -> Grant:
+    """Allow a function to consume its own queue: for the event source mapping and for nacks."""
     actions = ("sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
     return Grant(actions, (addresses.queue_arn(actor),))
 
 
-def send(addresses: Addresses, targets: Iterable[str]) -> Grant:
-    """Send to these queues."""
+def send_messages(addresses: Addresses, targets: Iterable[str]) -> Grant:
+    """Allow sending to the queues of these actors."""
     queues = sorted({addresses.queue_arn(target) for target in targets})
     if len(queues) > _QUEUES_LISTED:
-        why = "More queues than fit into a policy: all of this namespace."
-        return Grant(("sqs:SendMessage",), (addresses.queue_arns_of_namespace(),), why=why)
+        reason = "The queues do not fit into a policy, so the pattern covers the namespace."
+        return Grant(("sqs:SendMessage",), (addresses.queue_arns_of_namespace(),), reason=reason)
     return Grant(("sqs:SendMessage",), tuple(queues))
 
 
-def report(addresses: Addresses, api_id: str) -> Grant:
-    """The routes of the gateway that are for the mesh's own functions: reports, all at once or on one task, and states."""
+def send_reports(addresses: Addresses, api_id: str) -> Grant:
+    """Allow the gateway calls for the mesh's own functions: reports (in batches or for one task) and task states."""
     routes = ("POST/api/v1/mesh/events", "POST/api/v1/mesh/*/events", "POST/api/v1/mesh/states")
     paths = [addresses.arn("execute-api", f"{api_id}/$default/{route}") for route in routes]
-    return Grant(("execute-api:Invoke",), tuple(paths), why="Nobody knows the ids of tasks before they come.")
+    return Grant(("execute-api:Invoke",), tuple(paths), reason="Task ids exist only at run time.")
 
 
 def objects(addresses: Addresses, actions: tuple[str, ...], *prefixes: str) -> Grant:
-    """Objects of the mesh's own bucket under these prefixes."""
+    """Allow actions on the objects of the mesh's own bucket under these prefixes."""
     patterns = [addresses.objects_arn(addresses.bucket, f"{prefix}/*") for prefix in prefixes]
-    return Grant(actions, tuple(patterns), why=_WHY_KEYS)
+    return Grant(actions, tuple(patterns), reason=_KEYS_REASON)
 
 
-def tell_missing(addresses: Addresses) -> Grant:
-    """Whoever may not list a bucket is told "denied" of a missing object, and could not tell the two apart."""
+def list_bucket(addresses: Addresses) -> Grant:
+    """Allow listing the mesh's own bucket. Without it S3 answers 403 for a missing object instead of 404."""
     return Grant(("s3:ListBucket",), (addresses.bucket_arn(addresses.bucket),))
 
 
 def table(addresses: Addresses, kind: str) -> Grant:
-    """Items of one of the mesh's tables."""
+    """Allow reading and writing the items of one of the mesh's tables."""
     actions = ("BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query")
     allowed = tuple(f"dynamodb:{action}" for action in (*actions, "UpdateItem"))
     return Grant(allowed, (addresses.table_arn(kind),))
 
 
-def breaker(addresses: Addresses) -> Grant:
-    """The state of a circuit breaker."""
+def circuit_breaker(addresses: Addresses) -> Grant:
+    """Allow reading and writing the state of a circuit breaker."""
     return Grant(("dynamodb:GetItem", "dynamodb:PutItem"), (addresses.table_arn("breaker"),))
 
 
-def puts_together(table: MeshTable) -> bool:
-    """Whether the mesh has sets of slices."""
-    return any(actor.kind == "fan_in" for actor in table.actors.values())
-
-
-def read_set(addresses: Addresses) -> Grant:
-    """Whether a set is closed."""
+def read_sets(addresses: Addresses) -> Grant:
+    """Allow reading the state of a set."""
     return Grant(("dynamodb:GetItem",), (addresses.table_arn("fan-in"),))
 
 
 def fan_in_actors(table: MeshTable) -> set[str]:
-    """The actors that put sets of slices together."""
+    """Return the names of the fan-in actors."""
     return {name for name, actor in table.actors.items() if actor.kind == "fan_in"}
 
 
-def ends(*more: str) -> set[str]:
-    """The end actors, where everything may go, and others."""
-    return {names.SINK, names.SUMP, *more}
+def with_end_actors(*actors: str) -> set[str]:
+    """Return these actors and the end actors, which every sidecar may send to."""
+    return {names.SINK, names.SUMP, *actors}

@@ -1,4 +1,4 @@
-"""What the DLQ function may do: look, claim, report, copy. It has no permission to delete a message."""
+"""Permissions of the DLQ function: receive, claim, report, copy. It cannot delete a message."""
 
 from asya.dead_letters.letters import watched
 from asya.protocol import names
@@ -7,36 +7,36 @@ from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
 
-# An inline policy ends at 10,240 characters; beyond this many queues one pattern stands for all of them.
+# IAM limits the inline policies of a role to 10,240 characters. Above this count one pattern covers all queues.
 _QUEUES_LISTED = 40
-_LOOK = ("sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
+_RECEIVE = ("sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
 
 
 def dlq(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
-    """Looks at every dead-letter queue of the mesh."""
-    put_together = [name for name, actor in table.actors.items() if actor.kind == "fan_in"]
+    """x-dlq: receives from every dead-letter queue of the mesh."""
+    fan_in_actors = common.fan_in_actors(table)
     return [
-        common.logs(addresses, names.DLQ),
-        _look(addresses, table),
-        common.report(addresses, api_id),
-        *([common.send(addresses, put_together)] if put_together else []),
+        common.write_logs(addresses, names.DLQ),
+        _receive(addresses, table),
+        common.send_reports(addresses, api_id),
+        *([common.send_messages(addresses, fan_in_actors)] if fan_in_actors else []),
         common.objects(addresses, common.WRITE, "dlq"),
         Grant(("dynamodb:Query",), (addresses.table_arn("tasks"),)),
-        # It claims the end of what was given up, as the end actors do: one end per envelope, whoever sees it first.
+        # Like the end actors, it claims the end of an envelope: the first claim counts.
         Grant(("dynamodb:UpdateItem",), (addresses.table_arn("sink"),)),
-        _notes(addresses),
+        _own_items(addresses),
     ]
 
 
-def _look(addresses: Addresses, table: MeshTable) -> Grant:
+def _receive(addresses: Addresses, table: MeshTable) -> Grant:
     queues = [addresses.dlq_arn(actor) for actor in watched(table)]
     if len(queues) > _QUEUES_LISTED:
-        why = "More queues than fit into a policy: the dead-letter queues of this namespace."
-        return Grant(_LOOK, (addresses.dlq_arn("*"),), why=why)
-    return Grant(_LOOK, tuple(queues))
+        reason = "The queues do not fit into a policy, so the pattern covers the namespace."
+        return Grant(_RECEIVE, (addresses.dlq_arn("*"),), reason=reason)
+    return Grant(_RECEIVE, tuple(queues))
 
 
-def _notes(addresses: Addresses) -> Grant:
-    """Its own notes, beside the claims: those are only ever claimed, never put or read."""
-    own = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*"]}}
-    return Grant(("dynamodb:BatchGetItem", "dynamodb:PutItem"), (addresses.table_arn("sink"),), conditions=own)
+def _own_items(addresses: Addresses) -> Grant:
+    """Allow its own items in the table of claims. The claims themselves it can neither read nor overwrite."""
+    own_keys = {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*"]}}
+    return Grant(("dynamodb:BatchGetItem", "dynamodb:PutItem"), (addresses.table_arn("sink"),), conditions=own_keys)

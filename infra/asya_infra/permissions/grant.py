@@ -1,4 +1,4 @@
-"""One permission, and why it is as wide as it is."""
+"""One permission, with the reason for its wildcards."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -7,30 +7,30 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Grant:
-    """Actions on resources.
+    """Actions on resources: one IAM statement.
 
     Attributes:
-        why: the reason for a wildcard in it; needed if there is one.
-        conditions: in the shape IAM has them: operator → key → value.
+        reason: why the statement needs a wildcard; required if it has one.
+        conditions: in the form of IAM: operator → key → value.
     """
 
     actions: tuple[str, ...]
     resources: tuple[str, ...]
-    why: str = ""
+    reason: str = ""
     conditions: Mapping[str, Any] = field(default_factory=dict)
     effect: str = "Allow"
 
     def statement(self) -> dict[str, Any]:
-        """As IAM's JSON."""
+        """Return the statement in IAM's JSON form."""
         conditions = {"Condition": dict(self.conditions)} if self.conditions else {}
         return {"Effect": self.effect, "Action": list(self.actions), "Resource": list(self.resources), **conditions}
 
     def wildcards(self) -> list[str]:
-        """`Action::…` and `Resource::…` for everything with a `*` in it."""
+        """Return `Action::…` or `Resource::…` for each action and resource that contains a `*`."""
         actions = [f"Action::{action}" for action in self.actions if "*" in action]
         return actions + [f"Resource::{resource}" for resource in self.resources if "*" in resource]
 
 
 def document(grants: Iterable[Grant]) -> dict[str, Any]:
-    """A policy document."""
+    """Return a policy document with these statements."""
     return {"Version": "2012-10-17", "Statement": [grant.statement() for grant in grants]}

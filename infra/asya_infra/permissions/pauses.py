@@ -1,4 +1,4 @@
-"""What pausing tasks and resuming them takes (`protocol §11`)."""
+"""Permissions of pause actors, of x-resume and of the sweep of pauses (`protocol §11`)."""
 
 from asya.pause.aws.notices import source_of
 from asya.protocol import names
@@ -10,36 +10,36 @@ from asya_infra.permissions.grant import Grant
 
 
 def pause(addresses: Addresses, actor: str, api_id: str) -> list[Grant]:
-    """A pause actor: keeps what comes and tells of it. It sends nothing on, but to an end what cannot pause."""
-    # AWS always says which source it is about, other clouds may not.
+    """A pause actor: stores envelopes and publishes events. It sends only to the end actors and to itself."""
+    # AWS always sets this key; the local cloud may not.
     own = {"StringEqualsIfExists": {"events:source": source_of(addresses.namespace)}}
     return [
         *actors.sidecar(addresses, actor, api_id),
-        common.send(addresses, common.ends(actor)),
+        common.send_messages(addresses, common.with_end_actors(actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "paused"),
         Grant(("events:PutEvents",), (addresses.arn("events", "event-bus/default"),), conditions=own),
     ]
 
 
 def resume(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
-    """x-resume: sends on what was paused, wherever its route leads, and leaves a tombstone."""
+    """x-resume: sends a paused envelope along its route and writes a tombstone."""
     return [
         *actors.sidecar(addresses, names.RESUME, api_id),
-        common.send(addresses, actors.targets_of(table, names.RESUME)),
+        common.send_messages(addresses, actors.send_targets(table, names.RESUME)),
         common.objects(addresses, common.READ_WRITE, "payloads", "paused"),
     ]
 
 
 def sweep(addresses: Addresses) -> list[Grant]:
-    """Finds tasks of whose pause something is still to be sent, and sends it as the gateway would have."""
+    """x-pause-sweep: finds pauses with an unfinished release and sends it in place of the gateway."""
     index = f"{addresses.table_arn('tasks')}/index/{WAITING_INDEX}"
     tasks = tuple(f"dynamodb:{action}" for action in ("BatchGetItem", "PutItem", "Query"))
     return [
-        common.logs(addresses, names.PAUSE_SWEEP),
+        common.write_logs(addresses, names.PAUSE_SWEEP),
         Grant(("dynamodb:Query",), (index,)),
         Grant(tasks, (addresses.table_arn("tasks"),)),
-        common.send(addresses, {names.RESUME, names.SINK}),
+        common.send_messages(addresses, {names.RESUME, names.SINK}),
         common.objects(addresses, common.READ, "paused"),
         common.objects(addresses, common.WRITE, "inbox"),
-        common.tell_missing(addresses),
+        common.list_bucket(addresses),
     ]

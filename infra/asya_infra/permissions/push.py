@@ -1,4 +1,4 @@
-"""What telling other agents of their tasks takes (`protocol §13`, `/a2a`)."""
+"""Permissions of the functions that send push notifications to agents (`protocol §13`, `/a2a`)."""
 
 from asya.protocol import names
 from asya_infra.addresses import Addresses
@@ -7,23 +7,23 @@ from asya_infra.permissions.grant import Grant
 
 
 def feed(addresses: Addresses) -> list[Grant]:
-    """Reads the changes of the tasks table, and whom to tell of them."""
+    """x-push-feed: reads the stream of the tasks table and the subscriptions, and queues notifications."""
     table = addresses.table_arn("tasks")
-    reading = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
-    actions = tuple(f"dynamodb:{action}" for action in reading)
+    stream_actions = ("DescribeStream", "GetRecords", "GetShardIterator", "ListStreams")
+    actions = tuple(f"dynamodb:{action}" for action in stream_actions)
     return [
-        common.logs(addresses, names.PUSH_FEED),
-        Grant(actions, (f"{table}/stream/*",), why="A table's stream is named by the time it was turned on."),
+        common.write_logs(addresses, names.PUSH_FEED),
+        Grant(actions, (f"{table}/stream/*",), reason="The name of a table's stream contains its start time."),
         Grant(("dynamodb:Query",), (table,)),
-        # What cannot be made a message goes to the dead-letter queue itself.
+        # The event source mapping sends changes that fail repeatedly straight to the dead-letter queue.
         Grant(("sqs:SendMessage",), (addresses.queue_arn(names.PUSH), addresses.dlq_arn(names.PUSH))),
     ]
 
 
 def deliver(addresses: Addresses) -> list[Grant]:
-    """Speaks to strangers, and may hardly do anything else."""
+    """x-push: calls URLs of third parties, so it gets the least permissions."""
     return [
-        common.logs(addresses, names.PUSH),
-        common.consume(addresses, names.PUSH),
+        common.write_logs(addresses, names.PUSH),
+        common.consume_queue(addresses, names.PUSH),
         Grant(("dynamodb:GetItem",), (addresses.table_arn("tasks"),)),
     ]

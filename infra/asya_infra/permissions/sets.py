@@ -1,4 +1,4 @@
-"""What putting sets of slices together takes (`protocol §9`)."""
+"""Permissions of fan-in actors and of their sweep (`protocol §9`)."""
 
 from asya.fan_in.aws.items import OPEN_INDEX
 from asya.protocol import names
@@ -9,10 +9,10 @@ from asya_infra.permissions.grant import Grant
 
 
 def fan_in(addresses: Addresses, table: MeshTable, actor: str, api_id: str) -> list[Grant]:
-    """A fan-in actor: stores slices, claims their ends, and sends the merged envelope wherever the origin's route leads."""
+    """A fan-in actor: stores slices, claims their ends, and sends the merged envelope along the origin's route."""
     return [
         *actors.sidecar(addresses, actor, api_id),
-        common.send(addresses, actors.targets_of(table, actor)),
+        common.send_messages(addresses, actors.send_targets(table, actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "frames"),
         common.table(addresses, "fan-in"),
         common.table(addresses, "sink"),
@@ -20,10 +20,10 @@ def fan_in(addresses: Addresses, table: MeshTable, actor: str, api_id: str) -> l
 
 
 def sweep(addresses: Addresses, table: MeshTable) -> list[Grant]:
-    """Finds the open sets and has their actors look at them."""
+    """x-fan-in-sweep: reads the open sets and sends checks to their fan-in actors."""
     index = f"{addresses.table_arn('fan-in')}/index/{OPEN_INDEX}"
     return [
-        common.logs(addresses, names.FAN_IN_SWEEP),
-        common.send(addresses, common.fan_in_actors(table)),
+        common.write_logs(addresses, names.FAN_IN_SWEEP),
+        common.send_messages(addresses, common.fan_in_actors(table)),
         Grant(("dynamodb:Query",), (index,)),
     ]

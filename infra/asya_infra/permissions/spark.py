@@ -1,4 +1,4 @@
-"""What starting, running and finishing jobs takes."""
+"""Permissions to start, run and complete job runs."""
 
 from collections.abc import Iterable
 
@@ -7,92 +7,100 @@ from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.access import folder_grants
-from asya_infra.permissions.actors import targets_of
+from asya_infra.permissions.actors import send_targets
 from asya_infra.permissions.grant import Grant
 
 JOB = "x-job"
 _SERVICE = "emr-serverless.amazonaws.com"
-_WHY_RUNS = "Job runs of this mesh's application; the service names them."
+_RUNS_REASON = "Job runs of this mesh's application; the service names them."
 
 
 def heavy_actors(table: MeshTable) -> list[str]:
-    """The heavy actors by name."""
+    """Return the names of the heavy actors, sorted."""
     return sorted(name for name, actor in table.actors.items() if actor.kind == "spark")
 
 
 def dispatch(addresses: Addresses, application_id: str, api_id: str) -> list[Grant]:
-    """Forms job runs from what is pending and starts them."""
+    """x-dispatch: forms job runs from pending envelopes and starts them."""
     application = addresses.application_arn(application_id)
-    on_runs = ("CancelJobRun", "GetDashboardForJobRun", "GetJobRun", "TagResource")
-    as_service = {"StringEquals": {"iam:PassedToService": _SERVICE}}
+    run_actions = ("CancelJobRun", "GetDashboardForJobRun", "GetJobRun", "TagResource")
+    only_to_emr = {"StringEquals": {"iam:PassedToService": _SERVICE}}
     return [
-        common.logs(addresses, names.DISPATCH),
-        common.consume(addresses, names.DISPATCH),
-        common.send(addresses, common.ends(names.DISPATCH, names.COMPLETION)),
-        common.report(addresses, api_id),
+        common.write_logs(addresses, names.DISPATCH),
+        common.consume_queue(addresses, names.DISPATCH),
+        common.send_messages(addresses, common.with_end_actors(names.DISPATCH, names.COMPLETION)),
+        common.send_reports(addresses, api_id),
         common.table(addresses, "pending"),
         common.objects(addresses, common.READ_WRITE, "runs", "payloads"),
         common.objects(addresses, common.READ, "pending", "inbox"),
-        common.tell_missing(addresses),
+        common.list_bucket(addresses),
         Grant(("emr-serverless:ListJobRuns", "emr-serverless:StartJobRun"), (application,)),
-        Grant(tuple(f"emr-serverless:{action}" for action in on_runs), (f"{application}/jobruns/*",), why=_WHY_RUNS),
-        Grant(("iam:PassRole",), (addresses.role_arn(JOB),), conditions=as_service),
+        Grant(
+            tuple(f"emr-serverless:{action}" for action in run_actions),
+            (f"{application}/jobruns/*",),
+            reason=_RUNS_REASON,
+        ),
+        Grant(("iam:PassRole",), (addresses.role_arn(JOB),), conditions=only_to_emr),
     ]
 
 
 def complete(addresses: Addresses, table: MeshTable, application_id: str, api_id: str) -> list[Grant]:
-    """Takes one commit of a run that ended and routes its frames, for whichever heavy actor it was."""
-    targets = {target for actor in heavy_actors(table) for target in targets_of(table, actor)}
+    """x-completion: reads the commit of an ended run and routes its frames, for every heavy actor."""
+    targets = {target for actor in heavy_actors(table) for target in send_targets(table, actor)}
     runs = f"{addresses.application_arn(application_id)}/jobruns/*"
     return [
-        common.logs(addresses, names.COMPLETION),
-        common.consume(addresses, names.COMPLETION),
-        common.send(addresses, common.ends(names.COMPLETION, names.DISPATCH, *targets)),
-        common.report(addresses, api_id),
+        common.write_logs(addresses, names.COMPLETION),
+        common.consume_queue(addresses, names.COMPLETION),
+        common.send_messages(addresses, common.with_end_actors(names.COMPLETION, names.DISPATCH, *targets)),
+        common.send_reports(addresses, api_id),
         common.table(addresses, "pending"),
         common.objects(addresses, common.READ_WRITE, "runs", "payloads", "frames"),
         common.objects(addresses, common.READ, "pending", "inbox"),
-        common.tell_missing(addresses),
-        Grant(("emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"), (runs,), why=_WHY_RUNS),
+        common.list_bucket(addresses),
+        Grant(("emr-serverless:CancelJobRun", "emr-serverless:GetJobRun"), (runs,), reason=_RUNS_REASON),
     ]
 
 
 def reconcile(addresses: Addresses, application_id: str) -> list[Grant]:
-    """Finds what was lost on the way and asks the dispatcher or the completion to see to it."""
+    """x-reconcile: finds lost envelopes and runs, and sends them to the dispatcher or the completion."""
     runs = f"{addresses.application_arn(application_id)}/jobruns/*"
     return [
-        common.logs(addresses, names.RECONCILE),
-        common.send(addresses, {names.DISPATCH, names.COMPLETION}),
+        common.write_logs(addresses, names.RECONCILE),
+        common.send_messages(addresses, {names.DISPATCH, names.COMPLETION}),
         common.table(addresses, "pending"),
         common.objects(addresses, common.READ, "runs", "pending"),
-        common.tell_missing(addresses),
+        common.list_bucket(addresses),
         Grant(("emr-serverless:ListJobRuns",), (addresses.application_arn(application_id),)),
-        Grant(("emr-serverless:GetJobRun",), (runs,), why=_WHY_RUNS),
+        Grant(("emr-serverless:GetJobRun",), (runs,), reason=_RUNS_REASON),
     ]
 
 
 def scratch(addresses: Addresses, actor: str) -> list[Grant]:
-    """An actor's own room beside the data."""
+    """Allow a heavy actor its own scratch folder in the data of the mesh."""
     return folder_grants(addresses.data, [f"scratch/{actor}/*"], [f"scratch/{actor}/*"], addresses)
 
 
 def job(addresses: Addresses, access: Iterable[Grant], code_bucket: str, code_keys: Iterable[str]) -> list[Grant]:
-    """What the job runs of all heavy actors need together; each run's session gets only its own part of it."""
-    why = "Manifest, journal and results of a run lie under the run's own number."
+    """The job role: the permissions of all heavy actors. A session policy narrows each run to its own part."""
+    reason = "The keys of a run contain its number, which exists only at run time."
     run_objects = addresses.objects_arn(addresses.bucket, "runs/*")
     code = tuple(addresses.objects_arn(code_bucket, key) for key in code_keys)
     return [
-        Grant(("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"), (run_objects,), why=why),
+        Grant(
+            ("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"),
+            (run_objects,),
+            reason=reason,
+        ),
         common.objects(addresses, common.READ, "pending", "payloads", "inbox"),
-        common.tell_missing(addresses),
+        common.list_bucket(addresses),
         Grant(("s3:GetObject",), code),
         *access,
     ]
 
 
-def named_files(addresses: Addresses, uris: Iterable[str]) -> list[Grant]:
-    """Archives and Python files that the mesh file names by their `s3://` addresses (a `#folder` is no part of one)."""
-    places = sorted({uri.removeprefix("s3://").partition("#")[0] for uri in uris})
-    objects = [addresses.objects_arn(*place.split("/", 1)) for place in places if "/" in place]
-    why = "The mesh file names these files."
-    return [Grant(("s3:GetObject",), tuple(objects), why=why)] if objects else []
+def referenced_files(addresses: Addresses, uris: Iterable[str]) -> list[Grant]:
+    """Allow reading the archives and Python files that the mesh file lists as `s3://bucket/key`, or `…#folder`."""
+    paths = sorted({uri.removeprefix("s3://").partition("#")[0] for uri in uris})
+    objects = [addresses.objects_arn(*path.split("/", 1)) for path in paths if "/" in path]
+    reason = "The mesh file lists these files."
+    return [Grant(("s3:GetObject",), tuple(objects), reason=reason)] if objects else []

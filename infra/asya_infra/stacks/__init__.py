@@ -1,1 +1,1 @@
-"""The stacks of a mesh: state, queues, gateway, functions, deployed in that order."""
+"""The stacks of a mesh, deployed in this order: state, queues, gateway, functions."""

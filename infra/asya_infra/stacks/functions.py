@@ -1,4 +1,4 @@
-"""The functions of one shard of the actors."""
+"""The stack with the functions of one shard of the actors."""
 
 from collections.abc import Iterable
 
@@ -9,10 +9,10 @@ from asya.protocol import names
 from asya_infra.constructs.actors.heavy_actor import heavy_actor
 from asya_infra.constructs.actors.light_actor import light_actor
 from asya_infra.constructs.crew.crew import crew
-from asya_infra.constructs.crew.dead_letters import DeadLetterWatch
-from asya_infra.constructs.crew.fan_in import FanInSweep, fan_in_actor
+from asya_infra.constructs.crew.dead_letters import dead_letter_sweep
+from asya_infra.constructs.crew.fan_in import fan_in_actor, fan_in_sweep
 from asya_infra.constructs.crew.pause_notifications import PauseNotifications
-from asya_infra.constructs.crew.pauses import PauseSweep, pause_actor
+from asya_infra.constructs.crew.pauses import pause_actor, pause_sweep
 from asya_infra.constructs.crew.result_index import result_index_schedule
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.gateway.push_notifications import PushNotifications
@@ -23,11 +23,11 @@ from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD
 
-_MAKERS = {"spark": heavy_actor, "fan_in": fan_in_actor, "pause": pause_actor}
+_FACTORIES = {"spark": heavy_actor, "fan_in": fan_in_actor, "pause": pause_actor}
 
 
 class FunctionsStack(Stack):
-    """A sidecar for each of these actors; what the mesh itself runs is in the crew's shard."""
+    """A function for each of these actors. The stack of the crew's shard also has the mesh's own functions."""
 
     def __init__(
         self,
@@ -42,18 +42,18 @@ class FunctionsStack(Stack):
         super().__init__(scope, names.stack_name(mesh.namespace, f"functions-{shard}"))
         layer = mesh_layer(self, mesh)
         for name in actors:
-            make = _MAKERS.get(mesh.table.actors[name].kind, light_actor)
-            make(self, mesh, layer, gateway, name)
+            add_actor = _FACTORIES.get(mesh.table.actors[name].kind, light_actor)
+            add_actor(self, mesh, layer, gateway, name)
         if shard == CREW_SHARD:
             crew(self, mesh, layer, gateway)
             fan_in_actor(self, mesh, layer, gateway, names.FAN_IN)
-            FanInSweep(self, mesh, layer)
+            fan_in_sweep(self, mesh, layer)
             pause_actor(self, mesh, layer, gateway, names.PAUSE)
-            PauseSweep(self, mesh, layer)
+            pause_sweep(self, mesh, layer)
             PauseNotifications(self, mesh)
             if mesh.table.tools:
                 PushNotifications(self, mesh, layer, task_changes)
-            DeadLetterWatch(self, mesh, layer, gateway)
+            dead_letter_sweep(self, mesh, layer, gateway)
             if heavy_actors(mesh.table):
                 Spark(self, mesh, layer, gateway)
             if names.INDEX in mesh.table.actors:

@@ -1,24 +1,28 @@
-"""The HTTP APIs, the functions behind them, and the sweep of their tasks."""
+"""The stack with the HTTP APIs, their functions and the sweep of deadlines."""
 
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra.constructs.gateway.deadline_sweep import DeadlineSweep
+from asya_infra.constructs.gateway.deadline_sweep import deadline_sweep
 from asya_infra.constructs.gateway.gateway import Gateway
 from asya_infra.constructs.layer import mesh_layer
 from asya_infra.mesh import Mesh
 
 
 class GatewayStack(Stack):
-    """The gateway; `address` is for the functions that report to it."""
+    """The gateway.
+
+    Attributes:
+        address: the API that the mesh's functions report to.
+    """
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, "gateway"))
         layer = mesh_layer(self, mesh)
         gateway = Gateway(self, mesh, layer)
         self.address = gateway.address
-        DeadlineSweep(self, mesh, layer)
+        deadline_sweep(self, mesh, layer)
         CfnOutput(self, "GatewayUrl", value=self.address.url)
         CfnOutput(self, "GatewayApiId", value=gateway.api_id)
         if gateway.live is not None:

@@ -1,4 +1,4 @@
-"""All stacks of a mesh and their order. Names are computed, so order is all that ties most of them together."""
+"""All stacks of a mesh and their order. Most resources refer to each other by computed names, not by exports."""
 
 from collections import defaultdict
 
@@ -13,12 +13,15 @@ from asya_infra.stacks.queues import QueuesStack
 from asya_infra.stacks.state import StateStack
 
 
-def make_stacks(app: App, mesh: Mesh) -> None:
-    """State and queues first, then the gateway, then the functions; a shard without actors yields no stack."""
+def add_stacks(app: App, mesh: Mesh) -> None:
+    """Add the stacks of a mesh: state and queues first, then the gateway, then the functions.
+
+    A shard without actors has no stack.
+    """
     shards: dict[int, list[str]] = defaultdict(list)
     shards[CREW_SHARD] = []
     for name in sorted(mesh.file.actors):
-        # An actor of the mesh's own stays with the crew, also where the file sets it up differently: queues never move.
+        # Crew actors stay in the crew's shard even if the mesh file redefines them: queues never move.
         if not names.is_reserved(name):
             shards[shard_of(name)].append(name)
     state = StateStack(app, mesh)
@@ -27,7 +30,7 @@ def make_stacks(app: App, mesh: Mesh) -> None:
     for shard, actors in sorted(shards.items()):
         queues = QueuesStack(app, mesh, shard, actors)
         functions = FunctionsStack(app, mesh, gateway.address, shard, actors, task_changes=state.task_changes)
-        for before in (state, queues, gateway):
-            functions.add_stack_dependency(before)
+        for dependency in (state, queues, gateway):
+            functions.add_stack_dependency(dependency)
     for key, value in {"asya:namespace": mesh.namespace, **mesh.file.tags}.items():
         Tags.of(app).add(key, value)

@@ -1,4 +1,4 @@
-"""The queues of one shard of the actors."""
+"""The stack with the queues of one shard of the actors."""
 
 from collections.abc import Iterable
 
@@ -7,19 +7,19 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra import derived
+from asya_infra import timings
 from asya_infra.constructs.actors.queues import ActorQueue
-from asya_infra.constructs.crew.result_index import let_schedule_send
+from asya_infra.constructs.crew.result_index import allow_schedule
 from asya_infra.constructs.spark.run_events import rule_arn
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD
 
-_RECEIVES = 5
+_MAX_RECEIVES = 5
 
 
 class QueuesStack(Stack):
-    """A queue and a dead-letter queue for each of these actors; those of the mesh itself are in the crew's shard."""
+    """A queue and a dead-letter queue for each of these actors. The crew's shard also has the mesh's own queues."""
 
     def __init__(self, scope: Construct, mesh: Mesh, shard: int, actors: Iterable[str]) -> None:
         super().__init__(scope, names.stack_name(mesh.namespace, f"queues-{shard}"))
@@ -30,26 +30,26 @@ class QueuesStack(Stack):
 
     def _actor(self, mesh: Mesh, name: str) -> ActorQueue:
         actor = mesh.table.actors[name]
-        without_user_code = {
-            "spark": derived.ADMIT_TIMEOUT,
-            "fan_in": derived.FAN_IN_TIMEOUT,
-            "pause": derived.PAUSE_TIMEOUT,
+        system_timeouts = {
+            "spark": timings.ENQUEUE_TIMEOUT,
+            "fan_in": timings.FAN_IN_TIMEOUT,
+            "pause": timings.PAUSE_TIMEOUT,
         }
-        timeout = without_user_code.get(actor.kind) or derived.function_timeout(actor.timeout, actor.batch.size)
+        timeout = system_timeouts.get(actor.kind) or timings.function_timeout(actor.timeout, actor.batch.size)
         return ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives)
 
     def _crew(self, mesh: Mesh) -> None:
         self._actor(mesh, names.FAN_IN)
         self._actor(mesh, names.PAUSE)
         for name in (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME):
-            ActorQueue(self, mesh.namespace, name, derived.CREW_TIMEOUT, _RECEIVES)
+            ActorQueue(self, mesh.namespace, name, timings.CREW_TIMEOUT, _MAX_RECEIVES)
         if names.INDEX in mesh.table.actors:
-            let_schedule_send(self._actor(mesh, names.INDEX), mesh.addresses)
+            allow_schedule(self._actor(mesh, names.INDEX), mesh.addresses)
         if mesh.table.tools:
-            ActorQueue(self, mesh.namespace, names.PUSH, derived.PUSH_TIMEOUT, _RECEIVES)
+            ActorQueue(self, mesh.namespace, names.PUSH, timings.PUSH_TIMEOUT, _MAX_RECEIVES)
         if heavy_actors(mesh.table):
-            ActorQueue(self, mesh.namespace, names.DISPATCH, derived.DISPATCH_TIMEOUT, _RECEIVES)
-            completion = ActorQueue(self, mesh.namespace, names.COMPLETION, derived.COMPLETION_TIMEOUT, _RECEIVES)
+            ActorQueue(self, mesh.namespace, names.DISPATCH, timings.DISPATCH_TIMEOUT, _MAX_RECEIVES)
+            completion = ActorQueue(self, mesh.namespace, names.COMPLETION, timings.COMPLETION_TIMEOUT, _MAX_RECEIVES)
             completion.queue.add_to_resource_policy(
                 iam.PolicyStatement(
                     actions=["sqs:SendMessage"],

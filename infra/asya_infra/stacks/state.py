@@ -1,4 +1,4 @@
-"""What must outlive everything else: tables and the bucket."""
+"""The stack with the tables and the bucket, which outlive all other stacks."""
 
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
@@ -11,10 +11,11 @@ from asya_infra.permissions.spark import heavy_actors
 
 
 class StateStack(Stack):
-    """Tables and bucket. Pending envelopes, done hops and circuits have a table only if the mesh has actors that need it.
+    """Tables and the bucket. Optional tables exist only if an actor needs them.
 
     Attributes:
-        task_changes: the stream of the tasks table. Exported in any case: what others stop to use may be taken out of them first.
+        task_changes: the ARN of the stream of the tasks table. It is always exported: CloudFormation cannot remove an
+            export while another stack imports it.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
@@ -28,7 +29,7 @@ class StateStack(Stack):
 
 
 def table_kinds(table: mesh_table.MeshTable) -> list[str]:
-    """The tables that a mesh with these actors works with."""
+    """Return the kinds of table that a mesh with these actors needs."""
     kinds = ["tasks", "sink", "fan-in"]
     if heavy_actors(table):
         kinds.append("pending")

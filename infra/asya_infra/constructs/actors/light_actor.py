@@ -5,9 +5,9 @@ import math
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from asya_infra import derived
+from asya_infra import timings
 from asya_infra.build.functions import build_handlers
-from asya_infra.constructs.function import FeedSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.legacy.variables import handler_variables
@@ -40,14 +40,14 @@ def light_actor(
             handler=_END_ACTOR if actor.kind == "end" else _SIDECAR,
             code=lambda_.Code.from_asset(str(folder)),
             grants=grants,
-            timeout=derived.function_timeout(actor.timeout, actor.batch.size),
+            timeout=timings.function_timeout(actor.timeout, actor.batch.size),
             memory=section.memory,
             environment={**section.env, **handler_variables(actor), "ASYA_GATEWAY_URL": gateway.url},
             in_routes=True,
         ),
     )
-    function.fed_by_queue(
-        FeedSettings(
+    function.add_event_source(
+        EventSourceSettings(
             batch_size=actor.batch.size,
             window=math.ceil(actor.batch.window),
             concurrency=section.concurrency,

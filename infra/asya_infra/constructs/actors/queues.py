@@ -6,7 +6,7 @@ from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra import derived
+from asya_infra import timings
 
 
 class ActorQueue(Construct):
@@ -20,7 +20,7 @@ class ActorQueue(Construct):
             queue_name=names.dlq_name(namespace, actor),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            retention_period=Duration.days(derived.DLQ_RETENTION_DAYS),
+            retention_period=Duration.days(timings.DLQ_RETENTION_DAYS),
         )
         self.queue = sqs.Queue(
             self,
@@ -28,8 +28,8 @@ class ActorQueue(Construct):
             queue_name=names.queue_name(namespace, actor),
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
-            retention_period=Duration.days(derived.QUEUE_RETENTION_DAYS),
-            visibility_timeout=Duration.seconds(derived.visibility_timeout(function_timeout)),
+            retention_period=Duration.days(timings.QUEUE_RETENTION_DAYS),
+            visibility_timeout=Duration.seconds(timings.visibility_timeout(function_timeout)),
             dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=max_receives),
         )
         cloudwatch.CfnAlarm(

@@ -1,55 +1,44 @@
-"""Pause actors, x-pause above all, and the sweep that finishes what a resume began (`protocol §11`)."""
+"""Pause actors such as x-pause, and the sweep of pauses (`protocol §11`)."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra import derived
-from asya_infra.constructs.function import FeedSettings, FunctionSettings, MeshFunction
+from asya_infra import timings
+from asya_infra.constructs.actors.system_actor import system_actor
+from asya_infra.constructs.event_rules import add_sweep
+from asya_infra.constructs.function import FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
-from asya_infra.constructs.schedule import woken
 from asya_infra.mesh import Mesh
-from asya_infra.mesh_file.table import section_of
 from asya_infra.permissions import pauses
 
-_SWEEP = "rate(1 minute)"
+_SCHEDULE = "rate(1 minute)"
 
 
 def pause_actor(
     scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
 ) -> MeshFunction:
-    """The function of a pause actor, fed by its queue. It runs no user code."""
-    section = section_of(mesh.file, name)
-    function = MeshFunction(
+    """Add a pause actor."""
+    return system_actor(
         scope,
         mesh,
         layer,
-        FunctionSettings(
-            name=name,
-            handler="asya.pause.lambdas.wiring.pause",
-            code=mesh.table_only(),
-            grants=pauses.pause(mesh.addresses, name, gateway.api_id),
-            timeout=derived.PAUSE_TIMEOUT,
-            memory=section.memory,
-            environment={"ASYA_GATEWAY_URL": gateway.url},
-            in_routes=True,
-        ),
+        gateway,
+        name,
+        handler="asya.pause.lambdas.wiring.pause",
+        grants=pauses.pause(mesh.addresses, name, gateway.api_id),
+        timeout=timings.PAUSE_TIMEOUT,
     )
-    function.fed_by_queue(FeedSettings(concurrency=section.concurrency, provisioned=section.provisioned))
-    return function
 
 
-class PauseSweep(Construct):
-    """Every minute: handovers that were not finished, and how old the oldest pauses are."""
-
-    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
-        super().__init__(scope, "PauseSweep")
-        settings = FunctionSettings(
-            name=names.PAUSE_SWEEP,
-            handler="asya.pause.lambdas.wiring.sweep",
-            code=mesh.table_only(),
-            grants=pauses.sweep(mesh.addresses),
-            timeout=derived.PAUSE_TIMEOUT,
-        )
-        function = MeshFunction(self, mesh, layer, settings).function
-        woken(self, mesh, function, name="pause-sweep", every=_SWEEP, why="the paused tasks")
+def pause_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+    """Add the function that completes unfinished releases and measures the oldest pauses."""
+    settings = FunctionSettings(
+        name=names.PAUSE_SWEEP,
+        handler="asya.pause.lambdas.wiring.sweep",
+        code=mesh.table_code(),
+        grants=pauses.sweep(mesh.addresses),
+        timeout=timings.PAUSE_TIMEOUT,
+    )
+    sweep = Construct(scope, "PauseSweep")
+    add_sweep(sweep, mesh, layer, settings, rule="pause-sweep", schedule=_SCHEDULE, subject="the paused tasks")

@@ -40,7 +40,7 @@ def result_index_schedule(scope: Construct, mesh: Mesh) -> None:
     )
 
 
-def let_schedule_send(queue: ActorQueue, addresses: Addresses) -> None:
+def allow_schedule(queue: ActorQueue, addresses: Addresses) -> None:
     """The queue takes messages of that rule."""
     rule = addresses.arn("events", f"rule/{_rule_name(addresses.namespace)}")
     queue.queue.add_to_resource_policy(

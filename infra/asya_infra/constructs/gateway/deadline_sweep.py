@@ -1,29 +1,26 @@
-"""The sweep that writes tasks past their deadline down as failed (`protocol §13`, backstop)."""
+"""The sweep that fails tasks past their deadline (`protocol §13`, backstop)."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra.constructs.function import FunctionSettings, MeshFunction
-from asya_infra.constructs.schedule import woken
+from asya_infra.constructs.event_rules import add_sweep
+from asya_infra.constructs.function import FunctionSettings
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import gateway
 
-_SWEEP = "rate(1 minute)"
+_SCHEDULE = "rate(1 minute)"
 _TIMEOUT = 60
 
 
-class DeadlineSweep(Construct):
-    """Every minute: deadlines that have passed."""
-
-    def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
-        super().__init__(scope, "TaskSweep")
-        settings = FunctionSettings(
-            name=names.TASK_SWEEP,
-            handler="asya.gateway.lambdas.wiring.deadline_sweep",
-            code=mesh.table_only(),
-            grants=gateway.sweep(mesh.addresses),
-            timeout=_TIMEOUT,
-        )
-        function = MeshFunction(self, mesh, layer, settings).function
-        woken(self, mesh, function, name="task-sweep", every=_SWEEP, why="the deadlines of the tasks")
+def deadline_sweep(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
+    """Add the function that checks the deadlines of open tasks."""
+    settings = FunctionSettings(
+        name=names.TASK_SWEEP,
+        handler="asya.gateway.lambdas.wiring.deadline_sweep",
+        code=mesh.table_code(),
+        grants=gateway.sweep(mesh.addresses),
+        timeout=_TIMEOUT,
+    )
+    sweep = Construct(scope, "TaskSweep")
+    add_sweep(sweep, mesh, layer, settings, rule="task-sweep", schedule=_SCHEDULE, subject="the deadlines of the tasks")

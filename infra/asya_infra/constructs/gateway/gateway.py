@@ -17,7 +17,7 @@ from asya.gateway.calls import CALLS
 from asya.protocol import names
 from asya_infra.build.functions import build_gateway, build_table
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
-from asya_infra.constructs.gateway.http_api import Entrance, http_api
+from asya_infra.constructs.gateway.http_api import ApiSettings, http_api
 from asya_infra.constructs.gateway.stream_key import stream_key
 from asya_infra.constructs.gateway.streaming import LiveStreams
 from asya_infra.mesh import Mesh
@@ -61,7 +61,7 @@ class Gateway(Construct):
         functions = self._functions(mesh, layer)
         api = http_api(
             self,
-            Entrance(
+            ApiSettings(
                 name=f"asya-{mesh.namespace}",
                 calls=CALLS,
                 functions=functions,
@@ -115,7 +115,7 @@ class Gateway(Construct):
         answering = {call.function for call in calls}
         return http_api(
             scope,
-            Entrance(
+            ApiSettings(
                 name=f"asya-{mesh.namespace}-jwt",
                 calls=calls,
                 functions={function: functions[function] for function in functions if function in answering},

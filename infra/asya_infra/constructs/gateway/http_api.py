@@ -32,7 +32,7 @@ _LOG_FIELDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entrance:
+class ApiSettings:
     """What tells one API from another.
 
     Attributes:
@@ -50,7 +50,7 @@ class Entrance:
     caller: str
 
 
-def http_api(scope: Construct, entrance: Entrance) -> apigateway.HttpApi:
+def http_api(scope: Construct, entrance: ApiSettings) -> apigateway.HttpApi:
     """The API, with everything of its own below `scope`."""
     api = apigateway.HttpApi(scope, "Api", api_name=entrance.name, create_default_stage=False)
     integrations = {
@@ -78,7 +78,7 @@ def http_api(scope: Construct, entrance: Entrance) -> apigateway.HttpApi:
 
 
 def _default_stage(
-    scope: Construct, entrance: Entrance, api: apigateway.HttpApi, routes: list[apigateway.HttpRoute]
+    scope: Construct, entrance: ApiSettings, api: apigateway.HttpApi, routes: list[apigateway.HttpRoute]
 ) -> None:
     log = logs.LogGroup(
         scope,

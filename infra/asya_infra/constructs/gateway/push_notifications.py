@@ -7,9 +7,9 @@ from constructs import Construct
 
 from asya.protocol import names
 from asya.tasks.aws.items import RECORD, WATCHED
-from asya_infra import derived
+from asya_infra import timings
 from asya_infra.build.functions import build_table
-from asya_infra.constructs.function import FeedSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import push
 
@@ -34,7 +34,7 @@ class PushNotifications(Construct):
                 handler="asya.gateway.a2a.lambdas.wiring.push_feed",
                 code=code,
                 grants=push.feed(mesh.addresses),
-                timeout=derived.PUSH_TIMEOUT,
+                timeout=timings.PUSH_TIMEOUT,
             ),
         )
         lambda_.CfnEventSourceMapping(
@@ -65,6 +65,6 @@ class PushNotifications(Construct):
                 handler="asya.gateway.a2a.lambdas.wiring.push",
                 code=code,
                 grants=push.deliver(mesh.addresses),
-                timeout=derived.PUSH_TIMEOUT,
+                timeout=timings.PUSH_TIMEOUT,
             ),
-        ).fed_by_queue(FeedSettings(batch_size=derived.PUSH_BATCH))
+        ).add_event_source(EventSourceSettings(batch_size=timings.PUSH_BATCH))

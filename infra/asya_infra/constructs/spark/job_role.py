@@ -18,6 +18,6 @@ def job_role(scope: Construct, mesh: Mesh, code: JobCode) -> None:
     files = [address for job in jobs for address in (*job.archives, *job.py_files)]
     grants = [
         *spark.job(mesh.addresses, access, code.bucket, code.keys),
-        *spark.named_files(mesh.addresses, files),
+        *spark.referenced_files(mesh.addresses, files),
     ]
     mesh_role(Construct(scope, "Job"), mesh, spark.JOB, "emr-serverless.amazonaws.com", grants)

@@ -1,14 +1,14 @@
-"""The functions that start job runs, take their results and find what was lost (`protocol §10`)."""
+"""The functions that start job runs, complete them and reconcile lost ones (`protocol §10`)."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from asya.protocol import names
-from asya_infra import derived
+from asya_infra import timings
 from asya_infra.build.functions import build_dispatcher
-from asya_infra.constructs.function import FeedSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.event_rules import add_sweep
+from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
-from asya_infra.constructs.schedule import woken
 from asya_infra.constructs.spark.application import application_id
 from asya_infra.constructs.spark.job_code import JobCode
 from asya_infra.constructs.spark.job_role import job_role
@@ -16,11 +16,11 @@ from asya_infra.constructs.spark.run_events import run_events
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import spark
 
-_SWEEP = "rate(5 minutes)"
+_RECONCILE_SCHEDULE = "rate(5 minutes)"
 
 
 class Spark(Construct):
-    """Everything that job runs need. Made only for a mesh with a heavy actor."""
+    """All resources for job runs. Only a mesh with a heavy actor has them."""
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
         super().__init__(scope, "Spark")
@@ -37,7 +37,7 @@ class Spark(Construct):
             "ASYA_JOB_PY_FILES": ",".join(code.py_files),
             "ASYA_ACCESS_POLICY_PREFIX": mesh.addresses.access_policy_prefix,
         }
-        self._table_only = mesh.table_only()
+        self._table_only = mesh.table_code()
         self._dispatcher()
         self._completion()
         self._reconciler()
@@ -50,12 +50,12 @@ class Spark(Construct):
             handler="asya.spark.lambdas.wiring.dispatch",
             code=lambda_.Code.from_asset(str(folder)),
             grants=spark.dispatch(self._mesh.addresses, self._application_id, self._gateway.api_id),
-            timeout=derived.DISPATCH_TIMEOUT,
+            timeout=timings.DISPATCH_TIMEOUT,
             environment=self._environment,
             in_routes=True,
         )
-        # Runs of one actor are formed one after the other anyway; a few requests at a time keep actors independent.
-        MeshFunction(self, self._mesh, self._layer, settings).fed_by_queue(FeedSettings(concurrency=5))
+        # The runs of one actor are formed one after another. Concurrency lets several actors dispatch independently.
+        MeshFunction(self, self._mesh, self._layer, settings).add_event_source(EventSourceSettings(concurrency=5))
 
     def _completion(self) -> None:
         mesh = self._mesh
@@ -64,14 +64,16 @@ class Spark(Construct):
             handler="asya.spark.lambdas.wiring.complete",
             code=self._table_only,
             grants=spark.complete(mesh.addresses, mesh.table, self._application_id, self._gateway.api_id),
-            timeout=derived.COMPLETION_TIMEOUT,
+            timeout=timings.COMPLETION_TIMEOUT,
             memory=1024,
             environment=self._environment,
             in_routes=True,
         )
-        # One run may hold thousands of envelopes: one event at a time. While some invocations take minutes to route what such
-        # runs gave, others look at runs that work, which is quickly done but every few seconds.
-        MeshFunction(self, mesh, self._layer, settings).fed_by_queue(FeedSettings(batch_size=1, concurrency=30))
+        # A run may have thousands of envelopes, so an invocation takes one event. Routing the results of a large run
+        # takes minutes; the concurrency leaves invocations for the frequent, short checks of other runs.
+        MeshFunction(self, mesh, self._layer, settings).add_event_source(
+            EventSourceSettings(batch_size=1, concurrency=30)
+        )
 
     def _reconciler(self) -> None:
         settings = FunctionSettings(
@@ -79,8 +81,15 @@ class Spark(Construct):
             handler="asya.spark.lambdas.wiring.reconcile",
             code=self._table_only,
             grants=spark.reconcile(self._mesh.addresses, self._application_id),
-            timeout=derived.RECONCILE_TIMEOUT,
+            timeout=timings.RECONCILE_TIMEOUT,
             environment=self._environment,
         )
-        function = MeshFunction(self, self._mesh, self._layer, settings).function
-        woken(self, self._mesh, function, name="reconcile", every=_SWEEP, why="lost job runs")
+        add_sweep(
+            self,
+            self._mesh,
+            self._layer,
+            settings,
+            rule="reconcile",
+            schedule=_RECONCILE_SCHEDULE,
+            subject="lost job runs",
+        )

@@ -9,7 +9,7 @@ from constructs import Construct
 from asya.crew.result_index import RECENT_PREFIX
 from asya_infra.addresses import RESULTS_PREFIX
 from asya_infra.mesh import Mesh
-from asya_infra.mesh_file.result_index import keeps_index
+from asya_infra.mesh_file.result_index import has_index
 from asya_infra.nag import acknowledge
 
 _DAY = 86400
@@ -30,7 +30,7 @@ class MeshStorage(Construct):
             ),
             "runs/": retention.runs,
         }
-        if keeps_index(mesh.file) and not mesh.file.storage.results_bucket:
+        if has_index(mesh.file) and not mesh.file.storage.results_bucket:
             # Each night they become part of a day; a day may be put together anew for a month (`OLDEST` of that job).
             lifetimes[RESULTS_PREFIX + RECENT_PREFIX] = _RECENT_ROWS * _DAY
         if retention.results is not None:

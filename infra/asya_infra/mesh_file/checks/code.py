@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from asya_infra.mesh_file.checks.context import Context, Finding
-from asya_infra.mesh_file.user_code import CodeError, find, shape_of
+from asya_infra.mesh_file.user_code import CodeError, detect_shape, find
 from asya_infra.repository import REPOSITORY
 
 # A package of this name would come before the library's own on the path; `mesh.json` is where the actor table goes.
@@ -27,7 +27,7 @@ def check(context: Context) -> Iterator[Finding]:
             yield ("actors", name, "handler"), str(error)
         try:
             if actor.spark is not None and jobs.is_dir():
-                shape_of(jobs, actor.spark.job)
+                detect_shape(jobs, actor.spark.job)
         except CodeError as error:
             yield ("actors", name, "spark", "job"), str(error)
 

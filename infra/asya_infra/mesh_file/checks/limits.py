@@ -3,12 +3,12 @@
 import math
 from collections.abc import Iterator
 
-from asya_infra import derived
+from asya_infra import timings
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.mesh_model import RetentionSection
 from asya_infra.mesh_file.spark_model import WORKER_MEMORY_GB, ApplicationSection, SparkSection, WorkerSection
-from asya_infra.mesh_file.units import show_duration
+from asya_infra.mesh_file.units import format_duration
 
 _DAY = 86400
 _VARIABLES_LIMIT = 3000  # of Lambda's 4 KB; the rest is for the mesh's own
@@ -17,7 +17,7 @@ _SMALL_BATCH = 10  # SQS delivers more than this at once only within a window
 _LIGHT_WINDOW = 300  # of an event source mapping
 _HEAVY_WINDOW = 900  # of a delayed message
 # A message may lie in its queue, then in the dead-letter queue, before somebody needs the payload that it refers to.
-_PAYLOADS_AT_LEAST = derived.QUEUE_RETENTION_DAYS + derived.DLQ_RETENTION_DAYS
+_PAYLOADS_AT_LEAST = timings.QUEUE_RETENTION_DAYS + timings.DLQ_RETENTION_DAYS
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -47,14 +47,14 @@ def _actor(actor: ActorSection, application: ApplicationSection) -> Iterator[Fin
 
 
 def _light(actor: ActorSection) -> Iterator[Finding]:
-    needed = derived.function_timeout(actor.timeout, actor.batch.size)
-    if needed > derived.FUNCTION_TIMEOUT_LIMIT:
-        most = math.floor((derived.FUNCTION_TIMEOUT_LIMIT - derived.MARGIN) / actor.timeout)
+    needed = timings.function_timeout(actor.timeout, actor.batch.size)
+    if needed > timings.FUNCTION_TIMEOUT_LIMIT:
+        most = math.floor((timings.FUNCTION_TIMEOUT_LIMIT - timings.MARGIN) / actor.timeout)
         advice = f"; a batch of {most} at most, or a shorter timeout" if most else "; make it a heavy actor (spark)"
         yield (
             ("timeout",),
-            f"{show_duration(actor.timeout)} × a batch of {actor.batch.size} + {derived.MARGIN}s margin = {needed}s, "
-            f"and Lambda ends a function after {derived.FUNCTION_TIMEOUT_LIMIT}s{advice}",
+            f"{format_duration(actor.timeout)} × a batch of {actor.batch.size} + {timings.MARGIN}s margin = {needed}s, "
+            f"and Lambda ends a function after {timings.FUNCTION_TIMEOUT_LIMIT}s{advice}",
         )
     if actor.batch.size > _SMALL_BATCH and actor.batch.window < 1:
         yield ("batch",), f"a size of {actor.batch.size} (more than {_SMALL_BATCH}) needs a window of 1s or more"
@@ -68,7 +68,7 @@ def _heavy(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
     if actor.batch.window > _HEAVY_WINDOW:
         yield ("batch", "window"), f"should be at most {_HEAVY_WINDOW}s for a heavy actor"
     if actor.timeout > spark.max_run:
-        yield ("timeout",), f"is longer than a whole job run may take (spark.max_run, {show_duration(spark.max_run)})"
+        yield ("timeout",), f"is longer than a whole job run may take (spark.max_run, {format_duration(spark.max_run)})"
     if spark.executors.min > spark.executors.max:
         yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
     for key, worker in (("driver", spark.driver), ("executors", spark.executors)):
@@ -111,5 +111,5 @@ def _retention(retention: RetentionSection) -> Iterator[Finding]:
         yield (
             ("storage", "retention", "payloads"),
             f"should be at least {_PAYLOADS_AT_LEAST}d: messages that refer to a payload may lie "
-            f"{derived.QUEUE_RETENTION_DAYS}d in a queue and {derived.DLQ_RETENTION_DAYS}d in a dead-letter queue",
+            f"{timings.QUEUE_RETENTION_DAYS}d in a queue and {timings.DLQ_RETENTION_DAYS}d in a dead-letter queue",
         )

@@ -4,6 +4,6 @@ Each module takes one older form. What contradicts a key that is there too, or h
 mistake, at the place where it stands.
 """
 
-from asya_infra.mesh_file.legacy.upgrade import Upgraded, upgrade
+from asya_infra.mesh_file.legacy.upgrade import UpgradeResult, upgrade
 
-__all__ = ["Upgraded", "upgrade"]
+__all__ = ["UpgradeResult", "upgrade"]

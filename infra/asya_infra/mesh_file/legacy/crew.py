@@ -6,10 +6,10 @@ from asya.protocol import names
 from asya_infra.mesh_file.legacy.draft import Draft
 from asya_infra.mesh_file.legacy.operator import upgrade_operator_settings
 from asya_infra.mesh_file.legacy.values import as_flag
-from asya_infra.mesh_file.legacy.variables import KEYS, KEYS_REFUSED, OF_THE_SINK, environment
+from asya_infra.mesh_file.legacy.variables import ACCESS_KEYS_REFUSED, KEYS, SINK_VARIABLES, environment
 from asya_infra.mesh_file.source import Location
 
-OLDER_NAMES = {"happy-end": names.SINK, "error-end": names.SUMP}
+LEGACY_NAMES = {"happy-end": names.SINK, "error-end": names.SUMP}
 _TODAYS = {name: name for name in names.END_ACTORS}
 _STOCK_HANDLERS = {f"handlers.end_handlers.{which}_end_handler" for which in ("happy", "error")}
 _OF_ACTORS = {"handler", "spark", "kind"}
@@ -19,9 +19,9 @@ _ALWAYS = {"ASYA_HANDLER_MODE": "envelope", "ASYA_ENABLE_VALIDATION": False, "AS
 
 def upgrade_crew(draft: Draft) -> None:
     """Put what stands under the older names, or among the actors, into `crew`, `sink` and `storage`."""
-    for name, actor in OLDER_NAMES.items():
+    for name, actor in LEGACY_NAMES.items():
         _upgrade(draft, (name,), actor)
-    for name, actor in (OLDER_NAMES | _TODAYS).items():
+    for name, actor in (LEGACY_NAMES | _TODAYS).items():
         _upgrade(draft, ("actors", name), actor)
 
 
@@ -32,7 +32,7 @@ def _upgrade(draft: Draft, section: Location, actor: str) -> None:
     upgrade_operator_settings(draft, section)
     for name, value in environment(draft, section).items():
         _variable(draft, value, (*section, "env", name), actor)
-    settings = draft.take(section)
+    settings = draft.pop(section)
     settings.pop("env", None)
     batch = settings.pop("batch", None)
     if isinstance(batch, dict):
@@ -44,20 +44,20 @@ def _upgrade(draft: Draft, section: Location, actor: str) -> None:
 
 def _variable(draft: Draft, value: Any, place: Location, actor: str) -> None:
     name = str(place[-1])
-    if name in OF_THE_SINK:
-        draft.put(OF_THE_SINK[name], value, place)
+    if name in SINK_VARIABLES:
+        draft.put(SINK_VARIABLES[name], value, place)
     elif name == "ASYA_S3_ENDPOINT":
         draft.put(("sink", "endpoint"), value, place)
     elif name in KEYS:
-        draft.complain(place, KEYS_REFUSED)
+        draft.add_problem(place, ACCESS_KEYS_REFUSED)
     elif name in _ALWAYS:
         if _plain(value) != _ALWAYS[name]:
-            draft.complain(place, f"{actor} always has {str(_ALWAYS[name]).lower()}; leave it out")
+            draft.add_problem(place, f"{actor} always has {str(_ALWAYS[name]).lower()}; leave it out")
     elif name == "ASYA_HANDLER":
         if value not in _STOCK_HANDLERS:
-            draft.complain(place, f"{actor} has a handler of its own; name an actor with yours under sink.hooks")
+            draft.add_problem(place, f"{actor} has a handler of its own; name an actor with yours under sink.hooks")
     else:
-        draft.complain(place, f"{actor} takes no such variable; leave it out")
+        draft.add_problem(place, f"{actor} takes no such variable; leave it out")
 
 
 def _plain(value: Any) -> Any:

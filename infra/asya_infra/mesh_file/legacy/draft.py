@@ -16,7 +16,7 @@ class Draft:
         self.values: dict[str, Any] = copy.deepcopy(source.values)
         self.problems: list[Problem] = []
 
-    def complain(self, place: Location, message: str) -> None:
+    def add_problem(self, place: Location, message: str) -> None:
         """Something is wrong with what stands here."""
         self.problems.append(self._source.problem(place, message))
 
@@ -27,7 +27,7 @@ class Draft:
             value = value.get(part) if isinstance(value, dict) else None
         return value if isinstance(value, dict) else None
 
-    def take(self, place: Location) -> Any:
+    def pop(self, place: Location) -> Any:
         """Remove what stands at a place, and give it."""
         holder = self.mapping(place[:-1])
         return None if holder is None else holder.pop(str(place[-1]), None)
@@ -55,9 +55,9 @@ class Draft:
             holder[key] = value
             self._source.inherit(place, origin)
         elif normal(holder[key]) != normal(value):
-            self.complain(origin, f"says {_shown(value)}, and {dotted(place)} says {_shown(holder[key])}; keep one")
+            self.add_problem(origin, f"says {_shown(value)}, and {dotted(place)} says {_shown(holder[key])}; keep one")
 
-    def moved(self, place: Location, origin: Location) -> None:
+    def record_origin(self, place: Location, origin: Location) -> None:
         """What stands at `place` now was written at `origin`."""
         self._source.inherit(place, origin)
 

@@ -28,15 +28,15 @@ def upgrade_operator_settings(draft: Draft, section: Location) -> None:
 
 
 def _transport(draft: Draft, section: Location) -> None:
-    transport = draft.take((*section, "transport"))
+    transport = draft.pop((*section, "transport"))
     if transport not in (None, "sqs"):
-        draft.complain((*section, "transport"), f"the queues of a mesh are SQS, not {transport}; leave it out")
+        draft.add_problem((*section, "transport"), f"the queues of a mesh are SQS, not {transport}; leave it out")
 
 
 def _workload(draft: Draft, section: Location) -> None:
     """The runtime's container: its variables and resources are the actor's."""
     place = (*section, "workload")
-    workload = draft.take(place)
+    workload = draft.pop(place)
     if workload is None:
         return
     at = place
@@ -51,15 +51,15 @@ def _workload(draft: Draft, section: Location) -> None:
             if key in ("env", "resources"):
                 _adopt(draft, (*section, key), value, inside)
             elif key not in _OF_NO_MEANING:
-                draft.complain(inside, _NO_COUNTERPART)
+                draft.add_problem(inside, _NO_COUNTERPART)
 
 
 def _below(draft: Draft, value: Any, key: str, place: Location) -> Any:
     if not isinstance(value, dict):
-        draft.complain(place, _NO_COUNTERPART)
+        draft.add_problem(place, _NO_COUNTERPART)
         return None
     for other in value.keys() - {key} - _OF_NO_MEANING:
-        draft.complain((*place, other), _NO_COUNTERPART)
+        draft.add_problem((*place, other), _NO_COUNTERPART)
     return value.get(key)
 
 
@@ -79,11 +79,11 @@ def _adopt(draft: Draft, place: Location, value: Any, origin: Location) -> None:
     if holder is None:
         return
     if holder.get(str(place[-1])) is not None:
-        draft.complain(origin, f"stands beside {place[-1]} of the actor itself; keep one")
+        draft.add_problem(origin, f"stands beside {place[-1]} of the actor itself; keep one")
         return
     holder[str(place[-1])] = value
     for inner in _places(value):
-        draft.moved((*place, *inner), (*origin, *inner))
+        draft.record_origin((*place, *inner), (*origin, *inner))
 
 
 def _places(value: Any) -> Iterator[Location]:
@@ -96,11 +96,11 @@ def _places(value: Any) -> Iterator[Location]:
 
 def _scaling(draft: Draft, section: Location) -> None:
     place = (*section, "scaling")
-    scaling = draft.take(place)
+    scaling = draft.pop(place)
     if scaling is None:
         return
     if not isinstance(scaling, dict):
-        draft.complain(place, "should be a mapping of minReplicas, maxReplicas and queueLength")
+        draft.add_problem(place, "should be a mapping of minReplicas, maxReplicas and queueLength")
         return
     for key, value in scaling.items():
         at = (*place, key)
@@ -116,21 +116,21 @@ def _scaling(draft: Draft, section: Location) -> None:
             case "enabled":
                 _scaling_enabled(draft, value, at)
             case _:
-                draft.complain(at, _NO_COUNTERPART)
+                draft.add_problem(at, _NO_COUNTERPART)
 
 
 def _scaling_enabled(draft: Draft, value: Any, place: Location) -> None:
     try:
         if not as_flag(value):
-            draft.complain(place, "functions always follow their queue; bound them with maxReplicas instead")
+            draft.add_problem(place, "functions always follow their queue; bound them with maxReplicas instead")
     except ValueError as error:
-        draft.complain(place, str(error))
+        draft.add_problem(place, str(error))
 
 
 def _resources(draft: Draft, section: Location) -> None:
     """Limits count, else requests; CPU asks for as much memory as Lambda gives it for."""
     place = (*section, "resources")
-    resources = draft.take(place)
+    resources = draft.pop(place)
     if resources is None:
         return
     needed: dict[str, float] = {}
@@ -140,9 +140,9 @@ def _resources(draft: Draft, section: Location) -> None:
             try:
                 needed[key] = as_cores(value) * MEGABYTES_PER_CORE if key == "cpu" else as_megabytes(value)
             except ValueError as error:
-                draft.complain((*place, name, key), str(error))
+                draft.add_problem((*place, name, key), str(error))
     if not isinstance(resources, dict) or set(resources) - {"requests", "limits"} or set(needed) - {"cpu", "memory"}:
-        draft.complain(place, "should be requests and limits of cpu and memory")
+        draft.add_problem(place, "should be requests and limits of cpu and memory")
     elif needed:
         most = math.ceil(max(needed.values()))
         draft.put((*section, "memory"), min(max(most, LEAST_MEGABYTES), MOST_MEGABYTES), place)

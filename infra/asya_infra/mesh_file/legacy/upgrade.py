@@ -13,14 +13,14 @@ from asya_infra.mesh_file.source import Location, Source
 
 
 @dataclass(frozen=True)
-class Upgraded:
+class UpgradeResult:
     """The file's values in today's keys, and what was wrong with the older ones."""
 
     values: dict[str, Any]
     problems: list[Problem]
 
 
-def upgrade(source: Source) -> Upgraded:
+def upgrade(source: Source) -> UpgradeResult:
     """Put every older form into today's keys; a file without any comes back as it is."""
     draft = Draft(source)
     upgrade_crew(draft)
@@ -29,16 +29,16 @@ def upgrade(source: Source) -> Upgraded:
             _enabled(draft, section)
             upgrade_operator_settings(draft, section)
             upgrade_variables(draft, section)
-    return Upgraded(draft.values, draft.problems)
+    return UpgradeResult(draft.values, draft.problems)
 
 
 def _enabled(draft: Draft, section: Location) -> None:
     place = (*section, "enabled")
-    enabled = draft.take(place)
+    enabled = draft.pop(place)
     if enabled is None:
         return
     try:
         if not as_flag(enabled):
-            draft.complain(place, "an actor that is not to be deployed is left out of the file")
+            draft.add_problem(place, "an actor that is not to be deployed is left out of the file")
     except ValueError as error:
-        draft.complain(place, str(error))
+        draft.add_problem(place, str(error))

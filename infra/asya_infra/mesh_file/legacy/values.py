@@ -4,7 +4,7 @@ import math
 import re
 from typing import Any
 
-from asya_infra.mesh_file.units import show_duration
+from asya_infra.mesh_file.units import format_duration
 
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _DURATION = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|ms|s|m|h))+", re.ASCII)
@@ -34,7 +34,7 @@ def as_duration(text: Any) -> str:
     if not isinstance(text, str) or not _DURATION.fullmatch(text):
         raise ValueError(f"should be a duration such as 5m0s or 90s; got {text!r}")
     seconds = sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(text))
-    return show_duration(round(seconds, 3))
+    return format_duration(round(seconds, 3))
 
 
 def as_flag(value: Any) -> bool:

@@ -10,16 +10,16 @@ from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.units import parse_duration
 
 S3_ENDPOINT = "AWS_ENDPOINT_URL_S3"  # of the AWS SDKs
-KEYS_REFUSED = "is not taken: functions have roles instead of keys"
+ACCESS_KEYS_REFUSED = "is not taken: functions have roles instead of keys"
 # Of the whole mesh: where x-sink writes.
-OF_THE_SINK: dict[str, Location] = {
+SINK_VARIABLES: dict[str, Location] = {
     "ASYA_S3_BUCKET": ("storage", "results_bucket"),
     "ASYA_S3_RESULTS_PREFIX": ("sink", "prefixes", "succeeded"),
     "ASYA_S3_ERRORS_PREFIX": ("sink", "prefixes", "failed"),
 }
 KEYS = ("ASYA_S3_ACCESS_KEY", "ASYA_S3_SECRET_KEY")
 # A user's own end actor keeps these: its handler writes for itself.
-KEPT_BY_END_ACTORS = (*OF_THE_SINK, "ASYA_S3_ENDPOINT")
+END_ACTOR_VARIABLES = (*SINK_VARIABLES, "ASYA_S3_ENDPOINT")
 
 
 def handler_variables(actor: Actor) -> dict[str, str]:
@@ -51,17 +51,17 @@ def upgrade_variables(draft: Draft, section: Location) -> None:
         try:
             _SETTINGS[name](draft, section, variables.pop(name), place)
         except ValueError as error:
-            draft.complain(place, str(error))
+            draft.add_problem(place, str(error))
     is_end = (draft.mapping(section) or {}).get("kind") == "end"
-    for name in [name for name in variables if name in (*KEPT_BY_END_ACTORS, *KEYS)]:
+    for name in [name for name in variables if name in (*END_ACTOR_VARIABLES, *KEYS)]:
         place = (*section, "env", name)
         if name in KEYS:
             del variables[name]
-            draft.complain(place, f"{KEYS_REFUSED}; name what it may reach under access")
+            draft.add_problem(place, f"{ACCESS_KEYS_REFUSED}; name what it may reach under access")
         elif name == "ASYA_S3_ENDPOINT":
             draft.put((*section, "env", S3_ENDPOINT), variables[name], place)
         elif not is_end:
-            draft.put(OF_THE_SINK[name], variables[name], place)
+            draft.put(SINK_VARIABLES[name], variables[name], place)
         if not is_end:
             variables.pop(name, None)
 
@@ -70,12 +70,12 @@ def _as_mapping(draft: Draft, place: Location, entries: list[Any]) -> dict[str, 
     variables: dict[str, Any] = {}
     for index, entry in enumerate(entries):
         if not isinstance(entry, dict) or set(entry) != {"name", "value"}:
-            draft.complain((*place, index), "should have a name and a value; a secret is named under access instead")
+            draft.add_problem((*place, index), "should have a name and a value; a secret is named under access instead")
         elif entry["name"] in variables:
-            draft.complain((*place, index), f"{entry['name']} stands here twice")
+            draft.add_problem((*place, index), f"{entry['name']} stands here twice")
         else:
             variables[entry["name"]] = entry["value"]
-            draft.moved((*place, entry["name"]), (*place, index))
+            draft.record_origin((*place, entry["name"]), (*place, index))
     return variables
 
 
@@ -94,7 +94,7 @@ def _is_end(draft: Draft, section: Location, value: Any, place: Location) -> Non
     if as_flag(value):
         draft.put((*section, "kind"), "end", place)
     elif (draft.mapping(section) or {}).get("kind") == "end":
-        draft.complain(place, "says false, and kind says end; keep one")
+        draft.add_problem(place, "says false, and kind says end; keep one")
 
 
 def _validation(draft: Draft, section: Location, value: Any, place: Location) -> None:

@@ -9,8 +9,8 @@ from asya.protocol import mesh_table as table
 from asya.protocol.mesh_table import decode_table, encode_table
 from asya.protocol.pause import Pause
 from asya_infra.mesh_file import load_mesh, to_table
-from asya_infra.mesh_file.units import parse_bytes, parse_duration, show_duration
-from asya_infra.mesh_file.user_code import shape_of
+from asya_infra.mesh_file.units import format_duration, parse_bytes, parse_duration
+from asya_infra.mesh_file.user_code import detect_shape
 
 
 @pytest.fixture
@@ -186,7 +186,7 @@ def test_sink_prefixes(load, sink: str, prefixes: tuple[str, str]) -> None:  # t
 )
 def test_the_shape_of_a_job_is_read_from_its_second_parameter(tmp_path: Path, signature: str, shape: str) -> None:
     (tmp_path / "heavy.py").write_text(f"from pyspark import sql\ndef crunch({signature}): ...\n")
-    assert shape_of(tmp_path, "heavy.crunch") == shape
+    assert detect_shape(tmp_path, "heavy.crunch") == shape
 
 
 def test_the_shape_is_found_behind_imports(tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_the_shape_is_found_behind_imports(tmp_path: Path) -> None:
         "from .cleaning import clean as clean_flights\nfrom flights.cleaning import clean\n"
     )
     (package / "cleaning.py").write_text("def clean(spark, envelopes): ...\n")
-    assert shape_of(tmp_path, "flights.clean_flights") == "dataframe"
-    assert shape_of(tmp_path, "flights.clean") == "dataframe"
-    assert shape_of(tmp_path, "flights.cleaning.clean") == "dataframe"
+    assert detect_shape(tmp_path, "flights.clean_flights") == "dataframe"
+    assert detect_shape(tmp_path, "flights.clean") == "dataframe"
+    assert detect_shape(tmp_path, "flights.cleaning.clean") == "dataframe"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +206,7 @@ def test_the_shape_is_found_behind_imports(tmp_path: Path) -> None:
 )
 def test_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == seconds
-    assert parse_duration(show_duration(seconds)) == seconds
+    assert parse_duration(format_duration(seconds)) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "3", "-3s", "3 s", "1.5h", "3S", "s", 3, None, True, "１s"])

@@ -20,10 +20,10 @@ def visibility_timeout(function_seconds: int) -> int:
 
 # Functions that run no user code: their calls take milliseconds, or as long as one step of theirs may.
 CREW_TIMEOUT = 120
-ADMIT_TIMEOUT = 120
+ENQUEUE_TIMEOUT = 120
 # Many messages at a time: one call registers them and one makes fifty pending. A second more is nothing to a job run.
-ADMIT_BATCH = 100
-ADMIT_WINDOW = 1
+ENQUEUE_BATCH = 100
+ENQUEUE_WINDOW = 1
 FAN_IN_TIMEOUT = 120
 PAUSE_TIMEOUT = 120
 DISPATCH_TIMEOUT = 120

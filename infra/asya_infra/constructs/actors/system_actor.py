@@ -1,0 +1,56 @@
+"""An actor without user code: its queue and a function of the mesh's own."""
+
+from aws_cdk import aws_lambda as lambda_
+from constructs import Construct
+
+from asya.protocol import names
+from asya_infra.constructs.function import EventSourceSettings, FunctionSettings, MeshFunction
+from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.table import section_of
+from asya_infra.permissions.grant import Grant
+
+
+def system_actor(
+    scope: Construct,
+    mesh: Mesh,
+    layer: lambda_.ILayerVersion,
+    gateway: GatewayAddress,
+    name: str,
+    *,
+    handler: str,
+    grants: list[Grant],
+    timeout: int,
+    batch_size: int = EventSourceSettings.batch_size,
+    window: int = EventSourceSettings.window,
+) -> MeshFunction:
+    """Add the function and connect it to the queue of the same name.
+
+    Args:
+        handler: the entry point in the layer.
+        grants: the function's permissions.
+        timeout: seconds.
+        batch_size: messages per invocation, at most.
+        window: seconds that Lambda waits for a full batch.
+    """
+    section = section_of(mesh.file, name)
+    settings = FunctionSettings(
+        name=name,
+        handler=handler,
+        code=mesh.table_code(),
+        grants=grants,
+        timeout=timeout,
+        memory=section.memory,
+        environment={"ASYA_GATEWAY_URL": gateway.url},
+        in_routes=names.is_routable(name),
+    )
+    function = MeshFunction(scope, mesh, layer, settings)
+    function.add_event_source(
+        EventSourceSettings(
+            batch_size=batch_size,
+            window=window,
+            concurrency=section.concurrency,
+            provisioned=section.provisioned,
+        )
+    )
+    return function
