@@ -12,7 +12,7 @@ from asya.protocol.mesh_table import Actor, MeshTable, Sink
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.wiring import build_sidecar
-from asya.tasks.view import TaskView, view
+from asya.tasks.view import TaskView, task_view
 from tests.doubles.envelopes import mesh
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
 from tests.doubles.tables import MemoryDynamo, Table
@@ -73,7 +73,7 @@ class Pipeline:
         for event in events:
             record = merge(record, event)
         assert record is not None, f"nothing was reported on {envelope_id}"
-        return view(record, fold(hop_records(events)), parse_time(events[-1].at))
+        return task_view(record, fold(hop_records(events)), parse_time(events[-1].at))
 
     def percents(self, envelope_id: str) -> list[int]:
         """The progress after each of its reports but the registration."""

@@ -1,1 +1,1 @@
-"""Tasks: the record of an envelope, its hops, its timeline, and lists of tasks."""
+"""Tasks: the record of each envelope, its hops, its timeline and lists of tasks."""

@@ -1,4 +1,4 @@
-"""Ending a task before its time (`protocol §13`, DELETE)."""
+"""Cancels a task (`protocol §13`, DELETE)."""
 
 from datetime import datetime
 
@@ -9,8 +9,8 @@ from asya.protocol.times import format_time
 from asya.tasks.view import is_overdue
 
 
-def canceled(record: TaskRecord, hops: HopFold, *, now: datetime) -> TaskRecord:
-    """The record of a task that is canceled where its latest hop is; one that has ended, or is is_overdue, stays as it is."""
+def cancel_record(record: TaskRecord, hops: HopFold, *, now: datetime) -> TaskRecord:
+    """Cancel a task at its latest hop; a record that has ended or is overdue stays unchanged."""
     if record.is_terminal or is_overdue(record, now):
         return record
     latest = hops.latest
@@ -23,8 +23,8 @@ def canceled(record: TaskRecord, hops: HopFold, *, now: datetime) -> TaskRecord:
     return merge(record, _event(record, data, now))
 
 
-def cancellation(record: TaskRecord, *, now: datetime) -> TaskEvent:
-    """The report that a task was canceled with the one it came of."""
+def cancellation_report(record: TaskRecord, *, now: datetime) -> TaskEvent:
+    """Report that a task was canceled together with its ancestor."""
     return _event(record, EventData(reason="Canceled"), now)
 
 

@@ -1,4 +1,4 @@
-"""Reading reports: each for itself, so that a malformed one spoils none of its neighbours (`protocol §13`)."""
+"""Reads batches of reports, isolating the malformed ones (`protocol §13`)."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from asya.protocol import ids
 from asya.protocol.envelope import GENERATION_LIMIT
-from asya.protocol.errors import ErrorInfo, cut
+from asya.protocol.errors import ErrorInfo, cut_traceback
 from asya.protocol.events import (
     COUNT_LIMIT,
     INLINE_RESULT_LIMIT,
@@ -27,33 +27,36 @@ from asya.protocol.times import format_time, parse_time
 BATCH_LIMIT = 500
 TEXT_LIMIT = 1024
 MESSAGE_LIMIT = 16 * 1024
-EVENT_LIMIT = 256 * 1024  # bytes; a record has to stay below DynamoDB's 400 KB
+EVENT_LIMIT = 256 * 1024  # bytes; a record must stay below DynamoDB's 400 KB
 NUMBER_LIMIT = 1e12
 PAUSE_LIMIT = 64 * 1024  # bytes of prompt and fields
-
 
 _MISSING = re.compile(r"Object missing required field `(.+)`")
 
 
-class _OnlyId(msgspec.Struct):
+class _EventId(msgspec.Struct):
     id: str = ""
 
 
-class _OnlyType(msgspec.Struct):
+class _EventType(msgspec.Struct):
     type: object = "status"
 
 
 _list_decoder = msgspec.json.Decoder(list[Raw])
 _event_decoder = msgspec.json.Decoder(TaskEvent)
-_fly_decoder = msgspec.json.Decoder(PartialEvent)
+_partial_decoder = msgspec.json.Decoder(PartialEvent)
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
-_type_decoder = msgspec.json.Decoder(_OnlyType)
-_id_decoder = msgspec.json.Decoder(_OnlyId)
+_type_decoder = msgspec.json.Decoder(_EventType)
+_id_decoder = msgspec.json.Decoder(_EventId)
 _states_decoder = msgspec.json.Decoder(list[StateQuery])
 
 
 class BatchError(ValueError):
-    """A request that is no batch at all; `field` names what is wrong, if it is a field."""
+    """A request or a report is malformed.
+
+    Attributes:
+        field: the malformed field, if the problem concerns one.
+    """
 
     def __init__(self, problem: str, field: str | None = None) -> None:
         super().__init__(problem)
@@ -61,39 +64,39 @@ class BatchError(ValueError):
 
 
 def read_events(body: bytes) -> list[Report | EventResult]:
-    """The events of a batch in order; in the place of a malformed one, its result 400, which names the field.
+    """Read the events of a batch in order; a malformed event becomes its result, 400 with the field.
 
     Raises:
-        BatchError: if the body is no list, or too long a one.
+        BatchError: the body is not a list, or the list is too long.
     """
-    return [_event_or_refusal(raw) for raw in _read_list(body)]
+    return [_event_or_result(raw) for raw in _read_list(body)]
 
 
 def read_event(raw: Raw) -> Report:
-    """One event.
+    """Read one event.
 
     Raises:
-        BatchError: saying what is wrong with it, and where.
+        BatchError: the event is malformed.
     """
     if len(bytes(raw)) > EVENT_LIMIT:
         raise BatchError(f"the event has more than {EVENT_LIMIT} bytes")
     try:
-        event = _decoded(raw)
+        event = _decode_report(raw)
     except msgspec.ValidationError as error:
         raise batch_error(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BatchError(f"the event is no JSON that can be read: {error}") from None
-    for problem in _fly_problems(event) if isinstance(event, PartialEvent) else _problems(event):
+        raise BatchError(f"the event is not valid JSON: {error}") from None
+    for problem in _partial_problems(event) if isinstance(event, PartialEvent) else _status_problems(event):
         field, _, _ = problem.partition(" ")
         raise BatchError(problem, field.rstrip(":"))
-    return _normalised(event) if isinstance(event, TaskEvent) else replace(event, at=format_time(parse_time(event.at)))
+    return _normalize(event) if isinstance(event, TaskEvent) else replace(event, at=format_time(parse_time(event.at)))
 
 
 def read_queries(body: bytes) -> list[StateQuery]:
-    """The queries of a request for states.
+    """Read the queries of a request for task states.
 
     Raises:
-        BatchError: if it is no list of queries, or too long a one.
+        BatchError: the body is not a list of queries, or the list is too long.
     """
     _read_list(body)
     try:
@@ -114,30 +117,30 @@ def _read_list(body: bytes) -> list[Raw]:
     except msgspec.ValidationError:
         raise BatchError("the body must be a JSON array") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BatchError(f"the body is no JSON: {error}") from None
+        raise BatchError(f"the body is not valid JSON: {error}") from None
     if len(items) > BATCH_LIMIT:
-        raise BatchError(f"{len(items)} items in one request; {BATCH_LIMIT} at most")
+        raise BatchError(f"the request has {len(items)} items; send {BATCH_LIMIT} at most")
     return items
 
 
-def _event_or_refusal(raw: Raw) -> Report | EventResult:
+def _event_or_result(raw: Raw) -> Report | EventResult:
     try:
         return read_event(raw)
     except BatchError as error:
         return EventResult(id=_id_of(raw), status=400, error=str(error))
 
 
-def _decoded(raw: Raw) -> Report:
-    """Nearly all are reports of status: what another one is, is looked at only when it does not fit."""
+def _decode_report(raw: Raw) -> Report:
+    # Most events are status reports, so the type is read only if that form does not fit.
     try:
         return _event_decoder.decode(raw)
     except msgspec.ValidationError:
         if _type_decoder.decode(raw).type != "fly":
             raise
-    return _fly_decoder.decode(raw)
+    return _partial_decoder.decode(raw)
 
 
-def _fly_problems(event: PartialEvent) -> Iterator[str]:
+def _partial_problems(event: PartialEvent) -> Iterator[str]:
     if not ids.is_usable(event.id):
         yield f"id must have 1 to {ids.ID_LIMIT} bytes"
     for name, number, lowest, highest in (
@@ -148,7 +151,7 @@ def _fly_problems(event: PartialEvent) -> Iterator[str]:
         ("sequence", event.sequence, 0, COUNT_LIMIT),
     ):
         if not lowest <= number <= highest:
-            yield f"{name} is {number}; from {lowest} to {highest} are possible"
+            yield f"{name} is {number}; it must be from {lowest} to {highest}"
     if len(event.actor) > TEXT_LIMIT:
         yield f"actor has more than {TEXT_LIMIT} characters"
     try:
@@ -163,8 +166,8 @@ def _fly_problems(event: PartialEvent) -> Iterator[str]:
         yield "data must be a JSON object"
 
 
-def _problems(event: TaskEvent) -> Iterator[str]:
-    """What types alone do not say."""
+def _status_problems(event: TaskEvent) -> Iterator[str]:
+    """Check the limits that the types do not express."""
     data = event.data
     for name, text in (("id", event.id), ("parent_id", event.parent_id), ("root_id", event.root_id)):
         if not (ids.is_usable(text) or (name != "id" and text is None)):
@@ -178,7 +181,7 @@ def _problems(event: TaskEvent) -> Iterator[str]:
         ("data.duration_ms", data.duration_ms, 0, NUMBER_LIMIT),
     ):
         if number is not None and not lowest <= number <= highest:
-            yield f"{name} is {number}; from {lowest} to {highest:g} are possible"
+            yield f"{name} is {number}; it must be from {lowest} to {highest:g}"
     for name in ("actor", "result_uri", "reason", "owner"):
         if len(getattr(data, name) or "") > TEXT_LIMIT:
             yield f"data.{name} has more than {TEXT_LIMIT} characters"
@@ -188,17 +191,17 @@ def _problems(event: TaskEvent) -> Iterator[str]:
         except ValueError as error:
             yield f"{name}: {error}"
     if event.status in PROGRESS_STATUSES and data.route is None:
-        yield f"data.route is missing; progress ({event.status}) is told from it"
+        yield f"data.route is missing; a progress report ({event.status}) needs it"
     if data.fields or data.prompt:
         size = len(msgspec.json.encode((data.prompt, data.fields)))
         if size > PAUSE_LIMIT:
-            yield f"data.prompt and data.fields have {size} bytes; {PAUSE_LIMIT} at most"
+            yield f"data.prompt and data.fields have {size} bytes; they may have {PAUSE_LIMIT} together"
     if data.result is not UNSET and len(bytes(data.result)) > INLINE_RESULT_LIMIT:
         yield f"data.result has more than {INLINE_RESULT_LIMIT} bytes; report its result_uri instead"
 
 
-def _normalised(event: TaskEvent) -> TaskEvent:
-    """Times in one form, so that they compare as text; error texts no longer than a record should hold."""
+def _normalize(event: TaskEvent) -> TaskEvent:
+    """Format the times so that they compare as text, and truncate error texts to the size limits of a record."""
     data = event.data
     return replace(
         event,
@@ -206,24 +209,24 @@ def _normalised(event: TaskEvent) -> TaskEvent:
         data=replace(
             data,
             deadline_at=format_time(parse_time(data.deadline_at)) if data.deadline_at else None,
-            error=_shortened(data.error) if data.error else None,
+            error=_truncate_error(data.error) if data.error else None,
         ),
     )
 
 
-def _shortened(error: ErrorInfo) -> ErrorInfo:
+def _truncate_error(error: ErrorInfo) -> ErrorInfo:
     return ErrorInfo(
         type=error.type[:TEXT_LIMIT],
         message=error.message[:MESSAGE_LIMIT],
         mro=tuple(name[:TEXT_LIMIT] for name in error.mro[:32]),
-        traceback=cut(error.traceback),
+        traceback=cut_traceback(error.traceback),
     )
 
 
 def batch_error(error: msgspec.ValidationError) -> BatchError:
-    """What does not fit, in a message that begins with the field's name."""
-    problem, _, place = str(error).partition(" - at `$")
-    field = place.rstrip("`").lstrip(".")
+    """Convert a validation error; the message starts with the name of the field."""
+    problem, _, path = str(error).partition(" - at `$")
+    field = path.rstrip("`").lstrip(".")
     if missing := _MISSING.fullmatch(problem):
         field = f"{field}.{missing[1]}".lstrip(".")
     return BatchError(f"{field}: {problem}" if field else problem, field or None)
@@ -231,7 +234,7 @@ def batch_error(error: msgspec.ValidationError) -> BatchError:
 
 def _id_of(raw: Raw) -> str:
     try:
-        found = _id_decoder.decode(raw).id
+        event_id = _id_decoder.decode(raw).id
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return ""
-    return found if ids.is_usable(found) else ""
+    return event_id if ids.is_usable(event_id) else ""

@@ -1,13 +1,13 @@
-"""Lists of tasks: what is asked for, and the cursor that goes on where a page ended (`protocol §13`, lists).
+"""Reads the queries of lists and encodes their cursors (`protocol §13`, lists).
 
-A cursor is the place of the last task looked at and a digest of what was asked for. It is nobody's secret and gives no
-rights: what a page may show is decided when it is read. One that was made up, cut off or taken from another list is refused.
+A cursor holds the key of the last inspected entry and a digest of the query. It is no secret and grants no access: each
+page checks access when it is read. A forged or truncated cursor, or a cursor of another list, is rejected.
 """
 
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 import msgspec
@@ -24,14 +24,14 @@ _CURSOR_LIMIT = 2048
 
 
 class TaskList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A page of tasks, newest first; `next_cursor` where there may be more."""
+    """A page of tasks, newest first; `next_cursor` is set if there may be more."""
 
     items: list[TaskView]
     next_cursor: str | None = None
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A page of a task's hops, first to last; `next_cursor` where there are more."""
+    """A page of a task's hops, first to last; `next_cursor` is set if there are more."""
 
     items: list[TimelineEntry]
     next_cursor: str | None = None
@@ -39,11 +39,11 @@ class Timeline(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """What a page is asked for.
+    """The query for one page.
 
     Attributes:
-        scope: what the cursor belongs to, beside status and parent.
-        after: the parts of the cursor's place; empty on the first page.
+        scope: the list that a cursor is valid for, together with status and parent.
+        after: the key in the cursor; empty on the first page.
     """
 
     scope: str
@@ -52,67 +52,70 @@ class ListQuery:
     limit: int = DEFAULT_LIMIT
     after: tuple[str | int, ...] = ()
 
-    def cursor(self, place: Sequence[str | int]) -> str:
-        """The cursor for the page behind a place."""
-        return _sealed(self._digest, place)
+    def cursor(self, key: Sequence[str | int]) -> str:
+        """Encode the cursor of the page that follows a key."""
+        return _encode_cursor(self._digest, key)
 
     @property
     def _digest(self) -> str:
-        asked = msgspec.json.encode((self.scope, self.status, self.parent))
-        return hashlib.sha256(asked).hexdigest()[:16]
+        content = msgspec.json.encode((self.scope, self.status, self.parent))
+        return hashlib.sha256(content).hexdigest()[:16]
 
 
 def read_list_query(
-    query: Mapping[str, str], scope: str, shape: tuple[type, ...], largest: int = LARGEST_LIMIT
+    parameters: Mapping[str, str], scope: str, key_types: tuple[type, ...], largest: int = LARGEST_LIMIT
 ) -> ListQuery:
     """Read `status`, `parent`, `limit` and `cursor`.
 
     Args:
-        scope: of the list: a cursor of another one is refused.
-        shape: the types of the parts of a place in it.
+        scope: the list; a cursor of another list is rejected.
+        key_types: the types of the members of a key in this list.
+        largest: the upper bound of `limit`.
 
     Raises:
-        ApiError: 400 naming the parameter.
+        ApiError: 400 with the name of the parameter.
     """
-    status = query.get("status")
+    status = parameters.get("status")
     if status is not None and status not in _STATUSES:
-        raise ApiError(400, "invalid_field", f"status is one of {', '.join(_STATUSES)}", "status")
-    asked = ListQuery(scope, status, query.get("parent"), _limit(query.get("limit"), largest))
-    cursor = query.get("cursor")
+        raise ApiError(400, "invalid_field", f"status must be one of {', '.join(_STATUSES)}", "status")
+    query = ListQuery(scope, status, parameters.get("parent"), _limit(parameters.get("limit"), largest))
+    cursor = parameters.get("cursor")
     if cursor is None:
-        return asked
-    after = _opened(cursor, asked._digest)
-    if tuple(map(type, after)) != shape:
-        raise _bad_cursor()
-    return ListQuery(scope, status, asked.parent, asked.limit, after)
+        return query
+    after = _decode_cursor(cursor, query._digest)
+    if tuple(map(type, after)) != key_types:
+        raise _invalid_cursor()
+    return replace(query, after=after)
 
 
 def _limit(text: str | None, largest: int) -> int:
     if text is None:
         return min(DEFAULT_LIMIT, largest)
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and 1 <= int(text) <= largest):
-        raise ApiError(400, "invalid_field", f"limit is a number from 1 to {largest}", "limit")
+        raise ApiError(400, "invalid_field", f"limit must be a number from 1 to {largest}", "limit")
     return int(text)
 
 
-def _sealed(digest: str, place: Sequence[str | int]) -> str:
-    content = msgspec.json.encode((digest, *place))
-    check = hashlib.sha256(content).digest()[:6]
-    return base64.urlsafe_b64encode(check + content).decode().rstrip("=")
+def _encode_cursor(digest: str, key: Sequence[str | int]) -> str:
+    content = msgspec.json.encode((digest, *key))
+    checksum = hashlib.sha256(content).digest()[:6]
+    return base64.urlsafe_b64encode(checksum + content).decode().rstrip("=")
 
 
-def _opened(cursor: str, digest: str) -> tuple[str | int, ...]:
+def _decode_cursor(cursor: str, digest: str) -> tuple[str | int, ...]:
     if len(cursor) > _CURSOR_LIMIT or not cursor.isascii():
-        raise _bad_cursor()
+        raise _invalid_cursor()
     try:
-        sealed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-        content = msgspec.json.decode(sealed[6:], type=tuple[str | int, ...])
+        data = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        content = msgspec.json.decode(data[6:], type=tuple[str | int, ...])
     except (ValueError, msgspec.MsgspecError):
-        raise _bad_cursor() from None
-    if not content or content[0] != digest or _sealed(digest, content[1:]) != cursor:
-        raise _bad_cursor()
+        raise _invalid_cursor() from None
+    if not content or content[0] != digest or _encode_cursor(digest, content[1:]) != cursor:
+        raise _invalid_cursor()
     return content[1:]
 
 
-def _bad_cursor() -> ApiError:
-    return ApiError(400, "invalid_cursor", "this is no cursor of this list; begin again without one", "cursor")
+def _invalid_cursor() -> ApiError:
+    return ApiError(
+        400, "invalid_cursor", "the cursor does not belong to this list; start again without a cursor", "cursor"
+    )

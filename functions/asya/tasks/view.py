@@ -14,7 +14,7 @@ from asya.protocol.run_progress import RunNote
 from asya.protocol.task import EARLIER_MESSAGE_LIMIT, EarlierGeneration, TaskRecord, ViewStatus
 from asya.protocol.times import parse_time
 
-TIMED_OUT = ErrorInfo(type="Timeout", message="task timed out")
+TIMEOUT_ERROR = ErrorInfo(type="Timeout", message="task timed out")
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -55,10 +55,10 @@ def fail_if_overdue(record: TaskRecord, now: datetime) -> TaskRecord:
     if not is_overdue(record, now):
         return record
     late = max(record.updated_at, record.deadline_at or "")
-    return replace(record, status="failed", reason="Timeout", error=TIMED_OUT, updated_at=late)
+    return replace(record, status="failed", reason="Timeout", error=TIMEOUT_ERROR, updated_at=late)
 
 
-def view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
+def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
     """What is shown of a task.
 
     Args:
@@ -107,7 +107,7 @@ def _at_latest_hop(record: TaskRecord, hops: HopFold) -> TaskRecord:
     )
 
 
-def unknown(task_id: str, owner: str | None, created_at: str) -> TaskView:
+def unknown_view(task_id: str, owner: str | None, created_at: str) -> TaskView:
     """What is shown of a task whose record is there and cannot be read."""
     return TaskView(
         id=task_id,
@@ -120,7 +120,7 @@ def unknown(task_id: str, owner: str | None, created_at: str) -> TaskView:
     )
 
 
-def summary(task: TaskView) -> TaskView:
+def list_view(task: TaskView) -> TaskView:
     """What a list shows of a task: no result, and of the error no more than what it was; either may be long."""
     error = task.error and ErrorInfo(type=task.error.type, message=task.error.message[:EARLIER_MESSAGE_LIMIT])
     return replace(task, result=UNSET, error=error, earlier=())

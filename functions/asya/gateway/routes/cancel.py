@@ -22,7 +22,7 @@ from asya.spark.aws.cancel_requests import CancelRequests
 from asya.tasks.aws.index import NEWEST, TaskIndex
 from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
-from asya.tasks.cancellation import canceled, cancellation
+from asya.tasks.cancellation import cancel_record, cancellation_report
 
 # What marking descendants may take: the caller waits, and API Gateway for 30 seconds only.
 SECONDS = 15.0
@@ -67,7 +67,7 @@ class CancelRoutes:
         def decide(record: TaskRecord, hops: HopFold) -> TaskRecord:
             if not caller.may_see(record.owner):
                 raise unknown_task(task_id)
-            return canceled(record, hops, now=now)
+            return cancel_record(record, hops, now=now)
 
         record = self.tasks.update(task_id, decide, now)
         if record is None:
@@ -106,14 +106,16 @@ class CancelRoutes:
         """Of paused ones a sweep hands over what is kept."""
         records = [stored.record for stored in self.store.records(ids, now, consistent=True).values()]
         self.tasks.report(
-            [cancellation(record, now=now) for record in records if not record.is_terminal], now, may_create=False
+            [cancellation_report(record, now=now) for record in records if not record.is_terminal],
+            now,
+            may_create=False,
         )
 
     def _stop_runs(self, task_id: str) -> None:
         if self.runs is None:
             return
         try:
-            self.runs.ask(task_id)
+            self.runs.send(task_id)
         except (ClientError, BotoCoreError) as error:
             problem = f"task {task_id!r} is canceled, but its job runs could not be asked to stop; ask again"
             raise ApiError(503, "unavailable", problem) from error

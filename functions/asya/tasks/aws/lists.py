@@ -11,7 +11,7 @@ from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.listing import ListQuery
 from asya.tasks.timeline import TimelineEntry, timeline
-from asya.tasks.view import TaskView, summary
+from asya.tasks.view import TaskView, list_view
 
 # Looks that one page may cost; whoever's tasks are that rare among others' gets a short page, and a cursor to go on.
 MAX_INDEX_PAGES = 25
@@ -70,7 +70,7 @@ class TaskLists:
                         return TaskListPage(shown, place)
                     task = self.tasks.read(each.task_id, now)
                     if task is not None and may_see(task.owner) and query.status in (None, task.status):
-                        shown.append(summary(task))
+                        shown.append(list_view(task))
                 place = each
             if below is None:
                 break

@@ -18,7 +18,7 @@ from asya.protocol.hops import HopFold, HopRecord, fold, hop_records
 from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
 from asya.tasks.aws.task_store import StoredRecord, TaskStore, TaskStoreError, UnreadableRecordError
-from asya.tasks.view import TaskView, fail_if_overdue, unknown, view
+from asya.tasks.view import TaskView, fail_if_overdue, task_view, unknown_view
 
 # A record changes a handful of times in its life: whoever loses this often against others has seen all of it.
 MERGE_ATTEMPTS = 10
@@ -69,11 +69,11 @@ class Tasks:
             loaded = self._store.load(task_id, now)
         except UnreadableRecordError as error:
             self._log(str(error))
-            return unknown(task_id, error.owner, error.created_at or format_time(now))
+            return unknown_view(task_id, error.owner, error.created_at or format_time(now))
         if loaded is None:
             return None
         record, hops = loaded
-        return view(record, fold(hops, record.generation), now)
+        return task_view(record, fold(hops, record.generation), now)
 
     def read_with_hops(self, task_id: str, now: datetime) -> tuple[TaskView, tuple[HopRecord, ...]] | None:
         """A task as it is now, and the parts of the hops of its generation; None if there is none.
@@ -86,7 +86,7 @@ class Tasks:
             return None
         record, parts = loaded
         hops = tuple(hop for hop in parts if hop.generation == record.generation)
-        return view(record, fold(hops, record.generation), now), hops
+        return task_view(record, fold(hops, record.generation), now), hops
 
     def existing(self, ids: Collection[str], now: datetime) -> set[str]:
         """Which of these tasks there are.

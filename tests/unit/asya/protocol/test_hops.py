@@ -10,7 +10,7 @@ from asya.protocol.events import TaskEvent
 from asya.protocol.hops import HopRecord, fold, hop_records
 from asya.protocol.route import Route
 from asya.protocol.task import TaskRecord, merge
-from asya.tasks.view import view
+from asya.tasks.view import task_view
 from tests.doubles.tasks import ACTORS, at, event, hop, route_at
 
 Key = tuple[str, int, int, int, str]
@@ -100,7 +100,7 @@ def test_single_reports_in_any_order_show_the_same_and_progress_never_decreases(
     percent = 0
     for count, each in enumerate(order, 1):
         record = merge(record, each)
-        shown = view(record, fold(kept([[one] for one in order[:count]]).values()), at(100))
+        shown = task_view(record, fold(kept([[one] for one in order[:count]]).values()), at(100))
         assert percent <= shown.progress_percent <= 100
         assert (shown.progress_percent == 100) == (shown.status == "succeeded")
         percent = shown.progress_percent
@@ -118,7 +118,7 @@ def test_batches_in_any_order_and_twice_add_up_to_the_same(order: list[list[Task
 
 
 def shown_of(record: TaskRecord, *batches: list[TaskEvent], now: float = 1000.0) -> dict[str, object]:
-    shown = view(record, fold(kept(list(batches)).values(), record.generation), at(now))
+    shown = task_view(record, fold(kept(list(batches)).values(), record.generation), at(now))
     return {name: getattr(shown, name) for name in shown.__struct_fields__}
 
 

@@ -12,7 +12,7 @@ from asya.protocol.hops import fold
 from asya.protocol.pause import PauseField, PauseRelease, TaskPause
 from asya.protocol.task import TaskRecord, merge, reopened
 from asya.tasks.aws import items as task_items
-from asya.tasks.view import view
+from asya.tasks.view import task_view
 from tests.doubles.tasks import at, event, hop
 
 FIELDS = (
@@ -109,15 +109,15 @@ def test_a_new_generation_knows_nothing_of_pauses() -> None:
 
 def test_what_it_waits_for_is_shown_only_while_it_waits() -> None:
     record = merged(*hop("t", 0), paused(1))
-    shown = view(record, fold([], 0), at(20))
+    shown = task_view(record, fold([], 0), at(20))
     assert (shown.status, shown.pause) == ("paused", record.pause)
-    assert view(resumed(record), fold([], 0), at(20)).pause is None
+    assert task_view(resumed(record), fold([], 0), at(20)).pause is None
 
 
 @pytest.mark.rule("11.resume.time")
 def test_13_paused_a_task_is_never_overdue() -> None:
     record = merged(event("t", "registered", deadline_at="2026-11-20T09:00:15.000000Z"), paused(1))
-    assert view(record, fold([], 0), at(9999)).status == "paused"
+    assert task_view(record, fold([], 0), at(9999)).status == "paused"
 
 
 @pytest.mark.parametrize("record", [merged(*hop("t", 0), paused(1)), resumed(merged(paused(1))), merged(paused(2))])

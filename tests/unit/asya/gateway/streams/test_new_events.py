@@ -23,7 +23,7 @@ from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
 from asya.tasks.partials import PartialBatch, partial_batches
 from asya.tasks.stream_events import StreamPartial, StreamStatus
-from asya.tasks.view import TaskView, view
+from asya.tasks.view import TaskView, task_view
 from tests.doubles.tasks import at, event, hop
 
 NOW = at(1000)
@@ -57,7 +57,7 @@ class World:
 
     @property
     def task(self) -> TaskView:
-        return view(self.record, fold(self.hops.values(), self.record.generation), NOW)
+        return task_view(self.record, fold(self.hops.values(), self.record.generation), NOW)
 
     def new_events(self, shown: StreamCursor | None, most: int = 500) -> tuple[StreamEvent, ...]:
         partials = [self.parts[place] for place in sorted(self.parts)]
