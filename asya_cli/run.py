@@ -61,7 +61,7 @@ def read_record(connection: Connection, run_id: str) -> RunRecord:
             f"Its runs are called asya.{connection.namespace}.ACTOR.NUMBER, the number with ten digits.",
         )
     table = names.table_name(connection.namespace, "pending")
-    record = RunRecords(connection.dynamodb(), table=table, keep=timedelta(0)).get(*place)
+    record = RunRecords(connection.dynamodb(), table=table, retention=timedelta(0)).get(*place)
     if record is None:
         raise CommandError(f"there is no job run {run_id!r}", "Or it was so long ago that its record has expired.")
     return record

@@ -196,7 +196,7 @@ class World:
             found += [json.loads(record["body"]) for record in some]
         return sorted(found, key=lambda body: body.get("id", ""))
 
-    def admit(self, actor: str = "clean") -> dict[str, Any]:
+    def enqueue(self, actor: str = "clean") -> dict[str, Any]:
         """Run the actor's sidecar on what waits; gives the event, so that it can be delivered again."""
         event = self.receive(actor)
         assert Enqueuer(self.services_of(actor)).process(event) == {"batchItemFailures": []}

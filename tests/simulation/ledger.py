@@ -8,7 +8,7 @@ from typing import Any
 
 from asya.protocol import ids, names
 from asya.protocol.mesh_table import MeshTable
-from tests.simulation.heavy.run_book import RunBook
+from tests.simulation.heavy.run_registry import RunRegistry
 from tests.simulation.process import Nature
 from tests.simulation.programs import Given, HandlerCall, Trail
 from tests.simulation.queues import Message
@@ -66,7 +66,7 @@ class Ledger:
     def __post_init__(self) -> None:
         """Open the books of sets and of job runs."""
         self.sets = SetBook(self.mesh, self.tables["fan-in"])
-        self.runs = RunBook(self.mesh, lambda: self.is_calm, self.violated, self.objects, self.tables["pending"])
+        self.runs = RunRegistry(self.mesh, lambda: self.is_calm, self.violated, self.objects, self.tables["pending"])
 
     @property
     def is_calm(self) -> bool:

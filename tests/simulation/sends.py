@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from asya.protocol import ids, names
-from tests.simulation.heavy.run_book import Place
+from tests.simulation.heavy.run_registry import AttemptKey
 from tests.simulation.ledger import SYSTEM_QUEUES, Ledger, frames_key, steady
 from tests.simulation.process import Process, Work
 from tests.simulation.programs import is_slice
@@ -170,7 +170,7 @@ class SendChecks:
         """The dispatcher or the completion sent something: an envelope that was pending must explain it."""
         given = self.ledger.frames.get(seen.trail) if seen.trail is not None else None
         complaints: list[list[str]] = []
-        explained: list[tuple[Place, Seen]] = []
+        explained: list[tuple[AttemptKey, Seen]] = []
         for place, was, actor in self.ledger.runs.of(seen):
             found = list(Transition(self.ledger.mesh, was, seen, actor, to, given).problems())
             complaints.append(found)

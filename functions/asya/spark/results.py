@@ -27,10 +27,10 @@ def deliveries(
         first: so many deliveries of this member have left before.
         jitter: uniform in [0, 1).
     """
-    return islice(_all_deliveries(hop, head, frames, now, jitter), first, None)
+    return islice(_routed(hop, head, frames, now, jitter), first, None)
 
 
-def _all_deliveries(
+def _routed(
     hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], now: datetime, jitter: float
 ) -> Iterator[Delivery]:
     index = 0
@@ -50,7 +50,7 @@ def _all_deliveries(
         yield outcome.empty(hop, now=now)
 
 
-def lost(hop: Hop, error: ErrorInfo, *, now: datetime, jitter: float) -> Delivery:
+def failure(hop: Hop, error: ErrorInfo, *, now: datetime, jitter: float) -> Delivery:
     """A member without a result: charged with what the run died of, under its actor's rules."""
     return _failed(hop, error, 0, now, jitter)
 

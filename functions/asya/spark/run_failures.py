@@ -18,17 +18,17 @@ from asya.protocol.job_runs import Half, Manifest, Member
 SPARK_JOB_FAILED = "SparkJobFailed"
 
 # So many runs of one origin may die before user code was called: an envelope can hardly be the reason.
-START_DEATHS = 4
+START_FAILURE_LIMIT = 4
 # So many may die in user code: two culprits among 10,000 are found within that.
-DEATHS = 32
+FAILURE_LIMIT = 32
 
 # charged: whoever has no result · again: whoever has none but the one at work · halved: in two runs · waiting: as they were
 Fate = Literal["charged", "again", "halved", "waiting"]
-Stage = Literal["absent", "starting", "working"]
+RunStage = Literal["absent", "starting", "working"]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FailureDecision:
     """What becomes of the members without a result.
 
     Attributes:
@@ -39,13 +39,13 @@ class Verdict:
     at_work: int | None = None
 
 
-CHARGED = Verdict("charged")
+CHARGED = FailureDecision("charged")
 # There was no room for the run: nobody's fault, and no death.
-WAITING = Verdict("waiting")
+WAITING = FailureDecision("waiting")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remains:
+class FailedRun:
     """What a run that died left.
 
     Attributes:
@@ -56,20 +56,20 @@ class Remains:
     """
 
     lost: Sequence[int]
-    stage: Stage
+    stage: RunStage
     at_work: int | None
-    deaths: int
+    failures: int
 
 
-def judge(manifest: Manifest, remains: Remains) -> Verdict:
+def decide(manifest: Manifest, failed_run: FailedRun) -> FailureDecision:
     """Who is charged with a death."""
-    if remains.at_work is not None and remains.at_work in remains.lost:
-        return Verdict("again", remains.at_work)
-    if len(remains.lost) <= 1:
+    if failed_run.at_work is not None and failed_run.at_work in failed_run.lost:
+        return FailureDecision("again", failed_run.at_work)
+    if len(failed_run.lost) <= 1:
         return CHARGED
-    if len(remains.lost) < len(manifest.members) and manifest.shape == "payload":
-        return Verdict("again")  # it died between two envelopes, and every such run gets further
-    return CHARGED if remains.deaths >= _limit(remains.stage) else Verdict("halved")
+    if len(failed_run.lost) < len(manifest.members) and manifest.shape == "payload":
+        return FailureDecision("again")  # it died between two envelopes, and every such run gets further
+    return CHARGED if failed_run.failures >= _limit(failed_run.stage) else FailureDecision("halved")
 
 
 def origin(manifest: Manifest) -> int:
@@ -78,14 +78,14 @@ def origin(manifest: Manifest) -> int:
     return half.origin if half else manifest.number
 
 
-def returned(manifest: Manifest, verdict: Verdict, lost: Sequence[int]) -> dict[int, Member]:
+def returned_members(manifest: Manifest, decision: FailureDecision, lost: Sequence[int]) -> dict[int, Member]:
     """The members that run again, as they are to wait, by their places in the manifest."""
-    if verdict.fate == "charged":
+    if decision.fate == "charged":
         return {}
-    if verdict.fate == "waiting":
+    if decision.fate == "waiting":
         return {index: replace(manifest.members[index], returned_by=manifest.number) for index in lost}
-    back = [index for index in lost if index != verdict.at_work]
-    if verdict.fate == "again":
+    back = [index for index in lost if index != decision.at_work]
+    if decision.fate == "again":
         return {index: _returned(manifest, index, None) for index in back}
     middle = (len(back) + 1) // 2
     first, second = (
@@ -95,8 +95,8 @@ def returned(manifest: Manifest, verdict: Verdict, lost: Sequence[int]) -> dict[
     return {index: _returned(manifest, index, first if place < middle else second) for place, index in enumerate(back)}
 
 
-def charge(
-    died: str, verdict: Verdict, *, lost: int, started: bool, python_error: ErrorInfo | None, hint: str
+def charge_error(
+    died: str, decision: FailureDecision, *, lost: int, started: bool, python_error: ErrorInfo | None, hint: str
 ) -> ErrorInfo:
     """The error that an envelope is charged with.
 
@@ -107,7 +107,7 @@ def charge(
         python_error: what the driver's Python ended with, if it could still say so.
         hint: where to look further.
     """
-    sentences = [f"{died}{_circumstances(verdict, lost, started=started)}"]
+    sentences = [f"{died}{_circumstances(decision, lost, started=started)}"]
     if python_error is not None:
         sentences.append(f"The driver's Python ended with {python_error.type}: {python_error.message}")
     sentences.append(hint)
@@ -118,8 +118,8 @@ def charge(
     )
 
 
-def _circumstances(verdict: Verdict, lost: int, *, started: bool) -> str:
-    if verdict.at_work is not None:
+def _circumstances(decision: FailureDecision, lost: int, *, started: bool) -> str:
+    if decision.at_work is not None:
         return ", while this envelope was at work"
     if lost <= 1:
         return ", with this envelope alone in it"
@@ -134,5 +134,5 @@ def _returned(manifest: Manifest, index: int, half: Half | None) -> Member:
     return replace(manifest.members[index], returned_by=manifest.number, half=half)
 
 
-def _limit(stage: Stage) -> int:
-    return DEATHS if stage == "working" else START_DEATHS
+def _limit(stage: RunStage) -> int:
+    return FAILURE_LIMIT if stage == "working" else START_FAILURE_LIMIT

@@ -26,12 +26,12 @@ DATA_URI_VARIABLE = "ASYA_DATA_URI"
 RESULTS_URI_VARIABLE = "ASYA_RESULTS_URI"
 
 
-class UnstartableError(ValueError):
+class RunRequestError(ValueError):
     """A job's settings make a request that EMR Serverless cannot take; the message says which."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class JobDeployment:
     """Where a mesh's jobs run and what they run.
 
     Attributes:
@@ -73,53 +73,53 @@ class RunRequest:
     tags: Mapping[str, str]
 
 
-def run_request(manifest: Manifest, job: SparkJob, place: Place) -> RunRequest:
+def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) -> RunRequest:
     """What to ask of EMR Serverless for this run.
 
     Raises:
         UnstartableError: if a limit of the API is passed.
     """
-    manifest_uri = f"s3://{place.bucket}/{manifest_key(manifest.actor, manifest.number)}"
+    manifest_uri = f"s3://{deployment.bucket}/{manifest_key(manifest.actor, manifest.number)}"
     policy_name = names.access_policy_name(manifest.namespace, manifest.actor)
     return RunRequest(
         name=manifest.run_id,
         client_token=manifest.client_token,
-        role_arn=place.job_role_arn,
-        entry_point=place.entry_point,
+        role_arn=deployment.job_role_arn,
+        entry_point=deployment.entry_point,
         # Arguments are visible to everyone who may read the job run: pointers only.
-        arguments=("--manifest", manifest_uri, "--data-uri", place.data_uri),
-        submit_parameters=submit_parameters(job, place),
-        session_policy=session_policy(manifest, job, place),
-        policy_arns=(place.access_policy_prefix + policy_name,),
+        arguments=("--manifest", manifest_uri, "--data-uri", deployment.data_uri),
+        submit_parameters=submit_parameters(job, deployment),
+        session_policy=session_policy(manifest, job, deployment),
+        policy_arns=(deployment.access_policy_prefix + policy_name,),
         time_limit=manifest.time_limit,
-        log_uri=f"s3://{place.bucket}/{logs_prefix(manifest.actor, manifest.number)}",
+        log_uri=f"s3://{deployment.bucket}/{logs_prefix(manifest.actor, manifest.number)}",
         tags={"asya:namespace": manifest.namespace, "asya:actor": manifest.actor, "asya:run": manifest.run_id},
     )
 
 
-def submit_parameters(job: SparkJob, place: Place) -> str:
+def submit_parameters(job: SparkJob, deployment: JobDeployment) -> str:
     """`sparkSubmitParameters`: sizes, files, environment; the mesh file's own `conf` comes last and so wins.
 
     Raises:
         UnstartableError: if they are too long.
     """
     words: list[str] = []
-    for name, value in _conf(job, place).items():
+    for name, value in _conf(job, deployment).items():
         words += ["--conf", f"{name}={value}"]
-    py_files = (*place.py_files, *job.py_files)
+    py_files = (*deployment.py_files, *job.py_files)
     if py_files:
         words += ["--py-files", ",".join(py_files)]
     if job.archives:
         words += ["--archives", ",".join(job.archives)]
     text = shlex.join(words)
     if len(text) > PARAMETERS_LIMIT:
-        raise UnstartableError(
+        raise RunRequestError(
             f"the Spark parameters of job {job.job!r} have {len(text)} characters; {PARAMETERS_LIMIT} at most"
         )
     return text
 
 
-def _conf(job: SparkJob, place: Place) -> dict[str, str]:
+def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
     conf = {
         "spark.driver.cores": str(job.driver.cores),
         "spark.driver.memory": f"{job.driver.memory_mb}m",
@@ -135,36 +135,41 @@ def _conf(job: SparkJob, place: Place) -> dict[str, str]:
         conf["spark.emr-serverless.driver.disk"] = f"{job.driver.disk_gb}g"
     if job.executor.disk_gb is not None:
         conf["spark.emr-serverless.executor.disk"] = f"{job.executor.disk_gb}g"
-    places = {DATA_URI_VARIABLE: place.data_uri, RESULTS_URI_VARIABLE: place.results_uri}
+    places = {DATA_URI_VARIABLE: deployment.data_uri, RESULTS_URI_VARIABLE: deployment.results_uri}
     for name, value in (places | job.env).items():
         conf[f"spark.emr-serverless.driverEnv.{name}"] = value
         conf[f"spark.executorEnv.{name}"] = value
     return conf | job.conf
 
 
-def session_policy(manifest: Manifest, job: SparkJob, place: Place) -> str:
+def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment) -> str:
     """What this one run may touch beside its actor's `access`: its own folder, its envelopes, its code, its scratch.
 
     Raises:
         UnstartableError: if it cannot be said within 2,048 characters.
     """
-    code = (place.entry_point, *place.py_files, *job.py_files, *(uri.partition("#")[0] for uri in job.archives))
-    text = _policy(manifest, place, [_object(uri) for uri in code])
+    code = (
+        deployment.entry_point,
+        *deployment.py_files,
+        *job.py_files,
+        *(uri.partition("#")[0] for uri in job.archives),
+    )
+    text = _policy(manifest, deployment, [_object(uri) for uri in code])
     if len(text) > POLICY_LIMIT:
-        text = _policy(manifest, place, _summed_up(code))
+        text = _policy(manifest, deployment, _patterns(code))
     if len(text) > POLICY_LIMIT:
-        raise UnstartableError(
+        raise RunRequestError(
             f"the session policy of job {job.job!r} has {len(text)} characters; {POLICY_LIMIT} at most. "
             "Put its py_files and archives into one folder"
         )
     return text
 
 
-def _policy(manifest: Manifest, place: Place, code: Iterable[str]) -> str:
-    run = f"{place.bucket}/{run_prefix(manifest.actor, manifest.number)}"
-    pending = f"{place.bucket}/{PENDING_PREFIX}{manifest.actor}/"
-    scratch = _object(place.data_uri) + scratch_prefix(manifest.actor, manifest.number)
-    resource = f"arn:{place.partition}:s3:::".__add__
+def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) -> str:
+    run = f"{deployment.bucket}/{run_prefix(manifest.actor, manifest.number)}"
+    pending = f"{deployment.bucket}/{PENDING_PREFIX}{manifest.actor}/"
+    scratch = _object(deployment.data_uri) + scratch_prefix(manifest.actor, manifest.number)
+    resource = f"arn:{deployment.partition}:s3:::".__add__
     statements: list[dict[str, object]] = [
         {"Effect": "Allow", "Action": "s3:GetObject", "Resource": [resource(name) for name in (f"{pending}*", *code)]},
         {
@@ -192,7 +197,7 @@ def _object(uri: str) -> str:
     return f"{parts.netloc}{parts.path}"
 
 
-def _summed_up(uris: Iterable[str]) -> list[str]:
+def _patterns(uris: Iterable[str]) -> list[str]:
     """One pattern per bucket, as narrow as the longest prefix that its objects share."""
     by_bucket: dict[str, list[str]] = defaultdict(list)
     for uri in uris:

@@ -10,16 +10,16 @@ from unittest import mock
 
 from msgspec.structs import replace as changed
 
-from asya.spark import run_failures as run_deaths
+from asya.spark import run_failures
 from asya.spark.aws import completion_messages, pending
 from asya.spark.aws.dispatch_requests import DispatchRequests
 from asya.spark.aws.emr_serverless import BusyError, EmrServerless
 from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_records import RunRecords
-from asya.spark.lambdas.completion import RunCompletion
 from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.reconcile import Reconciler
+from asya.spark.lambdas.result_routing import ResultRouter
 from asya.spark.run_failures import CHARGED
 from tests.simulation.planting import Planted, around, instead
 
@@ -27,17 +27,17 @@ from tests.simulation.planting import Planted, around, instead
 @contextmanager
 def _flag_down_late() -> Iterator[None]:
     """The flag goes down after what is pending was read: whoever comes between is not seen, and sees the flag up."""
-    clear, look_after = DispatchRequests.clear, Dispatcher.look_after
+    clear, dispatch = DispatchRequests.clear, Dispatcher.dispatch
 
-    def look_after_first(self: Any, request: Any, spec: Any) -> bool:
-        flag_down = look_after(self, request, spec)
+    def dispatch_first(self: Any, request: Any, spec: Any) -> bool:
+        flag_down = dispatch(self, request, spec)
         if flag_down:
             clear(self.services.requests, request.actor)
         return flag_down
 
     with (
         mock.patch.object(DispatchRequests, "clear", lambda *_: None),
-        mock.patch.object(Dispatcher, "look_after", look_after_first),
+        mock.patch.object(Dispatcher, "dispatch", dispatch_first),
     ):
         yield
 
@@ -74,15 +74,19 @@ def _failing_when_busy(real: Any, self: Any, request: Any) -> Any:
 
 
 def _noted_before_it_left(real: Any, self: Any) -> None:
-    self._services.records.advance(self._manifest.actor, self._manifest.number, self._noted, self._cursor)
-    self._noted = self._cursor
+    self._services.records.advance(self._manifest.actor, self._manifest.number, self._saved_cursor, self._cursor)
+    self._saved_cursor = self._cursor
     real(self)
 
 
-def _the_next_in_line(real: Any, manifest: Any, remains: Any) -> Any:
-    verdict = real(manifest, remains)
-    follower = (verdict.at_work or 0) + 1
-    return replace(verdict, at_work=follower) if verdict.at_work is not None and follower in remains.lost else verdict
+def _the_next_in_line(real: Any, manifest: Any, failed_run: Any) -> Any:
+    decision = real(manifest, failed_run)
+    follower = (decision.at_work or 0) + 1
+    return (
+        replace(decision, at_work=follower)
+        if decision.at_work is not None and follower in failed_run.lost
+        else decision
+    )
 
 
 def _back_under_its_old_name(real: Any, manifest: Any, index: int, half: Any) -> Any:
@@ -97,7 +101,8 @@ PLANTED = (
     Planted("takes the flag down after the reading", _flag_down_late, "calm"),
     Planted("does not ask the dispatcher", instead(Enqueuer, "_request", lambda *_: None), "calm"),
     Planted(
-        "forgets the pending before the manifest is written", around(Dispatcher, "_fit", _removed_before_the_manifest)
+        "forgets the pending before the manifest is written",
+        around(Dispatcher, "_runnable", _removed_before_the_manifest),
     ),
     Planted("starts runs without their token", _with_a_number(_started_anew, EmrServerless, "start"), seed=14),
     Planted("admits each delivery", _with_a_number(_claim_of_its_own, pending, "_claim_key")),
@@ -109,10 +114,10 @@ PLANTED = (
         around(completion_messages, "decode_event", _over_when_it_runs),
         "calm",
     ),
-    Planted("loses envelopes without a result", instead(RunCompletion, "_deal_with_lost", lambda *_: None), "poison"),
-    Planted("notes what has left before it has", around(RunCompletion, "_checkpoint", _noted_before_it_left), seed=42),
-    Planted("charges everybody when a run dies", instead(run_deaths, "judge", lambda *_: CHARGED), "poison"),
-    Planted("charges the next in line", around(run_deaths, "judge", _the_next_in_line), "poison", seed=21),
-    Planted("gives back under the old name", around(run_deaths, "_returned", _back_under_its_old_name), "poison"),
-    Planted("gives nothing back", instead(Pending, "give_back", lambda *_, **__: None), "poison"),
+    Planted("loses envelopes without a result", instead(ResultRouter, "_route_missing", lambda *_: None), "poison"),
+    Planted("notes what has left before it has", around(ResultRouter, "_checkpoint", _noted_before_it_left), seed=42),
+    Planted("charges everybody when a run dies", instead(run_failures, "decide", lambda *_: CHARGED), "poison"),
+    Planted("charges the next in line", around(run_failures, "decide", _the_next_in_line), "poison", seed=21),
+    Planted("gives back under the old name", around(run_failures, "_returned", _back_under_its_old_name), "poison"),
+    Planted("gives nothing back", instead(Pending, "requeue", lambda *_, **__: None), "poison"),
 )

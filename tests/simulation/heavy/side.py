@@ -10,7 +10,7 @@ from unittest import mock
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import SparkSettings
 from asya.protocol import names
-from asya.spark.lambdas import completion
+from asya.spark.lambdas import result_routing
 from tests.simulation.heavy.driver import Driver, UserJobs, drivers_on_stage, start_driver
 from tests.simulation.heavy.job_client import JobClient
 from tests.simulation.heavy.job_rows import rows_job
@@ -64,7 +64,7 @@ class HeavySide:
         self._jobs = UserJobs(dict(handlers), {name: rows_job(program, note) for name, program in programs.items()})
         with (
             drivers_on_stage(),
-            mock.patch.object(completion, "CHUNK", CHUNK),
+            mock.patch.object(result_routing, "CHUNK", CHUNK),
             mock.patch.object(clients, "emr_serverless", lambda: JobClient(current_process(), self.service)),
         ):
             yield

@@ -23,7 +23,7 @@ from asya.messaging.aws import telemetry
 from asya.messaging.aws.settings import load_settings
 from asya.protocol import headers, names
 from asya.protocol.mesh_table import Actor, MeshTable, SparkJob, encode_table
-from asya.spark.run_request import Place, submit_parameters
+from asya.spark.run_request import JobDeployment, submit_parameters
 from asya_cli.main import app
 from asya_infra.options import read_options
 from tests.doubles.emf import metrics
@@ -211,8 +211,8 @@ def test_a_functions_settings_stand_under_the_names_that_the_deployment_gives() 
 
 
 def test_drivers_and_executors_have_these_variables() -> None:
-    place = Place(**{name: name for name in _texts_of(Place)} | {"py_files": ()})
-    words = submit_parameters(SparkJob(job="jobs.clean", env={"MODE": "fast"}), place).split()
+    deployment = JobDeployment(**{name: name for name in _texts_of(JobDeployment)} | {"py_files": ()})
+    words = submit_parameters(SparkJob(job="jobs.clean", env={"MODE": "fast"}), deployment).split()
     given = {word.partition("=")[0] for word in words if "Env." in word}
     assert given == {
         f"{prefix}.{name}"

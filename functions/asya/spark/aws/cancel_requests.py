@@ -20,7 +20,7 @@ class CancelRequests:
         self._sqs = sqs
         self._queue_url = queue_url
 
-    def ask(self, task_id: str, *, delay: int = 0) -> None:
+    def send(self, task_id: str, *, delay: int = 0) -> None:
         """Ask that runs which work for canceled tasks only are canceled; asking again does no harm.
 
         To be called once the task's record says that it is canceled: the completion asks for the states itself.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from asya.spark.aws.cancel_requests import decode_cancel
 from asya.spark.aws.run_events import JobRunEvent, decode_event
-from asya.spark.aws.watch_requests import Watch, decode_watch
+from asya.spark.aws.watch_requests import WatchRequest, decode_watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class CanceledTask:
     task_id: str
 
 
-def decode_message(body: bytes) -> JobRunEvent | Watch | CanceledTask | None:
+def decode_message(body: bytes) -> JobRunEvent | WatchRequest | CanceledTask | None:
     """Read a message of the completion's queue; None if it is about something else.
 
     Raises:

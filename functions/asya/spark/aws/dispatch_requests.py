@@ -75,11 +75,11 @@ class DispatchRequests:
         if _is_up(flag, now) and "for_capacity" in flag:
             self._send(DispatchRequest(actor), 0)
 
-    def is_on_its_way(self, actor: str, *, now: datetime) -> bool:
+    def is_requested(self, actor: str, *, now: datetime) -> bool:
         """Whether a request is on its way."""
         return _is_up(self._flag(actor), now)
 
-    def take_up(self, request: DispatchRequest, *, now: datetime) -> bool:
+    def accept(self, request: DispatchRequest, *, now: datetime) -> bool:
         """A request has arrived, and what is pending will be read after this: take the flag down that stands for it.
 
         Returns:

@@ -18,7 +18,7 @@ TERMINAL_STATES = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
 WAITING_STATES = frozenset({"SUBMITTED", "PENDING", "QUEUED"})
 
 # What EMR Serverless answers when it has no room or no time: waiting is what helps.
-_BUSY = frozenset(
+_THROTTLED = frozenset(
     {
         "ThrottlingException",
         "Throttling",
@@ -28,8 +28,10 @@ _BUSY = frozenset(
         "SlowDown",
     }
 )
-_FULL = frozenset({"ServiceQuotaExceededException", "ApplicationMaxCapacityExceededException"})
-_BROKEN = frozenset({"InternalServerException", "InternalFailure", "ServiceUnavailableException", "ServiceUnavailable"})
+_AT_CAPACITY = frozenset({"ServiceQuotaExceededException", "ApplicationMaxCapacityExceededException"})
+_UNAVAILABLE = frozenset(
+    {"InternalServerException", "InternalFailure", "ServiceUnavailableException", "ServiceUnavailable"}
+)
 
 
 class BusyError(RuntimeError):
@@ -113,7 +115,7 @@ class EmrServerless:
         except BotoCoreError as error:
             raise BusyError(f"EMR Serverless did not answer: {error}", seconds=5) from error
         except ClientError as error:
-            raise _explained(error) from error
+            raise _typed_error(error) from error
         return answer["jobRunId"]
 
     def state(self, job_run_id: str) -> JobRunState:
@@ -131,7 +133,7 @@ class EmrServerless:
         try:
             self._emr.cancel_job_run(applicationId=self._application_id, jobRunId=job_run_id)
         except ClientError as error:
-            explained = _explained(error)
+            explained = _typed_error(error)
             if isinstance(explained, RefusedRunError):
                 return
             raise explained from error
@@ -162,14 +164,14 @@ def _usage(run: "JobRunTypeDef") -> Usage | None:
     )
 
 
-def _explained(error: ClientError) -> Exception:
+def _typed_error(error: ClientError) -> Exception:
     code = error.response["Error"]["Code"]
     message = f"{code}: {error.response['Error'].get('Message', '')}"
-    if code in _BUSY:
+    if code in _THROTTLED:
         return BusyError(message, seconds=2)
-    if code in _FULL:
+    if code in _AT_CAPACITY:
         return BusyError(message, seconds=15, for_capacity=True)
-    if code in _BROKEN:
+    if code in _UNAVAILABLE:
         return BusyError(message, seconds=5)
     if code == "ConflictException":
         return ConflictingRunError(message)

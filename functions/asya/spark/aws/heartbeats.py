@@ -44,7 +44,7 @@ class Heartbeats:
         """
         folder = f"{attempts_prefix(actor, number)}{attempt}/"
         pages = self._s3.get_paginator("list_objects_v2").paginate(
-            QuotaBucket=self._bucket, Prefix=f"{folder}fly-", StartAfter=f"{folder}{after}"
+            Bucket=self._bucket, Prefix=f"{folder}fly-", StartAfter=f"{folder}{after}"
         )
         for page in pages:
             for entry in page.get("Contents", []):
@@ -53,7 +53,7 @@ class Heartbeats:
 
     def _read(self, key: str) -> bytes | None:
         try:
-            return self._s3.get_object(QuotaBucket=self._bucket, Key=key)["Body"].read()
+            return self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
         except ClientError as error:
             if is_missing(error):
                 return None

@@ -27,7 +27,7 @@ class Manifests:
         # The one read last: whoever watches a run reads its manifest again and again, and it never changes.
         self._last: tuple[str, Manifest] | None = None
 
-    def commit(self, manifest: Manifest) -> bool:
+    def create(self, manifest: Manifest) -> bool:
         """Form the run: write its manifest unless there is one.
 
         Returns:

@@ -180,7 +180,7 @@ class Pending:
             return bytes(member.envelope)
         if member.envelope_key is None:
             raise ValueError(f"member {member.id} has neither an envelope nor the key of one")
-        return self._s3.get_object(QuotaBucket=self._bucket, Key=member.envelope_key)["Body"].read()
+        return self._s3.get_object(Bucket=self._bucket, Key=member.envelope_key)["Body"].read()
 
     def _stored(self, actor: str, member: Member, body: bytes) -> Member:
         if len(body) <= INLINE_BYTES:
@@ -191,7 +191,7 @@ class Pending:
         try:
             # A redelivery stamps anew; what may be in a manifest already must not change under it.
             self._s3.put_object(
-                QuotaBucket=self._bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
+                Bucket=self._bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
             )
         except ClientError as error:
             if not is_precondition_failure(error):

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal, cast
 import msgspec
 
 from asya.protocol.job_runs import NUMBER_DIGITS, Usage
-from asya.spark.aws.run_results import Source
-from asya.spark.run_failures import CHARGED, Fate, Verdict
+from asya.spark.aws.run_results import ResultSource
+from asya.spark.run_failures import CHARGED, FailureDecision, Fate
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Item = dict[str, AttributeValueTypeDef]
 
 # formed: its manifest is there · started: its envelopes are pending no more and EMR Serverless has it · closed: all is routed
-State = Literal["formed", "started", "closed"]
-NOBODY = -1
+RunState = Literal["formed", "started", "closed"]
+NO_MEMBER = -1
 # The states of EMR Serverless, by how far a run is. The service never goes back, but what it tells may come late.
 _RANKS = {
     "SUBMITTED": 0,
@@ -39,7 +39,7 @@ _RANKS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Settlement:
+class Resolution:
     """Whose results count, and what becomes of members without any; decided once, so that routing it twice is the same.
 
     Attributes:
@@ -47,15 +47,15 @@ class Settlement:
         started: whether the run came as far as user code.
     """
 
-    source: Source
+    source: ResultSource
     attempt: str = ""
     parts: int = 0
-    verdict: Verdict = CHARGED
+    decision: FailureDecision = CHARGED
     started: bool = True
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Cursor:
+class RoutingCursor:
     """How far the routing of a run has come.
 
     Attributes:
@@ -86,11 +86,11 @@ class RunRecord:
 
     actor: str
     number: int
-    state: State
+    state: RunState
     formed_at: str
     job_run_id: str | None = None
-    settlement: Settlement | None = None
-    cursor: Cursor = Cursor()
+    resolution: Resolution | None = None
+    cursor: RoutingCursor = RoutingCursor()
     members: int = 0
     running_at: str | None = None
     job_state: str = ""
@@ -114,7 +114,7 @@ def run_key(actor: str, sort: str) -> "Item":
     return {"pk": {"S": f"RUN#{actor}"}, "sk": {"S": sort}}
 
 
-def deaths_key(actor: str, origin: int) -> "Item":
+def failures_key(actor: str, origin: int) -> "Item":
     """The key of the deaths that came of a run."""
     return {"pk": {"S": f"DEATHS#{actor}"}, "sk": {"S": digits(origin)}}
 
@@ -124,25 +124,25 @@ def open_key(actor: str, number: int) -> "Item":
     return {"pk": {"S": f"OPEN#{actor}"}, "sk": {"S": digits(number)}}
 
 
-def record_of(actor: str, number: int, item: "Item") -> RunRecord:
+def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
     """A run's item, read."""
-    settlement = None
+    resolution = None
     if "source" in item:
-        source = cast("Source", item["source"]["S"])
+        source = cast("ResultSource", item["source"]["S"])
         at_work = int(item["at_work"]["N"])
-        verdict = Verdict(cast("Fate", item["fate"]["S"]), None if at_work == NOBODY else at_work)
-        settlement = Settlement(
-            source, item["attempt"]["S"], int(item["parts"]["N"]), verdict, bool(item["started"]["BOOL"])
+        decision = FailureDecision(cast("Fate", item["fate"]["S"]), None if at_work == NO_MEMBER else at_work)
+        resolution = Resolution(
+            source, item["attempt"]["S"], int(item["parts"]["N"]), decision, bool(item["started"]["BOOL"])
         )
     counts = (int(item.get(f"cursor_{name}", {"N": "0"})["N"]) for name in ("part", "line", "frame", "lost"))
     return RunRecord(
         actor,
         number,
-        cast("State", item["state"]["S"]),
+        cast("RunState", item["state"]["S"]),
         item["formed_at"]["S"],
         item["job_run_id"]["S"] if "job_run_id" in item else None,
-        settlement,
-        Cursor(*counts),
+        resolution,
+        RoutingCursor(*counts),
         int(item["members"]["N"]),
         item["running_at"]["S"] if "running_at" in item else None,
         item["job_state"]["S"] if "job_state" in item else "",

@@ -117,7 +117,7 @@ class RunResults:
             ResultsError: if it is not as large as it was when it was written.
         """
         key = self._folder(actor, number, attempt) + part.file
-        answer = self._s3.get_object(QuotaBucket=self._bucket, Key=key)
+        answer = self._s3.get_object(Bucket=self._bucket, Key=key)
         if answer["ContentLength"] != part.size:
             raise ResultsError(f"s3://{self._bucket}/{key} has {answer['ContentLength']} bytes, not {part.size}")
         yield from answer["Body"].iter_lines(chunk_size=_CHUNK)
@@ -133,7 +133,7 @@ class RunResults:
         """The names of the attempts at a run, oldest first."""
         prefix = attempts_prefix(actor, number)
         pages = self._s3.get_paginator("list_objects_v2").paginate(
-            QuotaBucket=self._bucket, Prefix=prefix, Delimiter="/"
+            Bucket=self._bucket, Prefix=prefix, Delimiter="/"
         )
         found = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
         return sorted(name.removeprefix(prefix).rstrip("/") for name in found)
@@ -143,7 +143,7 @@ class RunResults:
 
     def _size(self, key: str) -> int | None:
         try:
-            return self._s3.head_object(QuotaBucket=self._bucket, Key=key)["ContentLength"]
+            return self._s3.head_object(Bucket=self._bucket, Key=key)["ContentLength"]
         except ClientError as error:
             if is_missing(error):
                 return None
@@ -152,7 +152,7 @@ class RunResults:
     def _read_file(self, key: str, kind: type[Kind]) -> Kind | None:
         """A control file; one that breaks off, because its writer died, is none."""
         try:
-            content = self._s3.get_object(QuotaBucket=self._bucket, Key=key)["Body"].read()
+            content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
             return msgspec.json.decode(content, type=kind)
         except msgspec.MsgspecError:
             return None

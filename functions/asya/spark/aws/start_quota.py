@@ -19,15 +19,15 @@ _TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
+class QuotaBucket:
     """So many tokens were there at that time (epoch seconds)."""
 
     tokens: float
     at: float
 
-    def filled(self, now: float, per_second: float, burst: int) -> "Bucket":
+    def filled(self, now: float, per_second: float, burst: int) -> "QuotaBucket":
         """The same bucket now."""
-        return Bucket(min(burst, self.tokens + max(0.0, now - self.at) * per_second), max(now, self.at))
+        return QuotaBucket(min(burst, self.tokens + max(0.0, now - self.at) * per_second), max(now, self.at))
 
     def wait(self, per_second: float) -> float:
         """Seconds until there is a token."""
@@ -48,15 +48,15 @@ class StartQuota:
         wait = 1 / self._per_second
         for _ in range(_TRIES):
             item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
-            bucket = _bucket(item) if item else Bucket(self._burst, now.timestamp())
+            bucket = _bucket(item) if item else QuotaBucket(self._burst, now.timestamp())
             filled = bucket.filled(now.timestamp(), self._per_second, self._burst)
             if filled.tokens < 1:
                 return filled.wait(self._per_second)
-            if self._put(Bucket(filled.tokens - 1, filled.at), item):
+            if self._put(QuotaBucket(filled.tokens - 1, filled.at), item):
                 return 0.0
         return wait  # others are quicker, again and again: the bucket is busy enough
 
-    def _put(self, bucket: Bucket, seen: "dict[str, AttributeValueTypeDef] | None") -> bool:
+    def _put(self, bucket: QuotaBucket, seen: "dict[str, AttributeValueTypeDef] | None") -> bool:
         unchanged = "#tokens = :tokens AND #at = :at" if seen else "attribute_not_exists(pk)"
         names = {"ExpressionAttributeNames": {"#tokens": "tokens", "#at": "at"}} if seen else {}
         values = {"ExpressionAttributeValues": {":tokens": seen["tokens"], ":at": seen["at"]}} if seen else {}
@@ -78,5 +78,5 @@ class StartQuota:
 _KEY: "dict[str, AttributeValueTypeDef]" = {"pk": {"S": "QUOTA#start-job-run"}, "sk": {"S": "bucket"}}
 
 
-def _bucket(item: "dict[str, AttributeValueTypeDef]") -> Bucket:
-    return Bucket(float(item["tokens"]["N"]), float(item["at"]["N"]))
+def _bucket(item: "dict[str, AttributeValueTypeDef]") -> QuotaBucket:
+    return QuotaBucket(float(item["tokens"]["N"]), float(item["at"]["N"]))

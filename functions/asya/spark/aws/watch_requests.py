@@ -9,11 +9,11 @@ if TYPE_CHECKING:
 
 DETAIL_TYPE = "asya.watch-run"
 # A job writes how far it is every three seconds, and what it wants known every second.
-EVERY_SECONDS = 4
+INTERVAL_SECONDS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
+class WatchRequest:
     """One look at a run.
 
     Attributes:
@@ -34,13 +34,13 @@ class Watch:
     told_to: int = 0
 
 
-def send_watch(sqs: "SQSClient", queue_url: str, watch: Watch) -> None:
+def send_watch(sqs: "SQSClient", queue_url: str, watch: WatchRequest) -> None:
     """Have a run looked at in a few seconds."""
     body = json.dumps({"detail-type": DETAIL_TYPE, "detail": asdict(watch)})
-    sqs.send_message(QueueUrl=queue_url, MessageBody=body, DelaySeconds=EVERY_SECONDS)
+    sqs.send_message(QueueUrl=queue_url, MessageBody=body, DelaySeconds=INTERVAL_SECONDS)
 
 
-def decode_watch(content: dict[str, Any]) -> Watch | None:
+def decode_watch(content: dict[str, Any]) -> WatchRequest | None:
     """Such a message; None if it is another kind of message.
 
     Raises:
@@ -50,6 +50,6 @@ def decode_watch(content: dict[str, Any]) -> Watch | None:
     if content.get("detail-type") != DETAIL_TYPE or not isinstance(detail, dict):
         return None
     try:
-        return Watch(**detail)
+        return WatchRequest(**detail)
     except TypeError as error:
         raise ValueError(f"no request to look at a run: {error}") from None

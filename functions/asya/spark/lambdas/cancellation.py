@@ -10,7 +10,7 @@ from asya.spark.aws.emr_serverless import BusyError
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
 
-_ASKED_AT_ONCE = 200
+_STATES_BATCH = 200
 _RETRY_SECONDS = 5
 
 
@@ -24,21 +24,21 @@ class RunCancellation:
 
     services: SparkServices
 
-    def look_for(self, task_id: str) -> None:
+    def cancel_runs_of(self, task_id: str) -> None:
         """Cancel the runs that this task, or a child of this root, is in, if they work for nobody else.
 
         Raises:
             UnknownStatesError: if that cannot be told now.
             botocore.exceptions.ClientError: if a run could not be canceled now.
         """
-        found = self.services
-        for actor in found.heavy_actors():
-            for number in found.records.open_numbers(actor):
-                record = found.records.get(actor, number)
+        services = self.services
+        for actor in services.heavy_actors():
+            for number in services.records.open_numbers(actor):
+                record = services.records.get(actor, number)
                 # One that is not started yet is looked at when it runs.
-                if record is None or not record.job_run_id or record.settlement is not None:
+                if record is None or not record.job_run_id or record.resolution is not None:
                     continue
-                manifest = found.manifests.read(actor, number)
+                manifest = services.manifests.read(actor, number)
                 if manifest is not None and any(task_id in (one.id, one.root_id) for one in manifest.members):
                     self.cancel_if_idle(record, manifest, task_id)
 
@@ -48,17 +48,17 @@ class RunCancellation:
         Raises:
             UnknownStatesError, botocore.exceptions.ClientError: as above.
         """
-        found = self.services
+        services = self.services
         members = manifest.members
-        for start in range(0, len(members), _ASKED_AT_ONCE):
-            if not self._all_canceled(members[start : start + _ASKED_AT_ONCE]):
+        for start in range(0, len(members), _STATES_BATCH):
+            if not self._all_canceled(members[start : start + _STATES_BATCH]):
                 return
-        found.base.telemetry.log.info("canceled: it works for nobody any more", run_id=manifest.run_id)
+        services.base.telemetry.log.info("canceled: it works for nobody any more", run_id=manifest.run_id)
         try:
-            found.job_runs.cancel(record.job_run_id or "")
+            services.job_runs.cancel(record.job_run_id or "")
         except BusyError:
-            url = found.settings.queue_url(found.settings.actor)
-            CancelRequests(clients.sqs(), queue_url=url).ask(task_id, delay=_RETRY_SECONDS)
+            url = services.settings.queue_url(services.settings.actor)
+            CancelRequests(clients.sqs(), queue_url=url).send(task_id, delay=_RETRY_SECONDS)
 
     def _all_canceled(self, members: Sequence[Member]) -> bool:
         if any(member.callback is None for member in members):

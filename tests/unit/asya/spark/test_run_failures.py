@@ -8,12 +8,11 @@ from msgspec.structs import replace
 
 from asya.protocol.job_runs import Half, Manifest, Member
 from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, Rule, SparkApplication, SparkJob
-from asya.spark import run_failures as run_deaths
-from asya.spark import run_formation
-from asya.spark.run_failures import CHARGED, DEATHS, START_DEATHS, Remains, Verdict
+from asya.spark import run_failures, run_formation
+from asya.spark.run_failures import CHARGED, FAILURE_LIMIT, START_FAILURE_LIMIT, FailedRun, FailureDecision
 from tests.doubles.heavy import BUCKET, Context, World, done, heavy_world
 
-NOTHING = Remains(lost=(0, 1, 2), stage="absent", at_work=None, deaths=1)
+NOTHING = FailedRun(lost=(0, 1, 2), stage="absent", at_work=None, failures=1)
 
 
 def manifest(*names: str, shape: str = "payload", half: Half | None = None) -> Manifest:
@@ -36,42 +35,51 @@ def manifest(*names: str, shape: str = "payload", half: Half | None = None) -> M
 
 @pytest.mark.rule("10.death.at-work")
 @pytest.mark.parametrize(
-    ("remains", "verdict"),
+    ("failed_run", "decision"),
     [
-        (Remains(lost=(1, 2), stage="working", at_work=1, deaths=1), Verdict("again", 1)),
-        (Remains(lost=(1,), stage="working", at_work=1, deaths=1), Verdict("again", 1)),
-        (Remains(lost=(0, 1, 2), stage="working", at_work=None, deaths=1), Verdict("halved")),
-        (Remains(lost=(0, 1, 2), stage="starting", at_work=None, deaths=1), Verdict("halved")),
-        (Remains(lost=(0, 1, 2), stage="absent", at_work=None, deaths=START_DEATHS), CHARGED),
-        (Remains(lost=(0, 1, 2), stage="working", at_work=None, deaths=START_DEATHS), Verdict("halved")),
-        (Remains(lost=(0, 1, 2), stage="working", at_work=None, deaths=DEATHS), CHARGED),
-        (Remains(lost=(2,), stage="absent", at_work=None, deaths=1), CHARGED),
-        (Remains(lost=(1, 2), stage="working", at_work=None, deaths=1), Verdict("again")),  # between two envelopes
-        (Remains(lost=(1, 2), stage="working", at_work=0, deaths=1), Verdict("again")),  # its result is there
-        (Remains(lost=(), stage="working", at_work=None, deaths=1), CHARGED),
+        (FailedRun(lost=(1, 2), stage="working", at_work=1, failures=1), FailureDecision("again", 1)),
+        (FailedRun(lost=(1,), stage="working", at_work=1, failures=1), FailureDecision("again", 1)),
+        (FailedRun(lost=(0, 1, 2), stage="working", at_work=None, failures=1), FailureDecision("halved")),
+        (FailedRun(lost=(0, 1, 2), stage="starting", at_work=None, failures=1), FailureDecision("halved")),
+        (FailedRun(lost=(0, 1, 2), stage="absent", at_work=None, failures=START_FAILURE_LIMIT), CHARGED),
+        (
+            FailedRun(lost=(0, 1, 2), stage="working", at_work=None, failures=START_FAILURE_LIMIT),
+            FailureDecision("halved"),
+        ),
+        (FailedRun(lost=(0, 1, 2), stage="working", at_work=None, failures=FAILURE_LIMIT), CHARGED),
+        (FailedRun(lost=(2,), stage="absent", at_work=None, failures=1), CHARGED),
+        (
+            FailedRun(lost=(1, 2), stage="working", at_work=None, failures=1),
+            FailureDecision("again"),
+        ),  # between two envelopes
+        (
+            FailedRun(lost=(1, 2), stage="working", at_work=0, failures=1),
+            FailureDecision("again"),
+        ),  # its result is there
+        (FailedRun(lost=(), stage="working", at_work=None, failures=1), CHARGED),
     ],
 )
-def test_10_who_is_charged(remains: Remains, verdict: Verdict) -> None:
-    assert run_deaths.judge(manifest("a", "b", "c"), remains) == verdict
+def test_10_who_is_charged(failed_run: FailedRun, decision: FailureDecision) -> None:
+    assert run_failures.decide(manifest("a", "b", "c"), failed_run) == decision
 
 
 def test_10_a_dataframe_that_died_amidst_its_results_is_halved() -> None:
-    remains = Remains(lost=(1, 2), stage="working", at_work=None, deaths=1)
-    assert run_deaths.judge(manifest("a", "b", "c", shape="dataframe"), remains) == Verdict("halved")
+    failed_run = FailedRun(lost=(1, 2), stage="working", at_work=None, failures=1)
+    assert run_failures.decide(manifest("a", "b", "c", shape="dataframe"), failed_run) == FailureDecision("halved")
 
 
 @pytest.mark.rule("10.death.halved")
 def test_10_halves_share_their_origin_and_keep_apart() -> None:
-    first = run_deaths.returned(manifest(*"abcde"), Verdict("halved"), (0, 1, 2, 3, 4))
+    first = run_failures.returned_members(manifest(*"abcde"), FailureDecision("halved"), (0, 1, 2, 3, 4))
     assert [(first[n].half.side, first[n].half.size) for n in range(5) if first[n].half] == [  # type: ignore[union-attr]
         (0, 3), (0, 3), (0, 3), (1, 2), (1, 2),
     ]  # fmt: skip
     assert {member.returned_by for member in first.values()} == {7}
     half = first[0].half
-    again = run_deaths.returned(manifest("a", "b", half=half), Verdict("halved"), (0, 1))
+    again = run_failures.returned_members(manifest("a", "b", half=half), FailureDecision("halved"), (0, 1))
     assert {member.half.origin for member in again.values() if member.half} == {7}
-    assert run_deaths.origin(manifest("a", half=half)) == 7
-    freed = run_deaths.returned(manifest("a", "b", half=half), Verdict("again", 0), (0, 1))
+    assert run_failures.origin(manifest("a", half=half)) == 7
+    freed = run_failures.returned_members(manifest("a", "b", half=half), FailureDecision("again", 0), (0, 1))
     assert [(index, member.half) for index, member in freed.items()] == [(1, None)]
 
 
@@ -128,8 +136,8 @@ def send(world: World, actor: str, count: int) -> None:
     for number in range(count):
         world.send(f"e{number:03d}", number, actor=actor)
         if number % 10 == 9:
-            world.admit(actor)
-    world.admit(actor)
+            world.enqueue(actor)
+    world.enqueue(actor)
 
 
 def play(world: World, actor: str, dies: Callable[[Manifest], int | None], stage: str = "working") -> list[int]:
@@ -158,7 +166,7 @@ def play(world: World, actor: str, dies: Callable[[Manifest], int | None], stage
             world.tell(f"run{number}", "SUCCESS" if culprit is None else "FAILED", details="ExitCode: 9.")
             while world.complete():
                 pass
-        world.admit(actor)
+        world.enqueue(actor)
 
 
 def culprit_named(name: str) -> Callable[[Manifest], int | None]:
@@ -199,7 +207,7 @@ def test_10_one_that_kills_its_process_fails_alone(
 
 def count_runs(members: Sequence[Member], shape: str, culprits: set[str]) -> tuple[int, list[str]]:
     """How many runs it takes, and who is charged, decided as the completion and the dispatcher do."""
-    waiting, charged, deaths, number = list(members), [], 0, 0
+    waiting, charged, failures, number = list(members), [], 0, 0
     while waiting:
         number += 1
         chosen = run_formation.select(waiting, 10_000).members
@@ -208,13 +216,13 @@ def count_runs(members: Sequence[Member], shape: str, culprits: set[str]) -> tup
         places = [index for index, member in enumerate(chosen) if member.id in culprits]
         if not places:
             continue
-        deaths += 1
+        failures += 1
         done_before = places[0] if shape == "payload" else 0
         lost = range(done_before, len(chosen))
         at_work = places[0] if shape == "payload" else None
-        remains = Remains(lost=lost, stage="working", at_work=at_work, deaths=deaths)
-        verdict = run_deaths.judge(run, remains)
-        back = run_deaths.returned(run, verdict, lost)
+        failed_run = FailedRun(lost=lost, stage="working", at_work=at_work, failures=failures)
+        decision = run_failures.decide(run, failed_run)
+        back = run_failures.returned_members(run, decision, lost)
         charged += [chosen[index].id for index in lost if index not in back]
         waiting += back.values()
     return number, charged
@@ -242,7 +250,7 @@ def test_10_everything_to_blame_in_user_code_ends_too() -> None:
     members = manifest(*(f"e{number:03d}" for number in range(1000))).members
     number, charged = count_runs(members, "dataframe", {member.id for member in members})
     assert len(charged) == 1000
-    assert number <= 2 * DEATHS
+    assert number <= 2 * FAILURE_LIMIT
 
 
 @pytest.mark.rule("10.death.bounded")
@@ -375,7 +383,7 @@ def test_10_the_death_of_a_double_run_changes_nothing(make: Callable[..., World]
     assert world.items("PENDING#") == []
     record = world.services.records.get("clean", 1)
     assert record is not None
-    assert record.settlement is None
+    assert record.resolution is None
 
     world.write_results(1, [done(0, "a"), done(1, "b")])
     world.tell("run1", "SUCCESS")

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from asya.protocol.job_runs import Manifest
 from asya.protocol.mesh_table import SparkJob, WorkerSize
-from asya.spark.run_request import POLICY_LIMIT, Place, UnstartableError, run_request, session_policy
+from asya.spark.run_request import POLICY_LIMIT, JobDeployment, RunRequestError, run_request, session_policy
 
 ASSETS = "s3://cdk-hnb659fds-assets-123456789012-ap-northeast-1"
-PLACE = Place(
+DEPLOYMENT = JobDeployment(
     bucket="asya-" + "n" * 24 + "-123456789012-ap-northeast-1",
     data_uri="s3://the-data-bucket/some/prefix/data/",
     results_uri="s3://the-results-bucket/",
@@ -47,7 +47,7 @@ JOB = SparkJob(
 
 def conf_of(parameters: str) -> dict[str, str]:
     words = shlex.split(parameters)
-    pairs = [words[place + 1] for place, word in enumerate(words) if word == "--conf"]
+    pairs = [words[deployment + 1] for deployment, word in enumerate(words) if word == "--conf"]
     return dict(pair.split("=", 1) for pair in pairs)
 
 
@@ -61,17 +61,17 @@ def allowed(policy: str, action: str, resource: str) -> bool:
 
 
 def test_the_request_of_a_run() -> None:
-    request = run_request(MANIFEST, JOB, PLACE)
+    request = run_request(MANIFEST, JOB, DEPLOYMENT)
 
     assert (request.name, request.client_token, request.time_limit) == (MANIFEST.run_id, "t" * 64, 6)
-    manifest = f"s3://{PLACE.bucket}/runs/heavy/0000000042/manifest.json"
-    assert request.arguments == ("--manifest", manifest, "--data-uri", PLACE.data_uri)
+    manifest = f"s3://{DEPLOYMENT.bucket}/runs/heavy/0000000042/manifest.json"
+    assert request.arguments == ("--manifest", manifest, "--data-uri", DEPLOYMENT.data_uri)
     assert request.policy_arns == ("arn:aws-cn:iam::123456789012:policy/asya-ns-heavy-access",)
-    assert request == run_request(MANIFEST, JOB, PLACE)
+    assert request == run_request(MANIFEST, JOB, DEPLOYMENT)
 
 
 def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
-    text = run_request(MANIFEST, JOB, PLACE).submit_parameters
+    text = run_request(MANIFEST, JOB, DEPLOYMENT).submit_parameters
     conf = conf_of(text)
 
     assert conf["spark.driver.cores"] == "2"
@@ -83,23 +83,23 @@ def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
     assert conf["spark.dynamicAllocation.initialExecutors"] == "1"
     assert conf["spark.dynamicAllocation.maxExecutors"] == "7"
     assert conf["spark.emr-serverless.driverEnv.GREETING"] == conf["spark.executorEnv.GREETING"] == 'it\'s "me" $HOME'
-    assert conf["spark.emr-serverless.driverEnv.ASYA_DATA_URI"] == PLACE.data_uri
-    assert conf["spark.emr-serverless.driverEnv.ASYA_RESULTS_URI"] == PLACE.results_uri
+    assert conf["spark.emr-serverless.driverEnv.ASYA_DATA_URI"] == DEPLOYMENT.data_uri
+    assert conf["spark.emr-serverless.driverEnv.ASYA_RESULTS_URI"] == DEPLOYMENT.results_uri
     words = shlex.split(text)
-    assert words[words.index("--py-files") + 1] == ",".join(PLACE.py_files)
+    assert words[words.index("--py-files") + 1] == ",".join(DEPLOYMENT.py_files)
     assert words[words.index("--archives") + 1] == JOB.archives[0]
 
 
 def test_a_session_reaches_its_own_run_only() -> None:
-    policy = session_policy(MANIFEST, JOB, PLACE)
-    own, data = f"arn:aws-cn:s3:::{PLACE.bucket}", "arn:aws-cn:s3:::the-data-bucket/some/prefix/data"
+    policy = session_policy(MANIFEST, JOB, DEPLOYMENT)
+    own, data = f"arn:aws-cn:s3:::{DEPLOYMENT.bucket}", "arn:aws-cn:s3:::the-data-bucket/some/prefix/data"
 
     assert len(policy) <= POLICY_LIMIT
     assert allowed(policy, "s3:GetObject", f"{own}/runs/heavy/0000000042/manifest.json")
     assert allowed(policy, "s3:PutObject", f"{own}/runs/heavy/0000000042/attempts/x/commit.json")
     assert allowed(policy, "s3:GetObject", f"{own}/pending/heavy/abc.json")
     assert allowed(policy, "s3:PutObject", f"{data}/scratch/heavy/0000000042/x/0/part")
-    assert allowed(policy, "s3:GetObject", PLACE.entry_point.replace("s3://", "arn:aws-cn:s3:::"))
+    assert allowed(policy, "s3:GetObject", DEPLOYMENT.entry_point.replace("s3://", "arn:aws-cn:s3:::"))
     assert allowed(policy, "s3:GetObject", f"{ASSETS}/packages.tar.gz".replace("s3://", "arn:aws-cn:s3:::"))
     for resource in (
         f"{own}/runs/heavy/0000000041/manifest.json",
@@ -115,10 +115,10 @@ def test_a_session_reaches_its_own_run_only() -> None:
 def test_many_files_are_summed_up_and_what_cannot_be_said_is_refused() -> None:
     longest = replace(MANIFEST, actor="a" * 63)
     many = replace(JOB, py_files=tuple(f"{ASSETS}/libraries/{number:064d}.zip" for number in range(30)))
-    policy = session_policy(longest, many, PLACE)
+    policy = session_policy(longest, many, DEPLOYMENT)
     assert len(policy) <= POLICY_LIMIT
     assert allowed(policy, "s3:GetObject", many.py_files[0].replace("s3://", "arn:aws-cn:s3:::"))
 
     scattered = replace(JOB, py_files=tuple(f"s3://{'b' * 50}{number:03d}/x.zip" for number in range(30)))
-    with pytest.raises(UnstartableError, match="session policy"):
-        session_policy(longest, scattered, PLACE)
+    with pytest.raises(RunRequestError, match="session policy"):
+        session_policy(longest, scattered, DEPLOYMENT)

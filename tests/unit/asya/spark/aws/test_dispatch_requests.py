@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests, decode_request, encode_request
-from asya.spark.aws.start_quota import Bucket, StartQuota
+from asya.spark.aws.start_quota import QuotaBucket, StartQuota
 from tests.doubles.heavy import World, heavy_world
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -48,14 +48,14 @@ def test_a_request_that_arrives_before_its_flag_is_up_leaves_it_down(
 
     def overtaken(request: DispatchRequest, seconds: int) -> None:
         send(request, seconds)
-        assert requests.take_up(request, now=NOW)  # the dispatcher is that quick
+        assert requests.accept(request, now=NOW)  # the dispatcher is that quick
 
     monkeypatch.setattr(requests, "_send", overtaken)
     requests.ensure("clean", 0, now=NOW)
     requests.ensure("clean", 0, now=NOW)
     monkeypatch.setattr(requests, "_send", send)
 
-    assert not requests.is_on_its_way("clean", now=NOW)
+    assert not requests.is_requested("clean", now=NOW)
     assert requests.ensure("clean", 0, now=NOW)
 
 
@@ -81,11 +81,11 @@ def test_10_a_request_too_many_leaves_the_flag_of_another_up_and_dies_out(
     requests.expedite("clean", now=NOW)
     waiting, hurried = sent
 
-    assert not requests.take_up(hurried, now=NOW)
+    assert not requests.accept(hurried, now=NOW)
     assert not requests.ensure("clean", 60, now=NOW)  # still no room: nothing is sent in its stead
-    assert requests.take_up(waiting, now=NOW)
+    assert requests.accept(waiting, now=NOW)
     assert requests.ensure("clean", 60, now=NOW)
-    assert not requests.take_up(waiting, now=NOW)  # delivered again
+    assert not requests.accept(waiting, now=NOW)  # delivered again
 
 
 @pytest.mark.rule("10.busy.one-request")
@@ -93,8 +93,8 @@ def test_10_without_a_flag_any_request_is_taken_up(requests: DispatchRequests) -
     requests.ensure("clean", 0, now=NOW)
     lost = NOW + timedelta(seconds=61)
 
-    assert requests.take_up(DispatchRequest("clean"), now=lost)
-    assert requests.take_up(DispatchRequest("clean", turn=0), now=NOW)
+    assert requests.accept(DispatchRequest("clean"), now=lost)
+    assert requests.accept(DispatchRequest("clean", turn=0), now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_the_quota_fills_at_its_rate_and_no_further_than_its_burst(world: World)
 
 
 def test_a_clock_that_goes_back_takes_nothing_away() -> None:
-    assert Bucket(1.0, 100.0).filled(90.0, 1.0, 5) == Bucket(1.0, 100.0)
+    assert QuotaBucket(1.0, 100.0).filled(90.0, 1.0, 5) == QuotaBucket(1.0, 100.0)

@@ -42,7 +42,7 @@ class Routed:
         """Route that many children of a new run; the most memory that was in use for it, in bytes, and how many seconds it took."""
         self.children, before = children, self.sent
         self.world.send(name)
-        self.world.admit()
+        self.world.enqueue()
         self.world.dispatch()
         run = list(self.world.emr.runs)[-1]
         self.world.write_results(len(self.world.emr.runs), [done(0, 0)])

@@ -25,7 +25,7 @@ def pending_of(world: World, *ids: str, actor: str = "clean") -> None:
     """Have these envelopes wait."""
     for envelope_id in ids:
         world.send(envelope_id)
-    world.admit(actor)
+    world.enqueue(actor)
 
 
 def waiting_requests(world: World) -> dict[str, str]:
@@ -43,7 +43,7 @@ def waiting_requests(world: World) -> dict[str, str]:
 
 def test_a_batch_is_admitted_whole_whatever_came_before_and_whatever_comes_twice(world: World) -> None:
     world.send("a")
-    first = world.admit()["Records"]
+    first = world.enqueue()["Records"]
     for envelope_id in ("b", "c", "b"):
         world.send(envelope_id)
     more = world.receive("clean")["Records"]
@@ -52,7 +52,7 @@ def test_a_batch_is_admitted_whole_whatever_came_before_and_whatever_comes_twice
     answer = Enqueuer(world.services_of("clean")).process({"Records": [*again, *more]})
 
     assert answer == {"batchItemFailures": []}
-    assert sorted(member.id for member in world.services.pending.waiting("clean")) == ["a", "b", "c"]
+    assert sorted(member.id for member in world.services.pending.members("clean")) == ["a", "b", "c"]
 
 
 @pytest.mark.rule("10.admit.batch")
@@ -94,7 +94,7 @@ def test_only_what_the_table_does_not_take_is_kept(world: World, monkeypatch: py
     answer = Enqueuer(world.services_of("clean")).process(event)
 
     assert answer == {"batchItemFailures": [{"itemIdentifier": message_ids["b"]}]}
-    assert sorted(member.id for member in world.services.pending.waiting("clean")) == ["a", "c"]
+    assert sorted(member.id for member in world.services.pending.members("clean")) == ["a", "c"]
     assert waiting_requests(world)["due"] == "1"
 
 
@@ -161,7 +161,7 @@ def test_while_emr_throttles_there_is_always_one_request_and_the_run_starts_once
     while not world.emr.runs:
         looks += 1
         assert len(sent) == looks  # each look that comes to nothing asks for one other
-        dispatcher.look_after(sent[-1][0], TABLE.actors["clean"])
+        dispatcher.dispatch(sent[-1][0], TABLE.actors["clean"])
         assert looks < 30
     assert looks == 11
     assert all(1 <= seconds <= 25 for _, seconds in sent[1:])
@@ -186,7 +186,7 @@ def test_what_comes_meanwhile_is_in_the_next_run_together(world: World) -> None:
 def test_a_request_is_taken_for_lost_only_after_its_delay(world: World) -> None:
     moment = datetime.now(UTC)
     world.services.requests.ensure("clean", 900, now=moment)
-    assert world.services.requests.is_on_its_way("clean", now=moment + timedelta(seconds=950))
+    assert world.services.requests.is_requested("clean", now=moment + timedelta(seconds=950))
 
 
 @pytest.mark.rule("10.busy.no-room")
@@ -202,7 +202,7 @@ def test_a_run_that_there_was_no_room_for_is_no_death_and_charges_nobody(world: 
 
     assert world.bodies("clean") == []
     assert waiting_requests(world) == {"due": "0", "delayed": "1"}
-    assert world.services.records.deaths("clean", 1) == 0
+    assert world.services.records.failures("clean", 1) == 0
     world.services.requests.clear("clean")
     world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
     world.dispatch()

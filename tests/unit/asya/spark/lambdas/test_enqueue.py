@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from asya.protocol.times import format_time
-from asya.spark.lambdas import completion
+from asya.spark.lambdas import result_routing
 from tests.doubles.heavy import BUCKET, TABLE, Context, World, done, failed, heavy_world
 
 
@@ -22,7 +22,7 @@ def started(world: World, *ids: str) -> None:
     """Have these envelopes in a run that EMR Serverless has."""
     for envelope_id in ids:
         world.send(envelope_id, {"n": envelope_id})
-    world.admit()
+    world.enqueue()
     world.dispatch()
 
 
@@ -55,7 +55,7 @@ def test_from_the_queue_through_a_run_to_the_next_queue(world: World) -> None:
 @pytest.mark.rule("10.admit.once")
 def test_a_redelivery_is_pending_once_but_asks_again(world: World) -> None:
     world.send("a")
-    event = world.admit()
+    event = world.enqueue()
     again = {"Records": [{**record, "messageId": "other"} for record in event["Records"]]}
     world.services.requests.clear("clean")
     from asya.spark.lambdas.enqueue import Enqueuer
@@ -70,7 +70,7 @@ def test_a_redelivery_is_pending_once_but_asks_again(world: World) -> None:
 def test_one_request_stands_for_many_envelopes_and_a_run_takes_no_more_than_its_size(world: World) -> None:
     for name in "abcdefg":
         world.send(name)
-        world.admit()
+        world.enqueue()
 
     assert world.dispatch() == 1
     assert world.dispatch() == 1  # there was more than one run takes
@@ -81,7 +81,7 @@ def test_one_request_stands_for_many_envelopes_and_a_run_takes_no_more_than_its_
 
 def test_a_large_envelope_waits_in_s3(world: World) -> None:
     world.send("large", {"text": "x" * 9000})
-    event = world.admit()
+    event = world.enqueue()
     (item,) = world.items("PENDING#clean")
     assert len(json.dumps(str(item))) < 2000
     world.dispatch()
@@ -107,14 +107,14 @@ def test_a_manifest_without_a_run_is_finished_before_another_is_formed(world: Wo
     first = world.manifest(1)
     # Another dispatcher died right after it wrote the manifest of run 2.
     world.send("b")
-    world.admit()
-    waiting = tuple(world.services.pending.waiting("clean"))
+    world.enqueue()
+    waiting = tuple(world.services.pending.members("clean"))
     token = "t" * 64
-    world.services.manifests.commit(
+    world.services.manifests.create(
         replace(first, number=2, run_id="asya.flights.clean.0000000002", members=waiting, client_token=token)
     )
     world.send("c")
-    world.admit()
+    world.enqueue()
 
     while world.dispatch():
         pass
@@ -152,7 +152,7 @@ def test_being_busy_is_waiting(world: World, code: str) -> None:
     started(world, "a")
 
     assert world.emr.runs == {}
-    assert world.services.requests.is_on_its_way("clean", now=datetime.now(UTC))
+    assert world.services.requests.is_requested("clean", now=datetime.now(UTC))
     attributes = world.sqs.get_queue_attributes(
         QueueUrl=world.services.settings.queue_url("x-dispatch"), AttributeNames=["All"]
     )["Attributes"]
@@ -172,7 +172,7 @@ def test_the_quota_is_kept_without_asking_emr(world: World) -> None:
     started(world, "a")
 
     assert world.emr.calls == 0
-    assert world.services.requests.is_on_its_way("clean", now=datetime.now(UTC))
+    assert world.services.requests.is_requested("clean", now=datetime.now(UTC))
 
 
 def test_a_run_that_emr_refuses_fails_its_envelopes_with_the_reason(world: World) -> None:
@@ -202,7 +202,7 @@ def test_the_canceled_and_the_late_are_left_out_of_the_run(world: World) -> None
     world.send("a")
     world.send("late", status={"deadline_at": format_time(datetime.now(UTC) + timedelta(seconds=1.2))})
     world.send("canceled")
-    world.admit()
+    world.enqueue()
     world.gateway.canceled = {"canceled"}
     end = datetime.now(UTC) + timedelta(seconds=0.3)
     while datetime.now(UTC) < end:
@@ -292,7 +292,7 @@ def test_the_error_of_the_job_as_a_whole_is_told_for_every_member(world: World) 
 def test_without_a_policy_a_dead_run_ends_its_envelopes_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     with heavy_world(monkeypatch) as world:
         world.send("a", actor="stats")
-        world.admit("stats")
+        world.enqueue("stats")
         world.dispatch()
         world.tell("run1", "CANCELLED")
         world.complete()
@@ -338,7 +338,7 @@ def test_canceled_meanwhile_drops_the_result(world: World) -> None:
 def test_many_children_are_routed_in_chunks_over_several_invocations(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(completion, "CHUNK", 7)
+    monkeypatch.setattr(result_routing, "CHUNK", 7)
     started(world, "a", "b", "c")
     world.write_results(1, [done(0, *range(20)), done(1, "b"), done(2, *range(100, 120))])
     world.tell("run1", "SUCCESS")
@@ -377,7 +377,7 @@ def test_events_about_something_else_are_acked(world: World, detail: dict[str, s
 
 def test_the_sweep_finds_what_was_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.send("a")
-    world.admit()
+    world.enqueue()
     world.receive("x-dispatch")  # the request is lost
     world.services.requests.clear("clean")
 
@@ -386,7 +386,7 @@ def test_the_sweep_finds_what_was_lost(world: World, monkeypatch: pytest.MonkeyP
 
     world.write_results(1, [done(0, 1)])
     world.tell("run1", "SUCCESS", event=False)  # the event is lost
-    monkeypatch.setattr("asya.spark.lambdas.reconcile.YOUNG", timedelta(0))
+    monkeypatch.setattr("asya.spark.lambdas.reconcile.MIN_AGE", timedelta(0))
     world.reconcile()
     assert world.complete() == 1
     assert [body["payload"] for body in world.bodies("publish")] == [1]
@@ -399,7 +399,7 @@ def test_room_for_another_run_is_used_at_once(world: World) -> None:
     started(world, "a")
     world.emr.refusals = ["ServiceQuotaExceededException"]
     world.send("b")
-    world.admit()
+    world.enqueue()
     world.dispatch()
     assert len(world.emr.runs) == 1
 
@@ -414,7 +414,7 @@ def test_room_for_another_run_is_used_at_once(world: World) -> None:
 def test_an_id_at_two_places_of_its_route_runs_in_two_runs(world: World) -> None:
     world.send("a")
     world.send("a", route={"prev": ["publish"], "curr": "clean", "next": []})
-    world.admit()
+    world.enqueue()
 
     assert world.dispatch() == 1
     assert world.dispatch() == 1

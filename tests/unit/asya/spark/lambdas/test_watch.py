@@ -13,7 +13,7 @@ from asya.protocol.job_runs import attempts_prefix
 from asya.protocol.mesh_table import SparkJob
 from asya.spark.aws.cancel_requests import CancelRequests, decode_cancel, encode_cancel
 from asya.spark.aws.completion_messages import CanceledTask, decode_message
-from asya.spark.aws.watch_requests import Watch
+from asya.spark.aws.watch_requests import WatchRequest
 from asya.spark.lambdas.complete import Completion
 from tests.doubles.heavy import BUCKET, TABLE, Context, World, done, heavy_world
 
@@ -21,7 +21,7 @@ from tests.doubles.heavy import BUCKET, TABLE, Context, World, done, heavy_world
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     # A message that is sent for later is there at once: the tests do not wait.
-    monkeypatch.setattr("asya.spark.aws.watch_requests.EVERY_SECONDS", 0)
+    monkeypatch.setattr("asya.spark.aws.watch_requests.INTERVAL_SECONDS", 0)
     with heavy_world(monkeypatch) as made:
         yield made
 
@@ -30,7 +30,7 @@ def running(world: World, *ids: str, actor: str = "clean", **more: Any) -> None:
     """Have these envelopes in a run that works."""
     for envelope_id in ids:
         world.send(envelope_id, {"n": envelope_id}, actor=actor, **more)
-    world.admit(actor)
+    world.enqueue(actor)
     world.dispatch()
     world.tell("run1", "RUNNING")
 
@@ -97,10 +97,10 @@ def test_10_a_run_is_looked_at_once_however_often_it_is_said_to_run(world: World
 
 def test_10_a_run_that_is_not_known_to_run_is_found_by_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.send("a")
-    world.admit()
+    world.enqueue()
     world.dispatch()
     world.tell("run1", "RUNNING", event=False)
-    monkeypatch.setattr("asya.spark.lambdas.reconcile.YOUNG", timedelta(0))
+    monkeypatch.setattr("asya.spark.lambdas.reconcile.MIN_AGE", timedelta(0))
     world.emr.runs["run1"]["updatedAt"] = datetime.now(UTC) + timedelta(minutes=1)
     world.reconcile()
     assert world.complete() == 0  # its event may be on its way yet
@@ -115,8 +115,8 @@ def test_10_a_run_that_is_not_known_to_run_is_found_by_the_sweep(world: World, m
 
 @pytest.mark.rule("10.progress")
 def test_10_all_envelopes_of_a_dataframe_are_told_by_turns_if_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("asya.spark.aws.watch_requests.EVERY_SECONDS", 0)
-    monkeypatch.setattr("asya.spark.lambdas.watch.TOLD_AT_ONCE", 2)
+    monkeypatch.setattr("asya.spark.aws.watch_requests.INTERVAL_SECONDS", 0)
+    monkeypatch.setattr("asya.spark.lambdas.watch.REPORT_LIMIT", 2)
     stats = replace(TABLE.actors["stats"], spark=SparkJob(job="flights.stats", shape="dataframe"))
     with heavy_world(monkeypatch, replace(TABLE, actors={**TABLE.actors, "stats": stats})) as world:
         running(world, "a", "b", "c", actor="stats")
@@ -190,7 +190,7 @@ def test_10_what_the_run_took_is_on_record_and_told_with_its_end(world: World) -
 @pytest.mark.rule("10.states")
 def test_10_every_state_is_noted_and_never_goes_back(world: World) -> None:
     world.send("a")
-    world.admit()
+    world.enqueue()
     world.dispatch()
     seen = []
     for state in ("QUEUED", "PENDING", "SCHEDULED", "SUBMITTED", "RUNNING", "SCHEDULED", "CANCELLING", "A_NEW_ONE"):
@@ -212,7 +212,7 @@ def test_10_a_run_is_canceled_when_all_its_members_are(world: World) -> None:
     assert world.emr.canceled == []
 
     world.gateway.canceled = {"a", "b"}
-    CancelRequests(world.sqs, queue_url=world.services.settings.queue_url("x-completion")).ask("b")
+    CancelRequests(world.sqs, queue_url=world.services.settings.queue_url("x-completion")).send("b")
     world.complete()
     assert world.emr.canceled == ["run1"]
 
@@ -239,7 +239,7 @@ def test_10_canceling_a_root_reaches_the_runs_of_its_children(world: World) -> N
 @pytest.mark.rule("10.cancel")
 def test_10_a_run_that_nobody_wants_any_more_is_stopped_when_it_starts(world: World) -> None:
     world.send("a")
-    world.admit()
+    world.enqueue()
     world.dispatch()
     world.gateway.canceled = {"a"}
     world.tell("run1", "RUNNING")
@@ -270,7 +270,7 @@ def test_10_messages_of_the_completions_queue() -> None:
     assert decode_message(b'{"detail-type": "asya.task-canceled", "detail": {"taskId": 3}}') is None
     assert decode_cancel({"detail-type": "another"}) is None
     watch = {"detail-type": "asya.watch-run", "detail": {"run_id": "r", "job_run_id": "j"}}
-    assert decode_message(json.dumps(watch).encode()) == Watch("r", "j")
+    assert decode_message(json.dumps(watch).encode()) == WatchRequest("r", "j")
     with pytest.raises(ValueError, match="no request to look"):
         decode_message(b'{"detail-type": "asya.watch-run", "detail": {"else": 1}}')
     with pytest.raises(ValueError, match="JSON object"):

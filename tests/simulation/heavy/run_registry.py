@@ -12,7 +12,7 @@ from tests.simulation.seen import Seen, read
 
 Item = Mapping[str, Any]
 # An envelope at one attempt at one hop: id, generation, position, attempt.
-Place = tuple[str, int, int, int]
+AttemptKey = tuple[str, int, int, int]
 # So many deaths are looked into; what dies on and on is charged to everybody.
 MOST_DEATHS = 32
 _RUN_STATES = {"formed": 0, "started": 1, "closed": 2}
@@ -29,11 +29,11 @@ class Run:
     actor: str
     number: int
     name: str
-    members: tuple[tuple[Place, int], ...]
+    members: tuple[tuple[AttemptKey, int], ...]
 
 
 @dataclass
-class RunBook:
+class RunRegistry:
     """What has happened to envelopes of heavy actors so far.
 
     Attributes:
@@ -55,13 +55,13 @@ class RunBook:
     objects: Mapping[str, bytes]
     items: Mapping[tuple[str, str], Item]
     is_poison: Callable[[Seen], bool] = lambda _: True
-    admitted: dict[Place, tuple[Seen, str]] = field(default_factory=dict)
+    admitted: dict[AttemptKey, tuple[Seen, str]] = field(default_factory=dict)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
-    left: dict[Place, str] = field(default_factory=dict)
-    stopped: set[Place] = field(default_factory=set)
-    failed: set[Place] = field(default_factory=set)
+    left: dict[AttemptKey, str] = field(default_factory=dict)
+    stopped: set[AttemptKey] = field(default_factory=set)
+    failed: set[AttemptKey] = field(default_factory=set)
     sent_trails: set[tuple[str, ...]] = field(default_factory=set)
-    _runs_of: dict[Place, list[Run]] = field(default_factory=lambda: defaultdict(list))
+    _runs_of: dict[AttemptKey, list[Run]] = field(default_factory=lambda: defaultdict(list))
     _jobs: dict[str, JobRun] = field(default_factory=dict)
     _trails: dict[str, frozenset[tuple[str, ...]]] = field(default_factory=dict)
 
@@ -84,12 +84,12 @@ class RunBook:
         if seen is None:
             self.violated(f"{actor} made pending what is no envelope: {body[:200]!r}")
             return
-        self.admitted.setdefault(_place(member), (_as_received(seen), actor))
+        self.admitted.setdefault(_attempt_key(member), (_as_received(seen), actor))
 
     def _removed(self, item: Item) -> None:
         """What waits no more is in a run, or has left."""
         member = json.loads(item["member"]["B"])
-        place, returned_by = _place(member), member.get("returned_by", 0)
+        place, returned_by = _attempt_key(member), member.get("returned_by", 0)
         runs = [run for run in self._runs_of[place] if (place, returned_by) in run.members]
         if not runs and place not in self.stopped:
             self.violated(f"{place} is pending no more, and neither in a run nor has it left")
@@ -115,7 +115,7 @@ class RunBook:
         actor, number = content["actor"], content["number"]
         if before is not None:
             self.violated(f"{key} was written twice")
-        members = tuple((_place(member), member.get("returned_by", 0)) for member in content["members"])
+        members = tuple((_attempt_key(member), member.get("returned_by", 0)) for member in content["members"])
         run = Run(actor, number, content["run_id"], members)
         for place, returned_by in members:
             for other in self._runs_of[place]:
@@ -154,13 +154,13 @@ class RunBook:
 
     # --- what leaves -----------------------------------------------------------------------------------------------
 
-    def of(self, seen: Seen) -> Iterator[tuple[Place, Seen, str]]:
+    def of(self, seen: Seen) -> Iterator[tuple[AttemptKey, Seen, str]]:
         """The envelopes that were pending and that what leaves may come from."""
         for place, (was, actor) in self.admitted.items():
             if was.id in (seen.id, seen.parent_id):
                 yield place, was, actor
 
-    def note_left(self, found: list[tuple[Place, Seen]], seen: Seen) -> None:
+    def note_left(self, found: list[tuple[AttemptKey, Seen]], seen: Seen) -> None:
         """Something left: an envelope leaves a hop once, and its frames are those that count.
 
         Args:
@@ -202,12 +202,12 @@ class RunBook:
         if max(died, default=0) < MOST_DEATHS and not any(self.is_poison(one) for one in was):
             self.violated(f"{seen.id} is charged with the death of a run, and does no harm: {error.get('message')}")
 
-    def _depends_on_time(self, place: Place) -> bool:
+    def _depends_on_time(self, place: AttemptKey) -> bool:
         """Whether a second try to see something out may find that there is no time for a retry any more."""
         policies = self.mesh.actors[self.admitted[place][1]].resiliency.policies
         return any(policy.max_duration is not None for policy in policies.values())
 
-    def _counting_for(self, place: Place) -> frozenset[tuple[str, ...]]:
+    def _counting_for(self, place: AttemptKey) -> frozenset[tuple[str, ...]]:
         return frozenset().union(*(self._counting(run) for run in self._runs_of[place]))
 
     def _counting(self, run: Run) -> frozenset[tuple[str, ...]]:
@@ -259,11 +259,11 @@ class RunBook:
             if whose and not whose & (self.stopped | self.failed) and trail not in self.sent_trails:
                 yield f"the frame {trail} is a result of {run.name} that counts, and it never left"
 
-    def _waiting(self, actor: str) -> Iterator[tuple[Place, int]]:
+    def _waiting(self, actor: str) -> Iterator[tuple[AttemptKey, int]]:
         for (pk, _), item in self.items.items():
             if pk.startswith(f"PENDING#{actor}#"):
                 member = json.loads(item["member"]["B"])
-                yield _place(member), member.get("returned_by", 0)
+                yield _attempt_key(member), member.get("returned_by", 0)
 
     def _state(self, run: Run) -> str:
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"))
@@ -273,7 +273,7 @@ class RunBook:
         return "source" in self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})
 
 
-def _place(member: Mapping[str, Any]) -> Place:
+def _attempt_key(member: Mapping[str, Any]) -> AttemptKey:
     return member["id"], member.get("generation", 0), member["position"], member["attempt"]
 
 

@@ -18,12 +18,12 @@ from asya.reporting import reports
 from asya.sidecar.lambdas.metrics import record_diversion, record_job_result
 from asya.spark import results as job_results
 from asya.spark.aws.run_events import JobRunEvent
-from asya.spark.aws.run_items import Cursor, RunRecord, Settlement
-from asya.spark.aws.run_results import Findings
+from asya.spark.aws.run_items import Resolution, RoutingCursor, RunRecord
+from asya.spark.aws.run_results import RunOutput
+from asya.spark.lambdas.resolution import charge_error, resolve
 from asya.spark.lambdas.services import SparkServices
-from asya.spark.lambdas.settlement import charge, settle
-from asya.spark.run_failures import Verdict, returned
-from asya.spark.stopped_envelopes import stopped_after_run
+from asya.spark.run_failures import FailureDecision, returned_members
+from asya.spark.stopped_envelopes import check_after_run
 
 # So many deliveries are on their way before it is noted how far the routing has come.
 CHUNK = 500
@@ -37,7 +37,7 @@ class OutOfTime(Exception):  # noqa: N818 - no error: the rest is for the next i
     """The function's time is nearly up; the run's record tells where to go on."""
 
 
-class RunCompletion:
+class ResultRouter:
     """The routing of one run, from where its record says it has come."""
 
     def __init__(
@@ -58,13 +58,13 @@ class RunCompletion:
         self._event = event
         self._note = note
         self._is_late = is_late
-        self._cursor = self._noted = record.cursor
-        self._tickets: list[Receipt] = []
-        self._returning: list[Member] = []
+        self._cursor = self._saved_cursor = record.cursor
+        self._receipts: list[Receipt] = []
+        self._requeued: list[Member] = []
         self._states: dict[str, TaskState] = {}
-        self._states_known_to = 0
+        self._states_end = 0
 
-    def route(self) -> Verdict:
+    def route(self) -> FailureDecision:
         """Route whatever has not been routed yet.
 
         Returns:
@@ -74,15 +74,15 @@ class RunCompletion:
             OutOfTime: there is more.
             ResultsError, SendError, botocore.exceptions.ClientError: not now; going on later repeats one chunk at most.
         """
-        found, actor, number = self._services, self._manifest.actor, self._manifest.number
-        settled = self._record.settlement or settle(found, self._manifest, self._event)
-        findings = found.results.settled(actor, number, settled.source, settled.attempt, settled.parts)
+        services, actor, number = self._services, self._manifest.actor, self._manifest.number
+        settled = self._record.resolution or resolve(services, self._manifest, self._event)
+        findings = services.results.read(actor, number, settled.source, settled.attempt, settled.parts)
         for place in range(self._cursor.part, len(findings.parts)):
-            self._route_part(found.results.lines(actor, number, settled.attempt, findings.parts[place]))
-            self._cursor = Cursor(part=place + 1)
-        self._deal_with_lost(settled, findings)
+            self._route_part(services.results.lines(actor, number, settled.attempt, findings.parts[place]))
+            self._cursor = RoutingCursor(part=place + 1)
+        self._route_missing(settled, findings)
         self._checkpoint()
-        return settled.verdict
+        return settled.decision
 
     def _route_part(self, lines: Iterator[bytes]) -> None:
         """One file of results, from the cursor on."""
@@ -92,7 +92,7 @@ class RunCompletion:
             frames = islice(lines, head.frames)
             self._route_result(head, map(_frame_decoder.decode, frames))
             _skip(frames)  # a result that was stopped, or ended early, leaves some behind
-            self._cursor = Cursor(self._cursor.part, self._cursor.line + 1 + head.frames)
+            self._cursor = RoutingCursor(self._cursor.part, self._cursor.line + 1 + head.frames)
             self._checkpoint_if_due()
 
     def _route_result(self, head: ResultHead, frames: Iterator[ResultFrame]) -> None:
@@ -101,24 +101,24 @@ class RunCompletion:
         hop = self._services.hop(self._manifest.actor, self._spec, member)
         left_before = self._cursor.frame
         # Once frame 0 has left, the id is elsewhere, and whatever stops the task will meet it there.
-        if not left_before and self._is_stopped(hop, head.index, member):
+        if not left_before and self._divert_stopped(hop, head.index, member):
             return
         if not left_before:
             record_job_result(self._services.base, head, self._manifest.actor)
-            frames = self._reported(hop, member, head, frames)
+            frames = self._with_report(hop, member, head, frames)
         for delivery in job_results.deliveries(
             hop,
             head,
             frames,
             first=left_before,
             now=self._services.now(),
-            jitter=self._services.base.environment.chance(),
+            jitter=self._services.base.environment.random(),
         ):
             self._send(delivery)
-            self._cursor = Cursor(self._cursor.part, self._cursor.line, self._cursor.frame + 1)
+            self._cursor = RoutingCursor(self._cursor.part, self._cursor.line, self._cursor.frame + 1)
             self._checkpoint_if_due()
 
-    def _reported(
+    def _with_report(
         self, hop: Hop, member: Member, head: ResultHead, frames: Iterator[ResultFrame]
     ) -> Iterator[ResultFrame]:
         """The frames; `completed` is reported with the first, or when it is known that there will be none."""
@@ -133,14 +133,16 @@ class RunCompletion:
             yield first
             yield from frames
 
-    def _deal_with_lost(self, settled: Settlement, findings: Findings) -> None:
+    def _route_missing(self, settled: Resolution, findings: RunOutput) -> None:
         """Members without a result are charged, or run again."""
         lost = findings.lost(len(self._manifest.members))
         if len(lost) <= self._cursor.lost:
             return
-        back = returned(self._manifest, settled.verdict, lost)
+        back = returned_members(self._manifest, settled.decision, lost)
         error = (
-            charge(self._services, self._manifest, settled, findings, self._event) if len(back) < len(lost) else None
+            charge_error(self._services, self._manifest, settled, findings, self._event)
+            if len(back) < len(lost)
+            else None
         )
         self._services.base.telemetry.log.warning(
             "envelopes without a result",
@@ -150,21 +152,21 @@ class RunCompletion:
             problem=error.message if error else "the run had no time for them",
         )
         for index in lost[self._cursor.lost :]:
-            self._deal_with(index, back.get(index), error)
-            self._cursor = Cursor(part=self._cursor.part, lost=self._cursor.lost + 1)
+            self._route_member(index, back.get(index), error)
+            self._cursor = RoutingCursor(part=self._cursor.part, lost=self._cursor.lost + 1)
             self._checkpoint_if_due()
 
-    def _deal_with(self, index: int, again: Member | None, error: ErrorInfo | None) -> None:
+    def _route_member(self, index: int, again: Member | None, error: ErrorInfo | None) -> None:
         """One member without a result. Those that run again are many, so their envelopes stay where they are."""
         member = self._manifest.members[index]
         if again is not None and not self._may_be_stopped(index, member):
-            self._returning.append(again)
+            self._requeued.append(again)
             return
         hop = self._services.hop(self._manifest.actor, self._spec, member)
-        if self._is_stopped(hop, index, member):
+        if self._divert_stopped(hop, index, member):
             return
         if again is not None:
-            self._returning.append(again)
+            self._requeued.append(again)
         elif error is not None:
             self._charge(hop, error)
 
@@ -178,11 +180,11 @@ class RunCompletion:
     def _charge(self, hop: Hop, error: ErrorInfo) -> None:
         base = self._services.base
         base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
-        self._send(job_results.lost(hop, error, now=self._services.now(), jitter=base.environment.chance()))
+        self._send(job_results.failure(hop, error, now=self._services.now(), jitter=base.environment.random()))
 
-    def _is_stopped(self, hop: Hop, index: int, member: Member) -> bool:
+    def _divert_stopped(self, hop: Hop, index: int, member: Member) -> bool:
         """Whether the task was canceled meanwhile or its deadline passed; then that is what leaves."""
-        stopped = stopped_after_run(hop, self._state(index, member), now=self._services.now())
+        stopped = check_after_run(hop, self._state(index, member), now=self._services.now())
         if stopped is None:
             return False
         record_diversion(self._services.base, stopped.why, actor=self._manifest.actor)
@@ -192,19 +194,19 @@ class RunCompletion:
 
     def _state(self, index: int, member: Member) -> TaskState | None:
         """How a member's task stands; asked for many at a time."""
-        if index >= self._states_known_to:
+        if index >= self._states_end:
             ahead = self._manifest.members[index : index + _STATES_AHEAD]
             self._states = self._services.states(ahead)
-            self._states_known_to = index + len(ahead)
+            self._states_end = index + len(ahead)
         return self._states.get(member.id)
 
     def _send(self, delivery: Delivery) -> None:
         if delivery.kind == "retry":
             self._services.base.telemetry.count("Retried", actor=self._manifest.actor)
-        self._tickets.append(self._services.base.outbox.send(delivery))
+        self._receipts.append(self._services.base.outbox.send(delivery))
 
     def _checkpoint_if_due(self) -> None:
-        if len(self._tickets) + len(self._returning) >= CHUNK:
+        if len(self._receipts) + len(self._requeued) >= CHUNK:
             self._checkpoint()
             if self._is_late():
                 raise OutOfTime
@@ -213,15 +215,15 @@ class RunCompletion:
         """See everything out, then note how far it has come."""
         base = self._services.base
         base.outbox.flush()
-        for receipt in self._tickets:
+        for receipt in self._receipts:
             if receipt.error is not None:
                 raise receipt.error
             base.telemetry.count("Sent", by=("kind", receipt.kind), actor=self._manifest.actor)
-        self._tickets = []
-        self._services.pending.give_back(self._manifest.actor, self._returning, now=self._services.now())
-        self._returning = []
-        self._services.records.advance(self._manifest.actor, self._manifest.number, self._noted, self._cursor)
-        self._noted = self._cursor
+        self._receipts = []
+        self._services.pending.requeue(self._manifest.actor, self._requeued, now=self._services.now())
+        self._requeued = []
+        self._services.records.advance(self._manifest.actor, self._manifest.number, self._saved_cursor, self._cursor)
+        self._saved_cursor = self._cursor
         base.progress.flush()
 
 
