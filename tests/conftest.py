@@ -1,4 +1,7 @@
-"""How the suites share the workers: what is dear to set up (a cloud, a Spark session, synthesised templates) is set up once."""
+"""Schedules the suites on the xdist workers, so that each expensive fixture is set up once.
+
+Expensive fixtures are local clouds, Spark sessions and synthesized templates.
+"""
 
 from __future__ import annotations
 
@@ -12,65 +15,65 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.workermanage import WorkerController
 
-WITHOUT_A_CLOUD = "gw2"
-"""The last of three workers."""
+COMPUTE_WORKER = "gw2"
+"""The worker without a cloud: the last of three."""
 
-TOGETHER = ("infra", "spark")
-"""Suites whose fixtures last for the session: one worker runs all of such a suite."""
+SESSION_SUITES = ("infra", "spark")
+"""Suites with session fixtures; one worker runs each of them whole."""
 
-ON_THE_PATHS_MESH = ("crew_failures", "fan_in", "legacy_forms", "paths", "pause", "redrive", "slow_paths")
-WITH_A_CLOUD_OF_THEIR_OWN = ("emr_drivers", "emr_stand_in", "local_cloud")
-MESHES = ("gateway", "heavy")
-"""Of the cloud's suite; all others share the example mesh."""
+PATHS_MESH_TESTS = ("crew_failures", "fan_in", "legacy_forms", "paths", "pause", "redrive", "slow_paths")
+OWN_CLOUD_TESTS = ("emr_drivers", "emr_stand_in", "local_cloud")
+OWN_MESHES = ("gateway", "heavy")
+"""Meshes with a local cloud each; all other cloud tests share the example mesh."""
 
 
-def share_of(nodeid: str) -> str:
-    """What a test is kept together with: a cloud, a suite, or else its file."""
+def group_of(nodeid: str) -> str:
+    """The group that one worker runs: the tests of a cloud, of a suite, or of a file."""
     file = PurePosixPath(nodeid.partition("::")[0])
     suite = file.parts[1] if len(file.parts) > 1 else ""
     subject = file.stem.removeprefix("test_")
-    if suite != "cloud" or subject in WITH_A_CLOUD_OF_THEIR_OWN:
-        return suite if suite in TOGETHER else str(file)
-    if subject in ON_THE_PATHS_MESH:
+    if suite != "cloud" or subject in OWN_CLOUD_TESTS:
+        return suite if suite in SESSION_SUITES else str(file)
+    if subject in PATHS_MESH_TESTS:
         return "the paths mesh"
     mesh = subject.partition("_")[0]
-    return f"the {mesh} mesh" if mesh in MESHES else "the example mesh"
+    return f"the {mesh} mesh" if mesh in OWN_MESHES else "the example mesh"
 
 
-def only_computes(share: str) -> bool:
-    """Whether no cloud is needed for these tests."""
-    return not share.startswith(("the ", "tests/cloud/"))
+def needs_no_cloud(group: str) -> bool:
+    """Returns whether the tests of a group run without a cloud."""
+    return not group.startswith(("the ", "tests/cloud/"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The worker without a cloud uses the time that clouds spend waiting, and no other."""
-    if worker_of(config) == WITHOUT_A_CLOUD:
+    """Lowers the priority of the worker without a cloud: clouds mostly wait, and it uses that time."""
+    if worker_id(config) == COMPUTE_WORKER:
         os.nice(10)
 
 
-def worker_of(config: pytest.Config) -> str | None:
-    """The name of the xdist worker that this process is."""
-    given: dict[str, str] = getattr(config, "workerinput", {})
-    return given.get("workerid")
+def worker_id(config: pytest.Config) -> str | None:
+    """The id of the xdist worker that runs this process, such as `gw0`."""
+    worker_input: dict[str, str] = getattr(config, "workerinput", {})
+    return worker_input.get("workerid")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Any:
-    """Share out whole clouds, suites and files, in the order of the folders: what takes longest comes first.
+    """Schedules whole groups in the order of the folders, which puts the longest group first.
 
-    Two clouds at once are enough for two cores, and mostly wait. One worker begins with what only computes.
+    Two clouds at once are enough for two cores. The worker without a cloud starts with the tests that need none.
     """
     from xdist.scheduler import LoadScopeScheduling
 
-    class Sharing(LoadScopeScheduling):
+    class GroupScheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return share_of(nodeid)
+            return group_of(nodeid)
 
         def _assign_work_unit(self, node: WorkerController) -> None:
-            if node.gateway.id == WITHOUT_A_CLOUD:
-                first = next(filter(only_computes, self.workqueue), next(iter(self.workqueue)))
+            if node.gateway.id == COMPUTE_WORKER:
+                first = next(filter(needs_no_cloud, self.workqueue), next(iter(self.workqueue)))
                 self.workqueue.move_to_end(first, last=False)
             super()._assign_work_unit(node)
 
     config.option.loadscopereorder = False
-    return Sharing(config, log)
+    return GroupScheduling(config, log)

@@ -1,4 +1,4 @@
-"""The example's light handlers for tests, beside its jobs: both are called `flights`, and are deployed apart."""
+"""Loads the light handlers of the example; its jobs have the same package name, `flights`."""
 
 import importlib.util
 import sys
@@ -11,7 +11,7 @@ FOLDER = Path(__file__).parents[1] / "functions/handlers"
 
 @cache
 def load_handlers() -> ModuleType:
-    """functions/handlers/flights.py, loaded by its path."""
+    """Loads functions/handlers/flights.py by its path."""
     sys.path.append(str(FOLDER))
     try:
         spec = importlib.util.spec_from_file_location("flights_handlers", FOLDER / "flights.py")

