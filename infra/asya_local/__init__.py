@@ -1,1 +1,4 @@
-"""The local cloud: the mesh's own CDK stacks on one machine, without Docker and without an AWS account."""
+"""The local cloud: runs the CDK stacks of a mesh on one machine, without Docker and without an AWS account.
+
+Entry points: `cloud.up`, `cloud.down` and `health.check_health`.
+"""

@@ -1,4 +1,4 @@
-"""The people of a local cloud, as IAM users: who deploys, and who operates the mesh."""
+"""The IAM users of a local cloud: the deployer and the operator of the mesh."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 DEPLOYER = "asya-deployer"
 _ADMINISTRATOR = "arn:aws:iam::aws:policy/AdministratorAccess"
 
-
-# Named by no variable and read from no file: what the developer has configured for AWS is not looked at.
+# The developer's own AWS configuration, in variables or files, must not reach a local cloud.
 _NO_USER_CONFIGURATION = {
     "profile": (None, None, None, None),
     "config_file": (None, None, os.devnull, None),
@@ -29,15 +28,17 @@ _NO_USER_CONFIGURATION = {
 
 
 def aws_client(service: str, endpoint: str, key: AccessKey) -> Any:
-    """A boto3 client of the local cloud, with these keys and nobody else's."""
+    """Create a boto3 client of the local cloud with this key; ignore the developer's AWS configuration."""
     core = botocore.session.Session(session_vars=_NO_USER_CONFIGURATION)
     core.set_credentials(key.access_key, key.secret_key)
-    build: Any = boto3.Session(botocore_session=core, region_name=REGION).client  # the name is not known to the types
+    build: Any = boto3.Session(
+        botocore_session=core, region_name=REGION
+    ).client  # boto3's types accept literal service names only
     return build(service, endpoint_url=endpoint, config=Config(proxies={}))
 
 
 def make_deployer(endpoint: str, root: AccessKey) -> AccessKey:
-    """Make the IAM user that deploys. The root user's key is used for nothing else."""
+    """Create the IAM user that deploys. Nothing else uses the root key."""
     iam = aws_client("iam", endpoint, root)
     iam.create_user(UserName=DEPLOYER)
     iam.attach_user_policy(UserName=DEPLOYER, PolicyArn=_ADMINISTRATOR)
@@ -45,13 +46,13 @@ def make_deployer(endpoint: str, root: AccessKey) -> AccessKey:
 
 
 def operator_name(namespace: str) -> str:
-    """The user whose key `local.json` holds."""
+    """Return the name of the operator, whose key is in `local.json`."""
     return f"asya-{namespace}-operator"
 
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorScope:
-    """What of a deployed mesh its operator works with. Places are `bucket/prefix`."""
+    """The resources of a deployed mesh that its operator uses. `data` and `results` are `bucket/prefix`."""
 
     namespace: str
     api_id: str
@@ -63,7 +64,7 @@ class OperatorScope:
 
 
 def make_operator(endpoint: str, deployer: AccessKey, scope: OperatorScope) -> AccessKey:
-    """Make the operator, or give the one there is the policy of the mesh as it is now, and a new key."""
+    """Create the operator, or update its policy and replace its key."""
     iam = aws_client("iam", endpoint, deployer)
     name = operator_name(scope.namespace)
     try:
@@ -77,12 +78,12 @@ def make_operator(endpoint: str, deployer: AccessKey, scope: OperatorScope) -> A
 
 
 def operator_statements(scope: OperatorScope) -> list[dict[str, Any]]:
-    """What an operator may do: send work, look at everything of the mesh, put data in, sort out dead letters."""
+    """Return the permissions to send envelopes, call the gateway, read the mesh, write data and process dead letters."""
     queues = f"arn:aws:sqs:{REGION}:{ACCOUNT_ID}:asya-{scope.namespace}-"
     table = f"arn:aws:dynamodb:{REGION}:{ACCOUNT_ID}:table/{scope.tasks_table}"
     pending = names.table_name(scope.namespace, "pending")
     logs = f"arn:aws:logs:{REGION}:{ACCOUNT_ID}:log-group:/aws/lambda/asya-{scope.namespace}-*"
-    buckets = [f"arn:aws:s3:::{place.partition('/')[0]}" for place in (scope.data, scope.results)]
+    buckets = [f"arn:aws:s3:::{location.partition('/')[0]}" for location in (scope.data, scope.results)]
     return [
         _allow(["sqs:SendMessage", "sqs:GetQueueUrl", "sqs:GetQueueAttributes"], f"{queues}*"),
         _allow(

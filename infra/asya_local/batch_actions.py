@@ -1,8 +1,7 @@
-"""Batches of SQS requests, which MiniStack's IAM takes for actions of their own.
+"""IAM actions for batches of SQS messages, which only MiniStack has.
 
-AWS authorises `SendMessageBatch` as `sqs:SendMessage`; there is no action of the batch's name. MiniStack asks for
-`sqs:SendMessageBatch`. So that the templates stay what AWS needs, the roles' policies are given the batch actions
-here, after the deployment, wherever they allow or deny the single ones.
+AWS authorizes `SendMessageBatch` as `sqs:SendMessage`; MiniStack requires `sqs:SendMessageBatch`. The templates name the
+actions of AWS. After the deployment this module adds the batch actions to the roles' policies.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ _BATCHED = ("sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility
 
 
 def with_batch_actions(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The same policy, with the batch action beside each single one."""
+    """Return the policy with the batch action next to each single action."""
     statements = document["Statement"] if isinstance(document["Statement"], list) else [document["Statement"]]
     return {**document, "Statement": [_with_batch_actions(statement) for statement in statements]}
 
 
 def _with_batch_actions(statement: dict[str, Any]) -> dict[str, Any]:
-    named = statement.get("Action", [])
-    actions = [named] if isinstance(named, str) else list(named)
+    value = statement.get("Action", [])
+    actions = [value] if isinstance(value, str) else list(value)
     batches = [f"{action}Batch" for action in actions if action in _BATCHED and f"{action}Batch" not in actions]
     return {**statement, "Action": [*actions, *batches]} if batches else statement
 
 
 def add_batch_actions(iam: Any, namespace: str) -> None:
-    """Give the roles of a mesh the batch actions that go with what they may do."""
+    """Add the batch actions to the policies of a mesh's roles."""
     for page in iam.get_paginator("list_roles").paginate():
         for role in page["Roles"]:
             if role["RoleName"].startswith(f"asya-{namespace}-"):
@@ -39,8 +38,8 @@ def add_batch_actions(iam: Any, namespace: str) -> None:
 
 def _add_batch_actions(iam: Any, role: str) -> None:
     for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
-        document = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
-        found = json.loads(document) if isinstance(document, str) else document
-        wanted = with_batch_actions(found)
-        if wanted != found:
-            iam.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=json.dumps(wanted))
+        text = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
+        document = json.loads(text) if isinstance(text, str) else text
+        extended = with_batch_actions(document)
+        if extended != document:
+            iam.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=json.dumps(extended))

@@ -1,4 +1,4 @@
-"""Bringing a local cloud up and taking it down."""
+"""Starts and stops a local cloud."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from asya_local.connection import LocalConnection
 from asya_local.errors import LocalCloudError
 from asya_local.installation import Installation, UpOptions
 from asya_local.keys import read_keys
-from asya_local.processes import end_all, end_orphans
+from asya_local.processes import end_all, end_orphans, sigint_ignored
 from asya_local.servers import running_servers
-from asya_local.signals import sigint_ignored
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps
 from asya_local.tools import find_tools
@@ -24,43 +23,43 @@ __all__ = ["UpOptions", "down", "up"]
 
 
 def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps | None = None) -> LocalConnection:
-    """Bring a local cloud up with a mesh deployed on it, or deploy the mesh anew to the one that is up.
+    """Start a local cloud and deploy the mesh, or deploy the mesh again to a running cloud.
 
-    Returns when messages are being taken. A cloud that was not up before and does not come up leaves no process.
+    Returns when the mesh takes messages. A cloud that fails to start leaves no process.
 
     Raises:
-        LocalCloudError: What is missing or went wrong, and what to do.
+        LocalCloudError: The mesh file is invalid, a tool is missing, or a step fails.
     """
     loaded, folder = _load(mesh), StateFolder.at(state)
     tools = find_tools(spark=any(actor.spark is not None for actor in loaded.mesh.actors.values()))
     installation = Installation(folder, tools, loaded, options or UpOptions(), steps or Steps())
     with folder.locked():
         servers = running_servers(folder)
-        known = LocalConnection.read(folder.connection)
-        if servers is not None and known is not None:
-            _check_same(folder, known, loaded, installation.options)
+        connection = LocalConnection.read(folder.connection)
+        if servers is not None and connection is not None:
+            _require_same_cloud(folder, connection, loaded, installation.options)
             end_orphans(folder)
             installation.synthesize()
             return installation.deploy(servers, read_keys(folder.keys)["deployer"])
         try:
-            _end(folder)
+            _clean_up(folder)
             return installation.deploy(*installation.start())
         except BaseException:
             with sigint_ignored():
-                _end(folder)
+                _clean_up(folder)
             raise
 
 
 def down(state: Path) -> int:
-    """End every process of a local cloud, also of one whose `up` or servers were killed, and remove what they left.
+    """Stop all processes of a local cloud, also after a crash, and remove its temporary files.
 
-    Logs, and files that the cloud did not make, stay. Returns the number of processes that were ended.
+    Logs and foreign files stay. Returns the number of stopped processes.
     """
     folder = StateFolder.at(state)
     if not folder.root.is_dir():
         return 0
     with folder.locked(), sigint_ignored():
-        return _end(folder)
+        return _clean_up(folder)
 
 
 def _load(mesh: Path) -> LoadedMesh:
@@ -70,15 +69,20 @@ def _load(mesh: Path) -> LoadedMesh:
         raise LocalCloudError(str(error)) from error
 
 
-def _check_same(folder: StateFolder, known: LocalConnection, loaded: LoadedMesh, options: UpOptions) -> None:
-    first = f"Run `asya local down --state {folder.root}` first, or use another --state."
-    if known.namespace != loaded.namespace:
-        raise LocalCloudError(f"The mesh {known.namespace} is up in {folder.root}, not {loaded.namespace}. {first}")
-    if known.auth != options.auth:
-        raise LocalCloudError(f"The cloud in {folder.root} is up {'with' if known.auth else 'without'} --auth. {first}")
+def _require_same_cloud(
+    folder: StateFolder, connection: LocalConnection, loaded: LoadedMesh, options: UpOptions
+) -> None:
+    advice = f"Run `asya local down --state {folder.root}` first, or use another --state."
+    if connection.namespace != loaded.namespace:
+        raise LocalCloudError(
+            f"The cloud in {folder.root} runs the mesh {connection.namespace}, not {loaded.namespace}. {advice}"
+        )
+    if connection.auth != options.auth:
+        mode = "with" if connection.auth else "without"
+        raise LocalCloudError(f"The cloud in {folder.root} runs {mode} --auth. {advice}")
 
 
-def _end(folder: StateFolder) -> int:
+def _clean_up(folder: StateFolder) -> int:
     count = end_all(folder)
     for path in (folder.connection, folder.keys, folder.processes, folder.outputs):
         path.unlink(missing_ok=True)

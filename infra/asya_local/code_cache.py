@@ -1,9 +1,9 @@
-"""The code of functions and their layers, unpacked and compiled once for all processes of a local cloud that run it.
+"""Unpacks the code of functions and layers once for all processes of a local cloud.
 
-MiniStack unpacks them for each process that it starts, into a folder that goes with the process; a cloud starts some fifty, and
-most of a cold start went into unpacking and compiling, most of a cloud's end into removing. Here such a folder is a link.
+MiniStack unpacks the code for each process into a folder that it deletes with the process. A cloud starts about fifty processes,
+and unpacking and compiling dominate their cold starts. With this cache the folder is a link to one shared copy.
 
-Runs in the local cloud's own virtual environment, within MiniStack's process; imports nothing of ours.
+Runs in MiniStack's process, in `.venv-cloud`. It imports nothing of this project.
 """
 
 import hashlib
@@ -14,19 +14,23 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-_unpacking = threading.Lock()
+_lock = threading.Lock()
 
 
 class CodeCache(zipfile.ZipFile):
-    """A zip whose content is put where it is wanted by a link, to where it was unpacked when it was first wanted."""
+    """A zip file that unpacks into a shared folder once, and then links to it."""
 
     def extractall(self, path: Any = None, members: Any = None, pwd: Any = None) -> None:
-        """Fill `path`, an empty folder, with the whole content."""
+        """Replace the empty folder `path` with a link to the content.
+
+        Raises:
+            NotImplementedError: `members` asks for a part of the content.
+        """
         if members is not None:
-            raise NotImplementedError("a part of a zip cannot be shared")
+            raise NotImplementedError("the code cache unpacks whole zip files only; leave out members")
         digest = hashlib.sha256(Path(str(self.filename)).read_bytes()).hexdigest()
         shared = Path(tempfile.gettempdir(), "unpacked", digest)
-        with _unpacking:
+        with _lock:
             if not shared.is_dir():
                 shared.parent.mkdir(exist_ok=True)
                 draft = tempfile.mkdtemp(dir=shared.parent)
@@ -37,7 +41,7 @@ class CodeCache(zipfile.ZipFile):
 
 
 def install(lambda_runtime: ModuleType) -> None:
-    """Have MiniStack's runtime for Lambda unpack so."""
-    # It knows LargeZipFile by a name that the module does not have.
+    """Make MiniStack's Lambda runtime use the cache."""
+    # MiniStack names LargeZipFile `LargeFileError`, which zipfile does not have.
     names = SimpleNamespace(ZipFile=CodeCache, BadZipFile=zipfile.BadZipFile, LargeFileError=zipfile.LargeZipFile)
     lambda_runtime.zipfile = names  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""`local.json`: all that a program needs to talk to a local cloud."""
+"""`local.json`: the addresses, names and key that a program needs to use a local cloud."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LocalConnection:
-    """Where a local cloud answers, what is in it, and the key of its operator (never root's)."""
+    """The content of `local.json`: endpoints, resource names and the operator's key."""
 
     endpoint_url: str
     emr_endpoint_url: str
@@ -29,14 +29,14 @@ class LocalConnection:
     data_prefix: str
     tasks_table: str
     mesh: str
-    """The mesh file that is deployed."""
+    """Path of the deployed mesh file."""
     auth: bool
     """Whether IAM is enforced."""
     jwt_gateway_url: str | None = None
-    """Where people with a token call; None if the mesh takes none."""
+    """The gateway for callers with tokens; None if the mesh accepts no tokens."""
 
     def write(self, path: Path) -> None:
-        """Write the file, readable by its owner only, whole or not at all."""
+        """Write the file atomically, with mode 600."""
         draft = path.with_suffix(".draft")
         handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(handle, "w") as file:
@@ -46,7 +46,7 @@ class LocalConnection:
 
     @classmethod
     def read(cls, path: Path) -> LocalConnection | None:
-        """What the file says; None when there is none that this version wrote."""
+        """Read the file; return None if it is missing, or if another version wrote it."""
         try:
             return cls(**json.loads(path.read_text()))
         except (FileNotFoundError, ValueError, TypeError):
@@ -54,7 +54,7 @@ class LocalConnection:
 
 
 def bucket_and_prefix(uri: str) -> tuple[str, str]:
-    """`s3://bucket/prefix/` taken apart; the prefix is empty or ends with a slash."""
+    """Split `s3://bucket/prefix/`; the prefix is empty or ends with a slash."""
     parts = urlsplit(uri)
     prefix = parts.path.lstrip("/")
     return parts.netloc, prefix if not prefix or prefix.endswith("/") else prefix + "/"

@@ -1,15 +1,12 @@
-"""What goes wrong while a local cloud is brought up, told to a person."""
+"""The error of the commands `asya local`."""
 
 
 class LocalCloudError(Exception):
-    """Something a person has to act on: what was wrong, where, and what to do.
+    """A failure that the user can act on.
 
-    Parameters
-    ----------
-    message:
-        One or two sentences.
-    detail:
-        Longer material that helps (the tail of a log, a command's output), or empty.
+    Args:
+        message: One or two sentences: the problem, its place and its remedy.
+        detail: The end of a log or of a command's output, or empty.
     """
 
     def __init__(self, message: str, detail: str = "") -> None:

@@ -1,4 +1,4 @@
-"""How a local cloud is, part by part."""
+"""Checks the health of a local cloud by component."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ComponentHealth:
-    """One part of a local cloud."""
+    """The health of one component: a server or the mesh."""
 
     name: str
     up: bool
@@ -30,7 +30,7 @@ class ComponentHealth:
 
 
 def check_health(state: Path) -> list[ComponentHealth]:
-    """The servers and the mesh; read only, and also right while an `up` is at work."""
+    """Check the servers and the mesh. Changes nothing, and needs no lock."""
     folder = StateFolder.at(state)
     records = {record.name: record for record in read_records(folder)}
     servers = running_servers(folder)
@@ -39,9 +39,9 @@ def check_health(state: Path) -> list[ComponentHealth]:
         record = records.get(name)
         process = record.process() if record else None
         url = f"http://127.0.0.1:{record.port}" if record else ""
-        works = process is not None and healthy(url + path)
-        workers = f"{len(cloud_processes(folder)) - 2} workers" if works and name == MINISTACK else ""
-        components.append(ComponentHealth(name, works, process.pid if process else None, url, workers))
+        is_up = process is not None and healthy(url + path)
+        workers = f"{len(cloud_processes(folder)) - 2} workers" if is_up and name == MINISTACK else ""
+        components.append(ComponentHealth(name, is_up, process.pid if process else None, url, workers))
     return [*components, _mesh(LocalConnection.read(folder.connection), servers)]
 
 

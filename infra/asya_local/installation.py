@@ -1,4 +1,4 @@
-"""One mesh on its way into one local cloud: the servers, the account, the stacks, the operator."""
+"""Installs one mesh in one local cloud: servers, account, stacks, operator."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from asya_local.deployment import Cdk
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key, write_keys
-from asya_local.processes import end_all
+from asya_local.processes import end_all, sigint_ignored
 from asya_local.servers import ServerOptions, Servers, start_servers, wait_until
-from asya_local.signals import sigint_ignored
 from asya_local.tools import PROJECT, Tools
 
 if TYPE_CHECKING:
@@ -31,19 +30,19 @@ if TYPE_CHECKING:
 
 _MAPPINGS_SECONDS = 60.0
 _CONCURRENT_BATCHES = max(2, 2 * (os.cpu_count() or 1))
-"""Of one queue; the mesh file's `concurrency` counts where every batch has a processor of its own."""
+"""Of one queue. On AWS the mesh file's `concurrency` applies, because each batch has its own processor."""
 _PROJECT_SOURCES = ("app.py", "cdk.json", "package.json", "infra", "functions", "spark_jobs", "requirements")
-"""What of this project the templates and assets are made from."""
+"""The sources of the templates and assets in this project."""
 
 
 @dataclass(frozen=True)
 class UpOptions:
-    """How a local cloud is to be."""
+    """The options of a local cloud."""
 
     auth: bool = False
     """Enforce IAM, as AWS does."""
     workers: WorkerSettings = field(default_factory=lambda: WorkerSettings(spares=1))
-    """How job runs become processes; one driver waits in reserve, so that the first job does not wait for its JVM."""
+    """How job runs become processes. One spare driver spares the first job the start of a JVM."""
     starts_per_second: float = 1.0
     start_burst: int = 25
     """The quota of StartJobRun."""
@@ -53,7 +52,7 @@ class UpOptions:
 
 @dataclass(frozen=True)
 class Installation:
-    """The steps of bringing one mesh up in one state folder."""
+    """The installation of one mesh in one state folder."""
 
     folder: StateFolder
     tools: Tools
@@ -62,11 +61,11 @@ class Installation:
     steps: Steps
 
     def start(self) -> tuple[Servers, AccessKey]:
-        """Synthesise while the servers start and the account is prepared; returns the servers and the deployer's key."""
+        """Start the servers and synthesize the mesh in parallel; return the servers and the deployer's key."""
         self.folder.create()
         _rotate_logs(self.folder.logs)
-        with ThreadPoolExecutor(1) as beside:
-            synthesis = beside.submit(self.synthesize)
+        with ThreadPoolExecutor(1) as executor:
+            synthesis = executor.submit(self.synthesize)
             try:
                 root = new_root_key()
                 with self.steps.step("servers"):
@@ -78,12 +77,12 @@ class Installation:
                 synthesis.result()
             except BaseException:
                 with sigint_ignored():
-                    end_all(self.folder)  # the synthesis too: leaving this block waits for it
+                    end_all(self.folder)  # also the synthesis, because the executor waits for it
                 raise
         return servers, deployer
 
     def synthesize(self) -> None:
-        """Make the templates and assets, unless those that are there were made from the very same."""
+        """Make the templates and assets, unless their sources are unchanged."""
         application_id = self._application().application_id
         sources = (
             self.mesh.path,
@@ -92,8 +91,8 @@ class Installation:
             *(PROJECT / name for name in _PROJECT_SOURCES),
         )
         source_digest = digest([str(self.mesh.path.resolve()), application_id, self.tools.cloud_python, *sources])
-        known = self.folder.source_digest.read_text() if self.folder.source_digest.exists() else ""
-        if known == source_digest and (self.folder.cdk_out / "manifest.json").exists():
+        previous = self.folder.source_digest.read_text() if self.folder.source_digest.exists() else ""
+        if previous == source_digest and (self.folder.cdk_out / "manifest.json").exists():
             return
         with self.steps.step("cdk synth"):
             self.folder.source_digest.unlink(missing_ok=True)
@@ -102,12 +101,12 @@ class Installation:
         self.folder.source_digest.write_text(source_digest)
 
     def deploy(self, servers: Servers, deployer: AccessKey) -> LocalConnection:
-        """Deploy what was synthesized; returns when every queue is being polled."""
+        """Deploy the templates; return when all queues are polled."""
         with self.steps.step("cdk deploy"):
             outputs = self._cdk.deploy(servers, deployer)
         with self.steps.step("ready"):
             functions = aws_client("lambda", servers.endpoint, deployer)
-            for name in self._cdk.functions_allowed_to_recurse():  # MiniStack's CloudFormation leaves this property out
+            for name in self._cdk.functions_allowed_to_recurse():  # MiniStack's CloudFormation ignores this property
                 functions.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")
             add_batch_actions(aws_client("iam", servers.endpoint, deployer), self.mesh.namespace)
             connection = self._connect(servers, deployer, outputs)
@@ -121,7 +120,7 @@ class Installation:
         return Cdk(self.folder, self.tools)
 
     def _application(self) -> ApplicationSettings:
-        """The Spark application, as large as the mesh file has it."""
+        """Return the Spark application with the limits of the mesh file."""
         section = self.mesh.mesh.spark.application
         application = ApplicationSettings(release_label=section.release, max_vcpu=section.max_vcpu)
         runs = section.max_concurrent_runs
@@ -183,7 +182,7 @@ class Installation:
         ]
 
     def _limit_concurrency(self, functions: Any) -> None:
-        """Keep a burst from starting a process per batch: on AWS each has a processor of its own, here they share a few."""
+        """Limit the processes that a burst starts: on AWS each has its own processor, here they share a few."""
         for mapping in self._mappings(functions):
             if mapping.get("ScalingConfig", {}).get("MaximumConcurrency", 0) > _CONCURRENT_BATCHES:
                 functions.update_event_source_mapping(
@@ -191,18 +190,21 @@ class Installation:
                 )
 
     def _wait_for_mappings(self, functions: Any) -> None:
-        def waiting() -> list[str]:
+        def disabled() -> list[str]:
             return [
                 mapping["EventSourceArn"].rsplit(":", 1)[-1]
                 for mapping in self._mappings(functions)
                 if mapping["State"] != "Enabled"
             ]
 
-        if not wait_until(lambda: not waiting(), _MAPPINGS_SECONDS):
-            raise LocalCloudError(f"These queues are still not being polled: {', '.join(waiting())}")
+        if not wait_until(lambda: not disabled(), _MAPPINGS_SECONDS):
+            raise LocalCloudError(
+                f"These queues are not polled after {_MAPPINGS_SECONDS:.0f} s: {', '.join(disabled())}. "
+                f"See {self.folder.logs / 'ministack.log'}."
+            )
 
 
 def _rotate_logs(logs: Path) -> None:
-    """Put the logs of the last time aside; those of the time before are forgotten."""
+    """Rename the previous logs; delete the older ones."""
     for log in logs.glob("*.log"):
         log.replace(log.with_suffix(".log.previous"))

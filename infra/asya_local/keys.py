@@ -1,4 +1,4 @@
-"""The keys that the local cloud makes for itself, new with every fresh start, never anybody's real ones."""
+"""The access keys of a local cloud: random, and new with each fresh start."""
 
 from __future__ import annotations
 
@@ -23,22 +23,26 @@ class AccessKey:
     secret_key: str
 
     def environment(self) -> dict[str, str]:
-        """As the environment variables that AWS tools read."""
+        """Return the key as environment variables of the AWS SDKs."""
         return {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
 
 
 def new_root_key() -> AccessKey:
-    """A random key for MiniStack's root user. Whoever holds it may do anything in this one local cloud."""
+    """Make a random key for MiniStack's root user, who may do everything in this local cloud."""
     return AccessKey("AKIA" + secrets.token_hex(8).upper(), secrets.token_hex(20))
 
 
 def write_keys(path: Path, keys: dict[str, AccessKey]) -> None:
-    """Keep the keys in a file that only its owner can read."""
+    """Write the keys to a file with mode 600."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w") as file:
         json.dump({name: asdict(key) for name, key in keys.items()}, file, indent=2)
 
 
 def read_keys(path: Path) -> dict[str, AccessKey]:
-    """The keys kept in the file; raises FileNotFoundError when there is none."""
+    """Read the keys.
+
+    Raises:
+        FileNotFoundError: The cloud is not up.
+    """
     return {name: AccessKey(**key) for name, key in json.loads(path.read_text()).items()}

@@ -1,8 +1,8 @@
-"""The processes of a local cloud: started in sessions of their own, found again, and ended.
+"""Starts, finds and stops the processes of a local cloud.
 
-A process is known by its id *and* its start time (ids are reused), and every process of a cloud, workers and JVMs
-included, inherits a mark in its environment: the path of the state folder. So whatever survives a crash is found by
-the next `up` or `down`, and nothing that belongs to somebody else is ever signalled.
+A record identifies a process by its id and its start time, because ids are reused. Each process of a cloud, workers and JVMs
+included, inherits a mark in its environment: the path of the state folder. By the mark the next `up` or `down` finds the
+processes that survived a crash. No other process is signaled.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -19,29 +20,29 @@ import psutil
 from asya_local.state_folder import MARK, StateFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 START_TIME_SLACK = 0.05
-"""Seconds by which two readings of one process's start time may differ (clock tick rounding)."""
+"""Seconds by which two readings of one start time may differ, because clock ticks are rounded."""
 
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """A process that was started: enough to say later whether a process of that id is still the same one."""
+    """The identity of a started process."""
 
     name: str
     pid: int
     started_at: float
-    """Seconds since the epoch, as the system reports the process's creation."""
+    """Seconds since the epoch, from the operating system."""
     port: int
 
     def process(self) -> psutil.Process | None:
-        """The running process, or None when it is gone, a zombie, or its id belongs to another process now."""
+        """Return the running process; None if it ended, is a zombie, or its id was reused."""
         try:
             process = psutil.Process(self.pid)
-            same = abs(process.create_time() - self.started_at) <= START_TIME_SLACK
-            return process if same and process.status() != psutil.STATUS_ZOMBIE else None
+            is_same = abs(process.create_time() - self.started_at) <= START_TIME_SLACK
+            return process if is_same and process.status() != psutil.STATUS_ZOMBIE else None
         except psutil.NoSuchProcess:
             return None
 
@@ -49,7 +50,7 @@ class ProcessRecord:
 def start(
     name: str, command: list[str], environment: Mapping[str, str], folder: StateFolder, *, log: Path, port: int
 ) -> ProcessRecord:
-    """Start a marked process in a session of its own, its output appended to `log`, and note it in the folder."""
+    """Start a marked process in its own session, append its output to `log`, and record it in the folder."""
     with log.open("ab") as output:
         process = subprocess.Popen(
             command,
@@ -61,12 +62,12 @@ def start(
             start_new_session=True,
         )
     record = ProcessRecord(name, process.pid, psutil.Process(process.pid).create_time(), port)
-    write_records(folder, [*(known for known in read_records(folder) if known.name != name), record])
+    write_records(folder, [*(other for other in read_records(folder) if other.name != name), record])
     return record
 
 
 def read_records(folder: StateFolder) -> list[ProcessRecord]:
-    """The processes noted in the folder; none when there is no readable note (the mark finds them then)."""
+    """Read the records of the folder; return none if they are missing or unreadable."""
     try:
         return [ProcessRecord(**entry) for entry in json.loads(folder.processes.read_text())]
     except (FileNotFoundError, json.JSONDecodeError, TypeError):
@@ -74,50 +75,50 @@ def read_records(folder: StateFolder) -> list[ProcessRecord]:
 
 
 def write_records(folder: StateFolder, records: Iterable[ProcessRecord]) -> None:
-    """Replace the note atomically."""
+    """Replace the records atomically."""
     draft = folder.processes.with_suffix(".draft")
     draft.write_text(json.dumps([asdict(record) for record in records], indent=2))
     draft.replace(folder.processes)
 
 
 def cloud_processes(folder: StateFolder) -> list[psutil.Process]:
-    """Every running process that carries the folder's mark, this process never among them."""
-    found = []
+    """Return all running processes with the folder's mark, except this process."""
+    processes = []
     for process in psutil.process_iter():
         try:
             if process.pid != os.getpid() and process.environ().get(MARK) == str(folder.root):
-                found.append(process)
+                processes.append(process)
         except (psutil.AccessDenied, psutil.NoSuchProcess, psutil.ZombieProcess):
             continue
-    return found
+    return processes
 
 
 def end_all(folder: StateFolder, patience: float = 5.0) -> int:
-    """End every process of the cloud: asked first, killed after `patience` seconds, until none is left.
+    """Stop all processes of the cloud: terminate the servers, and kill the rest after `patience` seconds.
 
-    Returns the number of processes that were found.
+    Returns the number of processes.
     """
     recorded = [process for record in read_records(folder) if (process := record.process())]
-    found = {process.pid: process for process in [*recorded, *cloud_processes(folder)]}
-    for process in recorded:  # the servers first: they start no more workers, and end their own
+    stopped = {process.pid for process in [*recorded, *cloud_processes(folder)]}
+    for process in recorded:  # first, so that they stop their workers and start no more
         _send(process, signal.SIGTERM)
     psutil.wait_procs(recorded, timeout=patience)
-    while left := cloud_processes(folder):
-        found.update((process.pid, process) for process in left)
-        for process in left:
+    while survivors := cloud_processes(folder):
+        stopped.update(process.pid for process in survivors)
+        for process in survivors:
             _send(process, signal.SIGKILL)
-        psutil.wait_procs(left, timeout=patience)
+        psutil.wait_procs(survivors, timeout=patience)
     for process in recorded:
         _send(process, signal.SIGKILL)
     write_records(folder, [])
-    return len(found)
+    return len(stopped)
 
 
 def end_orphans(folder: StateFolder) -> None:
-    """End what carries the mark and belongs to no server that was started: the deployment of an `up` that was killed."""
+    """Kill marked processes that belong to no recorded server, such as the deployment of a killed `up`."""
     servers = [process for record in read_records(folder) if (process := record.process())]
-    kept = {process.pid for server in servers for process in (server, *server.children(recursive=True))}
-    orphans = [process for process in cloud_processes(folder) if process.pid not in kept]
+    recorded = {process.pid for server in servers for process in (server, *server.children(recursive=True))}
+    orphans = [process for process in cloud_processes(folder) if process.pid not in recorded]
     for process in orphans:
         _send(process, signal.SIGKILL)
     psutil.wait_procs(orphans)
@@ -125,6 +126,20 @@ def end_orphans(folder: StateFolder) -> None:
 
 def _send(process: psutil.Process, number: signal.Signals) -> None:
     try:
-        process.send_signal(number)  # psutil compares the start time first: a reused id is never signalled
+        process.send_signal(number)  # psutil compares the start time first, so a reused id gets no signal
     except psutil.NoSuchProcess:
         return
+
+
+@contextmanager
+def sigint_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C, so that a second one does not interrupt the cleanup."""
+    try:
+        previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except ValueError:  # only the main thread receives Ctrl-C
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 import urllib.request
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +14,6 @@ from typing import TYPE_CHECKING
 from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
-from asya_local.ports import LOOPBACK, free_ports
 from asya_local.processes import ProcessRecord, read_records, start
 from asya_local.tools import PROJECT, Tools
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 MINISTACK = "ministack"
 EMR = "emr-serverless"
+LOOPBACK = "127.0.0.1"
 _START_SECONDS = 60.0
 _ATTEMPTS = 3
 _INHERITED = ("LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SYSTEMROOT")
@@ -30,14 +32,14 @@ _INHERITED = ("LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SYSTEMROOT")
 
 @dataclass(frozen=True)
 class Servers:
-    """Where the servers answer."""
+    """The ports of both servers."""
 
     ministack_port: int
     emr_port: int
 
     @property
     def endpoint(self) -> str:
-        """The URL of all services but EMR Serverless."""
+        """The URL of all services except EMR Serverless."""
         return f"http://{LOOPBACK}:{self.ministack_port}"
 
     @property
@@ -47,17 +49,17 @@ class Servers:
 
     @property
     def execute_api(self) -> str:
-        """Prefix of every HTTP API's URL; the API's id and its stage follow."""
+        """The prefix of HTTP API URLs; the id of the API and the stage follow."""
         return f"{self.endpoint}/_aws/execute-api"
 
 
 @dataclass(frozen=True)
 class ServerOptions:
-    """How the servers are to behave."""
+    """The options of both servers."""
 
     auth: bool = False
     event_queues: tuple[str, ...] = ()
-    """Queues that get the job runs' state change events."""
+    """Queues that receive the state change events of job runs."""
     application: ApplicationSettings = field(default_factory=ApplicationSettings)
     workers: WorkerSettings = field(default_factory=WorkerSettings)
     starts_per_second: float = 1.0
@@ -70,10 +72,10 @@ def start_servers(folder: StateFolder, tools: Tools, root: AccessKey, options: S
     """Start both servers and wait until they answer.
 
     Raises:
-        LocalCloudError: One does not start; the detail is the end of its log.
+        LocalCloudError: A server does not start; the detail is the end of its log.
     """
     for attempt in range(_ATTEMPTS):
-        servers = Servers(*free_ports(2))
+        servers = Servers(*_free_ports(2))
         try:
             _start_emr(folder, tools, root, options, servers)
             _start_ministack(folder, tools, root, options, servers)
@@ -85,8 +87,17 @@ def start_servers(folder: StateFolder, tools: Tools, root: AccessKey, options: S
     raise AssertionError("unreachable")
 
 
+def _free_ports(count: int) -> list[int]:
+    """Return different free ports on loopback. Another process may take one before a server binds it."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) for _ in range(count)]
+        for each in sockets:
+            each.bind((LOOPBACK, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
 class _PortTakenError(LocalCloudError):
-    """Somebody took a port between our look and the server's start."""
+    """Another process took the port before the server bound it."""
 
 
 def _start_ministack(
@@ -97,7 +108,7 @@ def _start_ministack(
         **root.environment(),
         "BIND_HOST": LOOPBACK,
         "GATEWAY_PORT": str(servers.ministack_port),
-        # Part of the names that HTTP APIs answer to: `{id}.execute-api.localhost` is this machine (RFC 6761).
+        # HTTP APIs answer at `{id}.execute-api.localhost`, which is this machine (RFC 6761).
         "MINISTACK_HOST": "localhost",
         "MINISTACK_ACCOUNT_ID": ACCOUNT_ID,
         "MINISTACK_REGION": REGION,
@@ -106,7 +117,7 @@ def _start_ministack(
         "S3_DATA_DIR": str(folder.ministack / "s3"),
         # MiniStack would bind MQTT to port 8883 of every interface.
         "IOT_MTLS_ENABLED": "0",
-        # The Lambda workers inherit these: the templates name no endpoint.
+        # Lambda workers inherit these, because the templates name no endpoint.
         "AWS_ENDPOINT_URL": servers.endpoint,
         "AWS_ENDPOINT_URL_EMR_SERVERLESS": servers.emr_endpoint,
         "AWS_ENDPOINT_URL_EXECUTE_API": servers.execute_api,
@@ -146,7 +157,7 @@ def _start_emr(folder: StateFolder, tools: Tools, root: AccessKey, options: Serv
 
 
 def _clean_environment(folder: StateFolder, tools: Tools) -> dict[str, str]:
-    """An environment without the developer's own AWS profile, keys and settings."""
+    """Return an environment without the developer's AWS profile, keys and settings."""
     return {
         **{name: os.environ[name] for name in _INHERITED if name in os.environ},
         "PATH": tools.path,
@@ -163,32 +174,40 @@ def _wait_for(record: ProcessRecord, url: str, log: Path) -> None:
     def answers() -> bool:
         if record.process() is None:
             text = tail(log)
-            taken = any(sign in text.lower() for sign in ("address already in use", "errno 98", "errno 48"))
-            kind = _PortTakenError if taken else LocalCloudError
-            raise kind(f"{record.name} ended while it was starting (port {record.port}); its log: {log}", text)
+            is_taken = any(phrase in text.lower() for phrase in ("address already in use", "errno 98", "errno 48"))
+            kind = _PortTakenError if is_taken else LocalCloudError
+            raise kind(f"{record.name} ended during its start (port {record.port}); see its log {log}", text)
         return healthy(url)
 
     if not wait_until(answers, _START_SECONDS):
-        raise LocalCloudError(f"{record.name} does not answer at {url} after {_START_SECONDS:.0f} s", tail(log))
+        raise LocalCloudError(
+            f"{record.name} does not answer at {url} after {_START_SECONDS:.0f} s; see its log {log}", tail(log)
+        )
 
 
 def running_servers(folder: StateFolder) -> Servers | None:
-    """The servers of a cloud that is up; None when either of them is gone."""
-    alive = {record.name: record.port for record in read_records(folder) if record.process() is not None}
-    return Servers(alive[MINISTACK], alive[EMR]) if {MINISTACK, EMR} <= alive.keys() else None
+    """Return the servers of a running cloud; None if one of them is not running."""
+    ports = {record.name: record.port for record in read_records(folder) if record.process() is not None}
+    return Servers(ports[MINISTACK], ports[EMR]) if {MINISTACK, EMR} <= ports.keys() else None
 
 
 def healthy(url: str) -> bool:
-    """Whether a server answers there, and that all is well."""
+    """Return whether the health URL answers 200."""
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return bool(answer.status == 200)
+        with urllib.request.urlopen(url, timeout=5) as response:
+            return bool(response.status == 200)
     except OSError:
         return False
 
 
 def wait_until(condition: Callable[[], bool], seconds: float, pause: float = 0.05) -> bool:
-    """Look for a condition until it holds; False when it does not within so many seconds."""
+    """Poll a condition until it holds; return False if it does not hold in time.
+
+    Args:
+        condition: Called until it returns True.
+        seconds: The timeout.
+        pause: Seconds between two polls.
+    """
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -198,8 +217,9 @@ def wait_until(condition: Callable[[], bool], seconds: float, pause: float = 0.0
 
 
 def tail(log: Path, lines: int = 25) -> str:
-    """The last lines of a log."""
+    """Return the last lines of a log without blank ones; empty if the log is missing."""
     try:
-        return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
+        text = log.read_text(errors="replace")
     except FileNotFoundError:
         return ""
+    return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])

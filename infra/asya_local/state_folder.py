@@ -1,4 +1,4 @@
-"""The state folder: everything one local cloud has on disk, and where each thing lies."""
+"""The state folder: all files of one local cloud."""
 
 from __future__ import annotations
 
@@ -15,53 +15,53 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MARK = "ASYA_LOCAL_CLOUD"
-"""Environment variable that every process of a local cloud carries: the path of its state folder."""
+"""The environment variable that marks each process of a local cloud; its value is the path of the state folder."""
 
 
 @dataclass(frozen=True)
 class StateFolder:
-    """The layout of a state folder (`.asya` unless told otherwise). Paths only; nothing is read here."""
+    """The paths of a state folder; `.asya` is the default."""
 
     root: Path
 
     @classmethod
     def at(cls, path: Path) -> StateFolder:
-        """The state folder at `path`, by its real absolute path, so that a link to it means the same cloud."""
+        """Return the state folder at `path`. Links are resolved, so that a link means the same cloud."""
         return cls(path.expanduser().resolve())
 
     @property
     def connection(self) -> Path:
-        """`local.json`: how to talk to the cloud."""
+        """`local.json`: the connection to the cloud."""
         return self.root / "local.json"
 
     @property
     def processes(self) -> Path:
-        """The records of the processes that were started."""
+        """The records of the started processes."""
         return self.root / "processes.json"
 
     @property
     def keys(self) -> Path:
-        """Root's and the deployer's keys; readable by the owner only."""
+        """The keys of root and the deployer, with mode 600."""
         return self.root / "keys.json"
 
     @property
     def logs(self) -> Path:
-        """The folder of the log files."""
+        """The log files."""
         return self.root / "logs"
 
     @property
     def temporary(self) -> Path:
-        """TMPDIR of every process of the cloud; removed by `down`."""
+        """The TMPDIR of all processes of the cloud; `down` removes it."""
         return self.root / "tmp"
 
     @property
     def ministack(self) -> Path:
-        """MiniStack's own state and S3 folders."""
+        """MiniStack's state and its S3 objects."""
         return self.root / "ministack"
 
     @property
     def emr(self) -> Path:
-        """The EMR Serverless stand-in: its settings, and one folder per job run."""
+        """The EMR Serverless stand-in: its settings and one folder for each job run."""
         return self.root / "emr"
 
     @property
@@ -71,21 +71,21 @@ class StateFolder:
 
     @property
     def source_digest(self) -> Path:
-        """What `cdk.out` was made from, as a hash."""
+        """The hash of the sources of `cdk.out`."""
         return self.root / "cdk.made-from"
 
     @property
     def outputs(self) -> Path:
-        """What the deployed stacks say of themselves."""
+        """The outputs of the deployed stacks."""
         return self.root / "outputs.json"
 
     @property
     def cdk_home(self) -> Path:
-        """What the CDK command would otherwise keep in the user's home."""
+        """The CDK's own files, instead of those in the user's home."""
         return self.root / "cdk"
 
     def create(self) -> None:
-        """Make the folders that the processes expect."""
+        """Create the folders that the processes expect."""
         self.root.mkdir(parents=True, exist_ok=True)
         for folder in (self.logs, self.temporary, self.ministack, self.emr, self.cdk_home):
             folder.mkdir(exist_ok=True)
@@ -93,10 +93,10 @@ class StateFolder:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the folder for one `up` or `down` at a time; the system lets go of it when the process dies.
+        """Lock the folder for one `up` or `down`; the operating system releases the lock when the process ends.
 
         Raises:
-            LocalCloudError: Another `up` or `down` of this folder is at work.
+            LocalCloudError: Another `up` or `down` holds the lock.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         handle = os.open(self.root / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -105,7 +105,7 @@ class StateFolder:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise LocalCloudError(
-                    f"Another `asya local` command is at work on {self.root}. Wait for it, or use --state."
+                    f"Another `asya local` command uses {self.root}. Wait until it ends, or use another --state."
                 ) from None
             yield
         finally:

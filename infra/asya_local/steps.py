@@ -1,10 +1,10 @@
-"""What takes how long while a cloud comes up, told as it happens."""
+"""Measures and reports the steps of starting a cloud."""
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,24 +13,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Step:
-    """Something that was done, and the seconds it took."""
+    """A completed step and its duration."""
 
     name: str
     seconds: float
 
 
-@dataclass
+@dataclass(frozen=True)
 class Steps:
-    """Measures steps; `report` hears of each when it ends. Steps may overlap."""
+    """Measures steps and passes each completed step to `report`. Steps may overlap."""
 
     report: Callable[[Step], None] = lambda _: None
-    done: list[Step] = field(default_factory=list)
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Measure what happens inside; a step that fails is not told."""
+        """Measure the block; a block that raises is not reported."""
         begin = time.monotonic()
         yield
-        step = Step(name, time.monotonic() - begin)
-        self.done.append(step)
-        self.report(step)
+        self.report(Step(name, time.monotonic() - begin))

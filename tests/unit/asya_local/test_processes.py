@@ -107,7 +107,7 @@ def test_an_unreadable_note_is_no_note(folder: StateFolder) -> None:
 
 
 def test_one_command_at_a_time(folder: StateFolder) -> None:
-    with folder.locked(), pytest.raises(LocalCloudError, match="Another `asya local` command"), folder.locked():
+    with folder.locked(), pytest.raises(LocalCloudError, match="Another `asya local` command uses"), folder.locked():
         pass
     with folder.locked():
         pass
