@@ -1,4 +1,4 @@
-"""The light actors of the flight-delay example."""
+"""Tests the light actors of the flight-delay example."""
 
 import gzip
 import json
@@ -43,7 +43,7 @@ def sample_data(sample, monkeypatch) -> Path:
 
 
 MEASURES = {"flights": 400, "cancelled": 8, "mean_dep_delay": 12.5, "mean_arr_delay": -3.25, "p95_arr_delay": 61.0}
-NOTHING = {"flights": 2, "cancelled": 2, "mean_dep_delay": None, "mean_arr_delay": None, "p95_arr_delay": None}
+NO_MEASURES = {"flights": 2, "cancelled": 2, "mean_dep_delay": None, "mean_arr_delay": None, "p95_arr_delay": None}
 EWR_COUNTS = {
     "flights": 400,
     "cancelled": 8,
@@ -62,7 +62,7 @@ NO_COUNTS = {"flights": 2, "cancelled": 2, "departed": 0, "dep_delay": 0.0, "arr
 
 
 def airport(code, name, counts, statistics):
-    """The result of delay-statistics for one airport."""
+    """Builds the result of delay-statistics for one airport."""
     empty = {"by_carrier": [], "by_origin_month": [], "by_hour": [], "worst_routes": [], "weather": []}
     return {"airport": code, "name": name, "statistics": empty | statistics, "counts": counts}
 
@@ -78,15 +78,15 @@ EWR = airport(
     {
         "by_carrier": [
             {"carrier": "UA", "name": "United <Air> Lines", **MEASURES},
-            {"carrier": "ZZ", "name": None, **NOTHING},
+            {"carrier": "ZZ", "name": None, **NO_MEASURES},
         ],
         "by_origin_month": [
-            {"origin": "EWR", "month": None, **NOTHING},
+            {"origin": "EWR", "month": None, **NO_MEASURES},
             {"origin": "EWR", "month": 1, **MEASURES},
         ],
-        "by_hour": [{"hour": None, **NOTHING}, {"hour": 7, **MEASURES}],
+        "by_hour": [{"hour": None, **NO_MEASURES}, {"hour": 7, **MEASURES}],
         "worst_routes": [{"origin": "EWR", "dest": "ORD", "dest_name": "Chicago O'Hare", **MEASURES}],
-        "weather": [{"weather": "dry", **MEASURES}, {"weather": "unknown", **NOTHING}],
+        "weather": [{"weather": "dry", **MEASURES}, {"weather": "unknown", **NO_MEASURES}],
     },
 )
 JFK = airport(
@@ -103,12 +103,12 @@ JFK = airport(
         "by_hour": [{"hour": 7, **MEASURES}],
         "worst_routes": [
             {"origin": "JFK", "dest": "BOS", "dest_name": None, **MEASURES, "mean_arr_delay": 9.0},
-            {"origin": "JFK", "dest": "SFO", "dest_name": None, **NOTHING},
+            {"origin": "JFK", "dest": "SFO", "dest_name": None, **NO_MEASURES},
         ],
         "weather": [{"weather": "wet", **MEASURES}],
     },
 )
-ANALYSED = {
+MERGED_PAYLOAD = {
     "flights": "raw/flights.csv.gz",
     "rows_in": 503,
     "duplicates": 1,
@@ -119,7 +119,7 @@ ANALYSED = {
 
 
 def publish(handlers, payload, envelope_id="task-1"):
-    """Drive the generator as the runtime does."""
+    """Runs the generator as the runtime does, and returns its frame."""
     steps = handlers.publish_report(payload)
     assert next(steps) == ("GET", ".id")
     frame = steps.send(envelope_id)
@@ -130,7 +130,7 @@ def publish(handlers, payload, envelope_id="task-1"):
 # --- inspect-dataset ---
 
 
-def test_the_other_tables_are_found_beside_the_flights(handlers, sample_data):
+def test_the_other_tables_default_to_the_folder_of_the_flights(handlers, sample_data):
     result = handlers.inspect_dataset({"flights": "raw/flights.csv.gz", "note": [1]})
     assert result["note"] == [1]
     assert {table: result[table] for table in ("airlines", "airports", "weather")} == {
@@ -146,7 +146,7 @@ def test_the_other_tables_are_found_beside_the_flights(handlers, sample_data):
     assert result["files"].keys() == {"flights", "airlines", "airports", "weather"}
 
 
-def test_a_plain_file_beside_the_flights_is_found_too(handlers, sample, data_folder):
+def test_an_uncompressed_table_in_the_folder_of_the_flights_is_found(handlers, sample, data_folder):
     for table in ("flights", "airlines", "airports", "weather"):
         (data_folder / f"{table}.csv").write_bytes(gzip.decompress((sample / f"raw/{table}.csv.gz").read_bytes()))
     result = handlers.inspect_dataset({"flights": "flights.csv"})
@@ -214,8 +214,8 @@ def test_a_file_without_a_header_lacks_columns(handlers, sample_data, content):
         handlers.inspect_dataset({"flights": "raw/flights.csv.gz", "airlines": "e.csv"})
 
 
-def test_the_jobs_read_the_columns_that_are_inspected(handlers):
-    """Both declare the columns, because light and heavy code are deployed separately."""
+def test_inspect_dataset_checks_the_columns_that_the_jobs_read(handlers):
+    """Handlers and jobs both declare the columns, because they are deployed separately."""
     from flights import tables
 
     assert {table: set(columns) for table, columns in handlers.COLUMNS.items()} == {
@@ -228,18 +228,21 @@ def test_the_jobs_read_the_columns_that_are_inspected(handlers):
 
 def test_each_airport_gets_a_slice_with_the_references_of_its_tables(handlers):
     tables = {"clean": "clean/x", "airlines": "a.csv", "airports": "p.csv", "weather": "w.csv"}
-    [given] = handlers.split_by_airport({**tables, "origins": ["EWR", "JFK"], "rows_in": 3})
-    assert given.items == ({"airport": "EWR", **tables}, {"airport": "JFK", **tables})
-    assert (given.to, given.into, given.at) == (("delay-statistics",), "/by_airport", "x-fan-in")
+    [slices] = handlers.split_by_airport({**tables, "origins": ["EWR", "JFK"], "rows_in": 3})
+    assert slices.items == ({"airport": "EWR", **tables}, {"airport": "JFK", **tables})
+    assert (slices.to, slices.into, slices.at) == (("delay-statistics",), "/by_airport", "x-fan-in")
 
 
 # --- publish-report ---
 
 
-def test_means_and_percentiles_over_airports_come_from_counts(handlers, data_folder):
-    """UA at both airports: 392 + 100 departures, and arrival delays of −10, 20 and 125 minutes, 430, 50 and 10 times."""
-    statistics = publish(handlers, ANALYSED)["statistics"]
-    united, unnamed = statistics["by_carrier"]
+def test_means_and_percentiles_over_airports_are_computed_from_counts(handlers, data_folder):
+    """UA has 392 + 100 departures at both airports.
+
+    Its arrival delays are −10 (430 times), 20 (50 times) and 125 minutes (10 times).
+    """
+    statistics = publish(handlers, MERGED_PAYLOAD)["statistics"]
+    united, unknown = statistics["by_carrier"]
     assert (united["carrier"], united["name"], united["flights"], united["cancelled"]) == (
         "UA",
         "United <Air> Lines",
@@ -249,7 +252,7 @@ def test_means_and_percentiles_over_airports_come_from_counts(handlers, data_fol
     assert united["mean_dep_delay"] == pytest.approx((4900 + 3000) / 492)
     assert united["mean_arr_delay"] == pytest.approx((-4300 + 1000 + 1250) / 490)
     assert united["p95_arr_delay"] == 20.0  # the 465.55th of 490
-    assert unnamed == {"carrier": "ZZ", "name": None, **NOTHING}
+    assert unknown == {"carrier": "ZZ", "name": None, **NO_MEASURES}
     assert [row["hour"] for row in statistics["by_hour"]] == [None, 7]
     assert [row["weather"] for row in statistics["weather"]] == ["dry", "unknown", "wet"]
 
@@ -263,7 +266,7 @@ def test_percentiles_over_airports_interpolate(handlers):
 
 
 def test_months_and_routes_of_the_airports_are_concatenated(handlers, data_folder):
-    statistics = publish(handlers, ANALYSED)["statistics"]
+    statistics = publish(handlers, MERGED_PAYLOAD)["statistics"]
     assert [(row["origin"], row["month"]) for row in statistics["by_origin_month"]] == [
         ("EWR", None),
         ("EWR", 1),
@@ -273,7 +276,7 @@ def test_months_and_routes_of_the_airports_are_concatenated(handlers, data_folde
 
 
 def test_each_airport_has_a_summary(handlers, data_folder):
-    newark, kennedy = publish(handlers, ANALYSED)["statistics"]["by_airport"]
+    newark, kennedy = publish(handlers, MERGED_PAYLOAD)["statistics"]["by_airport"]
     assert (newark["airport"], newark["name"], newark["flights"], newark["cancelled"]) == (
         "EWR",
         "Newark <Liberty>",
@@ -285,11 +288,11 @@ def test_each_airport_has_a_summary(handlers, data_folder):
     assert kennedy["by_hour"] == JFK["statistics"]["by_hour"]
 
 
-def test_the_report_is_written_under_the_envelope(handlers, data_folder):
-    frame = publish(handlers, ANALYSED, "task/1")
+def test_the_report_is_named_after_the_envelope(handlers, data_folder):
+    frame = publish(handlers, MERGED_PAYLOAD, "task/1")
     assert frame["report"] == "reports/task%2F1.html"
-    assert frame.keys() == ANALYSED.keys() - {"by_airport"} | {"statistics", "report"}
-    assert frame.items() >= {key: value for key, value in ANALYSED.items() if key != "by_airport"}.items()
+    assert frame.keys() == MERGED_PAYLOAD.keys() - {"by_airport"} | {"statistics", "report"}
+    assert frame.items() >= {key: value for key, value in MERGED_PAYLOAD.items() if key != "by_airport"}.items()
     page = (data_folder / frame["report"]).read_text()
     assert page.startswith("<!doctype html>")
     assert "Flight delays out of EWR and JFK" in page
@@ -297,44 +300,44 @@ def test_the_report_is_written_under_the_envelope(handlers, data_folder):
     assert "−3.2" in page  # a true minus sign
 
 
-def test_the_report_loads_nothing(handlers, data_folder):
-    page = (data_folder / publish(handlers, ANALYSED)["report"]).read_text()
+def test_the_report_loads_no_external_resources(handlers, data_folder):
+    page = (data_folder / publish(handlers, MERGED_PAYLOAD)["report"]).read_text()
     assert not re.search(r"https?:|//\w|\bsrc=|\bhref|url\(|@import|<script|<link|<iframe|<img", page)
 
 
 def test_the_report_escapes_text(handlers, data_folder):
-    page = (data_folder / publish(handlers, {**ANALYSED, "flights": "raw/<b>.csv"})["report"]).read_text()
+    page = (data_folder / publish(handlers, {**MERGED_PAYLOAD, "flights": "raw/<b>.csv"})["report"]).read_text()
     assert "United &lt;Air&gt; Lines" in page
     assert "raw/&lt;b&gt;.csv" in page
     assert "Chicago O&#x27;Hare" in page
 
 
 def test_the_report_shows_dashes_for_missing_values(handlers, data_folder):
-    page = (data_folder / publish(handlers, ANALYSED)["report"]).read_text()
+    page = (data_folder / publish(handlers, MERGED_PAYLOAD)["report"]).read_text()
     assert not re.search(r"None|nan|NaN|inf\b", page)
-    assert page.count("<svg") == 2 + len(ANALYSED["by_airport"])
+    assert page.count("<svg") == 2 + len(MERGED_PAYLOAD["by_airport"])
 
 
 def test_the_report_compares_the_airports(handlers, data_folder):
-    page = (data_folder / publish(handlers, ANALYSED)["report"]).read_text()
+    page = (data_folder / publish(handlers, MERGED_PAYLOAD)["report"]).read_text()
     assert "Newark &lt;Liberty&gt;" in page
     assert page.count("<figcaption>") == 2
     assert "Approved by" not in page
 
 
 def test_the_report_names_the_approver(handlers, data_folder):
-    payload = {**ANALYSED, "approved_by": "Ada <L.>"}
+    payload = {**MERGED_PAYLOAD, "approved_by": "Ada <L.>"}
     assert "Approved by Ada &lt;L.&gt;." in (data_folder / publish(handlers, payload)["report"]).read_text()
 
 
 def test_a_second_run_writes_the_same_report(handlers, data_folder):
-    first = (data_folder / publish(handlers, ANALYSED)["report"]).read_bytes()
-    assert (data_folder / publish(handlers, ANALYSED)["report"]).read_bytes() == first
+    first = (data_folder / publish(handlers, MERGED_PAYLOAD)["report"]).read_bytes()
+    assert (data_folder / publish(handlers, MERGED_PAYLOAD)["report"]).read_bytes() == first
     assert len(list((data_folder / "reports").iterdir())) == 1
 
 
-def test_statistics_without_any_row_still_make_a_report(handlers, data_folder):
-    payload = {**ANALYSED, "rows_in": 0, "duplicates": 0, "cancelled": 0, "origins": [], "by_airport": []}
+def test_empty_statistics_make_a_report(handlers, data_folder):
+    payload = {**MERGED_PAYLOAD, "rows_in": 0, "duplicates": 0, "cancelled": 0, "origins": [], "by_airport": []}
     assert "Flight delays" in (data_folder / publish(handlers, payload)["report"]).read_text()
 
 
@@ -360,12 +363,12 @@ def test_the_handlers_work_on_a_bucket(handlers, sample, monkeypatch):
         s3.put_object(Bucket="meshdata", Key=f"data/raw/{path.name}", Body=path.read_bytes())
     files = handlers.inspect_dataset({"flights": "raw/flights.csv.gz"})["files"]
     assert files["weather"]["columns"][:2] == ["origin", "year"]
-    report = publish(handlers, ANALYSED)["report"]
+    report = publish(handlers, MERGED_PAYLOAD)["report"]
     assert s3.head_object(Bucket="meshdata", Key=f"data/{report}")["ContentType"] == "text/html; charset=utf-8"
     data._s3.cache_clear()
 
 
-def test_the_example_envelope_is_what_the_tool_starts(tmp_path):
+def test_the_example_envelope_equals_the_one_that_the_tool_starts(tmp_path):
     envelope = json.loads((PROJECT / "events/analyse-flights.json").read_text())
     mesh = yaml.safe_load((PROJECT / "mesh.yaml").read_text())
     route = mesh["tools"]["analyse-flights"]["route"]

@@ -1,4 +1,4 @@
-"""The documentation: every link, every named source file and every command of `asya` in it exists."""
+"""Tests that the links, source files and `asya` commands in the documentation exist."""
 
 import re
 import shlex
@@ -27,7 +27,7 @@ each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.rel
 
 
 @each_page
-def test_links_lead_somewhere(page: Path) -> None:
+def test_link_targets_exist(page: Path) -> None:
     missing = []
     for path, anchor in LINK.findall(CODE.sub("", page.read_text())):
         target = page.parent / path if path else page
@@ -37,14 +37,14 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @each_page
-def test_the_source_files_that_are_named_exist(page: Path) -> None:
-    named = [path for text in SOURCE.findall(page.read_text()) for path in alternatives(text)]
-    missing = [path for path in named if not list(PROJECT.glob(path.rstrip("/")))]
+def test_named_source_files_exist(page: Path) -> None:
+    paths = [path for text in SOURCE.findall(page.read_text()) for path in alternatives(text)]
+    missing = [path for path in paths if not list(PROJECT.glob(path.rstrip("/")))]
     assert not missing
 
 
 @each_page
-def test_the_commands_of_asya_parse(page: Path) -> None:
+def test_asya_commands_parse(page: Path) -> None:
     for block in SHELL.findall(page.read_text()):
         for words in COMMAND.findall(block):
             parse(shlex.split(words, comments=True))
@@ -60,45 +60,45 @@ def test_the_index_lists_every_page() -> None:
 
 def test_the_decisions_list_every_decision() -> None:
     decisions = DOCS / "decisions"
-    listed = (decisions / "README.md").read_text()
+    index = (decisions / "README.md").read_text()
     assert [
-        page.name for page in decisions.glob("*.md") if f"]({page.name})" not in listed and page.name != "README.md"
+        page.name for page in decisions.glob("*.md") if f"]({page.name})" not in index and page.name != "README.md"
     ] == []
 
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them: a heading that repeats gets a number."""
-    seen: Counter[str] = Counter()
-    found = set()
+    """The anchors of a page's headings in GitHub's form; a repeated heading gets a number."""
+    counts: Counter[str] = Counter()
+    page_anchors = set()
     for heading in HEADING.findall(re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)):
         anchor = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
-        found.add(f"{anchor}-{seen[anchor]}" if seen[anchor] else anchor)
-        seen[anchor] += 1
-    return found
+        page_anchors.add(f"{anchor}-{counts[anchor]}" if counts[anchor] else anchor)
+        counts[anchor] += 1
+    return page_anchors
 
 
 def alternatives(path: str) -> list[str]:
-    """`a/{b,c}.py` → `a/b.py`, `a/c.py`."""
+    """Expands braces: `a/{b,c}.py` → `a/b.py`, `a/c.py`."""
     match = ALTERNATIVES.search(path)
     if match is None:
         return [path]
     return [
-        each
+        alternative
         for choice in match[1].split(",")
-        for each in alternatives(path[: match.start()] + choice + path[match.end() :])
+        for alternative in alternatives(path[: match.start()] + choice + path[match.end() :])
     ]
 
 
 def parse(words: list[str]) -> None:
-    """Parse the arguments of a command without running it; raises a usage error if they do not fit."""
+    """Parses the arguments of a command without running it; wrong arguments raise a usage error."""
     command = typer.main.get_command(app)
     context = command.make_context("asya", [], resilient_parsing=True)
     while isinstance(command, TyperGroup):
-        name, found, words = command.resolve_command(context, words)
-        if found is None:
+        name, subcommand, words = command.resolve_command(context, words)
+        if subcommand is None:
             raise ValueError(f"No such command: {' '.join(words)}")
-        command, context = found, found.make_context(name, [], parent=context, resilient_parsing=True)
+        command, context = subcommand, subcommand.make_context(name, [], parent=context, resilient_parsing=True)
     command.make_context(context.info_name, words)
 
 

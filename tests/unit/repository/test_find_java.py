@@ -1,4 +1,4 @@
-"""`scripts/find-java`: which Java Spark gets, among those that a machine may have."""
+"""Tests `scripts/find-java`, which selects the Java installation for Spark."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ SPARK_MODULE = "jdk.incubator.vector"
 
 
 def fake_java(home: Path, version: str, modules: str = f"java.base@0\n{SPARK_MODULE}@0") -> Path:
-    """A Java that only tells its version and its modules."""
+    """Creates a Java stub that prints its version and its modules."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(
@@ -25,20 +25,20 @@ def fake_java(home: Path, version: str, modules: str = f"java.base@0\n{SPARK_MOD
 
 
 def find(java_home: Path | None, *on_path: Path) -> str:
-    """What the script finds; only what is given here is a 17 or 21, unless the machine has one of its own."""
+    """Runs the script with these Java homes and returns the one that it prints."""
     path = os.pathsep.join([*(str(home / "bin") for home in on_path), os.environ["PATH"]])
     environment = {"PATH": path, "HOME": "/nowhere"}
     if java_home is not None:
         environment["JAVA_HOME"] = str(java_home)
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", str(SCRIPT), "--no-install"], env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    assert process.returncode == 0, process.stderr
+    return process.stdout.strip()
 
 
 @pytest.mark.parametrize("version", ["17.0.15", "21.0.2"])
-def test_java_home_is_taken_if_spark_supports_it(tmp_path: Path, version: str) -> None:
+def test_java_home_is_used_if_spark_supports_it(tmp_path: Path, version: str) -> None:
     home = fake_java(tmp_path / "home", version)
     assert find(home, fake_java(tmp_path / "path", "17.0.1")) == str(home)
 
@@ -46,43 +46,43 @@ def test_java_home_is_taken_if_spark_supports_it(tmp_path: Path, version: str) -
 @pytest.mark.parametrize(
     ("version", "modules"), [("1.8.0_412", ""), ("11.0.2", SPARK_MODULE), ("17.0.15", "java.base@17.0.15")]
 )
-def test_a_java_that_does_not_run_spark_is_passed_over(tmp_path: Path, version: str, modules: str) -> None:
-    unfit = fake_java(tmp_path / "unfit", version, modules)
-    fit = fake_java(tmp_path / "fit", "17.0.15")
-    assert find(unfit, fit) == str(fit)
+def test_a_java_without_spark_support_is_skipped(tmp_path: Path, version: str, modules: str) -> None:
+    unsupported = fake_java(tmp_path / "unsupported", version, modules)
+    supported = fake_java(tmp_path / "supported", "17.0.15")
+    assert find(unsupported, supported) == str(supported)
 
 
-def test_seventeen_is_preferred_to_a_newer_one_that_spark_does_not_support(tmp_path: Path) -> None:
+def test_java_17_is_preferred_to_a_newer_unsupported_version(tmp_path: Path) -> None:
     newer = fake_java(tmp_path / "newer", "25.0.1")
     assert find(newer, fake_java(tmp_path / "path", "17.0.15")) == str(tmp_path / "path")
 
 
-def test_a_java_home_that_leads_nowhere_is_passed_over(tmp_path: Path) -> None:
-    fit = fake_java(tmp_path / "fit", "17.0.15")
-    assert find(tmp_path / "nowhere", fit) == str(fit)
+def test_a_missing_java_home_is_skipped(tmp_path: Path) -> None:
+    supported = fake_java(tmp_path / "supported", "17.0.15")
+    assert find(tmp_path / "nowhere", supported) == str(supported)
 
 
-def test_quiet_says_nothing(tmp_path: Path) -> None:
+def test_quiet_prints_nothing(tmp_path: Path) -> None:
     home = fake_java(tmp_path / "home", "17.0.15")
     environment = {"PATH": os.environ["PATH"], "JAVA_HOME": str(home)}
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", str(SCRIPT), "--quiet"], env=environment, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (process.returncode, process.stdout, process.stderr) == (0, "", "")
 
 
-def test_where_there_is_none_the_person_is_told_in_one_line(tmp_path: Path) -> None:
-    script = tmp_path / "find-java"  # the same, but blind to what this machine has
+def test_without_java_one_line_tells_how_to_install_it(tmp_path: Path) -> None:
+    script = tmp_path / "find-java"  # a copy that ignores the Java installations of this machine
     script.write_text(SCRIPT.read_text().replace("/usr/lib/jvm/*", "/nowhere/*"))
     tools = tmp_path / "tools"
     tools.mkdir()
     for tool in ("readlink", "dirname", "sed", "head", "id"):
         (tools / tool).symlink_to(next(p for d in ("/usr/bin", "/bin") if (p := Path(d, tool)).exists()))
     bash = next(p for d in ("/usr/bin", "/bin") if (p := Path(d, "bash")).exists())
-    done = subprocess.run(
+    process = subprocess.run(
         [str(bash), str(script), "--no-install"], env={"PATH": str(tools)}, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 1
-    [line] = done.stderr.splitlines()
+    assert process.returncode == 1
+    [line] = process.stderr.splitlines()
     assert "Java 17 or 21 is needed" in line
     assert "apt-get install" in line

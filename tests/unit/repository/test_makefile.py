@@ -1,4 +1,4 @@
-"""The Makefile: every target is listed, and set-up is done once."""
+"""Tests that `make help` lists every target, and that continuous integration runs `make test`."""
 
 import re
 import subprocess
@@ -9,8 +9,7 @@ INTERNAL = {"java", "quick-tests"}  # parts of setup and quick
 
 
 def make(*arguments: str) -> str:
-    done = subprocess.run(["make", "-C", str(PROJECT), *arguments], capture_output=True, text=True, check=True)
-    return done.stdout
+    return subprocess.run(["make", "-C", str(PROJECT), *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def test_help_lists_every_target() -> None:
@@ -19,7 +18,7 @@ def test_help_lists_every_target() -> None:
     assert listed == targets
 
 
-def test_help_is_what_make_alone_says() -> None:
+def test_make_without_a_target_prints_the_help() -> None:
     assert make("--no-print-directory") == make("--no-print-directory", "help")
 
 

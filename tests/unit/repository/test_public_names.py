@@ -1,4 +1,4 @@
-"""What reaches beyond the source stays: the names by which handlers, jobs, people and dashboards know the mesh."""
+"""Tests the public names, which stay: handlers, jobs, callers, operators and dashboards use them."""
 
 import ast
 import inspect
@@ -48,7 +48,7 @@ METRICS = {
     "FanInOpen": set(),
     "PausedAge": set(),
 }
-"""The metrics whose names stand where they are counted, each with the dimension that splits it; `HopLimit` stands in a table."""
+"""The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 
 COMMANDS = {
     "demo": "--keep --approve --state",
@@ -71,12 +71,12 @@ COMMANDS = {
 
 def parameters(function: Callable[..., Any]) -> list[tuple[str, str, Any]]:
     """Name, kind and default of each parameter."""
-    found = inspect.signature(function).parameters.values()
-    return [(each.name, each.kind.name, None if each.default is each.empty else each.default) for each in found]
+    values = inspect.signature(function).parameters.values()
+    return [(each.name, each.kind.name, None if each.default is each.empty else each.default) for each in values]
 
 
 def positional(*names_and_defaults: str | tuple[str, Any]) -> list[tuple[str, str, Any]]:
-    pairs = [(given, None) if isinstance(given, str) else given for given in names_and_defaults]
+    pairs = [(each, None) if isinstance(each, str) else each for each in names_and_defaults]
     return [(name, "POSITIONAL_OR_KEYWORD", default) for name, default in pairs]
 
 
@@ -104,8 +104,8 @@ def test_jobs_import_data_and_context() -> None:
     assert parameters(asya_spark.context) == []
     assert parameters(asya_spark.data.uri) == positional("reference")
     assert asya_spark.data.VARIABLE == "ASYA_DATA_URI"
-    known = ["id", "parent_id", "headers", "actor", "position", "attempt", "deadline_at", "scratch"]
-    assert [field.name for field in fields(asya_spark.Context) if not field.name.startswith("_")] == known
+    field_names = ["id", "parent_id", "headers", "actor", "position", "attempt", "deadline_at", "scratch"]
+    assert [field.name for field in fields(asya_spark.Context) if not field.name.startswith("_")] == field_names
     assert parameters(asya_spark.Context.fly) == positional("self", "message")
 
 
@@ -113,7 +113,7 @@ def test_jobs_import_data_and_context() -> None:
     "statement",
     ["from asya import data, fan_out", "import asya.data", "from asya_spark import Context, context, data"],
 )
-def test_imports_of_users_need_nothing_imported_before(statement: str, tmp_path: Path) -> None:
+def test_user_imports_work_on_their_own(statement: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", statement]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert (result.returncode, result.stderr) == (0, "")
@@ -132,8 +132,8 @@ def test_the_command_has_its_subcommands_arguments_and_options() -> None:
 
 def _commands(command: Any, path: str) -> Iterator[tuple[str, str]]:
     if hasattr(command, "commands"):
-        for name, below in command.commands.items():
-            yield from _commands(below, f"{path} {name}".strip())
+        for name, subcommand in command.commands.items():
+            yield from _commands(subcommand, f"{path} {name}".strip())
         return
     words = [
         word
@@ -144,16 +144,16 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, str]]:
     yield path, " ".join(words)
 
 
-def test_a_deployment_is_told_by_these_context_keys(tmp_path: Path) -> None:
-    asked: list[str] = []
-    read_options(asked.append, tmp_path)
-    assert set(asked) == {
+def test_a_deployment_reads_these_context_keys(tmp_path: Path) -> None:
+    keys: list[str] = []
+    read_options(keys.append, tmp_path)
+    assert set(keys) == {
         *("mesh", "stage", "emr_application_id", "web_adapter_layer", "layer_target"),
         *("host_python", "build_folder"),
     }
 
 
-def test_functions_are_told_where_they_run_by_these_variables(tmp_path: Path) -> None:
+def test_functions_read_these_environment_variables(tmp_path: Path) -> None:
     table = MeshTable(namespace="shop", actors={"infer": Actor(kind="handler")})
     (tmp_path / "mesh.json").write_bytes(encode_table(table))
     settings = load_settings(
@@ -192,17 +192,17 @@ def test_functions_are_told_where_they_run_by_these_variables(tmp_path: Path) ->
     assert settings.spark.access_policy_prefix == "arn:aws:iam::123456789012:policy/"
 
 
-def test_a_functions_settings_stand_under_the_names_that_the_deployment_gives() -> None:
-    """Every variable that the source of functions and jobs reads by an `ASYA_` name is known here."""
+def test_the_source_reads_no_other_environment_variables() -> None:
+    """This list has each `ASYA_` variable that functions and jobs read."""
     folders = [Path(package.__file__ or "").parent for package in (asya, asya_spark)]
     texts = [file.read_text() for folder in folders for file in folder.rglob("*.py")]
-    found = {
+    constants = {
         node.value
         for text in texts
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier()
     }
-    assert {name for name in found if name.startswith("ASYA_")} == {
+    assert {name for name in constants if name.startswith("ASYA_")} == {
         *("ASYA_ACTOR", "ASYA_BUCKET", "ASYA_DATA_URI", "ASYA_RESULTS_URI", "ASYA_QUEUE_URL_PREFIX"),
         *("ASYA_GATEWAY_URL", "ASYA_TOKEN_KEY", "ASYA_STREAM_URL"),
         *("ASYA_SPARK_APPLICATION_ID", "ASYA_JOB_ROLE_ARN", "ASYA_JOB_ENTRY_POINT", "ASYA_JOB_PY_FILES"),
@@ -210,11 +210,11 @@ def test_a_functions_settings_stand_under_the_names_that_the_deployment_gives() 
     }
 
 
-def test_drivers_and_executors_have_these_variables() -> None:
+def test_drivers_and_executors_get_these_variables() -> None:
     deployment = JobDeployment(**{name: name for name in _texts_of(JobDeployment)} | {"py_files": ()})
     words = submit_parameters(SparkJob(job="jobs.clean", env={"MODE": "fast"}), deployment).split()
-    given = {word.partition("=")[0] for word in words if "Env." in word}
-    assert given == {
+    variables = {word.partition("=")[0] for word in words if "Env." in word}
+    assert variables == {
         f"{prefix}.{name}"
         for prefix in ("spark.emr-serverless.driverEnv", "spark.executorEnv")
         for name in ("ASYA_DATA_URI", "ASYA_RESULTS_URI", "MODE")
@@ -225,18 +225,18 @@ def _texts_of(kind: Any) -> list[str]:
     return [name for name in inspect.signature(kind).parameters if name != "py_files"]
 
 
-def test_15_metrics_are_counted_under_these_names_and_dimensions() -> None:
-    found: dict[str, set[str]] = defaultdict(set)
+def test_15_metrics_have_these_names_and_dimensions() -> None:
+    dimensions: dict[str, set[str]] = defaultdict(set)
     for file in Path(asya.__file__ or "").parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             match node:
                 case ast.Call(
                     func=ast.Attribute(attr="count" | "measure"),
                     args=[ast.Constant(value=str(name)), *_],
-                    keywords=more,
+                    keywords=keywords,
                 ) if name[0].isupper():
-                    found[name] |= {_dimension(keyword) for keyword in more if keyword.arg == "by"}
-    assert found == METRICS
+                    dimensions[name] |= {_dimension(keyword) for keyword in keywords if keyword.arg == "by"}
+    assert dimensions == METRICS
     assert set(get_args(telemetry.Dimension)) == {"outcome", "kind", "reason", "state"}
 
 
@@ -246,19 +246,19 @@ def _dimension(keyword: ast.keyword) -> str:
     return str(keyword.value.elts[0].value)
 
 
-def test_15_metrics_leave_in_one_namespace_by_namespace_and_actor(capsys: pytest.CaptureFixture[str]) -> None:
+def test_15_metrics_share_one_namespace_and_carry_namespace_and_actor(capsys: pytest.CaptureFixture[str]) -> None:
     assert telemetry.METRICS_NAMESPACE == "Asya"
-    told = telemetry.Telemetry("shop", "infer")
-    told.count("Received")
-    told.count("Processed", by=("outcome", "succeeded"), actor="crunch")
-    told.flush()
+    recorder = telemetry.Telemetry("shop", "infer")
+    recorder.count("Received")
+    recorder.count("Processed", by=("outcome", "succeeded"), actor="crunch")
+    recorder.flush()
     assert [(metric.name, metric.dimensions) for metric in metrics(capsys)] == [
         ("Received", {"namespace": "shop", "actor": "infer"}),
         ("Processed", {"namespace": "shop", "actor": "crunch", "outcome": "succeeded"}),
     ]
 
 
-def test_1_the_meshs_own_actors_are_called_so() -> None:
+def test_1_crew_actors_and_resources_have_these_names() -> None:
     constants = {value for name, value in vars(names).items() if name.isupper() and isinstance(value, str)}
     assert constants == {
         *("x-sink", "x-sump", "x-pause", "x-resume", "x-checkpoint", "x-fan-in", "x-index"),
@@ -280,7 +280,7 @@ def test_1_the_meshs_own_actors_are_called_so() -> None:
     assert names.resource_name(long, "spark") == f"asya-{'a' * 50}-0444fb87"
 
 
-def test_3_headers_are_called_so() -> None:
+def test_3_headers_have_these_names() -> None:
     constants = {value for name, value in vars(headers).items() if name.isupper() and isinstance(value, str)}
     assert constants == {
         *("x-asya-first-attempt", "x-asya-gateway-url", "x-asya-mesh-status", "x-asya-root"),

@@ -1,4 +1,4 @@
-"""The map of the rules: every rule has a test, every marker names a rule, and the committed page is up to date."""
+"""Tests the map of rules: each rule has a test, each marker names a rule, and the committed page is current."""
 
 from functools import cache
 from textwrap import dedent
@@ -64,7 +64,7 @@ def test_rules_and_markers_agree() -> None:
     assert problems(the_rules(), the_markers()) == []
 
 
-def test_the_committed_page_is_what_is_generated_now() -> None:
+def test_the_committed_page_is_current() -> None:
     committed = rule_map.PAGE.read_text(encoding="utf-8")
     assert committed == as_page(the_rules(), the_markers()), "docs/reference/rules.md is out of date; run `make rules`"
 
@@ -123,14 +123,17 @@ def test_a_rule_without_a_test_is_a_problem() -> None:
     ],
 )
 def test_a_wrong_marker_is_a_problem(source: str, problem: str) -> None:
-    found = problems(RULES, [*MARKERS, *markers_in(source, "tests/test_b.py")])
-    assert [each.startswith("tests/test_b.py:") and problem in each for each in found] == [True]
+    (text,) = problems(RULES, [*MARKERS, *markers_in(source, "tests/test_b.py")])
+    assert text.startswith("tests/test_b.py:")
+    assert problem in text
 
 
 def test_duplicate_keys_and_wrong_sections_are_problems() -> None:
     page = PROTOCOL.replace("§2.calls.more", "§1.id")
-    found = problems(read_rules(page), [*MARKERS, *markers_in(TESTS.replace("1.id", "1.shift"), "tests/test_b.py")])
-    assert [problem.partition(";")[0] for problem in found if problem.startswith("docs/")] == [
+    markers = [*MARKERS, *markers_in(TESTS.replace("1.id", "1.shift"), "tests/test_b.py")]
+    assert [
+        problem.partition(";")[0] for problem in problems(read_rules(page), markers) if problem.startswith("docs/")
+    ] == [
         "docs/protocol.md:3: §1.shift stands in section ''",
         "docs/protocol.md:11: §1.shift stands in line 3 already",
         "docs/protocol.md:22: §1.id stands in line 9 already",

@@ -1,7 +1,7 @@
-"""The tree: what import-linter's contracts in pyproject.toml cannot see.
+"""Tests the source tree for rules that import-linter cannot check.
 
-import-linter sees imports, not calls: `datetime.now()` in a pure module passes it. The contracts name the pure modules, and
-these tests read them there.
+import-linter checks imports, not calls: a pure module with `datetime.now()` passes. These tests read the names of the
+pure modules from the contracts in pyproject.toml.
 """
 
 import ast
@@ -24,8 +24,8 @@ SOURCES = {
     "asya_cli": PROJECT / "asya_cli",
 }
 MODULES_PER_FOLDER = 20
-WIDER = {"asya/protocol"}
-"""The wire forms of the mesh stay together."""
+UNLIMITED_FOLDERS = {"asya/protocol"}
+"""All wire formats of the mesh are in one folder."""
 
 IMPURE_CALLS = frozenset({"now", "utcnow", "today", "uuid1", "uuid4", "open", "getenv", "print", "input"})
 PURE = "Pure modules know no AWS, clock, randomness, file or network"
@@ -34,13 +34,13 @@ SLICES = "Capabilities import only those below them"
 
 def contract(name: str) -> dict[str, Any]:
     contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    found: dict[str, Any] = next(each for each in contracts if each["name"] == name)
-    return found
+    match: dict[str, Any] = next(each for each in contracts if each["name"] == name)
+    return match
 
 
 @cache
 def modules() -> dict[str, Path]:
-    """Every module of every source package by its dotted name; packages by the name of their folder."""
+    """The path of each source module by its dotted name; a package has the name of its folder."""
     return {
         ".".join((package, *path.relative_to(root).with_suffix("").parts)).removesuffix(".__init__"): path
         for package, root in SOURCES.items()
@@ -49,7 +49,7 @@ def modules() -> dict[str, Path]:
 
 
 def pure_modules() -> Iterator[tuple[str, Path]]:
-    """The modules that the contract names; a pattern matches one level and no folder."""
+    """Yields the modules that the contract names; a pattern matches modules of one level, never packages."""
     patterns = contract(PURE)["source_modules"]
     for name, path in modules().items():
         if path.name != "__init__.py" and any(
@@ -59,26 +59,26 @@ def pure_modules() -> Iterator[tuple[str, Path]]:
 
 
 def impure_calls(source: str) -> list[str]:
-    """Calls that read a clock, draw a random number or reach outside the process, by name."""
-    called = []
+    """The names of calls that read a clock, draw a random number or reach outside the process."""
+    calls = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            called += [name] if name in IMPURE_CALLS else []
+            calls += [name] if name in IMPURE_CALLS else []
         elif isinstance(node, ast.ImportFrom):
-            called += [alias.name for alias in node.names if alias.name in IMPURE_CALLS]
-    return called
+            calls += [alias.name for alias in node.names if alias.name in IMPURE_CALLS]
+    return calls
 
 
-def test_pure_modules_read_no_clock_and_draw_nothing_at_random() -> None:
+def test_pure_modules_read_no_clock_and_draw_no_random_numbers() -> None:
     pure = dict(pure_modules())
     assert len(pure) > 80
     calls = {name: impure_calls(path.read_text(encoding="utf-8")) for name, path in pure.items()}
-    assert {name: found for name, found in calls.items() if found} == {}
+    assert {name: impure for name, impure in calls.items() if impure} == {}
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "calls"),
     [
         ("datetime.now(UTC)", ["now"]),
         ("from uuid import uuid4", ["uuid4"]),
@@ -86,8 +86,8 @@ def test_pure_modules_read_no_clock_and_draw_nothing_at_random() -> None:
         ("decide(moment, now=moment)", []),
     ],
 )
-def test_an_impure_call_is_found(source: str, found: list[str]) -> None:
-    assert impure_calls(source) == found
+def test_impure_calls_are_detected(source: str, calls: list[str]) -> None:
+    assert impure_calls(source) == calls
 
 
 def test_every_module_at_the_root_of_a_slice_is_pure() -> None:
@@ -101,33 +101,35 @@ def test_every_module_at_the_root_of_a_slice_is_pure() -> None:
     assert roots - pure == set()
 
 
-def test_every_slice_has_its_place_in_the_contract() -> None:
+def test_the_contract_names_every_slice() -> None:
     slices = {layer.strip() for line in contract(SLICES)["layers"] for layer in line.split("|")}
     folders = {f"asya.{path.name}" for path in SOURCES["asya"].iterdir() if (path / "__init__.py").exists()}
     assert folders == slices | {"asya.legacy"}
 
 
-def test_no_folder_holds_more_modules_than_one_looks_through() -> None:
+def test_no_folder_exceeds_the_limit_of_modules() -> None:
     sizes: dict[str, int] = {}
     for name, path in modules().items():
         if path.name not in ("__init__.py", "__main__.py"):
             folder = name.rpartition(".")[0].replace(".", "/")
             sizes[folder] = sizes.get(folder, 0) + 1
-    assert {folder: size for folder, size in sizes.items() if size > MODULES_PER_FOLDER and folder not in WIDER} == {}
+    assert {
+        folder: size for folder, size in sizes.items() if size > MODULES_PER_FOLDER and folder not in UNLIMITED_FOLDERS
+    } == {}
 
 
-def test_every_package_says_what_it_is_for() -> None:
-    silent = [
+def test_every_package_has_a_docstring() -> None:
+    undocumented = [
         name
         for name, path in modules().items()
         if path.name == "__init__.py" and not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    assert silent == []
+    assert undocumented == []
 
 
-def test_no_file_of_a_unit_test_is_without_its_module() -> None:
-    """`tests/unit` mirrors the source: `test_sidecar_acks.py` stands where `sidecar.py` stands in the source."""
-    lost = []
+def test_every_unit_test_file_has_its_module() -> None:
+    """`tests/unit` mirrors the source: `test_sidecar_acks.py` is in the folder that matches the one of `sidecar.py`."""
+    orphans = []
     for package, root in SOURCES.items():
         mirror = PROJECT / "tests" / "unit" / package
         for path in sorted(mirror.rglob("test_*.py")):
@@ -135,10 +137,10 @@ def test_no_file_of_a_unit_test_is_without_its_module() -> None:
             folder = root / path.parent.relative_to(mirror)
             names = {each.stem for each in folder.glob("*.py")} | {folder.name}
             if not any(subject == name or subject.startswith(f"{name}_") for name in names):
-                lost.append(str(path.relative_to(PROJECT)))
-    assert lost == []
+                orphans.append(str(path.relative_to(PROJECT)))
+    assert orphans == []
 
 
-def test_nothing_but_the_five_packages_is_installed() -> None:
+def test_the_wheel_installs_exactly_the_five_packages() -> None:
     wheel = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert {Path(package).name for package in wheel["packages"]} == set(SOURCES)

@@ -1,4 +1,4 @@
-"""The tutorial: its files are valid at each of its steps, and its envelopes fare as the text says."""
+"""Tests the tutorial: its files are valid at each step, and its envelopes end as the text says."""
 
 import json
 import re
@@ -20,7 +20,7 @@ SEND = re.compile(r"asya send (\S+) --actor (\S+)(?: --next (\S+))? --id (\S+)")
 
 @dataclass
 class Reader:
-    """A reader who does what the tutorial says, in a folder; Spark jobs are not run."""
+    """Follows the tutorial in a folder, without running Spark jobs."""
 
     folder: Path
     mesh: LoadedMesh | None = None
@@ -41,10 +41,10 @@ class Reader:
         if line.startswith("asya local up"):
             self.mesh = load_mesh(self.folder / "mesh.yaml")
             self.deployed = (self.folder / "handlers" / "orders.py").read_text()
-        if sent := SEND.match(line):
-            file, actor, following, envelope_id = sent.groups()
+        if command := SEND.match(line):
+            file, actor, next_actor, envelope_id = command.groups()
             assert self.mesh is not None
-            assert {actor, following} - {None} <= self.mesh.mesh.actors.keys()
+            assert {actor, next_actor} - {None} <= self.mesh.mesh.actors.keys()
             self.outcomes.append((envelope_id, self.check_orders((self.folder / file).read_text())))
         if "asya replay" in line:
             self.outcomes.append(("replay", self.check_orders((self.folder / "february.json").read_text())))
@@ -65,7 +65,7 @@ def reader(tmp_path: Path) -> Reader:
     return reader
 
 
-def test_the_first_envelopes_succeed_and_the_third_one_fails_until_the_repair(reader: Reader) -> None:
+def test_the_first_envelopes_succeed_and_the_third_one_fails_until_the_fix(reader: Reader) -> None:
     outcomes = dict(reader.outcomes)
     assert list(outcomes) == ["january-1", "january-2", "february", "replay"]
     assert outcomes["january-1"]["count"] == outcomes["january-2"]["count"] == 3
@@ -73,14 +73,14 @@ def test_the_first_envelopes_succeed_and_the_third_one_fails_until_the_repair(re
     assert [order["country"] for order in outcomes["replay"]["orders"]] == ["DK", "DK"]
 
 
-def test_the_mesh_and_its_job_are_those_of_the_readme(reader: Reader) -> None:
-    """The README's files are run on the local cloud, so they stand for the tutorial's too."""
-    shown = {file_name(block.text): block.text for block in readme.blocks()}
+def test_the_mesh_and_its_job_equal_those_of_the_readme(reader: Reader) -> None:
+    """The cloud tests run the README's files, so they cover the tutorial's too."""
+    files = {file_name(block.text): block.text for block in readme.blocks()}
     for path in ("mesh.yaml", "jobs/sales.py"):
-        assert body((reader.folder / path).read_text()) == body(shown[f"shop/{path}"])
+        assert body((reader.folder / path).read_text()) == body(files[f"shop/{path}"])
 
 
-def test_the_error_of_a_mistyped_key_is_the_one_shown(reader: Reader) -> None:
+def test_the_tutorial_shows_the_actual_error_of_a_mistyped_key(reader: Reader) -> None:
     path = reader.folder / "mesh.yaml"
     path.write_text(path.read_text().replace("handler:", "handlr:"))
     with pytest.raises(MeshFileError) as caught:
@@ -90,11 +90,11 @@ def test_the_error_of_a_mistyped_key_is_the_one_shown(reader: Reader) -> None:
 
 
 def file_name(text: str) -> str:
-    """The name in the first line of a block, empty if it has none."""
-    named = NAME.match(text)
-    return named[1] if named else ""
+    """The file name in the first line of a block; empty without one."""
+    match = NAME.match(text)
+    return match[1] if match else ""
 
 
 def body(text: str) -> str:
-    """A file without its first line, the comment with its name."""
+    """A file without its first line, the comment with the file name."""
     return text.split("\n", 1)[1]
