@@ -342,7 +342,7 @@ def test_10_a_driver_that_cannot_go_on_leaves_its_last_words(spark, tmp_path, mo
 
 def test_references_resolve_against_the_data_uri(data_folder):
     assert data.uri("raw/a.csv") == f"file://{data_folder}/raw/a.csv"
-    with pytest.raises(ValueError, match="is no reference"):
+    with pytest.raises(ValueError, match="is not a reference"):
         data.uri("../secret")
 
 

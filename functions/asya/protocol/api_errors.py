@@ -1,15 +1,15 @@
-"""A request that is refused, in the words the caller gets (`protocol §13`, errors)."""
+"""The error that refuses a gateway request (`protocol §13`, errors)."""
 
 
 class ApiError(Exception):
-    """Why a request is refused.
+    """Refuses a request.
 
     Attributes:
-        status: the HTTP status to answer with.
-        code: a word for programs, which never changes.
-        message: a sentence for people.
-        field: the field, header or parameter at fault, if one is.
-        retry_after: seconds after which the same request may work, if time is all it takes.
+        status: the HTTP status of the answer.
+        code: the stable name of the error, for programs.
+        message: a sentence for the caller.
+        field: the field, header or parameter at fault; None if the whole request is.
+        retry_after: seconds after which the same request may succeed; None if a retry does not help.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""Bytes on a queue to an envelope and back (`protocol §1`).
+"""Decodes and encodes envelopes (`protocol §1`).
 
-The common envelope takes one pass, by a struct that knows exactly our keys. Whatever does not fit it (unknown keys to carry
-along, a null, a route of an older shape, a mistake) takes the careful pass, which names the field.
+A plain envelope takes one fast pass with a struct of the known keys. Unknown keys, nulls, legacy routes and mistakes take
+a second, careful pass, which names the field in its errors.
 """
 
 from datetime import datetime
@@ -13,7 +13,8 @@ from msgspec.json import Decoder
 
 from asya.legacy.envelope_routes import is_legacy, upgraded_route
 from asya.protocol import ids
-from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, Envelope, UnknownMembers
+from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope, UnknownMembers
+from asya.protocol.headers import PAYLOAD_REF
 from asya.protocol.route import Route
 from asya.protocol.status import Status
 from asya.protocol.strict_json import escape
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 
 class ParseError(ValueError):
-    """A message that is no envelope. `envelope_id` is the id it has, if that one is usable."""
+    """A message is not a valid envelope. `envelope_id` is the id of the message, if that id is usable."""
 
     def __init__(self, problem: str, envelope_id: str | None = None) -> None:
         super().__init__(f"Failed to parse message: {problem}")
@@ -31,7 +32,7 @@ class ParseError(ValueError):
 
 
 class _Times(msgspec.Struct, array_like=True):
-    """The times of a status: read in one go, which takes a third of reading one after the other."""
+    """The times of a status. One conversion of all three takes a third of the time of three conversions."""
 
     created_at: datetime | None
     updated_at: datetime | None
@@ -54,34 +55,35 @@ _value_decoder: Decoder[object] = Decoder()
 
 
 def decode(body: bytes, *, message_id: str = "") -> Envelope:
-    """Read a message.
+    """Decode the body of a message.
 
     Args:
-        body: the message as it lay on the queue.
-        message_id: its SQS message id; only an envelope of the `steps` shape may lack an id of its own, and gets one made from it.
+        body: the bytes on the queue.
+        message_id: the SQS message id. An envelope with the legacy `steps` route may lack an id; it gets one derived from this.
 
     Raises:
-        ParseError: naming the field and what is wrong with it.
+        ParseError: the message is not a valid envelope; the error names the field.
     """
     try:
         if not body.isascii():
             body.decode("utf-8")
         envelope = _envelope_decoder.decode(body)
-        if _is_sound(envelope):
+        if _is_plain(envelope):
             return envelope
     except UnicodeDecodeError as error:
         raise ParseError(f"the message is not UTF-8 (byte {error.start})") from None
     except (msgspec.MsgspecError, RecursionError):
-        pass  # what exactly is wrong, if anything is, the careful pass finds out
+        pass  # the careful pass either accepts the message or names the field at fault
     return _decode_carefully(body, message_id)
 
 
-def _is_sound(envelope: Envelope) -> bool:
-    """Whether there is nothing that types do not show: an id of a wrong length, something empty that counts as absent.
+def _is_plain(envelope: Envelope) -> bool:
+    """Whether the envelope needs no careful pass: its id has a safe length, and no empty value counts as absent.
+
+    All headers are decoded once here, so later readers need not handle malformed ones.
 
     Raises:
-        msgspec.MsgspecError, RecursionError: for a time that is none, a header that cannot be read. Headers are read here once, so
-            that whoever asks for one later need not be ready for one that cannot be.
+        msgspec.MsgspecError, RecursionError: a time or a header is malformed.
     """
     for raw in envelope.headers.values():
         _value_decoder.decode(raw)
@@ -92,10 +94,10 @@ def _is_sound(envelope: Envelope) -> bool:
 
 
 def _has_plain_times(status: Status) -> bool:
-    """Whether all of a status's times are of the form that this mesh writes; any other is for the careful pass to judge.
+    """Whether all times of a status have the form that the mesh writes; the careful pass decides on other forms.
 
     Raises:
-        msgspec.ValidationError: for what is no time at all.
+        msgspec.ValidationError: a text is not a time.
     """
     texts = (status.created_at, status.updated_at, status.deadline_at)
     msgspec.convert(texts, _Times)
@@ -107,8 +109,29 @@ def _has_plain_times(status: Status) -> bool:
     return True
 
 
+def readable_headers(body: bytes) -> dict[str, Raw]:
+    """The headers of a message that is not a valid envelope, as far as they can be read (`protocol §5.1`).
+
+    The payload reference is left out: it may be the mistake, and its payload is not passed on.
+    """
+    try:
+        body.decode("utf-8")
+        headers = _optional_object_decoder.decode(_object_decoder.decode(body).get("headers", NULL))
+    except (UnicodeDecodeError, msgspec.MsgspecError, RecursionError):
+        return {}
+    return {name: raw for name, raw in (headers or {}).items() if name != PAYLOAD_REF and _is_readable(raw)}
+
+
+def _is_readable(raw: Raw) -> bool:
+    try:
+        _value_decoder.decode(raw)
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return True
+
+
 def encode(envelope: Envelope) -> bytes:
-    """Write an envelope in its new shape. Payload and header bytes go out as they are; what is ours is ASCII."""
+    """Encode an envelope. Payload and header bytes stay unchanged; everything else is ASCII (`protocol §1`)."""
     if envelope.extra is NO_UNKNOWN_MEMBERS and envelope.status_extra is NO_UNKNOWN_MEMBERS:
         text = _encoder.encode(envelope)
         if text.isascii():
@@ -117,10 +140,10 @@ def encode(envelope: Envelope) -> bytes:
 
 
 def _encode_carefully(envelope: Envelope) -> bytes:
-    members: dict[str, bytes] = {"id": _own(envelope.id)}
+    members: dict[str, bytes] = {"id": _ascii_json(envelope.id)}
     if envelope.parent_id:
-        members["parent_id"] = _own(envelope.parent_id)
-    members["route"] = _own(envelope.route)
+        members["parent_id"] = _ascii_json(envelope.parent_id)
+    members["route"] = _ascii_json(envelope.route)
     if envelope.headers:
         members["headers"] = _object({name: bytes(raw) for name, raw in envelope.headers.items()})
     status = _status_members(envelope)
@@ -139,10 +162,10 @@ def _status_members(envelope: Envelope) -> dict[str, bytes]:
 
 
 def _object(members: dict[str, bytes]) -> bytes:
-    return b"{" + b",".join(_own(name) + b":" + value for name, value in members.items()) + b"}"
+    return b"{" + b",".join(_ascii_json(name) + b":" + value for name, value in members.items()) + b"}"
 
 
-def _own(value: object) -> bytes:
+def _ascii_json(value: object) -> bytes:
     return escape(_encoder.encode(value))
 
 
@@ -171,7 +194,7 @@ def _decode_carefully(body: bytes, message_id: str) -> Envelope:
         parent_id=_field(members, "parent_id", _optional_text_decoder, envelope_id) or None,
         headers=headers or {},
         status=status,
-        extra=_carried(members, _KNOWN_KEYS),
+        extra=_unknown_members(members, _KNOWN_KEYS),
         status_extra=status_extra,
     )
     _check_members(envelope.headers, "headers", envelope_id)
@@ -213,7 +236,7 @@ def _route_of(raw: Raw, envelope_id: str) -> Route:
         raise ParseError(str(error), envelope_id) from None
     if legacy is not None:
         return Route(*legacy)
-    members = _decoded(raw, _object_decoder, "route", envelope_id)
+    members = _decode_raw(raw, _object_decoder, "route", envelope_id)
     for name in ("prev", "curr", "next"):
         if name not in members:
             raise ParseError(f"route.{name} is missing", envelope_id)
@@ -224,39 +247,39 @@ def _route_of(raw: Raw, envelope_id: str) -> Route:
     )
 
 
-def _carried(members: dict[str, Raw], known: frozenset[str]) -> UnknownMembers:
-    """The members whose names are none of ours."""
-    found = UnknownMembers({name: raw for name, raw in members.items() if name not in known})
-    return found or NO_UNKNOWN_MEMBERS
+def _unknown_members(members: dict[str, Raw], known: frozenset[str]) -> UnknownMembers:
+    """The members of an object that are not in `known`."""
+    unknown = UnknownMembers({name: raw for name, raw in members.items() if name not in known})
+    return unknown or NO_UNKNOWN_MEMBERS
 
 
 def _status_of(members: dict[str, Raw], envelope_id: str) -> tuple[Status | None, UnknownMembers]:
     status_members = _field(members, "status", _optional_object_decoder, envelope_id)
     if not status_members:
         return None, NO_UNKNOWN_MEMBERS
-    extra = _carried(status_members, _KNOWN_STATUS_KEYS)
+    extra = _unknown_members(status_members, _KNOWN_STATUS_KEYS)
     known = {name: bytes(raw) for name, raw in status_members.items() if name not in extra}
-    status = _decoded(Raw(_object(known)), _status_decoder, "status", envelope_id)
+    status = _decode_raw(Raw(_object(known)), _status_decoder, "status", envelope_id)
     return status, extra
 
 
-def _field(members: dict[str, Raw], name: str, decoder: Decoder[T], envelope_id: str, above: str = "") -> T:
-    return _decoded(members.get(name, Raw(b"null")), decoder, above + name, envelope_id)
+def _field(members: dict[str, Raw], name: str, decoder: Decoder[T], envelope_id: str, prefix: str = "") -> T:
+    return _decode_raw(members.get(name, NULL), decoder, prefix + name, envelope_id)
 
 
-def _decoded(raw: Raw, decoder: Decoder[T], path: str, envelope_id: str) -> T:
+def _decode_raw(raw: Raw, decoder: Decoder[T], path: str, envelope_id: str) -> T:
     try:
         return decoder.decode(raw)
     except RecursionError:
         raise ParseError(f"{path} is nested too deeply", envelope_id) from None
     except msgspec.MsgspecError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        raise ParseError(f"{path}{place.rstrip('`')}: {problem}", envelope_id) from None
+        problem, _, location = str(error).partition(" - at `$")
+        raise ParseError(f"{path}{location.rstrip('`')}: {problem}", envelope_id) from None
 
 
-def _check_members(members: dict[str, Raw], above: str, envelope_id: str) -> None:
+def _check_members(members: dict[str, Raw], parent: str, envelope_id: str) -> None:
     for name, raw in members.items():
-        _decoded(raw, _value_decoder, f"{above}.{name}", envelope_id)
+        _decode_raw(raw, _value_decoder, f"{parent}.{name}", envelope_id)
 
 
 def _check_times(status: Status, envelope_id: str) -> None:

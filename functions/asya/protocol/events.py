@@ -1,6 +1,7 @@
-"""What the mesh reports about a task, as it travels to the gateway's batch endpoint (`protocol §13`).
+"""Reports about tasks, as the batch endpoint of the gateway takes them (`protocol §13`).
 
-One event is one item of `POST /api/v1/mesh/events`. Events are idempotent: (id, generation, position, attempt, status) names one.
+One event is one item of `POST /api/v1/mesh/events`. Events are idempotent: id, generation, position, attempt and status
+identify one.
 """
 
 from typing import Literal
@@ -19,17 +20,17 @@ EventStatus = Literal["registered", "received", "processing", "completed", "succ
 PROGRESS_STATUSES: frozenset[str] = frozenset({"received", "processing", "completed"})
 TERMINAL_STATUSES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
 
-# A result up to this size travels inside the report; a larger one by its object's address.
 COUNT_LIMIT = 999_999
-"""Largest position and attempt: keys of the tasks table have six digits for each."""
+"""Largest position, attempt and sequence: keys of the tasks table have six digits for each."""
 RECEIVE_LIMIT = 9_999
 PARTIAL_LIMIT = 64 * 1024
 """Bytes of one partial."""
 INLINE_RESULT_LIMIT = 64 * 1024
+"""Bytes of a result that travels in its report; a report names the object of a larger result."""
 
 
 class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an event tells beside its status; which fields are there depends on the status (`protocol §13`)."""
+    """The data of an event. The status of the event decides which fields are set (`protocol §13`)."""
 
     actor: str = ""
     route: Route | None = None
@@ -48,7 +49,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One report about one envelope. `at` is when it happened at the reporter (RFC 3339)."""
+    """One report about one envelope. `at` is the time at the reporter (RFC 3339)."""
 
     id: str
     status: EventStatus
@@ -63,12 +64,12 @@ class TaskEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PartialEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An ephemeral message of a handler (`protocol §7`, FLY): for whoever looks on, never part of the record.
+    """A partial of a handler (`protocol §7`, FLY). Streams show it; the task record never holds it.
 
     Attributes:
         data: a JSON object.
-        receive: how often the hop's message had been received when this was said; a redelivered hop says it all again.
-        sequence: the how-manieth message of that run of the hop, from 0.
+        receive: the receive count of the hop's message. A redelivered hop publishes all its partials again.
+        sequence: the number of the partial within one receive of the hop, from 0.
     """
 
     id: str
@@ -87,7 +88,7 @@ Report = TaskEvent | PartialEvent
 
 
 class EventResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What became of one event of a batch: 204 taken, 400 and 404 never will be, 5xx try again."""
+    """The result of one event of a batch: 204 is accepted, 400 and 404 are final refusals, 5xx asks for a retry."""
 
     id: str
     status: int
@@ -108,7 +109,7 @@ class StateQuery(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer for one item; `unknown` where there is no record. Status words of `protocol §13`."""
+    """The state of one queried task, in the statuses of `protocol §13`; `unknown` if there is no record."""
 
     id: str
     status: str

@@ -1,4 +1,4 @@
-"""What user code gives back, one piece at a time (`protocol §6`, `§7`)."""
+"""Frames: the outputs of a handler (`protocol §6`, `§7`)."""
 
 import msgspec
 from msgspec import Raw
@@ -7,14 +7,14 @@ from asya.protocol import headers as header_names
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """One output of a handler, already JSON.
+    """One output of a handler, as JSON text.
 
     Attributes:
-        payload: what it returned or yielded; None for the payload as it was received (the origin of a fan-out).
-        next: `route.next` as the handler left it for this frame; None if it never touched it.
-        headers: headers the handler set (JSON text) or deleted (None).
-        status: keys of the status that the handler set or deleted.
-        alone: it is known that its hop gives no other frame.
+        payload: the value that the handler returned or yielded; None stands for the received payload (a fan-out's origin).
+        next: `route.next` as the handler left it for this frame; None if the handler did not change it.
+        headers: headers that the handler set (JSON text) or deleted (None).
+        status: status keys that the handler set (JSON text) or deleted (None).
+        alone: whether this is certainly the only frame of its hop.
     """
 
     payload: Raw | None
@@ -25,5 +25,5 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def opens_set(self) -> bool:
-        """Whether it is a slice of a set that its handler opened (`protocol §9`)."""
+        """Whether the frame is a slice of a set that its handler opened (`protocol §9`)."""
         return self.headers.get(header_names.FAN_IN) is not None

@@ -1,4 +1,4 @@
-"""The managed headers and who may touch them (`protocol §3`)."""
+"""The managed headers, and who may change them (`protocol §3`)."""
 
 FIRST_ATTEMPT = "x-asya-first-attempt"
 GATEWAY_URL = "x-asya-gateway-url"
@@ -15,21 +15,21 @@ NOT_BEFORE = "x-asya-not-before"
 HOOK = "x-asya-hook"
 REPLAY_OF = "x-asya-replay-of"
 GENERATION = "x-asya-generation"
-# The position at which an id gave its children ids of the older form (`protocol §14`, `child_ids: suffix`).
+# The position at which an id gave its children legacy ids (`protocol §14`, `child_ids: suffix`).
 SUFFIXED_AT = "x-asya-suffixed-at"
 TRACEPARENT = "traceparent"
 TRACESTATE = "tracestate"
 
 MANAGED_PREFIX = "x-asya-"
-# What a producer may set although it is managed: the gateway lets these through.
+# The managed headers that a producer may set; the gateway keeps them.
 PRODUCER_HEADERS = frozenset({MESH_STATUS, ROUTE_OVERRIDE})
 
 
 def is_read_only(name: str) -> bool:
-    """Whether handlers may only read this header: all managed ones, but the one that makes a fan-out."""
+    """Whether handlers may not change this header; of the managed headers they may change `x-asya-fan-in` only."""
     return is_managed(name) and name != FAN_IN
 
 
 def is_managed(name: str) -> bool:
-    """Whether the runtime owns this header."""
+    """Whether the mesh owns this header."""
     return name.startswith(MANAGED_PREFIX) or name in (TRACEPARENT, TRACESTATE)

@@ -1,8 +1,8 @@
-"""A task's hops as its reports tell them: what is kept of each, and what they add up to (`protocol §13`).
+"""The hops of a task: their records, and the progress that the records add up to (`protocol §13`).
 
-A hop is kept in up to three parts, one per stage, each written blindly and never changed by a report of another stage.
-So no order and no repetition of reports can take a task back, and nothing has to be read before it is written. Reports
-about one hop that come together make one part.
+Each attempt at a hop has up to three records, one for each stage. A write replaces the record of its own stage only and
+reads nothing before. So late, reordered and repeated reports cannot set a task back. Reports about one attempt that
+arrive together make one record.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,8 +20,8 @@ Stage = Literal["received", "start", "done"]
 _STAGES: dict[str, Stage] = {"received": "received", "processing": "start", "completed": "done"}
 _ORDER: dict[str, int] = {"received": 0, "start": 1, "done": 2}
 
-# Names of actors already done are not repeated with every hop once they would outgrow it: in a long loop the parts would
-# cost more and more. They are found again in the earlier hops.
+# A record holds the names of the actors before it only up to this many characters; otherwise the records of a long loop
+# would grow with each hop. Earlier records hold the names too.
 PREV_LIMIT = 256
 
 
@@ -34,15 +34,15 @@ class HopKey(NamedTuple):
 
 
 class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One stage of one attempt at one hop.
+    """One stage of one attempt at a hop.
 
     Attributes:
-        percent: how far this says the task is.
-        curr: the name the route has for the actor, where an override made another do its work.
-        prev: None where it was too long to be kept here.
-        at: when the last of the reports in it was made.
-        message_size_kb, duration_ms: as reported; kilobytes, milliseconds.
-        run: the job run that a heavy actor's hop is in, as last told.
+        percent: the progress of the task at this stage.
+        curr: the logical name in the route, if an override sent the envelope to another actor.
+        prev: None if the list is longer than `PREV_LIMIT`.
+        at: the time of the latest report in this record.
+        message_size_kb, duration_ms: as reported, in kilobytes and milliseconds.
+        run: the latest progress of the job run, on hops of heavy actors.
     """
 
     id: str
@@ -65,7 +65,7 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> HopKey:
-        """Which attempt at which hop it is part of."""
+        """The attempt at the hop that this record belongs to."""
         return HopKey(self.generation, self.position, self.attempt)
 
     @property
@@ -75,16 +75,16 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hop_records(events: Iterable[TaskEvent]) -> list[HopRecord]:
-    """The parts to write for these reports: one per attempt at a hop, whatever else is among them."""
-    told = sorted((event for event in events if event.status in PROGRESS_STATUSES), key=_attempt_at)
-    return [_joined(list(reports)) for _, reports in groupby(told, key=_attempt_at)]
+    """The records for these reports: one for each attempt at a hop. Reports that are not progress are left out."""
+    progress = sorted((event for event in events if event.status in PROGRESS_STATUSES), key=_attempt_key)
+    return [_record(list(reports)) for _, reports in groupby(progress, key=_attempt_key)]
 
 
-def _attempt_at(event: TaskEvent) -> tuple[str, int, int, int]:
+def _attempt_key(event: TaskEvent) -> tuple[str, int, int, int]:
     return (event.id, event.generation, event.position, event.attempt)
 
 
-def _joined(events: list[TaskEvent]) -> HopRecord:
+def _record(events: list[TaskEvent]) -> HopRecord:
     ordered = sorted(events, key=lambda event: (_ORDER[_STAGES[event.status]], event.at))
     times = {event.status: event.at for event in ordered}
     last = ordered[-1]
@@ -105,22 +105,22 @@ def _joined(events: list[TaskEvent]) -> HopRecord:
         received_at=times.get("received"),
         processing_at=times.get("processing"),
         completed_at=times.get("completed"),
-        message_size_kb=_last_said(event.data.message_size_kb for event in ordered),
-        duration_ms=_last_said(event.data.duration_ms for event in ordered),
+        message_size_kb=_last_value(event.data.message_size_kb for event in ordered),
+        duration_ms=_last_value(event.data.duration_ms for event in ordered),
         run=next((event.data.run for event in reversed(ordered) if event.data.run), None),
     )
 
 
-def _last_said(values: Iterable[float | None]) -> float | None:
+def _last_value(values: Iterable[float | None]) -> float | None:
     return next((value for value in reversed(list(values)) if value is not None), None)
 
 
 class HopFold:
-    """What the hops of one generation add up to, taken one by one: memory does not grow but by names of actors.
+    """The sum of the hops of one generation. Memory grows only by one actor name for each position.
 
     Attributes:
-        percent: the furthest any hop has said; so it never decreases.
-        latest: the part that tells where the task is; None if no hop has been reported.
+        percent: the highest progress of any record, so it never decreases.
+        latest: the record of the furthest stage; None without any record.
     """
 
     def __init__(self, generation: int) -> None:
@@ -130,11 +130,11 @@ class HopFold:
         self._actors: dict[int, tuple[int, str]] = {}
 
     def add(self, hop: HopRecord) -> None:
-        """Take one part into account; parts of other generations are of no consequence."""
+        """Add one record; records of other generations are ignored."""
         if hop.generation != self.generation:
             return
         self.percent = max(self.percent, hop.percent)
-        if self.latest is None or _place(hop) > _place(self.latest):
+        if self.latest is None or _progress_key(hop) > _progress_key(self.latest):
             self.latest = hop
         self._actors[hop.position] = max(self._actors.get(hop.position, (0, "")), (hop.attempt, hop.name))
 
@@ -142,7 +142,7 @@ class HopFold:
         """The route at the latest hop.
 
         Args:
-            known: the record's route, for names of actors that no hop tells.
+            known: the route of the task record, for actors without a hop record.
         """
         if self.latest is None:
             return known
@@ -150,20 +150,20 @@ class HopFold:
         return Route(prev, self.latest.name, self.latest.next)
 
     def _prev(self, position: int, known: Route | None) -> Iterator[str]:
-        first = (*known.prev, known.curr) if known else ()
+        fallback = (*known.prev, known.curr) if known else ()
         for index in range(position):
             if index in self._actors:
                 yield self._actors[index][1]
             else:
-                yield first[index] if index < len(first) else ""
+                yield fallback[index] if index < len(fallback) else ""
 
 
-def _place(hop: HopRecord) -> tuple[int, int, int, str]:
+def _progress_key(hop: HopRecord) -> tuple[int, int, int, str]:
     return (hop.position, hop.attempt, _ORDER[hop.stage], hop.at)
 
 
 def fold(hops: Iterable[HopRecord], generation: int = 0) -> HopFold:
-    """Add up the hops of a generation."""
+    """Add up the hop records of a generation."""
     total = HopFold(generation)
     for hop in hops:
         total.add(hop)

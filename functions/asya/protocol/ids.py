@@ -1,4 +1,4 @@
-"""Derived ids: a redelivery makes the same ones (`protocol §4`)."""
+"""Derived ids: a redelivery derives the same ids (`protocol §4`)."""
 
 import hashlib
 import uuid
@@ -7,18 +7,18 @@ ID_LIMIT = 256
 
 
 def child_id(envelope_id: str, generation: int, position: int, index: int | str) -> str:
-    """The id of a fan-out child, or of the failed child of a streamed hop (`index` "error"), shaped as a UUID version 4."""
+    """The id of a child; the index `error` stands for the failed child of a streamed hop."""
     return _uuid4_of("child", envelope_id, generation, position, index)
 
 
 def suffixed_id(envelope_id: str, index: int) -> str | None:
-    """The older form of a child's id, `{id}-{index}` (`protocol §14`); None if that is too long to be one."""
-    found = f"{envelope_id}-{index}"
-    return found if is_usable(found) else None
+    """The legacy id of a child, `{id}-{index}` (`protocol §14`); None if it is too long for an id."""
+    child = f"{envelope_id}-{index}"
+    return child if is_usable(child) else None
 
 
 def hook_id(envelope_id: str, generation: int, hook: str) -> str:
-    """The id of the copy that x-sink hands to a hook (`protocol §11`)."""
+    """The id of the copy that x-sink sends to a hook (`protocol §11`)."""
     return _uuid4_of("hook", envelope_id, generation, hook)
 
 
@@ -28,17 +28,17 @@ def set_id(origin_id: str, generation: int, position: int) -> str:
 
 
 def id_of_message(message_id: str) -> str:
-    """The id of an envelope that came without a usable one, made from its SQS message id."""
+    """The id of an envelope without a usable id, derived from its SQS message id."""
     return _uuid4_of("message", message_id)
 
 
 def is_usable(value: object) -> bool:
-    """Whether a value can be an envelope id: a string of 1 to 256 bytes."""
+    """Whether a value can be an envelope id: a string of 1 to 256 bytes of UTF-8."""
     return isinstance(value, str) and 0 < len(value.encode("utf-8", "surrogatepass")) <= ID_LIMIT
 
 
 def _uuid4_of(*parts: object) -> str:
-    # Length-prefixed, so that no two lists of parts run together into the same text.
+    # Length prefixes keep different lists of parts from making the same text.
     text = "".join(f"{len(str(part))}:{part}" for part in parts)
     digest = bytearray(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16])
     digest[6] = (digest[6] & 0x0F) | 0x40

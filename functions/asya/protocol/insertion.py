@@ -1,4 +1,4 @@
-"""Putting a value into a payload; what is not on the way to it keeps its bytes (`protocol §9`)."""
+"""Inserts a value into a payload; the bytes off its path stay unchanged (`protocol §9`)."""
 
 import re
 
@@ -14,10 +14,12 @@ _EMPTY_OBJECT = Raw(b"{}")
 
 
 def insert(document: Raw, pointer: str, value: Raw) -> Raw:
-    """The document with `value` at the JSON pointer; missing parents are created as objects, the empty pointer replaces all.
+    """The document with `value` at the JSON pointer.
+
+    Missing parents become objects. The empty pointer replaces the whole document.
 
     Raises:
-        ValueError: if the pointer runs through something that is neither an object nor an existing place in a list.
+        ValueError: the pointer passes through a value that is neither an object nor an existing entry of a list.
     """
     try:
         return _inserted(document, parts(pointer), value, pointer)
@@ -28,17 +30,17 @@ def insert(document: Raw, pointer: str, value: Raw) -> Raw:
 def _inserted(document: Raw, keys: tuple[str, ...], value: Raw, pointer: str) -> Raw:
     if not keys:
         return value
-    key, below = keys[0], keys[1:]
+    key, rest = keys[0], keys[1:]
     text = bytes(document).strip()
     if text.startswith(b"{"):
         members = _object_decoder.decode(text)
-        members[key] = _inserted(members.get(key, _EMPTY_OBJECT), below, value, pointer)
+        members[key] = _inserted(members.get(key, _EMPTY_OBJECT), rest, value, pointer)
         return Raw(msgspec.json.encode(members))
     if text.startswith(b"["):
         entries = _list_decoder.decode(text)
         if not _INDEX.fullmatch(key) or int(key) >= len(entries):
-            raise ValueError(f"{pointer}: a list of {len(entries)} entries has no place {key!r}")
-        entries[int(key)] = _inserted(entries[int(key)], below, value, pointer)
+            raise ValueError(f"{pointer}: a list of {len(entries)} entries has no entry {key!r}")
+        entries[int(key)] = _inserted(entries[int(key)], rest, value, pointer)
         return Raw(msgspec.json.encode(entries))
     if text == b"null":
         return _inserted(_EMPTY_OBJECT, keys, value, pointer)

@@ -1,7 +1,7 @@
-"""What a job run is told and what it tells: manifest, results, journal and commit (`protocol §10`).
+"""The files of a job run: manifest, results, journal and commit (`protocol §10`).
 
-These are files under `runs/{actor}/{number}/` in the mesh's bucket. The dispatcher writes the manifest, `asya_spark` (which
-has the standard library only, and so reads and writes the same shapes by `json`) everything else, the completion reads it.
+The files are under `runs/{actor}/{number}/` in the mesh's bucket. The dispatcher writes the manifest, the job writes all
+others, and the completion reads them. `asya_spark` has the standard library only, so it handles the same shapes as `json`.
 """
 
 from typing import Literal
@@ -23,12 +23,12 @@ End = Literal["done", "failed", "timed_out", "crashed"]
 
 
 class Half(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the two runs that are made of one that died with nobody to blame.
+    """One half of a job run that failed without an envelope to charge (`protocol §10`, failures of a run).
 
     Attributes:
-        run: the number of the run that was halved.
-        size: how many envelopes it was made of.
-        origin: the number of the run that was halved first.
+        run: the number of the halved run.
+        size: the number of envelopes in the halved run.
+        origin: the number of the first run of the chain of halves.
     """
 
     run: int
@@ -41,14 +41,14 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One envelope of a run.
 
     Attributes:
-        admitted_at: when it became pending (RFC 3339).
-        is_suspect: a run has died of it before; it runs with its like only.
-        returned_by: the number of the run that gave it back without charging it, 0 if none did. It may run again once that
-            run is closed: only then everything that comes back is there.
-        half: it runs with those of the same half only.
+        admitted_at: the time at which it became pending (RFC 3339).
+        is_suspect: whether a run failed because of it; suspects run only with other suspects.
+        returned_by: the number of the run that returned it without a charge, or 0. It waits until that run is closed,
+            because only then all returned envelopes are pending.
+        half: the half that it belongs to; it runs only with envelopes of the same half.
         envelope: the stamped envelope as JSON, if it is small.
-        envelope_key: else the key of the object that holds it.
-        callback: where its reports go; None for stealth envelopes and where there is no gateway.
+        envelope_key: the key of the object that holds a large envelope.
+        callback: base URL for its reports; None for stealth envelopes and without a gateway.
     """
 
     id: str
@@ -67,19 +67,19 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def group_key(self) -> tuple[bool, int, int]:
-        """Only members of the same group_key may be in one run."""
+        """One run takes only members with the same group key."""
         return (self.is_suspect, self.half.run, self.half.side) if self.half else (self.is_suspect, 0, 0)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A run as it was formed. That this object exists is what makes it so.
+    """The members and settings of a run. Writing this object forms the run.
 
     Attributes:
-        job: `module.function` of the user's jobs.
-        timeout: seconds per envelope; of the whole run where the job takes a DataFrame.
+        job: `module.function` of the job function.
+        timeout: seconds for each envelope; for the whole run if the job takes a DataFrame.
         time_limit: minutes after which EMR Serverless ends the run.
-        client_token: makes starting it idempotent.
-        streamed: frames of an envelope that fails later count all the same (`frames: streamed`).
+        client_token: makes the start of the run idempotent.
+        streamed: whether the frames count of an envelope that fails after them (`frames: streamed`).
     """
 
     run_id: str
@@ -99,11 +99,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ResultPart(msgspec.Struct, frozen=True, kw_only=True):
-    """One file of results: those of the members `first` to `last` (their places in the manifest), whole envelopes only.
+    """One file with the complete results of the members `first` to `last`, by their index in the manifest.
 
     Attributes:
-        file: its name beside the commit.
-        lines: lines in the file; `size` is in bytes.
+        file: the file name, in the folder of the commit.
+        lines: the number of lines; `size` is in bytes.
     """
 
     file: str
@@ -114,11 +114,11 @@ class ResultPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
-    """The last file of an attempt at a run: which results there are.
+    """The last file of an attempt at a run; it lists the results.
 
     Attributes:
-        error: what keeps the job as a whole from working (it cannot be loaded), told for every member without a result.
-        unreached: the first of the members that the run had no time for; they run again.
+        error: the error of the whole job, such as a failed import. It applies to every member without a result.
+        unreached: the index of the first member that the run had no time for; these members run again.
     """
 
     run_id: str
@@ -130,11 +130,11 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Journal(msgspec.Struct, frozen=True, kw_only=True):
-    """Where an attempt stands, for the case that it dies; of two slots the one with the higher `sequence` counts.
+    """The progress of an attempt, for the case that its process dies. Of two slots the higher `sequence` counts.
 
     Attributes:
-        at_work: the member that user code is busy with, if any.
-        stage: whether user code was called already, for one member or for all.
+        at_work: the index of the member that user code processes; None if there is none.
+        stage: `working` as soon as user code was called for any member.
     """
 
     run_id: str
@@ -147,10 +147,11 @@ class Journal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run took, in hours of one unit each; `billed` as EMR Serverless bills it, else as it was used.
+    """The resources that a run used, in hours of one unit each.
 
     Attributes:
-        storage_gb_hours: beyond what comes free with a worker.
+        storage_gb_hours: storage beyond the free storage of each worker.
+        billed: whether the numbers are the billed ones of EMR Serverless, not the used ones.
     """
 
     vcpu_hours: float = 0.0
@@ -160,11 +161,11 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResultHead(msgspec.Struct, frozen=True, kw_only=True):
-    """A result's first line: how it went for one member. `frames` lines follow.
+    """The first line of a result: the outcome for one member. `frames` more lines follow.
 
     Attributes:
-        limit: seconds that were too few, for `timed_out`.
-        by_deadline: it was the envelope's deadline that set them.
+        limit: the exceeded time limit in seconds, for `timed_out`.
+        by_deadline: whether the envelope's deadline set this limit.
     """
 
     index: int
@@ -177,9 +178,9 @@ class ResultHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ResultFrame(msgspec.Struct, frozen=True, kw_only=True):
-    """One frame: a payload, and what the job changed of route, headers and status (null removes).
+    """One frame: a payload, and the job's changes to route, headers and status; null removes a key.
 
-    Without a payload it has the one that was received (the origin of a fan-out).
+    A frame without a payload carries the received payload (the origin of a fan-out).
     """
 
     payload: Raw | msgspec.UnsetType = msgspec.UNSET
@@ -189,12 +190,12 @@ class ResultFrame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run_id(namespace: str, actor: str, number: int) -> str:
-    """The run's id, which is also its name at EMR Serverless. Labels hold no dots, so that it can be read back."""
+    """The id of a run, and its name at EMR Serverless. DNS labels have no dots, so the id can be parsed."""
     return f"asya.{namespace}.{actor}.{number:0{NUMBER_DIGITS}d}"
 
 
 def parse_run_id(text: str, namespace: str) -> tuple[str, int] | None:
-    """Actor and number of a run of this mesh; None for anything else (other applications name their jobs too)."""
+    """The actor and number of a run of this mesh; None for the name of any other job."""
     parts = text.split(".")
     if len(parts) != 4 or parts[0] != "asya" or parts[1] != namespace:
         return None
@@ -204,31 +205,30 @@ def parse_run_id(text: str, namespace: str) -> tuple[str, int] | None:
 
 
 def run_prefix(actor: str, number: int) -> str:
-    """The key prefix of everything that belongs to one run."""
+    """The key prefix of all files of a run."""
     return f"{RUNS_PREFIX}{actor}/{number:0{NUMBER_DIGITS}d}/"
 
 
 def manifest_key(actor: str, number: int) -> str:
-    """Where the manifest lies."""
+    """The key of the manifest."""
     return f"{run_prefix(actor, number)}manifest.json"
 
 
 def attempts_prefix(actor: str, number: int) -> str:
-    """Every start of the driver writes into a folder of its own below this."""
+    """The key prefix of the attempts; each start of the driver writes to its own folder below."""
     return f"{run_prefix(actor, number)}attempts/"
 
 
 def logs_prefix(actor: str, number: int) -> str:
-    """Where EMR Serverless puts the logs of a run's driver and executors."""
+    """The key prefix of the logs that EMR Serverless writes for driver and executors."""
     return f"{run_prefix(actor, number)}logs/"
 
 
 def driver_log_key(actor: str, number: int, application_id: str, job_run_id: str) -> str:
-    """The driver's log, in the layout of EMR Serverless."""
-    place = f"applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER/stderr.gz"
-    return logs_prefix(actor, number) + place
+    """The key of the driver's log, in the layout of EMR Serverless."""
+    return f"{logs_prefix(actor, number)}applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER/stderr.gz"
 
 
 def scratch_prefix(actor: str, number: int) -> str:
-    """Temporary data of one run, relative to the data prefix."""
+    """The prefix of a run's temporary data, relative to the data prefix."""
     return f"{SCRATCH_PREFIX}{actor}/{number:0{NUMBER_DIGITS}d}/"

@@ -1,4 +1,4 @@
-"""The S3 keys of what ended (`protocol §11`), relative to the results bucket and its prefix, and of what a hop keeps."""
+"""The S3 keys of results, relative to the results prefix, and of the copies in the mesh's bucket (`protocol §11`)."""
 
 import re
 
@@ -21,18 +21,18 @@ _SINGLE_DOT_WITHIN = re.compile(r"(?<=[^.])\.(?=[^.])")
 
 
 def safe_segment(text: str) -> str:
-    """Percent-encode all but `[A-Za-z0-9_-]` and single dots within; no id can climb out of its prefix."""
-    kept = {match.start() for match in _SINGLE_DOT_WITHIN.finditer(text)}
+    """Percent-encode all but `[A-Za-z0-9_-]` and single inner dots, so no id escapes its prefix."""
+    inner_dots = {match.start() for match in _SINGLE_DOT_WITHIN.finditer(text)}
     return "".join(
-        character if index in kept or not _UNSAFE.match(character) else _percent(character)
+        character if index in inner_dots or not _UNSAFE.match(character) else _percent(character)
         for index, character in enumerate(text)
     )
 
 
 def result_key(envelope: Envelope, sink: Sink) -> str:
-    """Where x-sink writes this envelope: by its phase, in the mesh's layout.
+    """The key under which x-sink writes this envelope, by its phase and the layout of the mesh.
 
-    `by-id` is one look-up by id; `by-time` is `{prefix}{updated_at}/{last_actor}/{id}.json`.
+    The layout `by-id` is `{prefix}{id}.json`; `by-time` is `{prefix}{updated_at}/{last_actor}/{id}.json`.
     """
     status = envelope.status
     phase = status.phase if status else "succeeded"
@@ -50,32 +50,32 @@ def result_key(envelope: Envelope, sink: Sink) -> str:
 
 
 def sump_key(envelope_id: str) -> str:
-    """Where x-sump keeps its copy."""
+    """The key of x-sump's copy."""
     return f"{SUMP_PREFIX}{safe_segment(envelope_id)}.json"
 
 
 def checkpoint_key(envelope: Envelope) -> str:
-    """Where x-checkpoint keeps the envelope as it stands at this position."""
+    """The key of x-checkpoint's copy at this position."""
     return f"{CHECKPOINT_PREFIX}{safe_segment(envelope.id)}/{envelope.route.position}.json"
 
 
 def hop_key(prefix: str, envelope: Envelope) -> str:
-    """Where a hop keeps something: below the envelope's id, by generation and position."""
+    """The key of an object that belongs to a hop, by id, generation and position."""
     return f"{prefix}{safe_segment(envelope.id)}/{envelope.generation}/{envelope.route.position}.json"
 
 
 def pause_key(envelope_id: str, generation: int, epoch: int) -> str:
-    """Where an envelope is kept that paused at this position."""
+    """The key of an envelope that paused at this position (`epoch`)."""
     return f"{PAUSES_PREFIX}{safe_segment(envelope_id)}/{generation}/{epoch}.json"
 
 
 def last_actor(envelope: Envelope) -> str:
-    """Who had it last, as a part of a key."""
+    """The last actor of an envelope, encoded for a key."""
     return safe_segment(last_actor_name(envelope))
 
 
 def last_actor_name(envelope: Envelope) -> str:
-    """`curr` if it is not empty, else the last of `prev`, else `unknown`."""
+    """The last actor of an envelope: `curr`, or the last of `prev` if `curr` is empty, or `unknown`."""
     route = envelope.route
     return route.curr or (route.prev[-1] if route.prev else "unknown")
 

@@ -1,7 +1,8 @@
-"""The mesh's actor table: what every function of a mesh knows about all its actors.
+"""The actor table of a mesh: the settings of all actors, for every function.
 
-It travels as the file `mesh.json` in each function's asset (environment variables end at 4 KB). The deployment writes it from
-the user's mesh file, the functions read it; both through these types. Durations are seconds, sizes bytes unless said otherwise.
+The table is the file `mesh.json` in the asset of each function, because environment variables hold 4 KB only. The
+deployment writes it from the mesh file, and the functions read it. Durations are in seconds and sizes in bytes unless a
+name says otherwise.
 """
 
 from typing import Literal
@@ -26,14 +27,14 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
-    """Which errors go by which policy; the first rule that matches decides (`protocol §8`)."""
+    """Selects a policy for errors; the first matching rule counts (`protocol §8`)."""
 
     errors: tuple[str, ...]
     policy: str
 
 
 class CircuitBreaker(msgspec.Struct, frozen=True, kw_only=True):
-    """Opens after so many failures within `window` seconds, for `open_for` seconds (`protocol §8`)."""
+    """Opens for `open_for` seconds after `failures` failures within `window` seconds (`protocol §8`)."""
 
     failures: int
     window: float
@@ -41,7 +42,7 @@ class CircuitBreaker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resiliency(msgspec.Struct, frozen=True, kw_only=True):
-    """An actor's policies by name, its ordered rules and its breaker."""
+    """An actor's retry policies by name, its ordered rules and its circuit breaker."""
 
     policies: dict[str, Policy] = {}
     rules: tuple[Rule, ...] = ()
@@ -49,7 +50,7 @@ class Resiliency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerSize(msgspec.Struct, frozen=True, kw_only=True):
-    """What a Spark driver or executor gets; memory and disk in megabytes and gigabytes."""
+    """The size of a Spark driver or executor: memory in megabytes, disk in gigabytes."""
 
     cores: int = 1
     memory_mb: int = 2048
@@ -57,7 +58,7 @@ class WorkerSize(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A heavy actor's job and its size (mesh file, `spark`)."""
+    """The job of a heavy actor and its size (mesh file, `spark`)."""
 
     job: str
     driver: WorkerSize = WorkerSize()
@@ -74,14 +75,14 @@ class SparkJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
-    """SQS batch of a light actor; envelopes per job run of a heavy one. The window is in seconds."""
+    """The SQS batch of a light actor, or the envelopes of one job run of a heavy actor. `window` is in seconds."""
 
     size: int = 10
     window: float = 0.0
 
 
 class FanIn(msgspec.Struct, frozen=True, kw_only=True):
-    """How a set of slices is put together: seconds to wait, what a lost slice means, seconds its state is kept."""
+    """How a fan-in actor merges a set: seconds to wait, the effect of a lost slice, seconds to keep the state."""
 
     timeout: float = 3600.0
     on_failure: Literal["fail", "partial"] = "fail"
@@ -90,7 +91,7 @@ class FanIn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Actor(msgspec.Struct, frozen=True, kw_only=True):
-    """One actor as its functions see it; defaults are those of the mesh file."""
+    """The settings of one actor; the defaults equal those of the mesh file."""
 
     kind: Kind
     handler: str | None = None
@@ -114,7 +115,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
-    """A route with a name and a schema, offered by the gateway (`protocol §13`). `input_schema` is a JSON Schema."""
+    """A tool of the gateway: a route with a name and a JSON Schema of its input (`protocol §13`)."""
 
     description: str
     route: tuple[str, ...]
@@ -124,7 +125,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Agent(msgspec.Struct, frozen=True, kw_only=True):
-    """How the mesh presents itself to other agents (`protocol §13`); what is missing comes from namespace and tools."""
+    """The agent card of the mesh (`protocol §13`); missing values derive from namespace and tools."""
 
     name: str | None = None
     description: str | None = None
@@ -133,7 +134,7 @@ class Agent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sink(msgspec.Struct, frozen=True, kw_only=True):
-    """What x-sink does with what ends (`protocol §11`). `index`: whether it keeps the index of results."""
+    """How x-sink handles ended envelopes (`protocol §11`). `index` turns the index of results on."""
 
     persist: bool = True
     layout: Literal["by-id", "by-time"] = "by-id"
@@ -147,8 +148,10 @@ class Sink(msgspec.Struct, frozen=True, kw_only=True):
 class Gateway(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of the gateway.
 
-    `allowed_hosts` are hosts for status callbacks beside the mesh's own, and for push notifications although they are not
-    public. `token_calls` are the groups of calls that callers may make with a token (JWT).
+    Attributes:
+        max_body: bytes of a request body.
+        allowed_hosts: additional hosts for reports, and non-public hosts for push notifications.
+        token_calls: the groups of calls that callers may make with a token (JWT).
     """
 
     max_body: int = 256 * 1024
@@ -165,7 +168,7 @@ class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):
-    """How long state is kept, in seconds."""
+    """How long the mesh keeps state, in seconds."""
 
     tasks: float = 30 * 86400.0
     payloads: float = 45 * 86400.0
@@ -173,7 +176,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole mesh: its namespace and every actor by name, the crew included."""
+    """The whole mesh: its namespace, its settings and all actors by name, including the crew."""
 
     namespace: str
     actors: dict[str, Actor]
@@ -188,7 +191,7 @@ class MeshTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def encode_table(table: MeshTable) -> bytes:
-    """The content of `mesh.json`; the same table gives the same bytes, so that an unchanged function is not redeployed."""
+    """The content of `mesh.json`. Equal tables give equal bytes, so an unchanged function is not redeployed."""
     return msgspec.json.format(msgspec.json.encode(table, order="deterministic"), indent=1)
 
 
@@ -196,9 +199,9 @@ def decode_table(content: bytes) -> MeshTable:
     """Read `mesh.json`.
 
     Raises:
-        ValueError: if the content does not have this shape (the functions and the layer are of different versions).
+        ValueError: the content does not fit these types, because functions and layer have different versions.
     """
     try:
         return msgspec.json.decode(content, type=MeshTable)
     except msgspec.MsgspecError as error:
-        raise ValueError(f"mesh.json does not fit this version of asya: {error}") from error
+        raise ValueError(f"mesh.json does not fit this version of asya; deploy the mesh again: {error}") from error

@@ -1,6 +1,6 @@
-"""Every name of the mesh, computed in one place (`protocol §1`, `§4`).
+"""The names of actors and AWS resources (`protocol §1`, `§4`).
 
-A stage is part of the namespace (`shop-staging`); nothing here knows about stages.
+A stage is part of the namespace, such as `shop-staging`.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ RESUME = "x-resume"
 CHECKPOINT = "x-checkpoint"
 FAN_IN = "x-fan-in"
 
-# System functions that are no actors; the reserved prefix keeps them apart from every user's name.
+# System functions that are not actors. The reserved prefix keeps them apart from user names.
 DISPATCH = "x-dispatch"
 COMPLETION = "x-completion"
 RECONCILE = "x-reconcile"
@@ -46,15 +46,18 @@ _RESERVED = frozenset({"happy-end", "error-end"})
 def check_label(name: str, what: str) -> str:
     """Return `name` if it is a DNS label of at most 63 characters.
 
+    Args:
+        what: the kind of the name for the error, such as `actor`.
+
     Raises:
-        ValueError: saying what is wrong with the name of this `what` ("actor", "namespace").
+        ValueError: the name is not a DNS label.
     """
     if not name:
         raise ValueError(f"{what} name is empty")
     if len(name) > LABEL_LIMIT:
         raise ValueError(f"{what} name {name!r} has {len(name)} characters; {LABEL_LIMIT} at most")
     if not LABEL_PATTERN.fullmatch(name):
-        raise ValueError(f"{what} name {name!r} is no DNS label: lower-case letters, digits and inner hyphens only")
+        raise ValueError(f"{what} name {name!r} is not a DNS label: lower-case letters, digits and inner hyphens only")
     return name
 
 
@@ -63,14 +66,14 @@ def is_reserved(actor: str) -> bool:
     return actor.startswith("x-") or actor in _RESERVED
 
 
-@lru_cache  # asked at every sending, of the same few names
+@lru_cache  # every send checks one of the same few names
 def is_routable(actor: str) -> bool:
-    """Whether a route may name this actor: every user's actor, and of the crew only four (`protocol §1`)."""
+    """Whether a route may contain this actor: any user's actor, and four of the crew (`protocol §1`)."""
     return not is_reserved(actor) or actor in ROUTABLE_CREW
 
 
 def queue_name(namespace: str, actor: str) -> str:
-    """`asya-{namespace}-{actor}` (`protocol §4`)."""
+    """The name of an actor's queue: `asya-{namespace}-{actor}` (`protocol §4`)."""
     return f"asya-{namespace}-{actor}"
 
 
@@ -80,41 +83,41 @@ def dlq_name(namespace: str, actor: str) -> str:
 
 
 def function_name(namespace: str, actor: str) -> str:
-    """The Lambda function of an actor or of a system function; 64 characters at most, shortened by a stable hash."""
+    """The name of a Lambda function; a hash shortens it to 64 characters."""
     return _shortened(f"asya-{namespace}-{actor}", ROLE_NAME_LIMIT)
 
 
 def role_name(namespace: str, actor: str, region: str) -> str:
-    """The execution role of a function. Roles are global to an account, so the region is part of the name.
+    """The name of a function's execution role. Roles are global in an account, so the name ends with the region.
 
-    Only what stands before the region is shortened: at synth the region may be a placeholder of unknown length.
+    Only the part before the region is shortened: at synthesis the region may be a placeholder of unknown length.
     """
     return f"{_shortened(f'asya-{namespace}-{actor}', ROLE_NAME_LIMIT - REGION_LIMIT - 1)}-{region}"
 
 
 def table_name(namespace: str, kind: str) -> str:
-    """`asya-{namespace}-{kind}`; kinds: tasks, fan-in, pending, sink, breaker."""
+    """The name of a DynamoDB table; the kinds are tasks, sink, pending, fan-in, breaker and hops (`protocol §4`)."""
     return f"asya-{namespace}-{kind}"
 
 
 def stack_name(namespace: str, part: str) -> str:
-    """`Asya-{namespace}-{part}`; parts: state, queues-{k}, functions-{k}, gateway."""
+    """The name of a stack; the parts are state, queues-{k}, functions-{k} and gateway."""
     return f"Asya-{namespace}-{part}"
 
 
 def bucket_name(namespace: str, account: str, region: str) -> str:
-    """The mesh's one bucket, unless the mesh file names others. Account and region may be placeholders, as above."""
-    room = BUCKET_NAME_LIMIT - ACCOUNT_LENGTH - REGION_LIMIT - 2
-    return f"{_shortened(f'asya-{namespace}', room)}-{account}-{region}"
+    """The name of the mesh's bucket, unless the mesh file names buckets. Account and region may be placeholders."""
+    limit = BUCKET_NAME_LIMIT - ACCOUNT_LENGTH - REGION_LIMIT - 2
+    return f"{_shortened(f'asya-{namespace}', limit)}-{account}-{region}"
 
 
 def access_policy_name(namespace: str, actor: str) -> str:
-    """The managed policy that holds a heavy actor's `access`; it narrows the session of its job runs."""
+    """The name of the managed policy with a heavy actor's `access`; it narrows the session of the job runs."""
     return f"asya-{namespace}-{actor}-access"
 
 
 def resource_name(namespace: str, kind: str) -> str:
-    """Whatever else needs a name within 64 characters (event rules, the Spark application), told apart by its kind."""
+    """The name of any other resource with a limit of 64 characters, such as an event rule."""
     return _shortened(f"asya-{namespace}-{kind}", ROLE_NAME_LIMIT)
 
 

@@ -1,4 +1,4 @@
-"""A pause: what it asks for, what is kept of it while it lasts, what is left to do when it ends (`protocol §11`)."""
+"""Pauses: the question, the header of the paused envelope, and the release at the end (`protocol §11`)."""
 
 from typing import Annotated, Literal
 
@@ -11,12 +11,12 @@ DEFAULT_PROMPT = "Task paused"
 
 
 class PauseField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing to ask the person who resumes.
+    """One question to the caller that resumes the task.
 
     Attributes:
-        payload_key: JSON pointer to where the answer goes in the payload; `/{name}` if missing.
-        default: what stands in for a missing answer; None for none.
-        options: the only answers there are; of an array, the only entries.
+        payload_key: JSON pointer to the answer in the payload; `/{name}` if missing.
+        default: the value for a missing answer; None without a default.
+        options: the only valid answers; for an array the only valid entries.
     """
 
     name: str
@@ -29,25 +29,25 @@ class PauseField(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def pointer(self) -> str:
-        """Where in the payload the answer goes."""
+        """The JSON pointer to the answer in the payload."""
         if self.payload_key is not None:
             return self.payload_key
         return "/" + self.name.replace("~", "~0").replace("/", "~1")
 
 
 class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an actor of kind `pause` asks for. Without fields a resume's input is merged at the payload's root."""
+    """The settings of a pause actor. Without fields, a resume merges its input into the root of the payload."""
 
     prompt: str = DEFAULT_PROMPT
     fields: tuple[PauseField, ...] = ()
 
 
 class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The header `x-asya-pause` of an envelope that is kept.
+    """The header `x-asya-pause` of a paused envelope.
 
     Attributes:
-        epoch: the position it paused at: orders the pauses of one envelope.
-        remaining: seconds that were left until its deadline; None if it has none.
+        epoch: the position of the pause; it orders the pauses of one envelope.
+        remaining: the seconds left until the deadline; None without a deadline.
     """
 
     epoch: Annotated[int, msgspec.Meta(ge=0, le=999_999)]
@@ -58,7 +58,7 @@ class PauseHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task that is paused waits for, and since when."""
+    """The question that a paused task waits for, and the start of the pause."""
 
     prompt: str
     fields: tuple[PauseField, ...]
@@ -66,12 +66,12 @@ class TaskPause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PauseRelease(msgspec.Struct, frozen=True, kw_only=True):
-    """What is still to be sent of a task that was paused: written before it is sent, taken away afterwards.
+    """The release of a paused envelope: the record holds it from before the send until after the send.
 
     Attributes:
-        to: x-resume, or x-sink if it was canceled.
-        epoch: of the pause that is over.
-        input: what it was resumed with, checked and completed: a JSON object.
+        to: x-resume, or x-sink if the task was canceled.
+        epoch: the epoch of the ended pause.
+        input: the validated and completed answers, as a JSON object.
     """
 
     to: Literal["x-resume", "x-sink"]

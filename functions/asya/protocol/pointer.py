@@ -1,4 +1,4 @@
-"""JSON pointers (RFC 6901): where in a payload something goes. Standard library only, because jobs check theirs too."""
+"""JSON pointers (RFC 6901). Standard library only, because jobs use them too."""
 
 import re
 
@@ -9,20 +9,20 @@ def check_pointer(pointer: str) -> str:
     """Return `pointer` if it is a JSON pointer: empty, or `/` before each part, with `~0` and `~1` for `~` and `/`.
 
     Raises:
-        ValueError: saying what is wrong with it.
+        ValueError: the text is not a JSON pointer.
     """
     if pointer and not pointer.startswith("/"):
-        raise ValueError(f"{pointer!r} is no JSON pointer: it starts with '/'")
+        raise ValueError(f"{pointer!r} is not a JSON pointer: it starts with '/'")
     if not _PARTS.fullmatch(pointer):
-        raise ValueError(f"{pointer!r} is no JSON pointer: write ~0 for '~' and ~1 for '/' within a part")
+        raise ValueError(f"{pointer!r} is not a JSON pointer: write ~0 for '~' and ~1 for '/' within a part")
     return pointer
 
 
 def parts(pointer: str) -> tuple[str, ...]:
-    """The keys that a pointer goes through; none for the empty one, which is the whole document.
+    """The unescaped keys of a pointer. The empty pointer has no keys and stands for the whole document.
 
     Raises:
-        ValueError: if it is no JSON pointer.
+        ValueError: the text is not a JSON pointer.
     """
     if not check_pointer(pointer):
         return ()

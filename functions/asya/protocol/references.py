@@ -1,28 +1,28 @@
-"""References: the relative paths by which payloads name data, resolved against the mesh's data URI.
+"""References: the relative paths of data in payloads, resolved against the mesh's data URI.
 
-A payload comes from anybody who may start a task, so a reference must not be able to leave the data prefix, to
-name another bucket, or to match more than the one file or folder it spells out.
+Any caller may send a payload. So a reference must not leave the data prefix, name another bucket, or match more than
+one file or folder.
 """
 
 from collections.abc import Iterator
 
 REFERENCE_LIMIT = 900  # bytes; S3 keys hold 1,024, and the data prefix comes first
-_GLOBS = frozenset("*?[]{}")  # Hadoop would expand them: one reference would read many files
+_GLOBS = frozenset("*?[]{}")  # Hadoop expands them, so one reference would read many files
 _SCHEMES = frozenset({"s3", "s3a", "s3n", "file", "http", "https", "hdfs"})
 
 
 def check_reference(reference: object) -> str:
-    """Return `reference` if it is one: `raw/flights.csv.gz`, or a folder such as `clean/42/flights/`.
+    """Return `reference` if it names a file such as `raw/flights.csv.gz`, or a folder such as `clean/42/flights/`.
 
     Raises:
-        ValueError: naming the reference, what is wrong with it and what a reference looks like.
+        ValueError: the value is not a reference.
     """
     if not isinstance(reference, str):
         raise ValueError(f"a reference must be text such as 'raw/flights.csv.gz', not {type(reference).__name__}")
     problem = next(_problems(reference), None)
     if problem:
         raise ValueError(
-            f"{reference[:200]!r} is no reference: {problem}. "
+            f"{reference[:200]!r} is not a reference: {problem}. "
             "Give a path relative to the mesh's data prefix, such as 'raw/flights.csv.gz'"
         )
     return reference
@@ -47,5 +47,5 @@ def _problems(reference: str) -> Iterator[str]:
         yield "it holds '.' or '..'"
     if "//" in reference:
         yield "it holds '//'"
-    if found := sorted(_GLOBS & set(reference)):
-        yield f"it holds {found[0]!r}, and a reference names one file or folder, not a pattern"
+    if globs := sorted(_GLOBS & set(reference)):
+        yield f"it holds {globs[0]!r}, and a reference names one file or folder, not a pattern"

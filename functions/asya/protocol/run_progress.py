@@ -1,4 +1,4 @@
-"""What a task's hop tells of the job run it is in: how far the run is, and what it took in the end (`protocol §10`)."""
+"""The progress and resource use of a job run, for the tasks of its envelopes (`protocol §10`)."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ _NAME_LIMIT = 80
 
 
 class StageNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A Spark stage at work: tasks done of all, rows so far."""
+    """A running Spark stage: its tasks, the tasks done, and the rows so far."""
 
     stage: int
     name: str = ""
@@ -20,13 +20,13 @@ class StageNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RunNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A job run as seen from one of its envelopes.
+    """The progress of a job run, in the report of one of its envelopes.
 
     Attributes:
-        at: when the run said so (RFC 3339).
-        envelopes, done: how many it has, and how many of those it is done with.
-        stages: those at work, a few of them.
-        usage: of the whole run, once it is over; its envelopes share it.
+        at: the time at the run (RFC 3339).
+        envelopes, done: the number of envelopes of the run, and the number of finished ones.
+        stages: the running stages, five at most.
+        usage: the resources of the whole run, after its end; the envelopes share it.
     """
 
     run_id: str
@@ -40,7 +40,7 @@ class RunNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A heartbeat, as `asya_spark` writes it; of two slots the one with the higher number counts."""
+    """A heartbeat, as `asya_spark` writes it. Of two slots the higher `beat` counts."""
 
     at: str
     beat: int
@@ -49,13 +49,13 @@ class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
     stages: tuple[StageNote, ...] = ()
 
     def reported_stages(self) -> tuple[StageNote, ...]:
-        """As much of the stages as a report may hold."""
-        some = self.stages[:REPORTED_STAGES]
-        return tuple(msgspec.structs.replace(stage, name=stage.name[:_NAME_LIMIT]) for stage in some)
+        """The stages within the limits of a report: five stages, names of 80 characters."""
+        stages = self.stages[:REPORTED_STAGES]
+        return tuple(msgspec.structs.replace(stage, name=stage.name[:_NAME_LIMIT]) for stage in stages)
 
 
 class JobPartial(msgspec.Struct, frozen=True, kw_only=True):
-    """An ephemeral message of a job; without an index it is for every member of its run."""
+    """A partial of a job function; without an index it belongs to every member of the run."""
 
     index: int | None
     sequence: int

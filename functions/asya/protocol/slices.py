@@ -1,4 +1,4 @@
-"""Slices and sets: what a fan-out hands out and a fan-in puts together again (`protocol §9`)."""
+"""Slices, sets, and the messages about sets (`protocol §9`)."""
 
 from typing import Literal
 
@@ -17,13 +17,13 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """The header `x-asya-fan-in` of one slice.
 
     Attributes:
-        actor: the fan-in actor that puts the set together.
-        set_id: names the set; made from the origin's id, generation and position.
-        origin_id: the envelope that was fanned out, and that the merged one is again.
-        slice_index: 0 is the origin itself, 1 and up are the items.
-        slice_count: all slices of the set, slice 0 included.
-        aggregation_key: JSON pointer to where the list of the items' results goes in the origin's payload.
-        outer: the header of an enclosing set, restored when the origin leaves this one.
+        actor: the fan-in actor that merges the set.
+        set_id: the id of the set, derived from the origin's id, generation and position.
+        origin_id: the id of the fanned-out envelope, which is the id of the merged envelope too.
+        slice_index: 0 for the origin, 1 and up for the items.
+        slice_count: the number of slices, including slice 0.
+        aggregation_key: JSON pointer to the list of results in the origin's payload.
+        outer: the header of an enclosing set; the origin gets it back when it leaves this set.
     """
 
     actor: str
@@ -35,7 +35,7 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     outer: Raw | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
-        """A header that cannot be right is refused, when it is read as well as when it is made."""
+        """Reject an invalid header, both when it is decoded and when it is made."""
         names.check_label(self.actor, "fan-in actor")
         for name in ("set_id", "origin_id"):
             if not ids.is_usable(getattr(self, name)):
@@ -46,7 +46,7 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     @property
     def enclosing(self) -> "SliceHeader | None":
-        """The header of the enclosing set, if this set is nested and that header can be read."""
+        """The header of the enclosing set; None if this set is not nested or that header is malformed."""
         if self.outer is msgspec.UNSET:
             return None
         try:
@@ -56,7 +56,7 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="slice-ended"):
-    """A slice ended without a result; told to the fan-in actor by x-sink, x-sump and the DLQ function."""
+    """The message that a slice ended without a result; x-sink, x-sump and the DLQ function send it to the fan-in actor."""
 
     set_id: str
     slice_index: int
@@ -67,10 +67,11 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
 
 
 class SetDue(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="set-due"):
-    """A look at whether a set's time is up; a fan-in actor sends it to itself, delayed.
+    """The message that asks for a check of a set's deadline. A fan-in actor sends it to its own queue, delayed.
 
     Attributes:
-        until: by when this look was expected (seconds since 1970): tells the one in charge from strays. 0 from the sweep.
+        until: the expected time of the check in seconds since 1970. It tells the current message from stale ones. The
+            sweep sends 0.
     """
 
     set_id: str
@@ -83,25 +84,26 @@ _header_decoder = msgspec.json.Decoder(SliceHeader)
 
 
 def is_slice(envelope: Envelope) -> bool:
-    """Whether the envelope is a slice of a set, be its header right or wrong."""
-    return _is_there(envelope.headers.get(headers.FAN_IN))
+    """Whether the envelope has a slice header, valid or malformed."""
+    return _is_present(envelope.headers.get(headers.FAN_IN))
 
 
 def slice_header(envelope: Envelope) -> SliceHeader | None:
-    """The envelope's slice header; None if it is no slice.
+    """The slice header of an envelope; None if the envelope is not a slice.
 
     Raises:
-        ValueError: if there is a header that is malformed; says what is wrong with it.
+        ValueError: the header is malformed.
     """
     return decode_header(envelope.headers.get(headers.FAN_IN))
 
 
 def decode_header(raw: Raw | None) -> SliceHeader | None:
-    """The value of a header `x-asya-fan-in`; None if there is none.
+    """The value of the header `x-asya-fan-in`; None if the header is missing or null.
 
-    Raises: as `slice_header` does.
+    Raises:
+        ValueError: the header is malformed.
     """
-    if raw is None or not _is_there(raw):
+    if raw is None or not _is_present(raw):
         return None
     try:
         return _header_decoder.decode(raw)
@@ -109,17 +111,17 @@ def decode_header(raw: Raw | None) -> SliceHeader | None:
         raise ValueError(f"headers.{headers.FAN_IN}: {error}") from None
 
 
-def _is_there(raw: Raw | None) -> bool:
+def _is_present(raw: Raw | None) -> bool:
     return raw is not None and bytes(raw) != b"null"
 
 
 def encode_message(message: FanInMessage) -> bytes:
-    """The message's bytes, ASCII unless an error's text is not."""
+    """The JSON of a message, ASCII unless an error message is not."""
     return msgspec.json.encode(message)
 
 
 def decode_message(body: bytes) -> FanInMessage | None:
-    """A message about a set; None for everything else, envelopes above all."""
+    """A message about a set; None for every other message, such as an envelope."""
     if b'"type"' not in body:
         return None
     try:

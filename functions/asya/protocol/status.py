@@ -1,4 +1,4 @@
-"""The status block: where an envelope stands in its life (`protocol §2`)."""
+"""The status block of an envelope, and its transitions (`protocol §2`)."""
 
 from typing import Annotated, Literal, get_args
 
@@ -28,14 +28,14 @@ Reason = Literal[
 REASONS: frozenset[str] = frozenset(get_args(Reason))
 TERMINAL_PHASES: frozenset[str] = frozenset({"succeeded", "failed", "canceled"})
 
-# With as many digits as the keys made of an attempt have.
+# Keys have six digits for an attempt.
 _Count = Annotated[int, msgspec.Meta(ge=1, le=999_999)]
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """A status as it came, possibly partial, or as the runtime stamped it, then complete but for what does not apply.
+    """A status: possibly partial as received, complete as stamped by a sidecar.
 
-    Times are RFC 3339 text: they are carried on exactly as they were set.
+    Times are RFC 3339 text, so every hop carries them unchanged.
     """
 
     phase: Phase | None = None
@@ -50,37 +50,37 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
 
 def created(actor: str, at: str, deadline_at: str | None = None) -> Status:
-    """The status an envelope is born with at the gateway (`protocol §2`, creation)."""
+    """The status of a new task at the gateway (`protocol §2`, creation)."""
     return Status(
         phase="pending", actor=actor, attempt=1, max_attempts=1, created_at=at, updated_at=at, deadline_at=deadline_at
     )
 
 
 def started(received: Status | None, *, actor: str, now: str, sent_at: str, max_attempts: int) -> Status:
-    """The start of a hop: attempt kept only if the phase was `retrying`; a missing or partial status is completed.
+    """The status at the start of a hop. It completes a missing or partial status.
 
     Args:
-        received: the status as it came, if any.
-        sent_at: when the message was sent; `created_at` of an envelope that came without one.
-        max_attempts: of the actor's default policy. A retry keeps those of the policy that asked for it.
+        received: the received status; None if the envelope had none.
+        sent_at: the time at which the message was sent; the default of `created_at`.
+        max_attempts: the limit of the actor's default policy. A retry keeps its attempt and the limit of its own policy.
     """
-    was = received or Status()
-    retrying = was.phase == "retrying"
+    before = received or Status()
+    retrying = before.phase == "retrying"
     return Status(
         phase="processing",
         actor=actor,
-        attempt=(was.attempt or 1) if retrying else 1,
-        max_attempts=(was.max_attempts or max_attempts) if retrying else max_attempts,
-        created_at=was.created_at or sent_at,
+        attempt=(before.attempt or 1) if retrying else 1,
+        max_attempts=(before.max_attempts or max_attempts) if retrying else max_attempts,
+        created_at=before.created_at or sent_at,
         updated_at=now,
-        deadline_at=was.deadline_at,
-        # A then_route handler reads the error that brought the envelope to it; its success clears it.
-        error=was.error,
+        deadline_at=before.deadline_at,
+        # The handler of a then_route reads this error; its success clears the error.
+        error=before.error,
     )
 
 
 def routed(status: Status, *, actor: str, now: str) -> Status:
-    """Ordinary routing to the next actor: pending, attempt 1, error and reason cleared."""
+    """The status after ordinary routing: pending at the next actor, attempt 1, without error and reason."""
     return Status(
         phase="pending",
         actor=actor,
@@ -93,29 +93,29 @@ def routed(status: Status, *, actor: str, now: str) -> Status:
 
 
 def succeeded(status: Status, *, now: str) -> Status:
-    """Success at the end of the route, with the attempt that succeeded and no error."""
+    """The status of success: it keeps the attempt and clears the error."""
     return msgspec.structs.replace(status, phase="succeeded", reason="Completed", updated_at=now, error=None)
 
 
 def failed(status: Status, *, reason: Reason, now: str, error: ErrorInfo | None) -> Status:
-    """Failure for good: the attempt and max_attempts it came to, and the error."""
+    """The status of a final failure: it keeps the attempt and carries the error."""
     return msgspec.structs.replace(status, phase="failed", reason=reason, updated_at=now, error=error)
 
 
 def ended(status: Status, *, phase: Phase, reason: Reason, now: str) -> Status:
-    """Another end that is no failure: canceled or paused."""
+    """The status of another end: canceled or paused."""
     return msgspec.structs.replace(status, phase=phase, reason=reason, updated_at=now)
 
 
 def retrying(status: Status, *, now: str, error: ErrorInfo) -> Status:
-    """One more try: attempt + 1, the error kept."""
+    """The status of a retry: the next attempt, with the error of the failed one."""
     return msgspec.structs.replace(
         status, phase="retrying", reason=None, attempt=(status.attempt or 1) + 1, updated_at=now, error=error
     )
 
 
 def policy_routed(status: Status, *, actor: str, now: str, error: ErrorInfo) -> Status:
-    """Handed to the first actor of a policy's `then_route`; the error stays readable there (`protocol §8`)."""
+    """The status for the first actor of a policy's `then_route`, which can read the error (`protocol §8`)."""
     return Status(
         phase="pending",
         reason="PolicyRouted",

@@ -1,8 +1,8 @@
-"""Values to JSON and back without loss, or a clear refusal (`protocol §1`).
+"""Lossless JSON: converts values without loss, or refuses them with an error (`protocol §1`).
 
-msgspec is fast but lenient: it writes NaN as null, sets as lists, bytes as base64 and `{1: 2}` as `{"1": 2}`. Reading the
-output back and comparing finds all of these at a fraction of the price of a walk; only when the comparison fails does a walk
-find out what it was.
+msgspec is fast but lenient: it writes NaN as null, sets as lists, bytes as base64 and `{1: 2}` as `{"1": 2}`. Decoding the
+output and comparing it detects all of these, and costs much less than a walk through the value. Only a failed comparison
+starts the walk, which finds the path for the error.
 """
 
 import json
@@ -18,21 +18,21 @@ _NON_ASCII = re.compile(r"[^\x00-\x7f]")
 
 
 class NotJsonError(TypeError):
-    """A value that JSON cannot hold: names its type and the path to it."""
+    """JSON cannot hold a value; the message names its type and its path."""
 
 
 def encode_value(value: object) -> Raw:
-    """JSON text of a value, ASCII only (SQS takes XML characters only).
+    """JSON text of a value, ASCII only, because SQS accepts XML characters only.
 
     Raises:
-        NotJsonError: for NaN, infinities, keys that are no strings, bytes, sets and anything else JSON has no form for.
+        NotJsonError: the value contains NaN, an infinity, a key that is not a string, bytes, a set or another type.
     """
     try:
         text = _encoder.encode(value)
         if _decoder.decode(text) == value:
             return Raw(escape(text))
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError):
-        pass  # what exactly is wrong, if anything, is for the walk below to say
+        pass  # the walk below converts the value, or names its path in the error
     try:
         plain = _plain(value, "$")
         text = json.dumps(plain, allow_nan=False, separators=(",", ":")).encode("ascii")
@@ -47,7 +47,7 @@ def decode_value(raw: Raw | bytes) -> object:
     """The value of JSON text.
 
     Raises:
-        ValueError: if the text holds something Python's numbers or strings cannot (a number out of range).
+        ValueError: the text is malformed, nested too deeply, or has a number out of range.
     """
     try:
         return _decoder.decode(raw)
@@ -56,7 +56,7 @@ def decode_value(raw: Raw | bytes) -> object:
 
 
 def escape(text: bytes) -> bytes:
-    r"""The same JSON with every character outside ASCII as `\uXXXX`; such characters stand only inside strings."""
+    r"""The same JSON with all characters outside ASCII as `\uXXXX`; JSON has such characters in strings only."""
     if text.isascii():
         return text
     return _NON_ASCII.sub(_escaped, text.decode("utf-8")).encode("ascii")
@@ -67,7 +67,7 @@ def _escaped(match: re.Match[str]) -> str:
 
 
 def _plain(value: object, path: str) -> object:
-    """The value in plain dicts, lists, strings and numbers, tuples as lists."""
+    """The value in plain dicts, lists, strings and numbers; tuples become lists."""
     match value:
         case None | bool():
             return value
@@ -83,7 +83,7 @@ def _plain(value: object, path: str) -> object:
             for key in value:
                 if not isinstance(key, str):
                     raise NotJsonError(f"{path}: the key {key!r} is of type {_type_name(key)}; JSON keys are strings")
-            return {_plain_text(key, path): _plain(item, _below(path, key)) for key, item in value.items()}
+            return {_plain_text(key, path): _plain(item, _child_path(path, key)) for key, item in value.items()}
         case list() | tuple():
             return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
         case _:
@@ -95,10 +95,10 @@ def _plain_text(text: str, path: str) -> str:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise NotJsonError(f"{path}: the text holds half a surrogate pair") from None
-    return str.__str__(text)  # of an enumeration's member the text, where str() would give its name
+    return str.__str__(text)  # the text of an enum member; str() would return its name
 
 
-def _below(path: str, key: str) -> str:
+def _child_path(path: str, key: str) -> str:
     return f"{path}.{key}" if key.isidentifier() else f"{path}[{json.dumps(key)}]"
 
 

@@ -1,7 +1,7 @@
-"""A task: the record of one envelope id, and how reports change it (`protocol §13`).
+"""Tasks: the record of one envelope id, and how reports change it (`protocol §13`).
 
-Reports may come twice, late, out of order and from several sidecars at once. `merge` gives the same record for any order
-of the same reports, but for the two things that the first one decides: `created_at`, and which terminal status stands.
+Reports may arrive twice, late, out of order and from several sidecars at once. `merge` gives the same record for any order
+of the same reports, with two exceptions: the first report sets `created_at`, and the first terminal report sets the status.
 """
 
 from typing import Literal
@@ -17,22 +17,21 @@ from asya.protocol.route import Route
 
 TaskStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled"]
 ViewStatus = Literal["pending", "running", "paused", "succeeded", "failed", "canceled", "unknown"]
-"""`unknown` is shown of a task whose record is there and cannot be read; it is never written."""
+"""The statuses in answers. `unknown` stands for a record that cannot be read; no record ever has it."""
 
 _RANKS: dict[str, int] = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
 
-
-# What is told of generations that are over is no more than it takes to know which error the redrive was about.
+# Earlier generations keep only the details that identify the error of the redrive.
 EARLIER_LIMIT = 10
 EARLIER_MESSAGE_LIMIT = 1024
 
 
 class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a generation came to before the task was reopened (`protocol §12`).
+    """The result of an earlier generation, before a redrive reopened the task (`protocol §12`).
 
     Attributes:
-        status: as far as it came; what arrives of it later may still end it here.
-        ended_at, actor, reason, error: of its end, if it has ended; of the error type and message only.
+        status: the last known status; a late report may still end the generation.
+        ended_at, actor, reason, error: set once the generation has ended; the error holds type and message only.
     """
 
     generation: int
@@ -44,18 +43,18 @@ class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
 
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept about a task, once; its hops are kept beside it (`asya.protocol.hops`).
+    """The record of a task. The records of its hops are separate (`asya.protocol.hops`).
 
     Attributes:
-        owner: principal id of who created it; None for nobody's, which only operators see.
-        actor, route, attempt: as of its creation or, once terminal, of its end; in between the hops say more.
-        pause_epoch: position at which it paused last (`protocol §11`).
-        resumed_epoch: position of the last pause that a resume has ended; earlier ones are over too.
-        pause: what it waits for, only while it is paused.
-        handover: what of its last pause is still to be sent.
-        earlier: the generations before this one, oldest first.
-        context: which of its client's conversations it belongs to, in the client's words.
-        is_watched: whether somebody wants to be told of each change; who and how stands beside the record.
+        owner: the principal id of the creator; None without an owner, and then only operators see the task.
+        actor, route, attempt: from the creation, or from the end of a terminal task; the hops hold the values between.
+        pause_epoch: the position of the last pause (`protocol §11`).
+        resumed_epoch: the position of the last resumed pause; earlier pauses have ended too.
+        pause: the question, only while the task is paused.
+        handover: the release of the last pause, until it is sent.
+        earlier: the earlier generations, oldest first.
+        context: the client's id of the conversation that the task belongs to.
+        is_watched: whether push notifications follow each change; their configurations are separate items.
     """
 
     id: str
@@ -84,7 +83,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether it has ended; it will not change any more but by a new generation."""
+        """Whether the task has ended; only a new generation changes it now."""
         return self.status in TERMINAL_STATUSES
 
 
@@ -92,14 +91,14 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
     """The record after a report.
 
     Args:
-        record: the record so far; None where this report is the first word about the task.
-        owner: whose task it is if neither the record nor the report says so: on children, that of the root.
+        record: the record so far; None if this is the first report of the task.
+        owner: the owner if neither the record nor the report has one, such as the root's owner for a child.
 
     Returns:
-        a record equal to `record` where the report is of no consequence to it: a lower status, an older generation, a repetition.
+        a record equal to `record` if the report changes nothing: a lower status, an earlier generation, a repetition.
     """
     if record is None:
-        return _born(event, owner)
+        return _new_record(event, owner)
     if event.generation < record.generation:
         return _with_earlier(record, _generation_of(event))
     identified = _identified(record, event, owner)
@@ -114,7 +113,7 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
 
 
 def _status_of(event: TaskEvent) -> TaskStatus:
-    """Registered, received, processing and completed all say that it is running."""
+    """The task status that a report implies; every report that is not of an end or a pause implies `running`."""
     match event.status:
         case "succeeded" | "failed" | "canceled" | "paused":
             return event.status
@@ -122,14 +121,14 @@ def _status_of(event: TaskEvent) -> TaskStatus:
             return "running"
 
 
-def _born(event: TaskEvent, owner: str | None) -> TaskRecord:
-    unknown = TaskRecord(id=event.id, status="pending", created_at=event.at, updated_at=event.at)
-    identified = _identified(unknown, event, owner)
+def _new_record(event: TaskEvent, owner: str | None) -> TaskRecord:
+    empty = TaskRecord(id=event.id, status="pending", created_at=event.at, updated_at=event.at)
+    identified = _identified(empty, event, owner)
     return _advanced(replace(identified, generation=event.generation), event, _status_of(event))
 
 
 def _identified(record: TaskRecord, event: TaskEvent, owner: str | None) -> TaskRecord:
-    """What belongs to the task rather than to its progress: filled in once, by whichever report knows it first."""
+    """The record with the fields that do not change; the first report that has a value sets it."""
     return replace(
         record,
         parent_id=record.parent_id or event.parent_id,
@@ -165,15 +164,15 @@ def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskR
         error=data.error,
         reason=data.reason,
         pause=None,
-        handover=_left_to_send(record, event, status),
+        handover=_release_at_end(record, event, status),
     )
 
 
 def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
-    """The record after a report of a pause: only one further on than all that were resumed counts, of several the furthest."""
-    over = -1 if record.resumed_epoch is None else record.resumed_epoch
-    present = record.pause_epoch if record.status == "paused" and record.pause_epoch is not None else -1
-    if event.position <= max(over, present):
+    """The record after a report of a pause. A pause counts only beyond the current pause and all resumed ones."""
+    resumed = -1 if record.resumed_epoch is None else record.resumed_epoch
+    current = record.pause_epoch if record.status == "paused" and record.pause_epoch is not None else -1
+    if event.position <= max(resumed, current):
         return record
     data = event.data
     return replace(
@@ -185,13 +184,16 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
         actor=data.actor or record.actor,
         route=data.route or record.route,
         attempt=data.attempt or event.attempt,
-        # It has come so far: whatever an earlier pause left to be sent has been.
+        # The envelope got here, so the release of the earlier pause was sent.
         handover=None,
     )
 
 
-def _left_to_send(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> PauseRelease | None:
-    """Of a task that is canceled while it is paused, x-sink gets what was kept. What is resumed goes on, and is stopped there."""
+def _release_at_end(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> PauseRelease | None:
+    """The release to send at the end of a task: a canceled paused task sends its envelope to x-sink.
+
+    A release to x-resume stays: the next hop stops the resumed envelope of a canceled task.
+    """
     if status != "canceled":
         return None
     if record.status == "paused" and record.pause_epoch is not None:
@@ -200,12 +202,12 @@ def _left_to_send(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> P
 
 
 def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
-    """The record of a task that is about to be redriven: pending, in a generation above its own (`protocol §12`).
+    """The record of a task before a redrive: pending, in a later generation (`protocol §12`).
 
-    What the generation so far came to is told by `earlier` alone from here on.
+    The result of the current generation moves to `earlier`.
     """
     return replace(
-        _with_earlier(record, _generation_so_far(record)),
+        _with_earlier(record, _current_generation(record)),
         status="pending",
         generation=generation,
         updated_at=at,
@@ -224,11 +226,11 @@ def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
 
 
 def _reopened(record: TaskRecord, event: TaskEvent) -> TaskRecord:
-    """A redriven envelope starts the task again."""
+    """The record after the first report of a redriven envelope."""
     return _advanced(reopened(record, event.generation, at=event.at), event, _status_of(event))
 
 
-def _generation_so_far(record: TaskRecord) -> EarlierGeneration:
+def _current_generation(record: TaskRecord) -> EarlierGeneration:
     if not record.is_terminal:
         return EarlierGeneration(generation=record.generation, status=record.status)
     return EarlierGeneration(
@@ -242,7 +244,7 @@ def _generation_so_far(record: TaskRecord) -> EarlierGeneration:
 
 
 def _generation_of(event: TaskEvent) -> EarlierGeneration:
-    """What a report says about its generation, when a later one has begun."""
+    """The result that a late report implies for its earlier generation."""
     status = _status_of(event)
     if status not in TERMINAL_STATUSES:
         return EarlierGeneration(generation=event.generation, status=status)
@@ -256,14 +258,14 @@ def _generation_of(event: TaskEvent) -> EarlierGeneration:
     )
 
 
-def _with_earlier(record: TaskRecord, told: EarlierGeneration) -> TaskRecord:
-    """The record with a generation noted that is over: the further word about it counts, of two ends the first."""
-    known = {each.generation: each for each in record.earlier}
-    was = known.get(told.generation)
-    if was is not None and _RANKS[told.status] <= _RANKS[was.status]:
+def _with_earlier(record: TaskRecord, result: EarlierGeneration) -> TaskRecord:
+    """The record with the result of an earlier generation; the higher status counts, and of two ends the first."""
+    results = {each.generation: each for each in record.earlier}
+    before = results.get(result.generation)
+    if before is not None and _RANKS[result.status] <= _RANKS[before.status]:
         return record
-    known[told.generation] = told
-    return replace(record, earlier=tuple(known[number] for number in sorted(known))[-EARLIER_LIMIT:])
+    results[result.generation] = result
+    return replace(record, earlier=tuple(results[number] for number in sorted(results))[-EARLIER_LIMIT:])
 
 
 def _short(error: ErrorInfo | None) -> ErrorInfo | None:
@@ -271,7 +273,7 @@ def _short(error: ErrorInfo | None) -> ErrorInfo | None:
 
 
 def _with_late_result(record: TaskRecord, event: TaskEvent) -> TaskRecord:
-    """x-sink may have reported before its upload worked; then it says later where the object is (`protocol §11`)."""
+    """The record with the URI of its result, which x-sink may report after the end (`protocol §11`)."""
     if record.result_uri is None and event.status == record.status and event.data.result_uri:
         return replace(record, result_uri=event.data.result_uri)
     return record

@@ -1,4 +1,4 @@
-"""W3C trace context: one trace from submission to sink, a new span each hop (`protocol §3`)."""
+"""W3C trace context: one trace from submission to sink, with a new span for each hop (`protocol §3`)."""
 
 import hashlib
 import re
@@ -11,10 +11,10 @@ _TRACEPARENT = re.compile(r"(00-(?!0{32})[0-9a-f]{32}-)(?!0{16})[0-9a-f]{16}(-[0
 
 
 def hop_traceparent(received: Raw | None, envelope_id: str, span: str) -> str:
-    """The `traceparent` of this hop: the trace that came, or one derived from the envelope's id.
+    """The `traceparent` of this hop: it continues the received trace, or starts one derived from the envelope's id.
 
     Args:
-        received: the header's JSON text as it came, if it did.
+        received: the JSON text of the received header; None if there is none.
         span: 16 hexadecimal digits, not all zero.
     """
     if received is not None:

@@ -1,4 +1,4 @@
-"""From a message to a hop: the sidecar's decisions before the handler, in order (`protocol §5`, steps 1 to 6)."""
+"""The sidecar's checks before the handler call, in order (`protocol §5`, steps 1 to 6)."""
 
 import base64
 import math
@@ -27,9 +27,9 @@ MIN_TIME_LEFT = timedelta(seconds=1)
 
 
 def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> Hop | Diversion:
-    """Steps 1 to 3: parse, wait until due, refuse what is past its deadline.
+    """Steps 1 to 3: parse the message, postpone it until due, and check its deadline.
 
-    The hop is not started yet: `start` completes it, once the task's state is known.
+    `start` starts the hop once the task's state is known.
     """
     try:
         envelope = decode(arrival.body, message_id=arrival.message_id)
@@ -40,22 +40,22 @@ def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> 
 
 
 def start(hop: Hop, state: TaskState | None, *, now: datetime, new_span: Callable[[], str]) -> Hop | Diversion:
-    """Steps 4 to 6: heed the task's state, check the route, stamp status and first attempt.
+    """Steps 4 to 6: check the task's state and the route, then stamp the envelope.
 
-    The deadline is looked at once more: the neighbours in the batch may have taken their time.
+    The deadline is checked again, because earlier messages of the batch may have used up the time.
 
     Args:
-        state: of the task and its root, None where it is not known (go on).
-        new_span: gives 16 hexadecimal digits for this hop's trace span.
+        state: the state of the task and its root; None if unknown, and the hop proceeds.
+        new_span: returns 16 hexadecimal digits for this hop's trace span.
     """
     stopped = _check_task_state(hop, state, now) if state is not None else None
     return _check_deadline(hop, now) or stopped or _check_route(hop, now) or _stamp(hop, now, new_span)
 
 
 def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Diversion:
-    """Step 1's other way out: what was received goes to x-sump whole (`protocol §5.1`).
+    """Send an unreadable message to x-sump as a whole (`protocol §5.1`).
 
-    Headers that can be read go along: they say whose set waits for it, which generation it is of, whether anybody is to be told.
+    Readable headers are kept: x-sump needs the set of a slice, the generation and the stealth flag.
     """
     envelope_id = error.envelope_id or ids.id_of_message(arrival.message_id)
     try:
@@ -65,26 +65,28 @@ def parse_failure(arrival: Arrival, error: ParseError, *, now: datetime) -> Dive
         original, encoding = base64.b64encode(arrival.body).decode("ascii"), "base64"
         payload = encode_value({"error": str(error), "original_message": original, "encoding": encoding})
     at = format_time(now)
-    born = status.created(names.SUMP, format_time(arrival.sent_at))
+    created = status.created(names.SUMP, format_time(arrival.sent_at))
     envelope = Envelope(
         id=envelope_id,
         route=Route((), names.SUMP, ()),
         headers=readable_headers(arrival.body),
         payload=payload,
-        status=status.failed(born, reason="ParseError", now=at, error=ErrorInfo(type="ParseError", message=str(error))),
+        status=status.failed(
+            created, reason="ParseError", now=at, error=ErrorInfo(type="ParseError", message=str(error))
+        ),
     )
     return Diversion(envelope_id, (Delivery(names.SUMP, encode(envelope), "sump"),), "ParseError")
 
 
 def divert(hop: Hop, end: str, new_status: Status, *, why: str) -> Diversion:
-    """Send the envelope to an end actor, route un-shifted and payload untouched."""
+    """Send the envelope to an end actor with its route not shifted and its payload as received."""
     envelope = replace(hop.envelope, status=new_status)
     delivery = Delivery(end, encode(envelope), "sump" if end == names.SUMP else "sink")
     return Diversion(envelope.id, (delivery,), why)
 
 
 def _postpone(hop: Hop, now: datetime) -> Diversion | None:
-    """Step 2: not due yet → sent again with a delay; no attempt, no hop."""
+    """Step 2: send an envelope that is not due yet to its own queue again, with a delay."""
     envelope, deadline = hop.envelope, hop.deadline
     if headers.NOT_BEFORE not in envelope.headers:
         return None
@@ -93,41 +95,41 @@ def _postpone(hop: Hop, now: datetime) -> Diversion | None:
         return None
     delay = math.ceil(min(due - now, MAX_DELAY).total_seconds())
     group = queue_group(envelope, hop.spec)
-    again = Delivery(hop.actor, hop.arrival.body, "later", delay=delay, group=group)
-    return Diversion(envelope.id, (again,), "NotBefore")
+    delivery = Delivery(hop.actor, hop.arrival.body, "later", delay=delay, group=group)
+    return Diversion(envelope.id, (delivery,), "NotBefore")
 
 
 def _check_deadline(hop: Hop, now: datetime) -> Diversion | None:
-    """Step 3."""
+    """Step 3: send an envelope without time left to x-sink."""
     if hop.deadline is None or hop.deadline - now >= MIN_TIME_LEFT:
         return None
     message = f"Deadline {format_time(hop.deadline)} passed before {hop.actor} started"
     error = ErrorInfo(type="Timeout", message=message)
-    ended = status.failed(_start_status(hop, now), reason="Timeout", now=format_time(now), error=error)
-    return divert(hop, names.SINK, ended, why="SlaExpired")
+    failed = status.failed(_start_status(hop, now), reason="Timeout", now=format_time(now), error=error)
+    return divert(hop, names.SINK, failed, why="SlaExpired")
 
 
 def _check_task_state(hop: Hop, state: TaskState, now: datetime) -> Diversion | None:
-    """Step 4: canceled (the task or its root), or paused at this position or later."""
+    """Step 4: divert the envelope if its task or root is canceled, or if the task is paused at or above this position."""
     at = format_time(now)
     if "canceled" in (state.status, state.root_status):
-        ended = status.ended(_start_status(hop, now), phase="canceled", reason="Canceled", now=at)
-        return divert(hop, names.SINK, ended, why="Canceled")
+        canceled = status.ended(_start_status(hop, now), phase="canceled", reason="Canceled", now=at)
+        return divert(hop, names.SINK, canceled, why="Canceled")
     epoch, position = state.pause_epoch, hop.envelope.route.position
-    # What came a second time to where it paused is for the pause actor itself: something of the pause may be left to do.
+    # A redelivery at the pause actor itself proceeds: the pause may be incomplete.
     pauses_here = hop.spec.kind == "pause" and position == epoch
     if state.status == "paused" and (epoch is None or position <= epoch) and not pauses_here:
-        ended = status.ended(_start_status(hop, now), phase="paused", reason="Paused", now=at)
-        return divert(hop, names.SINK, ended, why="Paused")
+        paused = status.ended(_start_status(hop, now), phase="paused", reason="Paused", now=at)
+        return divert(hop, names.SINK, paused, why="Paused")
     return None
 
 
 def _check_route(hop: Hop, now: datetime) -> Diversion | None:
-    """Step 5: it is not this actor's turn; and `protocol §1`: too many hops."""
+    """Step 5: send an envelope on the wrong queue, or with too many hops (`protocol §1`), to x-sump."""
     route = hop.envelope.route
     if actual_actor(hop.envelope, route.curr) != hop.actor:
-        said = f"route.curr is {route.curr!r}" if route.curr else "the route is at its end"
-        return _to_sump(hop, "RouteMismatch", f"{said}, but the message lay on the queue of {hop.actor!r}", now)
+        problem = f"route.curr is {route.curr!r}" if route.curr else "the route is at its end"
+        return _to_sump(hop, "RouteMismatch", f"{problem}, but the message lay on the queue of {hop.actor!r}", now)
     if route.position >= hop.mesh.max_hops:
         message = f"{route.position} hops done; this mesh allows {hop.mesh.max_hops} (max_hops)"
         return _to_sump(hop, "MaxHops", message, now)
@@ -136,26 +138,26 @@ def _check_route(hop: Hop, now: datetime) -> Diversion | None:
 
 def _to_sump(hop: Hop, reason: status.Reason, message: str, now: datetime) -> Diversion:
     error = ErrorInfo(type=reason, message=message)
-    ended = status.failed(_start_status(hop, now), reason=reason, now=format_time(now), error=error)
-    return divert(hop, names.SUMP, ended, why=reason)
+    failed = status.failed(_start_status(hop, now), reason=reason, now=format_time(now), error=error)
+    return divert(hop, names.SUMP, failed, why=reason)
 
 
 def _stamp(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
-    """Step 6: status, first attempt, trace."""
+    """Step 6: stamp the status, the first attempt and the trace span."""
     envelope = hop.envelope
-    stamped = _start_status(hop, now)
-    goes_on = stamped.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
+    started = _start_status(hop, now)
+    is_retry = started.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
     traceparent = hop_traceparent(envelope.headers.get(headers.TRACEPARENT), envelope.id, new_span())
     stamps = {headers.TRACEPARENT: json_text(traceparent)}
-    if not goes_on:
-        stamps[headers.FIRST_ATTEMPT] = json_text(stamped.updated_at)
+    if not is_retry:
+        stamps[headers.FIRST_ATTEMPT] = json_text(started.updated_at)
     own_headers = envelope.headers | stamps
     own_headers.pop(headers.NOT_BEFORE, None)
-    return replace(hop, envelope=replace(envelope, status=stamped, headers=own_headers))
+    return replace(hop, envelope=replace(envelope, status=started, headers=own_headers))
 
 
 def _start_status(hop: Hop, now: datetime) -> Status:
-    """The status of the start of this hop (`protocol §2`), also where the hop ends before it starts."""
+    """The status at the start of this hop (`protocol §2`); the base also for a hop that ends before it starts."""
     default = hop.spec.resiliency.policies.get("default")
     received = hop.envelope.status
     return status.started(
@@ -168,7 +170,7 @@ def _start_status(hop: Hop, now: datetime) -> Status:
 
 
 def _time_in(envelope: Envelope, header: str) -> datetime | None:
-    """The time that a header holds; None if it holds none."""
+    """The time in a header; None if the header is missing or holds no time."""
     value = envelope.header(header)
     try:
         return parse_time(value) if isinstance(value, str) else None

@@ -62,7 +62,7 @@ def test_a_missing_file_is_named(store, act):
 
 @pytest.mark.parametrize("act", [data.uri, data.size, data.read, data.open, lambda r: data.write(r, b"")])
 def test_nothing_outside_the_prefix_is_reached(store, act):
-    with pytest.raises(ValueError, match="is no reference"):
+    with pytest.raises(ValueError, match="is not a reference"):
         act("../results/x")
 
 

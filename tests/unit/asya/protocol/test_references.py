@@ -46,7 +46,7 @@ def test_a_relative_path_is_a_reference(reference):
     ],
 )
 def test_anything_else_is_refused_with_the_reason(reference, problem):
-    with pytest.raises(ValueError, match=r"(?s)is no reference") as caught:
+    with pytest.raises(ValueError, match=r"(?s)is not a reference") as caught:
         check_reference(reference)
     assert problem in str(caught.value)
 

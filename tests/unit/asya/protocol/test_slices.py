@@ -56,7 +56,7 @@ def test_what_is_no_slice_has_no_header() -> None:
         ({"slice_count": "4"}, "slice_count"),
         ({"set_id": ""}, "set_id must have 1 to 256 bytes"),
         ({"origin_id": "x" * 257}, "origin_id must have"),
-        ({"actor": "X!"}, "fan-in actor name 'X!' is no DNS label"),
+        ({"actor": "X!"}, "fan-in actor name 'X!' is not a DNS label"),
         ({"aggregation_key": "results"}, "it starts with '/'"),
         ({"aggregation_key": "/a~2"}, "write ~0"),
     ],
@@ -114,9 +114,9 @@ def test_results_are_put_at_the_pointer(document: Any, pointer: str, expected: A
         ({"a": "text"}, "/a/b", "'b' cannot be put into a text"),
         ({"a": 1}, "/a/b", "into a number"),
         (True, "/a", "into a boolean"),
-        ([1], "/1", "a list of 1 entries has no place '1'"),
-        ([1], "/-", "no place '-'"),
-        ([1], "/00", "no place '00'"),
+        ([1], "/1", "a list of 1 entries has no entry '1'"),
+        ([1], "/-", "no entry '-'"),
+        ([1], "/00", "no entry '00'"),
         ({}, "a", "starts with '/'"),
     ],
 )
@@ -145,5 +145,5 @@ def test_a_text_is_a_pointer_or_refused_as_such(text: str) -> None:
     if text == "" or (text.startswith("/") and "~" not in text):
         assert check_pointer(text) == text
     elif not text.startswith("/"):
-        with pytest.raises(ValueError, match="is no JSON pointer"):
+        with pytest.raises(ValueError, match="is not a JSON pointer"):
             parts(text)

@@ -278,7 +278,7 @@ def test_folders(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("A", "3: actors.A: actor name 'A' is no DNS label: lower-case letters, digits and inner hyphens only"),
+        ("A", "3: actors.A: actor name 'A' is not a DNS label: lower-case letters, digits and inner hyphens only"),
         ("x-sink", "3: actors.x-sink: the name 'x-sink' is reserved for the mesh's own actors"),
         ("x-fan-in", "3: actors.x-fan-in: the name 'x-fan-in' is reserved for the mesh's own actors"),
         ("happy-end", "3: actors.happy-end: the name 'happy-end' is reserved for the mesh's own actors"),
@@ -311,7 +311,7 @@ def test_a_stage_counts_in_names(folder: Path) -> None:
     text = f"namespace: shop\nactors:\n  {'a' * 60}: {{handler: shop.one}}\n"
     assert mistakes(text) == []
     assert "asya-shop-testing-" in mistakes(text, stage="testing")[0]
-    assert "namespace name 'shop-Test' is no DNS label" in mistakes(text, stage="Test")[0]
+    assert "namespace name 'shop-Test' is not a DNS label" in mistakes(text, stage="Test")[0]
 
 
 @pytest.mark.rule("4.collisions")
