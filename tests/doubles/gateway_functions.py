@@ -186,7 +186,7 @@ def emulated(folder: Path) -> Iterator[Gateway]:
         environ["ASYA_TOKEN_KEY"] = key
         patch.setenv("ASYA_TOKEN_KEY", key)
         yield Gateway(MESH, environ)
-    for built in (wiring._settings_and_telemetry, wiring._api, wiring._ingest, stream_wiring._built):
+    for built in (wiring._settings_and_telemetry, wiring._api, wiring._ingest, stream_wiring._routes_and_telemetry):
         built.cache_clear()
 
 

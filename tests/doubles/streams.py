@@ -46,7 +46,7 @@ class MemoryPartials:
 
     def keep(self, events: Iterable[PartialEvent]) -> None:
         for part in partial_batches(events):
-            self.parts[part.place] = part
+            self.parts[part.key] = part
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
         for place, part in sorted(self.parts.items()):

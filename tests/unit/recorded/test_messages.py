@@ -319,8 +319,8 @@ def test_13_what_is_settled_is_known_by_its_digest(state: Recording) -> None:
     found = decode_cursor(state.texts["last event settled"])
     assert found is not None
     assert isinstance(found.settled, Settled)
-    assert found.unsettled(IRREGULAR.steps) == IRREGULAR
-    assert found.unsettled({**IRREGULAR.steps, (0, 3): 1}) is None
+    assert found.expand(IRREGULAR.steps) == IRREGULAR
+    assert found.expand({**IRREGULAR.steps, (0, 3): 1}) is None
 
 
 def test_13_a_token_for_a_stream_counts_until_its_hour_is_over(state: Recording) -> None:

@@ -1,11 +1,12 @@
-"""Waiting for what is new of a task: the common part of the stream and of whatever else follows tasks (`protocol §13`)."""
+"""Polls a task until it has new events, for streams and for Agent2Agent (`protocol §13`)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from asya.gateway.streams.new_events import StreamEvent, has_unfinished_hops, new_events
+from asya.gateway.streams.attempts import has_unfinished_hops
+from asya.gateway.streams.new_events import StreamEvent, new_events
 from asya.gateway.streams.stream_cursor import StreamCursor
 from asya.messaging.lambdas.environment import Environment
 from asya.protocol.hops import HopRecord
@@ -15,20 +16,20 @@ from asya.tasks.partials import PartialBatch, PartialKey
 from asya.tasks.view import TaskView
 
 POLL_SECONDS = 0.4
-"""Between one look and the next: what a handler says is to be seen within a second."""
+"""Seconds between two polls: a partial is shown within a second."""
 
 HOP_GRACE_SECONDS = 1.0
-"""How long the end of a task waits for that of its last hops, which their sidecars tell at the same time."""
+"""Seconds for which `final` waits for the reports of the last hops, which are sent at the same time."""
 
-_JUST_NOW = timedelta(minutes=1)
+_RECENT = timedelta(minutes=1)
 
-# A history longer than this many parts of hops is not read at every look, and what was said before only now and then.
 _LONG_HISTORY = 100
-_LOOKS_BETWEEN = 5
+"""Hop records above which a poll does not read the whole history every time."""
+_POLLS_PER_FULL_READ = 5
 
 
 class PartialReader(Protocol):
-    """Where handlers' messages are kept."""
+    """Reads the partials of a task."""
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
         """See `asya.tasks.aws.partials.PartialStore`."""
@@ -36,7 +37,7 @@ class PartialReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _History:
-    """What is known of a task beside what its handlers say."""
+    """A task and its hop records."""
 
     task: TaskView
     hops: tuple[HopRecord, ...]
@@ -44,61 +45,62 @@ class _History:
 
 @dataclass(frozen=True, slots=True)
 class EventPoller:
-    """Looks at tasks until there is something new of them."""
+    """Polls tasks for new events."""
 
     tasks: Tasks
     partials: PartialReader
     environment: Environment
 
     def poll(
-        self, task_id: str, shown: StreamCursor | None, now: datetime, seconds: float, *, with_partials: bool = True
+        self, task_id: str, cursor: StreamCursor | None, now: datetime, seconds: float, *, with_partials: bool = True
     ) -> tuple[StreamEvent, ...]:
-        """What is new, as soon as anything is; nothing when the time is up, or if there is no such task.
+        """Return the new events as soon as there are any; none after `seconds`, or if the task does not exist.
 
         Args:
-            shown: what has been shown; None where nobody can tell.
-            now: when the waiting begins.
-            with_partials: whether what handlers say is news.
+            cursor: The events that were shown; None if that is not known.
+            now: The time at which the polling starts.
+            with_partials: Whether partials count as events.
 
         Raises:
-            TaskStoreError: if the table cannot be read.
+            TaskStoreError: If the table cannot be read.
         """
-        began = self.environment.monotonic()
+        started = self.environment.monotonic()
         history: _History | None = None
-        ended: float | None = None
-        look = 0
+        final_seen: float | None = None
+        polls = 0
         while True:
-            waited = self.environment.monotonic() - began
-            moment = now + timedelta(seconds=waited)
-            if history is None or len(history.hops) <= _LONG_HISTORY or look % _LOOKS_BETWEEN == 0:
+            elapsed = self.environment.monotonic() - started
+            moment = now + timedelta(seconds=elapsed)
+            is_full_read = polls % _POLLS_PER_FULL_READ == 0
+            if history is None or len(history.hops) <= _LONG_HISTORY or is_full_read:
                 history = self._history(task_id, moment)
             if history is None:
                 return ()
-            after = _last_said(shown) if look % _LOOKS_BETWEEN else None
-            partials = self.partials.read(task_id, moment, after) if with_partials else ()
-            items = new_events(shown, history.task, history.hops, partials)
-            left = seconds - waited
-            if items and items[-1].event == "final" and _comes_too_soon(history, moment):
-                ended = waited if ended is None else ended
-                if left > 0 and waited - ended < HOP_GRACE_SECONDS:
-                    items = items[:-1]
-            if items or left <= 0:
-                return items
-            self.environment.sleep(min(POLL_SECONDS, left))
-            look += 1
+            after = None if is_full_read else _first_mark(cursor)
+            batches = self.partials.read(task_id, moment, after) if with_partials else ()
+            events = new_events(cursor, history.task, history.hops, batches)
+            remaining = seconds - elapsed
+            if events and events[-1].type == "final" and _awaits_hops(history, moment):
+                final_seen = elapsed if final_seen is None else final_seen
+                if remaining > 0 and elapsed - final_seen < HOP_GRACE_SECONDS:
+                    events = events[:-1]
+            if events or remaining <= 0:
+                return events
+            self.environment.sleep(min(POLL_SECONDS, remaining))
+            polls += 1
 
     def _history(self, task_id: str, now: datetime) -> _History | None:
-        found = self.tasks.read_with_hops(task_id, now)
-        return _History(*found) if found else None
+        task_and_hops = self.tasks.read_with_hops(task_id, now)
+        return _History(*task_and_hops) if task_and_hops else None
 
 
-def _last_said(shown: StreamCursor | None) -> PartialKey | None:
-    """The message behind which nearly everything new is; what is said late in earlier hops is found at the next full look."""
-    if shown is None or not shown.partials:
+def _first_mark(cursor: StreamCursor | None) -> PartialKey | None:
+    """Return the partial after which nearly all new ones are; a full read finds late ones of earlier hops."""
+    if cursor is None or not cursor.partials:
         return None
-    return PartialKey(shown.generation, *shown.partials[0])
+    return PartialKey(cursor.generation, *cursor.partials[0])
 
 
-def _comes_too_soon(history: _History, now: datetime) -> bool:
-    just_now = now - parse_time(history.task.updated_at) < _JUST_NOW
-    return just_now and has_unfinished_hops(history.task, history.hops)
+def _awaits_hops(history: _History, now: datetime) -> bool:
+    is_recent = now - parse_time(history.task.updated_at) < _RECENT
+    return is_recent and has_unfinished_hops(history.task, history.hops)

@@ -1,4 +1,4 @@
-"""What is shown of a task in a stream, in the words of each generation (`protocol §13`, `§14`)."""
+"""The formats of a stream: the current one and the two legacy ones (`protocol §13`, `§14`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,28 +13,28 @@ from asya.tasks.view import TaskView
 
 @dataclass(frozen=True, slots=True)
 class StreamFormat:
-    """How an event is written.
+    """Encodes stream events.
 
     Attributes:
-        data: what is shown of an item.
-        has_partials: whether what handlers say is shown at all.
+        data: Returns the data of an event.
+        has_partials: Whether the format has partials.
     """
 
     data: Callable[[StreamEvent], object]
     has_partials: bool = True
 
-    def event(self, item: StreamEvent) -> str:
-        """The text of an event."""
-        return sse.event(item.event, item.id, msgspec.json.encode(self.data(item)))
+    def encode(self, event: StreamEvent) -> str:
+        """Return an event as text."""
+        return sse.event(event.type, event.id, msgspec.json.encode(self.data(event)))
 
 
-def _older(show: Callable[[TaskView], object]) -> StreamFormat:
-    def data(item: StreamEvent) -> object:
-        return show(item.task) if item.task else None  # what handlers say is not told
+def _legacy(view: Callable[[TaskView], object]) -> StreamFormat:
+    def data(event: StreamEvent) -> object:
+        return view(event.task) if event.task else None
 
     return StreamFormat(data, has_partials=False)
 
 
-CURRENT = StreamFormat(lambda item: item.data)
-ENVELOPES = _older(legacy_envelope)
-JOBS = _older(legacy_job)
+CURRENT = StreamFormat(lambda event: event.data)
+LEGACY_ENVELOPES = _legacy(legacy_envelope)
+LEGACY_JOBS = _legacy(legacy_job)

@@ -1,7 +1,7 @@
-"""The gateway for those who look on: tasks followed by Server-Sent Events (`protocol §13`, `§14`).
+"""HTTP routes of streams and stream tokens (`protocol §13`, `§14`).
 
-`GET /api/v1/mesh/{id}/events` is signed for. What can sign nothing, as a browser's EventSource, takes `GET
-/api/v1/mesh/{id}/stream?token=…`, which is open and looks for a token of `POST …/stream-token`.
+`GET /api/v1/mesh/{id}/events` is signed. Clients that cannot sign, such as EventSource, call
+`GET /api/v1/mesh/{id}/stream?token=…` with a token from `POST …/stream-token`.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,7 +16,7 @@ from asya.gateway.http.router import HttpRoute, Request, Response, TextBody, req
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.streams import sse, tokens
 from asya.gateway.streams.event_poller import EventPoller
-from asya.gateway.streams.formats import CURRENT, ENVELOPES, JOBS, StreamFormat
+from asya.gateway.streams.formats import CURRENT, LEGACY_ENVELOPES, LEGACY_JOBS, StreamFormat
 from asya.gateway.streams.stream_cursor import FINAL, StreamCursor, decode
 from asya.gateway.streams.token_keys import TokenKeyError, TokenKeys
 from asya.protocol.api_errors import ApiError
@@ -26,23 +26,23 @@ from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 
 WAIT_SECONDS = 25.0
-"""API Gateway gives up after 30."""
+"""Seconds that a buffered response waits for new events; API Gateway times out after 30."""
 
 RETRY_MILLISECONDS = 300
-"""An answer ends with what is new; what comes next is to be seen within a second all the same."""
+"""Reconnection time of clients; a short one shows events within a second across buffered responses."""
 
 MAX_RESPONSE_BYTES = 2 * 1024 * 1024
-"""Bytes of events, about, that one answer has; Lambda's end is 6 MB."""
+"""Approximate size limit of a buffered response; Lambda's limit is 6 MB."""
 
-# Any page may read it: who has the token has been given it.
-_FOR_ANY_PAGE = {"access-control-allow-origin": "*"}
+_ANY_ORIGIN = {"access-control-allow-origin": "*"}
+"""A page of any origin may read a stream that its token opens."""
 
 
 class StreamToken(msgspec.Struct, frozen=True, kw_only=True):
-    """A token for one task's stream.
+    """A token for the stream of one task.
 
     Attributes:
-        url: the stream's address with the token in it, for EventSource.
+        url: The URL of the stream with the token, for EventSource.
     """
 
     token: str
@@ -51,20 +51,24 @@ class StreamToken(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Watch:
-    """Somebody who may follow a task, and from where on."""
+class StreamRequest:
+    """An authorized request to follow a task from a cursor on.
+
+    Attributes:
+        cursor: The events that the client has; None if its cursor is unreadable.
+    """
 
     task_id: str
-    shown: StreamCursor | None
-    words: StreamFormat
+    cursor: StreamCursor | None
+    format: StreamFormat
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRoutes:
-    """What the calls need, and the calls.
+    """Serves streams and stream tokens.
 
     Attributes:
-        stream_url: where streams are that a token opens, if that is not where the request came in.
+        stream_url: The base URL of streams that a token opens; None for the URL of the request.
     """
 
     namespace: str
@@ -76,85 +80,87 @@ class StreamRoutes:
     stream_url: str | None = None
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment; streams are answered with what is new, as soon as anything is."""
+        """Return the routes at a point in time; a stream is answered with its next new events."""
 
-        def buffered(watch: Callable[[Request], Response]) -> Callable[[Request], Response]:
-            return lambda request: self._buffered(watch(request), now)
+        def buffered(authorize: Callable[[Request], Response]) -> Callable[[Request], Response]:
+            return lambda request: self._buffer(authorize(request), now)
 
         return (
-            *(HttpRoute(each.method, each.template, buffered(each.operation)) for each in self.watches(now)),
-            HttpRoute("POST", "/api/v1/mesh/{id}/stream-token", lambda request: self.token(request, now)),
+            *(HttpRoute(each.method, each.template, buffered(each.operation)) for each in self.stream_routes(now)),
+            HttpRoute("POST", "/api/v1/mesh/{id}/stream-token", lambda request: self.create_token(request, now)),
         )
 
-    def watches(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The streams: who may look on, and from where, is the content of their answer; 204 if there is nothing more."""
+    def stream_routes(self, now: datetime) -> tuple[HttpRoute, ...]:
+        """Return the routes of streams, which answer with a `StreamRequest`; 204 if no event can follow."""
         return (
             HttpRoute("GET", "/api/v1/mesh/{id}/events", lambda request: self._signed(request, CURRENT, now)),
             HttpRoute("GET", "/api/v1/mesh/{id}/stream", lambda request: self._with_token(request, now)),
-            HttpRoute("GET", "/envelopes/{id}/stream", lambda request: self._signed(request, ENVELOPES, now)),
-            HttpRoute("GET", "/jobs/{id}/stream", lambda request: self._signed(request, JOBS, now)),
+            HttpRoute("GET", "/envelopes/{id}/stream", lambda request: self._signed(request, LEGACY_ENVELOPES, now)),
+            HttpRoute("GET", "/jobs/{id}/stream", lambda request: self._signed(request, LEGACY_JOBS, now)),
         )
 
-    def token(self, request: Request, now: datetime) -> Response:
-        """201: a token for the stream of a task that the caller may see."""
+    def create_token(self, request: Request, now: datetime) -> Response:
+        """Answer 201 with a token for the stream of a task that the caller may see."""
         task_id = request.parameters["id"]
-        self._visible(request, now)
-        ends_at = tokens.expiry(now)
-        token = tokens.sign(self._key(ends_at), task_id, ends_at)
+        self._visible_task(request, now)
+        expires_at = tokens.expiry(now)
+        token = tokens.sign(self._key(expires_at), task_id, expires_at)
         base = self.stream_url or request.base_url
         url = f"{base}/api/v1/mesh/{quote(task_id, safe='')}/stream?token={token}"
-        return Response(201, StreamToken(token=token, expires_at=format_time(ends_at), url=url))
+        return Response(201, StreamToken(token=token, expires_at=format_time(expires_at), url=url))
 
-    def _signed(self, request: Request, words: StreamFormat, now: datetime) -> Response:
-        return _watch(request, self._visible(request, now), words, {})
+    def _signed(self, request: Request, stream_format: StreamFormat, now: datetime) -> Response:
+        return _stream(request, self._visible_task(request, now), stream_format, {})
 
     def _with_token(self, request: Request, now: datetime) -> Response:
         token, task_id = request.query.get("token", ""), request.parameters["id"]
-        ends_at = tokens.read_expiry(token, now)
-        tokens.verify(self._key(ends_at), token, task_id, ends_at)
+        expires_at = tokens.read_expiry(token, now)
+        tokens.verify(self._key(expires_at), token, task_id, expires_at)
         task = self.tasks.read(task_id, now)
         if task is None:
             raise unknown_task(task_id)
-        return _watch(request, task, CURRENT, _FOR_ANY_PAGE)
+        return _stream(request, task, CURRENT, _ANY_ORIGIN)
 
-    def _visible(self, request: Request, now: datetime) -> TaskView:
+    def _visible_task(self, request: Request, now: datetime) -> TaskView:
         caller = self.access.caller(required_identity(request))
         return visible_task(self.tasks, request.parameters["id"], caller, now)
 
-    def _key(self, ends_at: datetime) -> bytes:
+    def _key(self, expires_at: datetime) -> bytes:
         try:
-            return self.keys.of(tokens.key_label(self.namespace, ends_at))
+            return self.keys.get(tokens.key_label(self.namespace, expires_at))
         except TokenKeyError as error:
             self.warn(str(error))
-            raise ApiError(503, "unavailable", "tokens cannot be checked just now; try again") from None
+            raise ApiError(503, "unavailable", "stream tokens are temporarily unavailable; try again") from None
 
-    def _buffered(self, response: Response, now: datetime) -> Response:
-        watch = response.content
-        if not isinstance(watch, Watch):
+    def _buffer(self, response: Response, now: datetime) -> Response:
+        stream = response.content
+        if not isinstance(stream, StreamRequest):
             return response
-        items = self.poller.poll(watch.task_id, watch.shown, now, WAIT_SECONDS, with_partials=watch.words.has_partials)
-        events = _bounded(map(watch.words.event, items)) or [sse.KEEPALIVE]
-        body = "".join((sse.retry(RETRY_MILLISECONDS), *events))
+        new_events = self.poller.poll(
+            stream.task_id, stream.cursor, now, WAIT_SECONDS, with_partials=stream.format.has_partials
+        )
+        texts = _bounded(map(stream.format.encode, new_events)) or [sse.KEEPALIVE]
+        body = "".join((sse.retry(RETRY_MILLISECONDS), *texts))
         return Response(200, TextBody(sse.MEDIA_TYPE, body), response.headers)
 
 
-def _watch(request: Request, task: TaskView, words: StreamFormat, headers: dict[str, str]) -> Response:
-    """From what the client says it has seen. To one that has seen the end, nothing: that keeps it from coming back."""
-    last = request.headers.get("last-event-id") or request.query.get("last_event_id")
-    shown = decode(last) if last else StreamCursor()
-    has_seen_it_all = shown is not None and (shown.state, shown.generation) == (FINAL, task.generation)
-    if has_seen_it_all and task.status in TERMINAL_STATUSES:
+def _stream(request: Request, task: TaskView, stream_format: StreamFormat, headers: dict[str, str]) -> Response:
+    """Answer with a stream request from the client's cursor on; 204 stops a client that has `final`."""
+    last_id = request.headers.get("last-event-id") or request.query.get("last_event_id")
+    cursor = decode(last_id) if last_id else StreamCursor()
+    has_final = cursor is not None and (cursor.state, cursor.generation) == (FINAL, task.generation)
+    if has_final and task.status in TERMINAL_STATUSES:
         return Response(204, None, headers)
-    return Response(200, Watch(task.id, shown, words), headers)
+    return Response(200, StreamRequest(task.id, cursor, stream_format), headers)
 
 
-def _bounded(events: Iterable[str]) -> list[str]:
-    """As many as one answer may have; the rest is new again the next time."""
-    some: list[str] = []
+def _bounded(texts: Iterable[str]) -> list[str]:
+    """Return the events that fit into one response; the next response has the rest."""
+    batch: list[str] = []
     size = 0
-    for event in events:
-        size += len(event)
-        if some and size > MAX_RESPONSE_BYTES:
+    for text in texts:
+        size += len(text)
+        if batch and size > MAX_RESPONSE_BYTES:
             break
-        some.append(event)
-    return some
+        batch.append(text)
+    return batch

@@ -1,8 +1,8 @@
-"""Streams that go on: the same calls behind a plain HTTP server (`gateway.streaming: adapter`, `protocol §13`).
+"""Long-lived streams: the stream routes behind an HTTP server (`gateway.streaming: adapter`, `protocol §13`).
 
-A managed Python runtime cannot stream. AWS Lambda Web Adapter starts this server instead, hands each request to it, and passes
-on what it answers as it comes; in front of the function is a REST API whose integration streams. The adapter tells what
-API Gateway knows of a request in the header `x-amzn-request-context`, and lets no client set that.
+A managed Python runtime cannot stream. AWS Lambda Web Adapter starts this server, passes each request on, and returns
+the response as it is written. A REST API with a streaming integration stands in front. The adapter puts API Gateway's
+request context into the header `x-amzn-request-context`, and does not let clients set it.
 """
 
 import os
@@ -17,9 +17,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 from aws_lambda_powertools import Logger
 
-from asya.gateway.http.router import HttpRoute, Response, render, respond
+from asya.gateway.http.router import Response, render, respond
 from asya.gateway.streams import sse
-from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRoutes, Watch
+from asya.gateway.streams.routes import RETRY_MILLISECONDS, StreamRequest, StreamRoutes
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.settings import load_settings
 from asya.messaging.aws.telemetry import Telemetry
@@ -36,7 +36,7 @@ class _Identity(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Context(msgspec.Struct, frozen=True, rename="camel"):
-    """What of a REST API's context is of use; its user id goes by the name of caller."""
+    """The request context of a REST API; `identity.caller` is the user id."""
 
     identity: _Identity = _Identity()
     request_id: str = ""
@@ -46,51 +46,51 @@ class _Context(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class StreamServer:
-    """Streams as they are served here.
+    """Serves long-lived streams.
 
     Attributes:
-        keepalive: seconds without news after which a comment keeps the connection open.
-        longest: seconds that one answer goes on.
+        keepalive: Seconds without events after which a comment keeps the connection open.
+        max_seconds: The longest duration of one response.
     """
 
-    streams: StreamRoutes
+    routes: StreamRoutes
     environment: Environment
     log: Logger
     keepalive: float = sse.KEEPALIVE_SECONDS
-    longest: float = sse.MAX_STREAM_SECONDS
+    max_seconds: float = sse.MAX_STREAM_SECONDS
 
     def answer(self, method: str, address: str, headers: dict[str, str]) -> Response:
-        """A request's answer; a `Watch` as its content is to be followed."""
+        """Answer a request; a `StreamRequest` as content has to be streamed."""
         if urlsplit(address).path == HEALTH:
             return Response(HTTPStatus.OK, {"status": "ok"})
-        routes: tuple[HttpRoute, ...] = self.streams.watches(self.environment.now())
-        return respond(_event(method, address, headers), routes, self.log)
+        stream_routes = self.routes.stream_routes(self.environment.now())
+        return respond(_event(method, address, headers), stream_routes, self.log)
 
-    def events(self, watch: Watch) -> Iterator[str]:
-        """The text of a stream, piece by piece, until the task ends or the answer has gone on for long enough."""
-        began = self.environment.monotonic()
+    def stream(self, request: StreamRequest) -> Iterator[str]:
+        """Yield the text of a stream until the task ends or `max_seconds` are over."""
+        started = self.environment.monotonic()
         yield sse.retry(RETRY_MILLISECONDS)
-        shown = watch.shown
-        while (left := self.longest - (self.environment.monotonic() - began)) > 0:
-            items = self.streams.poller.poll(
-                watch.task_id,
-                shown,
+        cursor = request.cursor
+        while (remaining := self.max_seconds - (self.environment.monotonic() - started)) > 0:
+            events = self.routes.poller.poll(
+                request.task_id,
+                cursor,
                 self.environment.now(),
-                min(self.keepalive, left),
-                with_partials=watch.words.has_partials,
+                min(self.keepalive, remaining),
+                with_partials=request.format.has_partials,
             )
-            for item in items:
-                yield watch.words.event(item)
-            if items and items[-1].event == "final":
+            for event in events:
+                yield request.format.encode(event)
+            if events and events[-1].type == "final":
                 return
-            if items:
-                shown = items[-1].shown
+            if events:
+                cursor = events[-1].cursor
             else:
                 yield sse.KEEPALIVE
 
 
 def _event(method: str, address: str, headers: dict[str, str]) -> dict[str, Any]:
-    """The request as the event of an HTTP API, which is what the calls read."""
+    """Return the request as an event of an HTTP API, which the routes read."""
     split = urlsplit(address)
     context = _context(headers.get(_CONTEXT_HEADER))
     identity = {"userArn": context.identity.user_arn, "userId": context.identity.caller}
@@ -114,8 +114,8 @@ def _context(header: str | None) -> _Context:
         return _Context()
 
 
-def server(live: StreamServer, port: int = _PORT) -> ThreadingHTTPServer:
-    """The server, on this machine only; 0 takes any port that is free."""
+def http_server(streams: StreamServer, port: int = _PORT) -> ThreadingHTTPServer:
+    """Return an HTTP server on loopback; port 0 selects a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -123,64 +123,66 @@ def server(live: StreamServer, port: int = _PORT) -> ThreadingHTTPServer:
         def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             if len(self.headers.get_all(_CONTEXT_HEADER, [])) > 1:
-                del headers[_CONTEXT_HEADER]  # somebody would like to be somebody else
-            response = live.answer("GET", self.path, headers)
+                # One of them may be forged: such a request has no identity.
+                del headers[_CONTEXT_HEADER]
+            response = streams.answer("GET", self.path, headers)
             try:
-                if isinstance(response.content, Watch):
-                    self._stream(response, live.events(response.content))
+                if isinstance(response.content, StreamRequest):
+                    self._send_stream(response, streams.stream(response.content))
                 else:
-                    self._whole(render(response))
+                    self._send_whole(render(response))
             except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True  # whoever looked on has gone
+                self.close_connection = True
 
-        def _stream(self, response: Response, events: Iterator[str]) -> None:
-            self._head(
+        def _send_stream(self, response: Response, events: Iterator[str]) -> None:
+            self._send_head(
                 response.status,
                 {"content-type": sse.MEDIA_TYPE, "cache-control": "no-store", **response.headers},
                 {"transfer-encoding": "chunked"},
             )
             try:
                 for event in events:
-                    self._chunk(event.encode())
+                    self._send_chunk(event.encode())
             except (BrokenPipeError, ConnectionResetError):
                 raise
-            except Exception:  # what was told holds; the client comes back for the rest
-                live.log.exception("a stream broke off")
-            self._chunk(b"")
+            except Exception:
+                # The client reconnects with its cursor and gets the other events.
+                streams.log.exception("the stream failed; the client reconnects")
+            self._send_chunk(b"")
 
-        def _whole(self, answer: dict[str, Any]) -> None:
-            body = answer.get("body", "").encode()
-            self._head(answer["statusCode"], answer["headers"], {"content-length": str(len(body))})
+        def _send_whole(self, response: dict[str, Any]) -> None:
+            body = response.get("body", "").encode()
+            self._send_head(response["statusCode"], response["headers"], {"content-length": str(len(body))})
             self.wfile.write(body)
 
-        def _head(self, status: int, headers: dict[str, str], more: dict[str, str]) -> None:
+        def _send_head(self, status: int, headers: dict[str, str], framing: dict[str, str]) -> None:
             self.send_response(status)
-            for name, value in (headers | more).items():
+            for name, value in (headers | framing).items():
                 self.send_header(name, value)
             self.end_headers()
 
-        def _chunk(self, data: bytes) -> None:
+        def _send_chunk(self, data: bytes) -> None:
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.flush()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """API Gateway logs its requests."""
+            """Log nothing: API Gateway logs the requests."""
 
     class Server(ThreadingHTTPServer):
-        def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 - what it is called with
+        def handle_error(self, request: object, client_address: object) -> None:  # noqa: ARG002 - the signature of the base class
             if not isinstance(sys.exception(), ConnectionError):
-                live.log.exception("a request failed in a way nobody expected")
+                streams.log.exception("the request failed with an unexpected error")
 
     return Server(("127.0.0.1", port), Handler)
 
 
 def main() -> None:
-    """Serve until the process is ended."""
+    """Serve until the process ends."""
     settings = load_settings(os.environ)
     telemetry = Telemetry(settings.namespace, settings.actor)
-    streams = build_streams(settings, telemetry)
+    streams = StreamServer(build_streams(settings, telemetry), REAL, telemetry.log)
     port = int(os.environ.get("AWS_LWA_PORT", _PORT))
-    server(StreamServer(streams, REAL, telemetry.log), port).serve_forever()
+    http_server(streams, port).serve_forever()
 
 
 if __name__ == "__main__":

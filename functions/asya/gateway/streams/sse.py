@@ -1,4 +1,4 @@
-"""Server-Sent Events, as text (`protocol §13`, `GET …/events`)."""
+"""Server-Sent Events as text (`protocol §13`, `GET …/events`)."""
 
 MEDIA_TYPE = "text/event-stream"
 
@@ -6,22 +6,21 @@ KEEPALIVE = ": keepalive\n\n"
 KEEPALIVE_SECONDS = 15.0
 
 MAX_STREAM_SECONDS = 300.0
-"""A stream that goes on ends after this: nobody tells a function that its client has gone. Who has not connects again, and
-misses nothing."""
+"""A long-lived stream ends after this time, because a function does not notice a lost client. Others reconnect."""
 
 
 def retry(milliseconds: int) -> str:
-    """How long a client waits before it connects again."""
+    """Return the field that sets the reconnection time of the client."""
     return f"retry: {milliseconds}\n\n"
 
 
 def event(name: str, event_id: str, data: bytes) -> str:
-    """One event; data may have line breaks, as JSON that was taken over as it came."""
+    """Return a named event; each line of data becomes a field of its own."""
     return f"event: {name}\nid: {event_id}\n{_lines(data)}\n"
 
 
 def message(data: bytes) -> str:
-    """One event without a name."""
+    """Return an event without a name."""
     return f"{_lines(data)}\n"
 
 

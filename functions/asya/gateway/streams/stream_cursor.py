@@ -1,9 +1,10 @@
-"""What somebody who follows a task has been shown, small enough to be the id of an event (`protocol §13`, `Last-Event-ID`).
+"""The stream cursor: which events of a task were shown, encoded as an event id (`protocol §13`, `Last-Event-ID`).
 
-It says *what* was shown and not how far one had come in some order: reports come late and in any order, and what comes late
-is still to be shown. How many steps of which hops were shown is one digit a hop, runs of equal digits counted. What would make an
-id too long is settled: of the earliest hops only a digest is kept. As long as nothing more is heard of them that says
-it all; when it does not, all that can be shown is how things are now.
+Reports arrive late and in any order, so a cursor names the events that were shown, not a position in a sequence.
+Each hop takes one digit: how many of its steps were shown. Runs of equal digits are counted.
+
+A cursor that grows too long settles its first hops: only a digest of their steps stays. If a late report changes
+those hops, the digest no longer matches, and the stream shows a snapshot.
 """
 
 import re
@@ -13,13 +14,16 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import NamedTuple
 
-Cell = tuple[int, int]  # position, attempt
-Steps = Mapping[Cell, int]  # of each attempt at a hop: 1 received, 2 processing too, 3 completed as well
+AttemptKey = tuple[int, int]
+"""Position and attempt."""
 
-MAX_CURSOR_BYTES = 1400  # bytes; what is longer was not made here
-_LONGEST_STEPS = 1000
-_MOST_CELLS = 20_000
-_MOST_RUNS_TOLD = 4
+StepCounts = Mapping[AttemptKey, int]
+"""Steps of each attempt: 1 is received, 2 adds processing, 3 adds completed."""
+
+MAX_CURSOR_BYTES = 1400
+_MAX_STEPS_LENGTH = 1000
+_MAX_ATTEMPTS = 20_000
+_MAX_PARTIAL_MARKS = 4
 
 _VERSION = "1"
 _FORM = re.compile(
@@ -30,11 +34,11 @@ _FORM = re.compile(
 _TOKENS = re.compile(r"(-?[0-3])(?:x(\d{1,7})_)?", re.ASCII)
 _MARK = re.compile(r"(\d{1,7})-(\d{1,7})-(\d{1,7})-(\d{1,7})", re.ASCII)
 
-FRESH, PENDING, RUNNING, FINAL = "", "p", "r", "f"
+EMPTY, PENDING, RUNNING, FINAL = "", "p", "r", "f"
 
 
 class PartialMark(NamedTuple):
-    """The last message of a hop's handler that was shown."""
+    """The last partial of a hop that was shown."""
 
     position: int
     attempt: int
@@ -44,7 +48,7 @@ class PartialMark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The hops before a position, of which no more is told but a digest of the steps that were shown."""
+    """The hops before a position, reduced to a digest of their shown steps."""
 
     before: int
     digest: str
@@ -52,130 +56,133 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class StreamCursor:
-    """What has been shown of a generation of a task; made without arguments, nothing.
+    """The events of one generation of a task that were shown. The default cursor is empty.
 
     Attributes:
-        state: the task's: nothing yet, pending, running, waiting in a certain pause, at its end.
-        percent: the furthest progress.
-        run_at: of the latest note on a job run, in milliseconds since 1970; 0 if there was none.
-        steps: all, but those of settled hops.
-        partials: of the hops of whose handlers something was shown, the last few, in order.
+        state: The task's state: empty, pending, running, paused in one certain pause, or final.
+        percent: The furthest progress.
+        run_at: The time of the latest job run note, in milliseconds since 1970; 0 without one.
+        steps: The steps of all hops that are not settled.
+        partials: The last shown partial of up to four hops, in order.
     """
 
     generation: int = 0
-    state: str = FRESH
+    state: str = EMPTY
     percent: int = 0
     run_at: int = 0
-    steps: Steps = field(default_factory=dict)
+    steps: StepCounts = field(default_factory=dict)
     settled: Settled | None = None
     partials: tuple[PartialMark, ...] = ()
 
     @property
-    def is_fresh(self) -> bool:
-        """Whether nothing at all has been shown."""
-        return self.state == FRESH and not self.steps and not self.partials
+    def is_empty(self) -> bool:
+        """Whether no event was shown."""
+        return self.state == EMPTY and not self.steps and not self.partials
 
-    def with_steps(self, cell: Cell, count: int) -> "StreamCursor":
-        """The same with so many steps of an attempt at a hop."""
-        return replace(self, steps={**self.steps, cell: count})
+    def with_steps(self, key: AttemptKey, count: int) -> "StreamCursor":
+        """Return a cursor that includes `count` steps of an attempt."""
+        return replace(self, steps={**self.steps, key: count})
 
     def has_partial(self, mark: PartialMark) -> bool:
-        """Whether a message, or one behind it in its hop, was shown; of hops long past all count as shown."""
-        told = next((each for each in self.partials if each.position == mark.position), None)
-        if told is not None:
-            return mark <= told
-        return len(self.partials) == _MOST_RUNS_TOLD and mark.position < self.partials[0].position
+        """Return whether a partial, or a later one of its hop, was shown.
+
+        Partials of hops before the remembered ones count as shown.
+        """
+        last = next((each for each in self.partials if each.position == mark.position), None)
+        if last is not None:
+            return mark <= last
+        return len(self.partials) == _MAX_PARTIAL_MARKS and mark.position < self.partials[0].position
 
     def with_partial(self, mark: PartialMark) -> "StreamCursor":
-        """The same with one message more."""
+        """Return a cursor that includes one more partial."""
         others = [each for each in self.partials if each.position != mark.position]
-        return replace(self, partials=tuple(sorted([*others, mark])[-_MOST_RUNS_TOLD:]))
+        return replace(self, partials=tuple(sorted([*others, mark])[-_MAX_PARTIAL_MARKS:]))
 
-    def unsettled(self, present: Steps) -> "StreamCursor | None":
-        """The same without settled hops; None if more is known of them now than was shown.
+    def expand(self, current: StepCounts) -> "StreamCursor | None":
+        """Return a cursor without settled hops; None if their steps have changed since.
 
         Args:
-            present: all steps that are known.
+            current: All steps that are reported now.
         """
         if self.settled is None:
             return self
-        earlier = {cell: steps for cell, steps in present.items() if cell[0] < self.settled.before}
+        earlier = {key: count for key, count in current.items() if key[0] < self.settled.before}
         if _digest(earlier) != self.settled.digest:
             return None
         return replace(self, steps={**earlier, **self.steps}, settled=None)
 
     def encode(self) -> str:
-        """The id: ASCII that needs no quoting in URLs, at most `MAX_CURSOR_BYTES` bytes."""
-        before, steps = self._text_of_steps()
+        """Return the event id: ASCII that needs no quoting in URLs, at most `MAX_CURSOR_BYTES` bytes."""
+        before, steps = self._encode_steps()
         settled = self.settled
         if before:
-            settled = Settled(before, _digest({cell: count for cell, count in self.steps.items() if cell[0] < before}))
+            settled = Settled(before, _digest({key: count for key, count in self.steps.items() if key[0] < before}))
         prefix = f"{settled.before}~{settled.digest}~" if settled else ""
         partials = "~".join("-".join(map(str, mark)) for mark in self.partials)
         return f"{_VERSION}.{self.generation}.{self.state}.{self.percent}.{self.run_at}.{prefix}{steps}.{partials}"
 
-    def _text_of_steps(self) -> tuple[int, str]:
-        """From which position on steps are told one by one (0: all), and those."""
+    def _encode_steps(self) -> tuple[int, str]:
+        """Return the position before which hops have to be settled (0 for none), and the text of the other steps."""
         first = self.settled.before if self.settled else 0
-        text = _text(self.steps, first)
-        if len(text) <= _LONGEST_STEPS:
+        text = _steps_text(self.steps, first)
+        if len(text) <= _MAX_STEPS_LENGTH:
             return 0, text
         starts = sorted({position + 1 for position, _ in self.steps})
-        index = bisect_left(starts, True, key=lambda start: len(_text(self.steps, start)) <= _LONGEST_STEPS)
-        return starts[index], _text(self.steps, starts[index])
+        index = bisect_left(starts, True, key=lambda start: len(_steps_text(self.steps, start)) <= _MAX_STEPS_LENGTH)
+        return starts[index], _steps_text(self.steps, starts[index])
 
 
 def paused_state(since: str) -> str:
-    """The state of a task that waits in a pause."""
+    """Return the state of a task that is paused since a time."""
     return f"w{blake2b(since.encode(), digest_size=4).hexdigest()}"
 
 
 def decode(text: str) -> StreamCursor | None:
-    """Read an id back; None if it is none of ours."""
-    found = _FORM.fullmatch(text) if len(text) <= MAX_CURSOR_BYTES else None
-    if found is None:
+    """Decode an event id; None if it is not a cursor."""
+    match = _FORM.fullmatch(text) if len(text) <= MAX_CURSOR_BYTES else None
+    if match is None:
         return None
-    generation, state, percent, run_at, before, digest, steps, partials = found.groups()
+    generation, state, percent, run_at, before, digest, steps, partials = match.groups()
     settled = Settled(int(before), digest) if before else None
-    cells = _cells(steps, settled.before if settled else 0)
+    counts = _step_counts(steps, settled.before if settled else 0)
     marks = [_MARK.fullmatch(mark) for mark in partials.split("~")] if partials else []
-    if cells is None or not all(marks):
+    if counts is None or not all(marks):
         return None
     return StreamCursor(
         generation=int(generation),
         state=state,
         percent=min(int(percent), 100),
         run_at=int(run_at),
-        steps=cells,
+        steps=counts,
         settled=settled,
-        partials=tuple(sorted(PartialMark(*map(int, mark.groups())) for mark in marks if mark))[-_MOST_RUNS_TOLD:],
+        partials=tuple(sorted(PartialMark(*map(int, mark.groups())) for mark in marks if mark))[-_MAX_PARTIAL_MARKS:],
     )
 
 
-def _text(steps: Steps, first: int) -> str:
-    """The steps of hops from a position on: a digit for the first attempt at each, `-` and a digit for each further one."""
+def _steps_text(steps: StepCounts, first: int) -> str:
+    """Encode the steps from a position on: a digit for a first attempt, `-` and a digit for each further one."""
     return "".join(
         token * count if count * len(token) <= len(token) + len(str(count)) + 2 else f"{token}x{count}_"
-        for token, count in _counted(_tokens(steps, first))
+        for token, count in _merge_runs(_tokens(steps, first))
     )
 
 
-def _tokens(steps: Steps, first: int) -> Iterator[tuple[str, int]]:
+def _tokens(steps: StepCounts, first: int) -> Iterator[tuple[str, int]]:
     position, attempt = first - 1, 1
-    for cell in sorted(cell for cell in steps if cell[0] >= first):
-        if cell[0] > position:
-            yield "0", cell[0] - position - 1
-            position, attempt = cell[0], 1
-            if cell[1] == 1:
-                yield f"{steps[cell]}", 1
+    for key in sorted(key for key in steps if key[0] >= first):
+        if key[0] > position:
+            yield "0", key[0] - position - 1
+            position, attempt = key[0], 1
+            if key[1] == 1:
+                yield f"{steps[key]}", 1
                 continue
             yield "0", 1
-        yield "-0", cell[1] - attempt - 1
-        yield f"-{steps[cell]}", 1
-        attempt = cell[1]
+        yield "-0", key[1] - attempt - 1
+        yield f"-{steps[key]}", 1
+        attempt = key[1]
 
 
-def _counted(tokens: Iterator[tuple[str, int]]) -> Iterator[tuple[str, int]]:
+def _merge_runs(tokens: Iterator[tuple[str, int]]) -> Iterator[tuple[str, int]]:
     last, total = "", 0
     for token, count in tokens:
         if not count:
@@ -189,24 +196,25 @@ def _counted(tokens: Iterator[tuple[str, int]]) -> Iterator[tuple[str, int]]:
         yield last, total
 
 
-def _cells(text: str, first: int) -> dict[Cell, int] | None:
-    cells: dict[Cell, int] = {}
+def _step_counts(text: str, first: int) -> dict[AttemptKey, int] | None:
+    counts: dict[AttemptKey, int] = {}
     position, attempt, end = first - 1, 1, 0
     for token in _TOKENS.finditer(text):
         if token.start() != end:
             return None
         end = token.end()
         done, count = int(token[1][-1]), int(token[2] or 1)
-        if done and len(cells) + count > _MOST_CELLS:
+        if done and len(counts) + count > _MAX_ATTEMPTS:
             return None
         further = token[1].startswith("-")
         if done:
-            cells |= {
-                (position, attempt + 1 + each) if further else (position + 1 + each, 1): done for each in range(count)
+            counts |= {
+                (position, attempt + 1 + offset) if further else (position + 1 + offset, 1): done
+                for offset in range(count)
             }
         position, attempt = (position, attempt + count) if further else (position + count, 1)
-    return cells if end == len(text) else None
+    return counts if end == len(text) else None
 
 
-def _digest(steps: Steps) -> str:
-    return blake2b(_text(steps, 0).encode(), digest_size=8).hexdigest()
+def _digest(steps: StepCounts) -> str:
+    return blake2b(_steps_text(steps, 0).encode(), digest_size=8).hexdigest()

@@ -1,7 +1,7 @@
-"""Keys for stream tokens, told by a key in KMS that nobody ever sees (`protocol §13`, stream-token).
+"""Keys of stream tokens, derived from a key that never leaves KMS (`protocol §13`, stream-token).
 
-KMS makes a MAC of what a key is for; that MAC is the key. So there is one call a day and process, and whoever brings
-a forged token costs none.
+The key for a label is the MAC that KMS computes of the label. Each process calls KMS once a day; forged tokens cause no
+further calls.
 """
 
 from typing import TYPE_CHECKING
@@ -11,18 +11,18 @@ from botocore.exceptions import BotoCoreError, ClientError
 if TYPE_CHECKING:
     from mypy_boto3_kms import KMSClient
 
-_REMEMBERED = 4
+_CACHE_SIZE = 4
 
 
 class TokenKeyError(Exception):
-    """KMS did not answer; the same call may work later."""
+    """KMS did not answer; the same call may succeed later."""
 
 
 class TokenKeys:
-    """The keys of a mesh.
+    """The token keys of a mesh, cached.
 
     Args:
-        key_id: of an HMAC key in KMS (`HMAC_256`).
+        key_id: The id of an HMAC key in KMS (`HMAC_256`).
     """
 
     def __init__(self, client: "KMSClient", key_id: str) -> None:
@@ -30,21 +30,23 @@ class TokenKeys:
         self._key_id = key_id
         self._keys: dict[bytes, bytes] = {}
 
-    def of(self, label: bytes) -> bytes:
-        """The key for what the label names.
+    def get(self, label: bytes) -> bytes:
+        """Return the key for a label.
 
         Raises:
-            TokenKeyError: if KMS cannot be asked.
+            TokenKeyError: If the call of KMS fails.
         """
         if label not in self._keys:
-            if len(self._keys) >= _REMEMBERED:
+            if len(self._keys) >= _CACHE_SIZE:
                 self._keys.clear()
-            self._keys[label] = self._made(label)
+            self._keys[label] = self._derive(label)
         return self._keys[label]
 
-    def _made(self, label: bytes) -> bytes:
+    def _derive(self, label: bytes) -> bytes:
         try:
-            answer = self._client.generate_mac(KeyId=self._key_id, MacAlgorithm="HMAC_SHA_256", Message=label)
+            response = self._client.generate_mac(KeyId=self._key_id, MacAlgorithm="HMAC_SHA_256", Message=label)
         except (ClientError, BotoCoreError) as error:
-            raise TokenKeyError(f"cannot make a key for stream tokens: {error}") from error
-        return answer["Mac"]
+            raise TokenKeyError(
+                f"cannot derive a key for stream tokens from KMS key {self._key_id!r}: {error}"
+            ) from error
+        return response["Mac"]

@@ -1,7 +1,7 @@
-"""Tokens for who can neither sign nor set a header, as a browser's EventSource (`protocol §13`, stream-token).
+"""Stream tokens, for clients that cannot sign a request or set a header, such as EventSource (`protocol §13`, stream-token).
 
-A token is good for one task's stream, and for an hour: the end of its time, and a MAC of that and of the task's id. The
-key of the MAC belongs to the mesh and to the day on which the token ends.
+A token opens the stream of one task for an hour. It holds its expiry, and a MAC of the expiry and the task's id. The
+key of the MAC belongs to one mesh and to the day on which the token expires.
 """
 
 import hmac
@@ -17,46 +17,46 @@ LIFETIME = timedelta(hours=1)
 _FORM = re.compile(r"([0-9]{1,12})\.([A-Za-z0-9_-]{43})", re.ASCII)
 
 
-def key_label(namespace: str, ends_at: datetime) -> bytes:
-    """What tells the key of a mesh's tokens that end on this day from all others."""
-    return f"asya stream tokens of {namespace} {ends_at.date().isoformat()}".encode()
+def key_label(namespace: str, expires_at: datetime) -> bytes:
+    """Return the label of the key for a mesh's tokens that expire on a day."""
+    return f"asya stream tokens of {namespace} {expires_at.date().isoformat()}".encode()
 
 
 def expiry(now: datetime) -> datetime:
-    """When a token ends that is made now."""
+    """Return the expiry of a token that is made now."""
     return (now + LIFETIME).replace(microsecond=0)
 
 
-def sign(key: bytes, task_id: str, ends_at: datetime) -> str:
-    """The token for a task's stream; it needs no quoting in a URL."""
-    seconds = int(ends_at.timestamp())
+def sign(key: bytes, task_id: str, expires_at: datetime) -> str:
+    """Return the token for a task's stream; it needs no quoting in a URL."""
+    seconds = int(expires_at.timestamp())
     code = hmac.new(key, f"{seconds}\n{task_id}".encode("utf-8", "surrogatepass"), sha256).digest()
     return f"{seconds}.{urlsafe_b64encode(code).decode().rstrip('=')}"
 
 
 def read_expiry(token: str, now: datetime) -> datetime:
-    """When a token says it ends.
+    """Return the expiry that a token claims.
 
     Raises:
-        ApiError: 403 if it is none, or its time is over, or would be over later than that of any that was made.
+        ApiError: 403 if the token is malformed or expired, or expires later than a new token would.
     """
-    found = _FORM.fullmatch(token)
-    seconds = int(found[1]) if found else 0
+    match = _FORM.fullmatch(token)
+    seconds = int(match[1]) if match else 0
     if not now.timestamp() < seconds <= (now + LIFETIME).timestamp():
-        raise _refusal()
+        raise _forbidden()
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def verify(key: bytes, token: str, task_id: str, ends_at: datetime) -> None:
-    """Whether a token is for this task's stream.
+def verify(key: bytes, token: str, task_id: str, expires_at: datetime) -> None:
+    """Check that a token is for this task's stream.
 
     Raises:
         ApiError: 403 if it is not.
     """
-    if not hmac.compare_digest(token, sign(key, task_id, ends_at)):
-        raise _refusal()
+    if not hmac.compare_digest(token, sign(key, task_id, expires_at)):
+        raise _forbidden()
 
 
-def _refusal() -> ApiError:
-    problem = "the token is not one for this stream, or its hour is over; POST …/stream-token gives another"
+def _forbidden() -> ApiError:
+    problem = "the token does not open this stream or has expired; request a new one with POST …/stream-token"
     return ApiError(403, "forbidden", problem, "token")

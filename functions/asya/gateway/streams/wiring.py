@@ -1,4 +1,4 @@
-"""The entry point of the function that answers streams."""
+"""Builds the stream function and holds its Lambda handler."""
 
 import os
 from functools import cache
@@ -18,7 +18,7 @@ from asya.tasks.aws.wiring import build_tasks
 
 
 def build_streams(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> StreamRoutes:
-    """The streams of this mesh, and the tokens that open them."""
+    """Build the routes of streams and stream tokens."""
     tasks = build_tasks(settings, telemetry.log.warning, environment)
     partials = PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.sleep)
     return StreamRoutes(
@@ -33,13 +33,13 @@ def build_streams(settings: Settings, telemetry: Telemetry, environment: Environ
 
 
 @cache
-def _built() -> tuple[StreamRoutes, Telemetry]:
+def _routes_and_telemetry() -> tuple[StreamRoutes, Telemetry]:
     settings = load_settings(os.environ)
     telemetry = Telemetry(settings.namespace, settings.actor)
     return build_streams(settings, telemetry), telemetry
 
 
 def stream(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Lambda's handler."""
-    streams, telemetry = _built()
+    """Handle an HTTP API event (Lambda handler)."""
+    streams, telemetry = _routes_and_telemetry()
     return answer(event, streams.routes(REAL.now()), telemetry.log)

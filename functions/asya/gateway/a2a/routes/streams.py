@@ -52,7 +52,7 @@ class A2AStreams:
                 # The first of all says how it stands, whatever came before.
                 told = _told(item, task, version) if shown is not None else _standing(task, version)
                 events += (_event(version.streamed(each), message_id) for each in told)
-                shown = item.shown
+                shown = item.cursor
             if not found or has_stopped(task):
                 break
         return TextBody(sse.MEDIA_TYPE, "".join(events))

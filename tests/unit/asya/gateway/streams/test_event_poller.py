@@ -58,7 +58,7 @@ def said(sequence: int, position: int = 0) -> PartialEvent:
 
 def steps(items: Iterable[StreamEvent]) -> list[str]:
     return [
-        item.event if not isinstance(item.data, StreamStatus) else item.data.step or item.data.status for item in items
+        item.type if not isinstance(item.data, StreamStatus) else item.data.step or item.data.status for item in items
     ]
 
 
@@ -72,7 +72,7 @@ def test_what_is_new_is_told_at_once() -> None:
 def test_one_waits_until_something_is_new() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:1])
-    shown = watched.next(StreamCursor())[-1].shown
+    shown = watched.next(StreamCursor())[-1].cursor
     watched.later(7.0, *hop("t", 0)[1:])
     assert steps(watched.next(shown)) == ["processing", "completed"]
     assert 7.0 <= watched.clock.seconds < 7.5
@@ -81,7 +81,7 @@ def test_one_waits_until_something_is_new() -> None:
 def test_one_does_not_wait_for_ever() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:1])
-    shown = watched.next(StreamCursor())[-1].shown
+    shown = watched.next(StreamCursor())[-1].cursor
     assert watched.next(shown) == ()
     assert watched.clock.seconds == 25.0
     assert watched.next(shown, 0.0) == ()
@@ -95,14 +95,14 @@ def test_of_a_task_that_is_not_there_nothing_is_new() -> None:
 def test_what_a_handler_says_is_seen_within_half_a_second() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:2])
-    shown = watched.next(StreamCursor())[-1].shown
+    shown = watched.next(StreamCursor())[-1].cursor
     for number in range(1, 9):
         when = number * 1.3
         watched.said_later(when, said(number))
         items = watched.next(shown)
         assert [item.data.sequence for item in items if isinstance(item.data, StreamPartial)] == [number]
         assert watched.clock.seconds - when < 0.5
-        shown = items[-1].shown
+        shown = items[-1].cursor
     assert watched.next(shown, 1.0) == ()
 
 
@@ -111,7 +111,7 @@ def test_messages_that_were_seen_are_not_read_again_and_again() -> None:
     watched.report(*hop("t", 0)[:2])
     for number in range(100):
         watched.partials.keep([said(number)])
-    shown = watched.next(StreamCursor())[-1].shown
+    shown = watched.next(StreamCursor())[-1].cursor
     watched.partials.reads = 0
     assert watched.next(shown, 10.0) == ()
     assert watched.partials.reads < 100 * watched.clock.pauses / 4
@@ -122,7 +122,7 @@ def test_a_long_history_is_not_read_at_every_look() -> None:
     watched.report(
         *(each for position in range(3) for attempt in range(1, 50) for each in hop("t", position, attempt=attempt))
     )
-    shown = watched.next(StreamCursor())[-1].shown
+    shown = watched.next(StreamCursor())[-1].cursor
     reads: list[int] = []
     load = watched.tasks.read_with_hops
 
@@ -139,7 +139,7 @@ def test_a_long_history_is_not_read_at_every_look() -> None:
 def test_who_wants_no_messages_is_not_woken_by_them() -> None:
     watched = Watched()
     watched.report(*hop("t", 0)[:1])
-    shown = watched.next(StreamCursor())[-1].shown
+    shown = watched.next(StreamCursor())[-1].cursor
     watched.said_later(1.0, said(0))
     watched.later(3.0, *hop("t", 0)[1:2])
     assert steps(watched.next(shown, with_partials=False)) == ["processing"]
@@ -148,7 +148,7 @@ def test_who_wants_no_messages_is_not_woken_by_them() -> None:
 def test_the_end_waits_a_moment_for_the_hops_it_has_overtaken() -> None:
     watched = Watched()
     watched.report(*hop("t", 0), *hop("t", 1), *hop("t", 2)[:2])
-    shown = watched.next(StreamCursor())[-1].shown
+    shown = watched.next(StreamCursor())[-1].cursor
     watched.later(3.0, event("t", "succeeded", 3, 3, route=OVER))
     watched.later(3.5, *hop("t", 2)[2:])
     assert steps(watched.next(shown)) == ["completed", "final"]
@@ -160,7 +160,7 @@ def test_the_end_does_not_wait_long_for_what_may_never_come() -> None:
     watched.report(*hop("t", 0), event("t", "succeeded", 3, 0, route=OVER))
     items = watched.next(StreamCursor())
     assert steps(items) == ["received", "processing", "completed"]
-    assert steps(watched.next(items[-1].shown)) == ["final"]
+    assert steps(watched.next(items[-1].cursor)) == ["final"]
     assert 0 < watched.clock.seconds < 1.5
     # Of a task that ended long ago nothing is on its way.
     watched.clock.seconds += 100
@@ -204,8 +204,8 @@ def test_each_of_several_clients_sees_each_status_of_50_tasks_once_across_reconn
             pass
     every = sorted((position, step) for position in range(65) for step in ("completed", "processing", "received"))
     for (task_id, _), items in seen.items():
-        assert [item.event for item in items].count("final") == 1
-        assert items[-1].event == "final"
+        assert [item.type for item in items].count("final") == 1
+        assert items[-1].type == "final"
         percents = [item.task.progress_percent for item in items if item.task]
         assert percents == sorted(percents)
         assert percents[-1] == 100
@@ -224,11 +224,11 @@ def test_a_task_that_is_reopened_goes_on_with_a_snapshot() -> None:
     watched = Watched()
     watched.report(*hop("t", 0), event("t", "failed", 0, 9, reason="Timeout"))
     items = watched.next(StreamCursor())
-    assert items[-1].event == "final"
-    assert watched.next(items[-1].shown, 1.0) == ()
+    assert items[-1].type == "final"
+    assert watched.next(items[-1].cursor, 1.0) == ()
     again = replace(event("t", "received", 0, 60), generation=1)
     watched.report(again)
-    [snapshot] = watched.next(items[-1].shown)
+    [snapshot] = watched.next(items[-1].cursor)
     assert isinstance(snapshot.data, StreamStatus)
     assert (snapshot.data.is_snapshot, snapshot.data.generation) == (True, 1)
     assert route_at(0) == snapshot.data.route

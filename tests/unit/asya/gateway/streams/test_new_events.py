@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.gateway.streams.new_events import StreamEvent, has_unfinished_hops, new_events
+from asya.gateway.streams.attempts import has_unfinished_hops
+from asya.gateway.streams.new_events import StreamEvent, new_events
 from asya.gateway.streams.stream_cursor import StreamCursor, decode
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.hops import HopRecord, fold, hop_records
@@ -53,15 +54,15 @@ class World:
 
     def say(self, *events: PartialEvent) -> None:
         for part in partial_batches(events):
-            self.parts[part.place] = part
+            self.parts[part.key] = part
 
     @property
     def task(self) -> TaskView:
         return task_view(self.record, fold(self.hops.values(), self.record.generation), NOW)
 
-    def new_events(self, shown: StreamCursor | None, most: int = 500) -> tuple[StreamEvent, ...]:
+    def new_events(self, shown: StreamCursor | None, limit: int = 500) -> tuple[StreamEvent, ...]:
         partials = [self.parts[place] for place in sorted(self.parts)]
-        return new_events(shown, self.task, list(self.hops.values()), partials, most)
+        return new_events(shown, self.task, list(self.hops.values()), partials, limit)
 
 
 def told(items: Sequence[StreamEvent]) -> list[str]:
@@ -248,7 +249,7 @@ def test_no_more_is_shown_at_once_than_one_can_take_and_the_end_comes_last() -> 
     shown: StreamCursor | None = StreamCursor()
     seen: list[str] = []
     rounds = 0
-    while items := world.new_events(shown, most=10 if rounds == 3 else 500):
+    while items := world.new_events(shown, limit=10 if rounds == 3 else 500):
         assert len(items) <= 25
         seen += told(items)
         shown = again(items)
@@ -358,11 +359,11 @@ def test_nothing_is_lost_and_nothing_repeated_wherever_the_connection_ends(chanc
         else:
             world.report(*[each for each in batch if isinstance(each, TaskEvent)])
         if chance.random() < 0.6:
-            items = world.new_events(shown, most=chance.choice([1, 3, 500]))
+            items = world.new_events(shown, limit=chance.choice([1, 3, 500]))
             items = items[: chance.randint(0, len(items))]  # the connection ends in the middle
             seen += items
             shown = decode(items[-1].id) if items else shown
-    while items := world.new_events(shown, most=chance.choice([2, 500])):
+    while items := world.new_events(shown, limit=chance.choice([2, 500])):
         seen += items
         shown = again(items)
     names = told(seen)

@@ -252,13 +252,13 @@ def test_without_kms_nobody_is_let_in_and_told_to_try_again(
 def test_forged_tokens_cost_no_call(gateway: Gateway, task_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key of the day has been asked for; whoever comes with a forgery is refused without asking again."""
     calls: list[bytes] = []
-    made = TokenKeys._made
+    made = TokenKeys._derive
 
     def counted(self: TokenKeys, label: bytes) -> bytes:
         calls.append(label)
         return made(self, label)
 
-    monkeypatch.setattr(TokenKeys, "_made", counted)
+    monkeypatch.setattr(TokenKeys, "_derive", counted)
     streams = build_streams(settings_with(gateway.environ, gateway.mesh), TELEMETRY, Clock())
     end = int(tokens.expiry(at(0)).timestamp())
     for number in range(20):
@@ -296,7 +296,7 @@ def test_a_job_is_followed_in_the_second_generations_words(gateway: Gateway, tas
     assert seen[-1]["data"]["result"] == 7
 
 
-def test_the_entry_point_is_built_once(gateway: Gateway) -> None:
+def test_the_entry_point_is_cached_once(gateway: Gateway) -> None:
     settings_with(gateway.environ, gateway.mesh)
     assert wiring.stream(asked(SIGNED, "nobodys"), None)["statusCode"] == 404
-    assert wiring._built() is wiring._built()
+    assert wiring._routes_and_telemetry() is wiring._routes_and_telemetry()

@@ -15,8 +15,8 @@ from asya.gateway.access import AccessRules
 from asya.gateway.streams import tokens
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.formats import CURRENT
-from asya.gateway.streams.routes import StreamRoutes, Watch
-from asya.gateway.streams.server import StreamServer, server
+from asya.gateway.streams.routes import StreamRequest, StreamRoutes
+from asya.gateway.streams.server import StreamServer, http_server
 from asya.gateway.streams.sse import KEEPALIVE_SECONDS, MAX_STREAM_SECONDS
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL
@@ -36,7 +36,7 @@ MESH = MeshTable(namespace="flights", actors={}, operators=("arn:aws:iam::123456
 class Keys:
     """The same key every day."""
 
-    def of(self, label: bytes) -> bytes:
+    def get(self, label: bytes) -> bytes:
         return b"key"
 
 
@@ -58,7 +58,7 @@ class World:
     def say(self, *messages: PartialEvent) -> None:
         self.partials.keep(messages)
 
-    def live(self, keepalive: float = KEEPALIVE_SECONDS, longest: float = MAX_STREAM_SECONDS) -> StreamServer:
+    def live(self, keepalive: float = KEEPALIVE_SECONDS, max_seconds: float = MAX_STREAM_SECONDS) -> StreamServer:
         streams = StreamRoutes(
             namespace="flights",
             tasks=self.tasks,
@@ -67,12 +67,12 @@ class World:
             keys=Keys(),  # type: ignore[arg-type]
             warn=print,
         )
-        return StreamServer(streams, self.environment, Telemetry("flights", "test").log, keepalive, longest)
+        return StreamServer(streams, self.environment, Telemetry("flights", "test").log, keepalive, max_seconds)
 
 
 @contextmanager
 def served(live: StreamServer) -> Iterator[int]:
-    found = server(live, port=0)
+    found = http_server(live, port=0)
     thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
@@ -132,7 +132,7 @@ def test_a_stream_goes_on_with_keepalives_until_the_task_ends() -> None:
 def test_by_itself_a_keepalive_comes_every_15_seconds_and_an_answer_ends_after_five_minutes() -> None:
     clock = Clock()
     world = World(clock)
-    events = world.live().events(Watch("t", None, CURRENT))
+    events = world.live().stream(StreamRequest("t", None, CURRENT))
     at_ends = [clock.seconds for text in events if text == ": keepalive\n\n"]
     assert at_ends[:3] == pytest.approx([15.0, 30.0, 45.0])
     assert clock.seconds == pytest.approx(300.0)
@@ -141,7 +141,7 @@ def test_by_itself_a_keepalive_comes_every_15_seconds_and_an_answer_ends_after_f
 
 def test_an_answer_that_has_gone_on_for_long_enough_is_taken_up_where_it_ended() -> None:
     world = World()
-    with served(world.live(keepalive=0.05, longest=0.2)) as port:
+    with served(world.live(keepalive=0.05, max_seconds=0.2)) as port:
         first = events_of(opened(port, "/api/v1/mesh/t/events").read().decode())
         world.report(*hop("t", 0)[:1])
         second = events_of(opened(port, "/api/v1/mesh/t/events", **{"last-event-id": first[-1]["id"]}).read().decode())
@@ -201,7 +201,7 @@ def test_a_table_in_trouble_ends_the_stream_and_not_the_server() -> None:
 
 def test_whoever_goes_away_troubles_nobody() -> None:
     world = World()
-    with served(world.live(keepalive=0.01, longest=3.0)) as port:
+    with served(world.live(keepalive=0.01, max_seconds=3.0)) as port:
         response = opened(port, "/api/v1/mesh/t/events")
         assert response.read(5) == b"retry"
         response.close()

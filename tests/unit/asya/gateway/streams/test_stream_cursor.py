@@ -63,14 +63,14 @@ def test_no_id_is_too_long(seed: int) -> None:
     assert found is not None
     assert found.settled is not None
     assert found.encode() == text
-    assert found.unsettled(steps) == shown
+    assert found.expand(steps) == shown
     # A step of a settled hop is heard of late: what exactly was shown is not known any more.
     late = dict(steps)
     late[0, 4] = 1
-    assert found.unsettled(late) is None
+    assert found.expand(late) is None
     # One of the others is simply new.
     late = {**steps, (899, 4): 1}
-    assert found.unsettled(late) == shown
+    assert found.expand(late) == shown
 
 
 def test_one_hop_of_countless_attempts_is_settled_too() -> None:
@@ -80,8 +80,8 @@ def test_one_hop_of_countless_attempts_is_settled_too() -> None:
     found = decode(shown.encode())
     assert found is not None
     assert (found.settled is not None and found.settled.before, found.steps) == (1, {})
-    assert found.unsettled(steps) == shown
-    assert StreamCursor(settled=Settled(1, "0" * 16)).unsettled({}) is None
+    assert found.expand(steps) == shown
+    assert StreamCursor(settled=Settled(1, "0" * 16)).expand({}) is None
 
 
 @pytest.mark.parametrize(
