@@ -1,9 +1,8 @@
-"""The circuit breaker: when an actor that keeps failing is left alone for a while (`protocol §8`).
+"""The circuit breaker as a state machine: stops the calls of a handler that keeps failing (`protocol §8`).
 
-A circuit is *closed* (calls pass, failures are half_open), *open* (calls are rejected) or, once it has been open long enough,
-*half-open*: one caller probes whether the actor works again. All sidecars of an actor share one circuit, a small value. What
-stands here says what becomes of that value; it is written only where nobody has changed it meanwhile (`revision`), and
-decided anew otherwise. Times are seconds since the epoch.
+A circuit is *closed* (calls pass, failures are recorded), *open* (calls are rejected) or *half-open* (one probe tests whether
+the handler works again). All sidecars of an actor share one circuit. These functions compute its next value; the caller
+writes it only if `revision` is unchanged, and computes it again otherwise. Times are seconds since 1970.
 """
 
 import msgspec
@@ -13,15 +12,15 @@ from asya.protocol.mesh_table import CircuitBreaker
 
 
 class Circuit(msgspec.Struct, frozen=True):
-    """One actor's circuit.
+    """The circuit of one actor.
 
     Attributes:
         revision: grows with every change.
-        era: grows whenever it opens or closes. A call says something only about the era it was let in.
-        failures: when the latest calls of a closed circuit failed, oldest first; never as many as open it.
-        open_until: when a probe may be made; None if it is closed.
-        probe: who probes; empty if nobody does.
-        probe_until: when that probe is given up, as its process must have died.
+        era: grows when the circuit opens or closes. A call's result counts only in the era of its permit.
+        failures: times of the recent failed calls of a closed circuit, oldest first; fewer than the limit.
+        open_until: when a probe is allowed; None if the circuit is closed.
+        probe: the caller that probes; empty if no probe is under way.
+        probe_until: when the probe counts as lost and another one is allowed.
     """
 
     revision: int = 0
@@ -33,7 +32,7 @@ class Circuit(msgspec.Struct, frozen=True):
 
 
 class Permit(msgspec.Struct, frozen=True):
-    """A call that was let in."""
+    """The permission to make one call."""
 
     caller: str
     era: int
@@ -41,23 +40,23 @@ class Permit(msgspec.Struct, frozen=True):
 
 
 class Probe(msgspec.Struct, frozen=True):
-    """A call that may be made if it can be half_open as the probe: if `circuit` can take the place of the one that was seen."""
+    """A permit to probe; valid only if `circuit` can be written in place of the circuit that was read."""
 
     permit: Permit
     circuit: Circuit
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """A call that may not be made, and from when on another one may be worth asking for."""
+    """The call is rejected; `until` is when another request may succeed."""
 
     until: float
 
 
 def admit(circuit: Circuit, caller: str, *, now: float, probe_seconds: float) -> Permit | Probe | Rejection:
-    """Whether a call may be made.
+    """Decide whether a call may be made.
 
     Args:
-        caller: names the call; asking again under the name of the probe (its message was redelivered) goes on with it.
+        caller: names the call. The caller of the current probe gets it again, so a redelivered message continues its probe.
         probe_seconds: how long a probe may take.
     """
     if circuit.open_until is None:
@@ -71,7 +70,7 @@ def admit(circuit: Circuit, caller: str, *, now: float, probe_seconds: float) ->
 
 
 def after_failure(circuit: Circuit, limits: CircuitBreaker, permit: Permit, *, now: float) -> Circuit | None:
-    """What a failed call makes of the circuit; None if it changes nothing."""
+    """The circuit after a failed call; None if it does not change."""
     if _is_probe_of(circuit, permit):
         return _open(circuit, now + limits.open_for)
     if circuit.open_until is not None or permit.era != circuit.era:
@@ -83,12 +82,12 @@ def after_failure(circuit: Circuit, limits: CircuitBreaker, permit: Permit, *, n
 
 
 def after_success(circuit: Circuit, permit: Permit) -> Circuit | None:
-    """What a call that went well makes of the circuit; None, as nearly always, if it changes nothing."""
+    """The circuit after a successful call; None if it does not change, which is the normal case."""
     return Circuit(circuit.revision + 1, circuit.era + 1) if _is_probe_of(circuit, permit) else None
 
 
 def after_release(circuit: Circuit, permit: Permit) -> Circuit | None:
-    """What a call makes of the circuit that tells nothing about the actor: the next one may probe at once."""
+    """The circuit after a call whose result says nothing about the handler; the next call may probe at once."""
     return _change(circuit, probe="", probe_until=0.0) if _is_probe_of(circuit, permit) else None
 
 

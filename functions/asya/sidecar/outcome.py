@@ -1,4 +1,4 @@
-"""From a hop's outcome to what leaves: frames, an empty result, a failure (`protocol §5`, steps 8 to 12; `§8`)."""
+"""Turns the outcome of a hop into the message to send (`protocol §5`, steps 8 to 12; `§8`)."""
 
 import math
 from datetime import datetime, timedelta
@@ -21,23 +21,23 @@ from asya.protocol.status import TERMINAL_PHASES, Reason, Status
 from asya.protocol.times import format_duration, format_time, parse_time
 from asya.sidecar import retry_policy
 
-# What the next actor must not see of this one's hop (`protocol §3`, `§5.9`).
+# Headers that the shift removes (`protocol §3`, `§5.9`).
 _ENDS_WITH_THE_HOP = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE)
-# A handler may set these for itself to read back; where the envelope stands next is for its routing to say.
+# A handler may set these and read them back. Routing overwrites them when the envelope leaves.
 _STAMPED_STATUS_KEYS = frozenset(Status.__struct_fields__)
 
 
 def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
-    """One output frame: the shift, then the next actor's queue, or x-sink at the end of the route.
+    """Shift the route of an output frame and address it to the next actor, or to x-sink at the end of the route.
 
-    Frame 0 keeps the id and the parent; later ones are children with a derived id (`protocol §4`).
+    Frame 0 keeps the id and the parent; later frames are children with a derived id (`protocol §4`).
 
     Raises:
-        UnknownTargetError: if the route leads to nothing that may be sent to; the hop then fails with `mismatch`.
+        UnknownTargetError: the next actor is unknown or may not receive messages; the hop then fails with `mismatch`.
     """
     received = hop.envelope
     route = received.route.shifted(output.next)
-    # An empty name with more behind it is no end of the route but a mistake.
+    # An empty name before other names is a mistake, not the end of the route.
     target = check_target(hop.mesh, actual_actor(received, route.curr)) if route.curr or route.next else names.SINK
     at = format_time(now)
     if route.curr:
@@ -53,7 +53,7 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
         status_extra=_status_extra(received, output) if output.status else received.status_extra,
     )
     if target != route.curr:
-        envelope = _with_override_noted(envelope, target, by=hop.actor)
+        envelope = _with_resolved_override(envelope, target, by=hop.actor)
     if index > 0:
         envelope = _child(envelope, _child_id(hop, index))
     elif not output.alone and _may_suffix(hop):
@@ -62,16 +62,16 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
 
 
 def empty(hop: Hop, *, now: datetime) -> Delivery:
-    """No frame: the original, un-shifted, ends well at x-sink (`protocol §5.10`)."""
+    """End an envelope without an output frame at x-sink as a success, its route not shifted (`protocol §5.10`)."""
     if hop.status.phase in TERMINAL_PHASES:
-        ended = hop.status
+        final_status = hop.status
     else:
-        ended = status.succeeded(hop.status, now=format_time(now))
-    return _delivery(hop, names.SINK, replace(hop.envelope, status=ended), "sink")
+        final_status = status.succeeded(hop.status, now=format_time(now))
+    return _delivery(hop, names.SINK, replace(hop.envelope, status=final_status), "sink")
 
 
-# Without a policy a failure's reason tells whose it is: the handler's, that of the job run that died under it, or the circuit
-# breaker's, which never called the handler (`protocol §8`, `§10`).
+# The reason of a failure without a policy: the handler failed, its job run died, or the circuit breaker rejected the call
+# (`protocol §8`, `§10`).
 FailureReason = Literal["RuntimeError", "SparkJobFailed", "CircuitOpen"]
 
 
@@ -84,13 +84,13 @@ def failed(
     frames_sent: int = 0,
     reason: FailureReason = "RuntimeError",
 ) -> Delivery:
-    """The handler raised, or its circuit is open: retried, routed or ended as the actor's policies say (`protocol §8`).
+    """Retry, reroute or end an envelope after an error, as the actor's policies say (`protocol §8`).
 
     Args:
         jitter: uniform in [0, 1).
-        reason: of the failure if no policy applies.
-        frames_sent: frames that already left. The id travels on with frame 0, so whatever ends the hop after it is not retried
-            and leaves as a failed child (`protocol §6`).
+        reason: the reason of the failure if no policy applies.
+        frames_sent: frames that have already left. Frame 0 carries the id on, so a later failure is not retried; it leaves
+            as a failed child (`protocol §6`).
     """
     if frames_sent:
         return _ended(hop, names.SINK, reason, error, now, frames_sent=frames_sent)
@@ -109,7 +109,10 @@ def failed(
 def timed_out(
     hop: Hop, limit: timedelta, *, by_deadline: bool, now: datetime, jitter: float, frames_sent: int = 0
 ) -> Delivery:
-    """The handler's own limit → x-sump, unless a rule literally says `Timeout`; the deadline's → x-sink (`protocol §5.11`)."""
+    """Send an envelope to x-sump after the actor's time limit, to x-sink after its deadline (`protocol §5.11`).
+
+    Only a rule that lists `Timeout` literally retries after the actor's time limit.
+    """
     message = f"Runtime did not respond within {format_duration(limit.total_seconds())}"
     error = ErrorInfo(type="Timeout", message=message)
     if by_deadline:
@@ -126,18 +129,18 @@ def timed_out(
 
 
 def crashed(hop: Hop, error: ErrorInfo, *, now: datetime, frames_sent: int = 0) -> Delivery:
-    """The handler left by SystemExit or another BaseException (`protocol §5.11`)."""
+    """Send an envelope to x-sump after its handler raised SystemExit or another BaseException (`protocol §5.11`)."""
     return _ended(hop, names.SUMP, "RuntimeCrash", error, now, frames_sent=frames_sent)
 
 
 def mismatch(hop: Hop, error: UnknownTargetError, *, now: datetime, frames_sent: int = 0) -> Delivery:
-    """The next actor is none of this mesh, or reserved (`protocol §5.12`)."""
+    """Send an envelope to x-sump whose next actor is unknown or reserved (`protocol §5.12`)."""
     info = ErrorInfo(type="RouteMismatch", message=str(error))
     return _ended(hop, names.SUMP, "RouteMismatch", info, now, frames_sent=frames_sent)
 
 
 def unreadable(hop: Hop, problem: str, *, now: datetime) -> Delivery:
-    """The payload is JSON by its grammar but holds what no value can (a number out of range)."""
+    """Send an envelope to x-sump whose payload is valid JSON but has a number out of range."""
     info = ErrorInfo(type="ParseError", message=f"Failed to parse message: payload: {problem}")
     return _ended(hop, names.SUMP, "ParseError", info, now)
 
@@ -158,12 +161,12 @@ def _retry_decision(
 
 
 def _retry(hop: Hop, decision: retry_policy.Retry, error: ErrorInfo, now: datetime) -> Delivery:
-    """To the own queue, same id, route and payload, attempt + 1, delayed; not if due after the deadline."""
-    stamped = replace(hop.status, max_attempts=decision.max_attempts)
+    """Send the envelope to its own queue with a delay and the next attempt; end it if that is after the deadline."""
+    limited = replace(hop.status, max_attempts=decision.max_attempts)
     due = now + decision.delay
     if hop.deadline is not None and due > hop.deadline:
         return _ended(hop, names.SINK, "Timeout", error, now, max_attempts=decision.max_attempts)
-    envelope = replace(hop.envelope, status=status.retrying(stamped, now=format_time(now), error=error))
+    envelope = replace(hop.envelope, status=status.retrying(limited, now=format_time(now), error=error))
     if decision.delay > MAX_DELAY:
         envelope = envelope.with_headers({headers.NOT_BEFORE: format_time(due)})
     delay = math.ceil(min(decision.delay, MAX_DELAY).total_seconds())
@@ -171,7 +174,7 @@ def _retry(hop: Hop, decision: retry_policy.Retry, error: ErrorInfo, now: dateti
 
 
 def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: datetime) -> Delivery:
-    """To the policy's `then_route` instead of x-sink; a mismatch if that leads nowhere."""
+    """Send the envelope along the policy's `then_route`; a mismatch if its first actor is unknown."""
     route = hop.envelope.route.shifted(actors)
     try:
         target = check_target(hop.mesh, actual_actor(hop.envelope, route.curr))
@@ -179,7 +182,7 @@ def _policy_routed(hop: Hop, actors: tuple[str, ...], error: ErrorInfo, now: dat
         return mismatch(hop, unknown, now=now)
     routed = status.policy_routed(hop.status, actor=target, now=format_time(now), error=error)
     envelope = replace(hop.envelope, route=route, status=routed).with_headers(dict.fromkeys(_ENDS_WITH_THE_HOP))
-    return _delivery(hop, target, _with_override_noted(envelope, target, by=hop.actor), "next")
+    return _delivery(hop, target, _with_resolved_override(envelope, target, by=hop.actor), "next")
 
 
 def _ended(
@@ -192,32 +195,30 @@ def _ended(
     frames_sent: int = 0,
     max_attempts: int | None = None,
 ) -> Delivery:
-    """Failed for good: the payload as received (or wrapped with the error, `protocol §14`), the route un-shifted."""
-    was = hop.status if max_attempts is None else replace(hop.status, max_attempts=max_attempts)
-    ended = status.failed(was, reason=reason, now=format_time(now), error=error)
-    envelope = replace(hop.envelope, status=ended)
+    """End an envelope as failed: route not shifted, payload as received or wrapped with the error (`protocol §14`)."""
+    current = hop.status if max_attempts is None else replace(hop.status, max_attempts=max_attempts)
+    envelope = replace(hop.envelope, status=status.failed(current, reason=reason, now=format_time(now), error=error))
     if hop.spec.failed_payload == "wrapped":
         envelope = replace(envelope, payload=wrapped_payload(reason, error, envelope.payload))
     if frames_sent:
-        derived = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
-        envelope = _child(envelope, derived)
+        envelope = _child(envelope, ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error"))
     return _delivery(hop, end, envelope, "sump" if end == names.SUMP else "sink")
 
 
 def _child_id(hop: Hop, index: int) -> str:
-    """The id of a child: derived, or of the older form (`protocol §14`)."""
+    """The id of a child: derived, or the legacy numbered id (`protocol §14`)."""
     parent = hop.envelope
     suffixed = ids.suffixed_id(parent.id, index) if _may_suffix(hop) else None
     return suffixed or ids.child_id(parent.id, parent.generation, parent.route.position, index)
 
 
 def _may_suffix(hop: Hop) -> bool:
-    """Whether this hop's children get ids of the older form: only one hop on an id's way may hand them out."""
+    """Whether this hop's children get legacy numbered ids; only the first fan-out of an id may assign them."""
     return hop.spec.child_ids == "suffix" and headers.SUFFIXED_AT not in hop.envelope.headers
 
 
 def _child(envelope: Envelope, child_id: str) -> Envelope:
-    """The same content as a child of this envelope: own id, parent, and the root of the whole tree."""
+    """Make the envelope a child of itself, with an id of its own, the parent and the root of the tree."""
     root = envelope.root_id or envelope.id
     return replace(envelope, id=child_id, parent_id=envelope.id).with_headers(
         {headers.ROOT: root, headers.SUFFIXED_AT: None}
@@ -225,10 +226,10 @@ def _child(envelope: Envelope, child_id: str) -> Envelope:
 
 
 def _onward(received: dict[str, Raw], output: Frame) -> dict[str, Raw]:
-    found = dict(received)
+    remaining = dict(received)
     for name in _ENDS_WITH_THE_HOP:
-        found.pop(name, None)
-    return changed(found, output.headers) if output.headers else found
+        remaining.pop(name, None)
+    return changed(remaining, output.headers) if output.headers else remaining
 
 
 def _status_extra(envelope: Envelope, output: Frame) -> UnknownMembers:
@@ -236,13 +237,13 @@ def _status_extra(envelope: Envelope, output: Frame) -> UnknownMembers:
     return UnknownMembers(changed(envelope.status_extra, own)) if own else envelope.status_extra
 
 
-def _with_override_noted(envelope: Envelope, target: str, *, by: str) -> Envelope:
-    """Where another actor takes the place of the next one, the audit header says so (`protocol §3`)."""
+def _with_resolved_override(envelope: Envelope, target: str, *, by: str) -> Envelope:
+    """Record in the audit header that a route override changed the next actor (`protocol §3`)."""
     logical = envelope.route.curr
     if not logical or target == logical:
         return envelope
-    noted = envelope.header(headers.ROUTE_RESOLVED)
-    resolved = dict(noted) if isinstance(noted, dict) else {}
+    earlier = envelope.header(headers.ROUTE_RESOLVED)
+    resolved = dict(earlier) if isinstance(earlier, dict) else {}
     resolved[logical] = {"target": target, "by": by}
     return envelope.with_headers({headers.ROUTE_RESOLVED: resolved})
 

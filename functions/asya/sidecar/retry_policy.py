@@ -1,4 +1,4 @@
-"""The retry rule: which policy an error goes by, and what it says (`protocol §8`)."""
+"""Selects the retry policy for an error and computes the next delay (`protocol §8`)."""
 
 from datetime import datetime, timedelta
 
@@ -12,21 +12,21 @@ DEFAULT = "default"
 
 
 class Retry(msgspec.Struct, frozen=True):
-    """Try again after this long."""
+    """Retry after a delay."""
 
     delay: timedelta
     max_attempts: int
 
 
 class Exhausted(msgspec.Struct, frozen=True):
-    """A policy applied and has no attempt left; `then_route` are the actors to go to instead of x-sink."""
+    """The policy has no attempt left; the envelope goes to `then_route`, or to x-sink without one."""
 
     max_attempts: int
     then_route: tuple[str, ...] | None
 
 
 class NoPolicy(msgspec.Struct, frozen=True):
-    """No rule matched and there is no default policy: one attempt."""
+    """No rule matches and the actor has no default policy: the envelope has one attempt."""
 
 
 RetryDecision = Retry | Exhausted | NoPolicy
@@ -42,20 +42,20 @@ def decide(
     jitter: float,
     time_limit: bool = False,
 ) -> RetryDecision:
-    """What to do about an error of a handler.
+    """Decide how to handle an error of a handler.
 
     Args:
-        attempt: the attempt that failed, from 1.
-        first_attempt: when the first one began; base of `max_duration`.
-        jitter: uniform in [0, 1), used only by policies that ask for jitter.
-        time_limit: the actor's own time limit was reached: only a rule that literally says `Timeout` applies.
+        attempt: the failed attempt, from 1.
+        first_attempt: when the first attempt started; the base of `max_duration`.
+        jitter: uniform in [0, 1); only policies with `jitter` use it.
+        time_limit: the actor's time limit was reached, so only a rule that lists `Timeout` literally applies.
     """
     policy = _literal_timeout_policy(resiliency) if time_limit else _policy_for(resiliency, error)
     if policy is None:
         return NoPolicy()
-    lasted = now - first_attempt
+    elapsed = now - first_attempt
     if attempt >= policy.max_attempts or (
-        policy.max_duration is not None and lasted.total_seconds() >= policy.max_duration
+        policy.max_duration is not None and elapsed.total_seconds() >= policy.max_duration
     ):
         return Exhausted(policy.max_attempts, policy.then_route)
     delay = min(backoff(policy, attempt, jitter), MAX_WAIT.total_seconds())
@@ -63,14 +63,14 @@ def decide(
 
 
 def backoff(policy: Policy, attempt: int, jitter: float) -> float:
-    """Seconds to wait after this attempt failed; the cap comes before the jitter, which multiplies by [0.5, 1.5)."""
+    """Seconds of delay after a failed attempt; the cap applies before the jitter, which multiplies by [0.5, 1.5)."""
     match policy.backoff:
         case "constant":
             delay = policy.initial_delay
         case "linear":
             delay = attempt * policy.initial_delay
         case "exponential":
-            # Beyond 2^62 every cap and every deadline is passed anyway; floats end at 2^1023.
+            # 2^62 seconds exceed every cap and deadline, and a float overflows at 2^1024.
             delay = policy.initial_delay * 2.0 ** min(attempt - 1, 62)
     if policy.max_interval is not None:
         delay = min(delay, policy.max_interval)
@@ -78,9 +78,9 @@ def backoff(policy: Policy, attempt: int, jitter: float) -> float:
 
 
 def matches(pattern: str, qualified: str) -> bool:
-    """Whether a rule's pattern names an error type.
+    """Whether a rule's pattern matches an error type.
 
-    A pattern with a dot is an exact qualified name, without one it equals the last component; `builtins.X` means `X`.
+    A pattern with a dot matches the exact qualified name, one without a dot the last component. `builtins.X` means `X`.
     """
     plain = pattern.removeprefix("builtins.")
     if "." in plain or plain != pattern:

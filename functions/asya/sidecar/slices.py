@@ -1,4 +1,4 @@
-"""What a hop may give where slices are concerned, and who is told when a slice ends early (`protocol §9`)."""
+"""Checks the frames of slices, and notifies the sets of slices that end elsewhere (`protocol §9`)."""
 
 from collections.abc import Sequence
 
@@ -14,12 +14,12 @@ from asya.protocol.slices import SliceEnded, SliceHeader, decode_header, encode_
 
 
 class SecondFrameError(ValueError):
-    """A slice's actor gave more than one frame; a set has room for one result of each slice."""
+    """A slice's actor gave more than one frame; a set takes one result for each slice."""
 
     def __init__(self, actor: str) -> None:
         super().__init__(
-            f"{actor!r} gave more than one frame for a slice, which has room for one result; yield one, "
-            "or fan_out to open a set of its own"
+            f"{actor!r} gave more than one frame for a slice, but a slice has one result; "
+            "yield one frame, or open a nested set with fan_out"
         )
 
     @property
@@ -29,16 +29,16 @@ class SecondFrameError(ValueError):
 
 
 def must_leave_together(hop: Hop, first: Frame) -> bool:
-    """Whether a hop's frames leave together or not at all: of a slice, and of what opens a set."""
+    """Whether a hop's frames must leave together: those of a slice, and those that open a set."""
     return first.opens_set or is_slice(hop.envelope)
 
 
 def check_frames(hop: Hop, frames: Sequence[Frame]) -> None:
-    """Whether these may leave a hop, as far as sets are concerned; the first two frames are enough to tell.
+    """Check that these frames may leave a hop under the rules of sets; the first two frames decide.
 
     Raises:
-        SecondFrameError: a slice, and more frames than one.
-        UnknownTargetError: a set that is opened for an actor that is no fan-in actor.
+        SecondFrameError: a slice has more than one frame.
+        UnknownTargetError: the frames open a set for an actor that is not a fan-in actor.
     """
     if not frames:
         return
@@ -51,14 +51,14 @@ def check_frames(hop: Hop, frames: Sequence[Frame]) -> None:
     except ValueError as error:
         raise UnknownTargetError(str(error)) from None
     if header is not None and fan_in_actor_of(hop.envelope, header, hop.mesh) is None:
-        raise UnknownTargetError(f"actor {header.actor!r} is no fan-in actor of the mesh {hop.mesh.namespace!r}")
+        raise UnknownTargetError(f"actor {header.actor!r} is not a fan-in actor of the mesh {hop.mesh.namespace!r}")
 
 
 def require_slice_header(hop: Hop) -> SliceHeader:
-    """The header of a slice that came to the fan-in actor of its set.
+    """The slice header of an envelope at the fan-in actor of its set.
 
     Raises:
-        UnknownTargetError: if it is no slice, or one of a set that is put together elsewhere.
+        UnknownTargetError: the envelope is not a slice, or another actor merges its set.
     """
     try:
         header = slice_header(hop.envelope)
@@ -66,26 +66,26 @@ def require_slice_header(hop: Hop) -> SliceHeader:
         raise UnknownTargetError(str(error)) from None
     if header is None:
         raise UnknownTargetError(
-            f"{hop.actor!r} puts slices together, and this envelope is none (no header {headers.FAN_IN}): "
-            "only what a handler gave by fan_out may come here"
+            f"{hop.actor!r} merges slices, but the envelope has no header {headers.FAN_IN}; "
+            "send slices from fan_out only"
         )
     if fan_in_actor_of(hop.envelope, header, hop.mesh) != hop.actor:
-        raise UnknownTargetError(f"the slice belongs to a set of {header.actor!r}, but came to {hop.actor!r}")
+        raise UnknownTargetError(f"the slice belongs to a set of {header.actor!r}, but arrived at {hop.actor!r}")
     return header
 
 
 def fan_in_actor_of(envelope: Envelope, header: SliceHeader, mesh: MeshTable) -> str | None:
-    """The actor whose queue takes what is to be told about a set; None if there is no such fan-in actor."""
+    """The fan-in actor that merges a set, after route overrides; None if the mesh has no such fan-in actor."""
     actor = overrides(envelope).get(header.actor, header.actor)
     spec = mesh.actors.get(actor)
     return actor if spec is not None and spec.kind == "fan_in" else None
 
 
 def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery, ...]:
-    """What the fan-in actors are to be told when an envelope has ended elsewhere.
+    """The `slice-ended` messages for an envelope that ended outside its set.
 
-    A slice tells its own set. An origin tells the set it had opened, and, being a slice of the enclosing set itself, that one
-    too. What only rests (paused) tells nobody.
+    A slice notifies its own set. An origin notifies the set that it opened, and the enclosing set of which it is a slice. A
+    paused envelope notifies no set.
     """
     phase = envelope.status.phase if envelope.status else None
     if phase not in ("succeeded", "failed", "canceled"):
@@ -97,9 +97,9 @@ def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery,
         return ()
     deliveries = []
     while header is not None:
-        queue = fan_in_actor_of(envelope, header, mesh)
-        if queue is not None:
-            told = SliceEnded(
+        actor = fan_in_actor_of(envelope, header, mesh)
+        if actor is not None:
+            slice_end = SliceEnded(
                 set_id=header.set_id,
                 slice_index=header.slice_index,
                 slice_count=header.slice_count,
@@ -107,6 +107,6 @@ def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery,
                 reason=(status.reason if status else None) or phase,
                 error=status.error if status else None,
             )
-            deliveries.append(Delivery(queue, encode_message(told), "slice-ended"))
+            deliveries.append(Delivery(actor, encode_message(slice_end), "slice-ended"))
         header = header.enclosing if header.slice_index == 0 else None
     return tuple(deliveries)

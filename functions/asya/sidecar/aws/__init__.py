@@ -1,1 +1,1 @@
-"""What a sidecar keeps between calls: circuit state, buffered frames, archived inputs, completed hops."""
+"""The state of sidecars in DynamoDB and S3: circuits, buffered frames, archived inputs, completed hops."""

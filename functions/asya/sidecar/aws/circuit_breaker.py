@@ -1,4 +1,4 @@
-"""The circuit breaker that all sidecars of an actor share: one item, changed only by who has seen its latest state."""
+"""The circuit that all sidecars of an actor share: one DynamoDB item, changed by conditional writes."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-# How long a sidecar goes by what it has read. A healthy actor costs this one read, and no write.
+# How long a sidecar uses the circuit that it read. A healthy actor costs one read in this time, and no write.
 CACHE_SECONDS = 1.0
-# A table that does not answer would hold up every message for as long as the SDK tries.
+# How long the table is not called after an error. Otherwise the SDK's retries would delay every message.
 OUTAGE_SECONDS = 30.0
 _TRIES = 5
 _RETENTION_SECONDS = 7 * 86400
 _SORT_KEY = "circuit"
 
 CallResult = Literal["succeeded", "failed", "released"]
-_UNKNOWN_ERA = -1  # of a call that was let in without the table; its outcome is not noted
+_UNKNOWN_ERA = -1  # of a permit given without the table; its result is not recorded
 _NEVER = float("-inf")
 
 
@@ -43,9 +43,9 @@ class _Condition(TypedDict, total=False):
 
 
 class Breaker:
-    """The table `asya-{namespace}-breaker`: pk = actor, sk = `circuit`.
+    """The circuit breaker of one actor, in the table `asya-{namespace}-breaker`: pk = actor, sk = `circuit`.
 
-    It protects what a handler calls, not the envelopes: where it cannot be asked, calls are made.
+    If the table cannot be read, calls are permitted.
     """
 
     def __init__(
@@ -58,11 +58,11 @@ class Breaker:
         probe_seconds: float,
         on_error: Callable[[Exception], None],
     ) -> None:
-        """Make the breaker of one actor.
+        """Create the breaker of one actor.
 
         Args:
-            probe_seconds: how long a probe may take before another one is made.
-            on_trouble: is told of a table that cannot be read or written now.
+            probe_seconds: how long a probe may take before another one is allowed.
+            on_error: called with the error of a failed read or write.
         """
         self._dynamodb = dynamodb
         self._table = table
@@ -75,7 +75,7 @@ class Breaker:
         self._outage_until = _NEVER
 
     def acquire(self, caller: str, now: datetime) -> Permit | Rejection:
-        """Ask whether a call may be made; `caller` names it. Every permit is to be settled."""
+        """Request a permit for a call; `caller` names the call. Each permit needs a recorded result."""
         moment = now.timestamp()
         try:
             return self._acquire(caller, moment)
@@ -84,10 +84,10 @@ class Breaker:
         return self._without_table(caller, moment)
 
     def record(self, permit: Permit, result: CallResult, now: datetime) -> Circuit | None:
-        """Note how a call went.
+        """Record the result of a call.
 
         Returns:
-            The circuit if this call opened or closed it.
+            The new circuit if this call opened or closed it, else None.
         """
         moment = now.timestamp()
         if (result != "failed" and not permit.is_probe) or moment < self._outage_until:
@@ -108,18 +108,18 @@ class Breaker:
                 return answer
             if self._replace(circuit, answer.circuit, now):
                 return answer.permit
-        return Rejection(now + CACHE_SECONDS)  # whoever is quicker, again and again, probes
+        return Rejection(now + CACHE_SECONDS)  # other callers won every write
 
     def _record(self, permit: Permit, result: CallResult, now: float) -> Circuit | None:
         for _ in range(_TRIES):
-            # Eras only grow, so that even what was read a while ago may tell that there is nothing to note.
+            # Eras only grow, so a cached circuit is recent enough to show that nothing changes.
             circuit = self._circuit(now)
             changed = self._next_circuit(circuit, permit, result, now)
             if changed is None:
                 return None
             if self._replace(circuit, changed, now):
                 return changed if changed.era != circuit.era else None
-        return None  # others have noted failures enough meanwhile
+        return None  # concurrent writers have recorded enough failures
 
     def _next_circuit(self, circuit: Circuit, permit: Permit, result: CallResult, now: float) -> Circuit | None:
         match result:
@@ -131,7 +131,7 @@ class Breaker:
                 return after_release(circuit, permit)
 
     def _without_table(self, caller: str, now: float) -> Permit | Rejection:
-        """A circuit that is known to be open stays open until then; else the call is made, and not noted."""
+        """Reject the call if the cached circuit is open; otherwise permit it without recording its result."""
         until = self._cached.open_until
         return Rejection(until) if until is not None and now < until else Permit(caller, _UNKNOWN_ERA)
 
@@ -141,17 +141,17 @@ class Breaker:
             self._cached, self._cached_until = _circuit(answer.get("Item")), now + CACHE_SECONDS
         return self._cached
 
-    def _replace(self, seen: Circuit, new: Circuit, now: float) -> bool:
-        """Write a circuit in the place of the one that was seen; False if another one is there meanwhile."""
+    def _replace(self, current: Circuit, new: Circuit, now: float) -> bool:
+        """Write the new circuit unless the current one has changed; False if it has."""
         unchanged: _Condition = {"ConditionExpression": "attribute_not_exists(pk)"}
-        if seen.revision:
+        if current.revision:
             unchanged = {
                 "ConditionExpression": "#revision = :seen",
                 "ExpressionAttributeNames": {"#revision": "revision"},
-                "ExpressionAttributeValues": {":seen": {"N": str(seen.revision)}},
+                "ExpressionAttributeValues": {":seen": {"N": str(current.revision)}},
             }
-        lasts = max(self._limits.window, self._limits.open_for, self._probe_seconds) + _RETENTION_SECONDS
-        item = {**self._key, **_item(new), "expires_at": {"N": str(int(now + lasts))}}
+        lifetime = max(self._limits.window, self._limits.open_for, self._probe_seconds) + _RETENTION_SECONDS
+        item = {**self._key, **_item(new), "expires_at": {"N": str(int(now + lifetime))}}
         try:
             self._dynamodb.put_item(TableName=self._table, Item=item, **unchanged)
         except ClientError as error:

@@ -1,4 +1,4 @@
-"""Marks of hops that have been completed, for actors that want none done twice (`protocol §4`, `deduplicate`)."""
+"""Marks of completed hops, for actors with `deduplicate: true` (`protocol §4`)."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 class CompletedHops:
     """The table `asya-{namespace}-hops`: pk = envelope id, sk = generation, position and attempt.
 
-    A retry is the same hop's next attempt and runs; a second delivery of the same attempt does not.
+    The next attempt of a retried hop runs; a redelivery of a completed attempt does not.
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str, retention_seconds: float) -> None:
@@ -21,19 +21,19 @@ class CompletedHops:
         self._retention_seconds = retention_seconds
 
     def is_completed(self, hop: Hop) -> bool:
-        """Whether this attempt has been completed before.
+        """Whether this attempt was completed before.
 
         Raises:
-            ClientError, BotoCoreError: if it cannot be known now.
+            ClientError, BotoCoreError: the mark cannot be read.
         """
         answer = self._dynamodb.get_item(TableName=self._table, Key=_key(hop), ConsistentRead=True)
         return "Item" in answer
 
     def mark(self, hop: Hop, *, epoch_seconds: float) -> None:
-        """Note that all it caused has been accepted; written before the ack.
+        """Mark this attempt as completed, after its sends and before its acknowledgement.
 
         Raises:
-            ClientError, BotoCoreError: if it cannot be written now.
+            ClientError, BotoCoreError: the mark cannot be written.
         """
         expires_at = int(epoch_seconds + self._retention_seconds)
         self._dynamodb.put_item(TableName=self._table, Item={**_key(hop), "expires_at": {"N": str(expires_at)}})
@@ -41,5 +41,5 @@ class CompletedHops:
 
 def _key(hop: Hop) -> "dict[str, AttributeValueTypeDef]":
     envelope = hop.envelope
-    place = f"{envelope.generation:04d}#{envelope.route.position:06d}#{hop.attempt:06d}"
-    return {"pk": {"S": envelope.id}, "sk": {"S": place}}
+    sort_key = f"{envelope.generation:04d}#{envelope.route.position:06d}#{hop.attempt:06d}"
+    return {"pk": {"S": envelope.id}, "sk": {"S": sort_key}}

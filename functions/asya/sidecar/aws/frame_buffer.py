@@ -1,4 +1,4 @@
-"""The frames of a hop, stored before any of them is sent (`protocol §6`, `frames: buffered`)."""
+"""Stores the frames of a hop before any of them is sent (`protocol §6`, `frames: buffered`)."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class _Changes(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was set, and what was deleted: apart, because `null` is a value too."""
+    """Changed and deleted members; separate, because `null` is also a value."""
 
     set: dict[str, Raw] = {}
     deleted: tuple[str, ...] = ()
 
 
 class _StoredFrame(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A frame; without a payload it has the one that was received."""
+    """A stored frame; without a payload it has the payload that the hop received."""
 
     payload: Raw | msgspec.UnsetType = msgspec.UNSET
     next: tuple[str, ...] | None = None
@@ -38,7 +38,7 @@ _decoder = msgspec.json.Decoder(list[_StoredFrame])
 class FrameBuffer:
     """One object per hop in the mesh's own bucket: `frames/{id}/{generation}/{position}.json`.
 
-    It holds the complete list or is not there, and is written once: the first writer's list is everybody's.
+    An object holds the complete list of frames and is written once; all later runs use the first list.
     """
 
     def __init__(self, s3: "S3Client", bucket: str) -> None:
@@ -46,10 +46,10 @@ class FrameBuffer:
         self._bucket = bucket
 
     def load(self, envelope: Envelope) -> list[Frame] | None:
-        """The frames of this hop if an earlier run has stored them.
+        """Read the frames that an earlier run of this hop has stored; None if there are none.
 
         Raises:
-            ClientError, BotoCoreError: if it cannot be known now.
+            ClientError, BotoCoreError: the object cannot be read.
         """
         try:
             answer = self._s3.get_object(Bucket=self._bucket, Key=hop_key(FRAMES_PREFIX, envelope))
@@ -60,13 +60,13 @@ class FrameBuffer:
         return [_frame(stored) for stored in _decoder.decode(answer["Body"].read())]
 
     def save(self, envelope: Envelope, frames: Iterable[Frame]) -> list[Frame]:
-        """Keep the frames of this hop, and give those that are stored: another run may have been first.
+        """Store the frames of this hop; returns the stored ones, which an earlier run may have written.
 
         Raises:
-            ClientError, BotoCoreError: if they cannot be stored now; then none may be sent.
+            ClientError, BotoCoreError: the object cannot be written, so no frame may be sent.
         """
-        ours = list(frames)
-        body = msgspec.json.encode([_stored(frame) for frame in ours])
+        new_frames = list(frames)
+        body = msgspec.json.encode([_stored(frame) for frame in new_frames])
         try:
             self._s3.put_object(
                 Bucket=self._bucket,
@@ -78,11 +78,11 @@ class FrameBuffer:
         except ClientError as error:
             if error.response["Error"]["Code"] not in ("PreconditionFailed", "412"):
                 raise
-            theirs = self.load(envelope)
-            if theirs is None:
+            stored = self.load(envelope)
+            if stored is None:
                 raise
-            return theirs
-        return ours
+            return stored
+        return new_frames
 
 
 def _stored(frame: Frame) -> _StoredFrame:
@@ -103,5 +103,5 @@ def _frame(stored: _StoredFrame) -> Frame:
 
 
 def _values(changes: _Changes) -> dict[str, Raw | None]:
-    found: dict[str, Raw | None] = {name: Raw(bytes(raw)) for name, raw in changes.set.items()}
-    return found | dict.fromkeys(changes.deleted)
+    values: dict[str, Raw | None] = {name: Raw(bytes(raw)) for name, raw in changes.set.items()}
+    return values | dict.fromkeys(changes.deleted)

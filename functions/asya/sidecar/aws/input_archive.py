@@ -1,4 +1,4 @@
-"""What hops began with, kept for replays (`protocol §12`, `keep_input`)."""
+"""Stores the inputs of hops for replays (`protocol §12`, `keep_input`)."""
 
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,10 @@ class InputArchive:
         self._bucket = bucket
 
     def save(self, envelope: Envelope) -> None:
-        """Keep an envelope as its hop began; a redelivery writes the same payload again.
+        """Store an envelope as stamped at the start of its hop; a redelivery writes the same payload again.
 
         Raises:
-            ClientError, BotoCoreError: if it cannot be kept now.
+            ClientError, BotoCoreError: the object cannot be written.
         """
         self._s3.put_object(
             Bucket=self._bucket,

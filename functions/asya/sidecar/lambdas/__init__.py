@@ -1,1 +1,1 @@
-"""The sidecar function of a light actor."""
+"""The Lambda function of a light actor, and the parts that other functions share with it."""

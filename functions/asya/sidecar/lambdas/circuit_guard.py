@@ -1,4 +1,4 @@
-"""What stands between a hop and its handler: the actor's circuit breaker, if it has one (`protocol §8`)."""
+"""Guards a handler call with the actor's circuit breaker, if it has one (`protocol §8`)."""
 
 from datetime import UTC, datetime
 
@@ -13,32 +13,32 @@ CIRCUIT_OPEN = "CircuitOpen"
 
 
 class CircuitOpenError(Exception):
-    """The handler may not be called now.
+    """The circuit breaker rejects the handler call.
 
     Attributes:
-        error: what the hop fails with; rules match it by the type `CircuitOpen`.
+        error: the error of the hop; retry rules match it by the type `CircuitOpen`.
     """
 
     def __init__(self, actor: str, until: float) -> None:
-        again = format_time(datetime.fromtimestamp(until, UTC))
-        message = f"{actor} has failed too often of late; it is not called again before {again}"
+        next_call = format_time(datetime.fromtimestamp(until, UTC))
+        message = f"{actor} failed too often recently; the next call is allowed at {next_call}"
         super().__init__(message)
         self.error = ErrorInfo(type=CIRCUIT_OPEN, message=message)
 
 
 class CircuitGuard:
-    """Asks the breaker before the handler of one hop is called, and tells it how the call went."""
+    """Acquires the permit for the handler call of one hop, and records its result."""
 
-    def __init__(self, found: Services, hop: Hop) -> None:
-        self._services = found
+    def __init__(self, services: Services, hop: Hop) -> None:
+        self._services = services
         self._hop = hop
         self._permit: Permit | None = None
 
     def acquire(self) -> None:
-        """Ask whether the handler may be called now.
+        """Request the permit to call the handler.
 
         Raises:
-            CircuitOpenError: if it may not.
+            CircuitOpenError: the circuit is open.
         """
         breaker = self._services.breaker
         if breaker is None:
@@ -51,7 +51,7 @@ class CircuitGuard:
         self._permit = answer
 
     def record(self, result: CallResult) -> None:
-        """Tell how the call went; said once, whatever is said after it is not heard."""
+        """Record the result of the call; only the first result counts."""
         breaker, permit, self._permit = self._services.breaker, self._permit, None
         if breaker is None or permit is None:
             return

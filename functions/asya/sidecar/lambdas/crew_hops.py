@@ -1,4 +1,4 @@
-"""What x-checkpoint, pause actors and x-resume have in common: a batch, its diversions, one frame, the reports of a quick hop."""
+"""The shared parts of x-checkpoint, pause actors and x-resume: batches, diversions, the only frame, the reports."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,11 +23,11 @@ def process_batch(
     *,
     asks_states: bool = True,
 ) -> Answer:
-    """Work through one batch, as a sidecar does.
+    """Process one batch, as a sidecar does.
 
     Args:
-        handle: what is done with a record; what it raises brings the message again.
-        asks_states: whether canceled tasks are to be found out first.
+        handle: processes one record; an error keeps its message on the queue.
+        asks_states: whether the pre-flight asks for the tasks' states.
     """
     items = records(event)
     record_arrivals(services, items)
@@ -40,10 +40,10 @@ def process_batch(
 
 
 def diverted(services: Services, diversion: Diversion, record: Record, what: str) -> list[Receipt]:
-    """Send what does not go the ordinary way to where it ends, and say so.
+    """Send the messages of a diversion, count it and log it.
 
     Args:
-        what: what was not done, for the log.
+        what: the log message.
     """
     record_diversion(services, diversion.why)
     services.telemetry.log.warning(
@@ -53,7 +53,7 @@ def diverted(services: Services, diversion: Diversion, record: Record, what: str
 
 
 def passed_on(services: Services, hop: Hop, frame: Frame) -> Delivery:
-    """The hop's only frame; to x-sump, if the next actor is not in the mesh (`protocol §5.12`)."""
+    """Address the hop's only frame; to x-sump if the next actor is unknown (`protocol §5.12`)."""
     moment = services.now()
     try:
         return outcome.frame(hop, frame, 0, now=moment)
@@ -62,7 +62,7 @@ def passed_on(services: Services, hop: Hop, frame: Frame) -> Delivery:
 
 
 def report_hop(services: Services, hop: Hop, *, duration_ms: float) -> None:
-    """All progress of a hop at once, unless reporting is off."""
+    """Report the complete progress of a hop, unless reporting is off."""
     url = services.callback(hop.envelope)
     if url is None:
         return

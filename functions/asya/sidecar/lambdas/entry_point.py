@@ -23,7 +23,7 @@ class Sweep(Protocol):
 
 
 def queue_entry_point(build: Callable[[Services], BatchActor]) -> Callable[[Mapping[str, Any], object], Answer]:
-    """The Lambda handler of a queue's function. It builds the actor at the first event and keeps it."""
+    """The Lambda handler of a queue's function; builds the actor at the first event and reuses it."""
     actor = cache(lambda: build(services()))
 
     def handle(event: Mapping[str, Any], _context: object) -> Answer:

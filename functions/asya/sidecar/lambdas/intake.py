@@ -1,4 +1,4 @@
-"""The first half of every sidecar, light or heavy: from a batch of messages to hops that may start (`protocol §5`, 1 to 6)."""
+"""The first half of every sidecar, light or heavy: from a batch of messages to started hops (`protocol §5`, 1 to 6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from asya.sidecar.lambdas.services import Services
 
 
 class NotRegisteredError(RuntimeError):
-    """A task could not be made known; nothing that its envelope causes may leave before it is."""
+    """A task could not be registered; its envelope may cause no message before it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What is known about a batch before its first handler runs."""
+    """A received batch, with its registrations and task states, before its first handler runs."""
 
     services: Services
     received: dict[str, Hop | Diversion | Exception]
@@ -29,47 +29,47 @@ class Intake:
     states: dict[str, TaskState]
 
     def start(self, record: Record) -> Hop | Diversion:
-        """Complete steps 4 to 6 for one message, at the moment its turn comes.
+        """Run steps 4 to 6 for one message. Every error keeps the message on the queue.
 
         Raises:
-            NotRegisteredError: the message is to be kept.
-            Exception: its payload could not be fetched, or its input not be kept; the same.
+            NotRegisteredError: its task could not be registered.
+            Exception: its payload could not be read, or its input could not be stored.
         """
-        found = self.received[record.message_id]
-        if isinstance(found, Exception):
-            raise found
-        if isinstance(found, Diversion):
-            return found
+        received = self.received[record.message_id]
+        if isinstance(received, Exception):
+            raise received
+        if isinstance(received, Diversion):
+            return received
         if record.message_id in self.unregistered:
-            raise NotRegisteredError(f"task {found.envelope.id} could not be registered at the gateway")
-        state = self.states.get(found.envelope.id)
-        started = arrival.start(found, state, now=self.services.now(), new_span=self.services.environment.new_span)
+            raise NotRegisteredError(f"task {received.envelope.id} could not be registered at the gateway")
+        state = self.states.get(received.envelope.id)
+        started = arrival.start(received, state, now=self.services.now(), new_span=self.services.environment.new_span)
         if isinstance(started, Hop) and started.spec.keep_input:
             self.services.input_archive.save(started.envelope)
         return started
 
 
 def receive_batch(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:
-    """Parse a batch, register what is new and ask for the tasks' states: one call each for the whole batch.
+    """Parse a batch, register new tasks and ask for the tasks' states, with one call each for the whole batch.
 
-    A payload that cannot be fetched now keeps its message: fetched later, it would be too late for registration and pre-flight.
+    A payload that cannot be read keeps its message, because a later read would miss registration and pre-flight.
     """
     received: dict[str, Hop | Diversion | Exception] = {}
     for record in items:
         try:
             received[record.message_id] = receive(services, record)
-        except Exception as error:  # noqa: BLE001 - raised again when it is this message's turn
+        except Exception as error:  # noqa: BLE001 - `Intake.start` raises it for this message
             received[record.message_id] = error
-    hops = [found for found in received.values() if isinstance(found, Hop)]
+    hops = [outcome for outcome in received.values() if isinstance(outcome, Hop)]
     unregistered = preflight.register(services, hops)
     return Intake(services, received, unregistered, preflight.task_states(services, hops) if asks_states else {})
 
 
 def receive(services: Services, record: Record) -> Hop | Diversion:
-    """Steps 1 to 3 for one message, its claim check redeemed.
+    """Redeem the claim check of one message and run steps 1 to 3.
 
     Raises:
-        botocore.exceptions.ClientError: if a payload cannot be fetched for now.
+        botocore.exceptions.ClientError: the payload cannot be read.
     """
     settings = services.settings
     message = record.arrival

@@ -1,4 +1,4 @@
-"""Before the handlers of a batch run: register what is new, and learn what was canceled or paused (`protocol §5.4`)."""
+"""Registers new tasks and asks for task states before the handlers of a batch run (`protocol §5.4`)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -12,10 +12,10 @@ from asya.sidecar.lambdas.services import Services
 
 
 def register(services: Services, hops: Sequence[Hop]) -> set[str]:
-    """Make the tasks of envelopes that came without a status known; one call per endpoint.
+    """Register the tasks of envelopes that came without a status, with one call per endpoint.
 
     Returns:
-        The message ids whose task could not be registered: they may not go on, and are to be kept.
+        The ids of the messages whose task could not be registered; these messages stay on the queue.
     """
     receipts: list[tuple[Hop, Receipt]] = []
     for hop in hops:
@@ -30,11 +30,11 @@ def register(services: Services, hops: Sequence[Hop]) -> set[str]:
 
 
 def task_states(services: Services, hops: Sequence[Hop]) -> dict[str, TaskState]:
-    """The states of these envelopes' tasks and roots by envelope id; what cannot be learned within a second is left out."""
+    """The states of the hops' tasks and roots by envelope id; states that do not arrive within a second are left out."""
     by_url: dict[str, list[StateQuery]] = defaultdict(list)
     for hop in hops:
         url = services.callback(hop.envelope)
-        # A task that is only now made known cannot have been canceled.
+        # A task that is registered just now cannot be canceled or paused.
         if url is not None and not hop.needs_registration:
             by_url[url].append(StateQuery(id=hop.envelope.id, root_id=hop.envelope.root_id))
     states: dict[str, TaskState] = {}
@@ -42,5 +42,5 @@ def task_states(services: Services, hops: Sequence[Hop]) -> dict[str, TaskState]
         try:
             states |= {state.id: state for state in services.gateway.states(url, queries)}
         except GatewayError as error:
-            services.telemetry.log.warning("pre-flight without an answer; going on", problem=str(error))
+            services.telemetry.log.warning("pre-flight failed; the hops proceed", problem=str(error))
     return states

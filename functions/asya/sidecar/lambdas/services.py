@@ -1,4 +1,4 @@
-"""What the SQS-fed functions work with, made once per process."""
+"""The clients and settings of a Lambda function that reads a queue, created once per process."""
 
 import os
 from dataclasses import dataclass
@@ -26,35 +26,35 @@ from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.aws.input_archive import InputArchive
 
-# What a probe of a circuit breaker may take beside the handler's own time.
+# The time of a circuit breaker's probe beyond the handler's own timeout.
 PROBE_MARGIN_SECONDS = 10.0
-# So long a report that must arrive is tried; with the last call's own time it stays within the margin that every function's
-# timeout has beside its handler's.
+# How long a required report is retried. With the time of the last call it fits into the margin that each function's timeout has
+# beyond its handler's timeout.
 REPORTING_SECONDS = 10.0
-# Functions that wait for no handler have more time, and their messages are to pay for a busy endpoint last of all.
-_PATIENT = frozenset({names.SINK, names.SUMP})
-_PATIENCE = 4
+# Functions that call no handler have more time: an overloaded gateway should cost their messages no receives.
+_PATIENT_ACTORS = frozenset({names.SINK, names.SUMP})
+_PATIENCE_FACTOR = 4
 
 
 @dataclass(frozen=True)
 class Services:
-    """The edges of one function, and where they lead."""
+    """The clients and settings of one function."""
 
     settings: Settings
     environment: Environment = REAL
 
     def now(self) -> datetime:
-        """The time of day; read only at the entry points, and passed on from there."""
+        """The current time; only entry points read it and pass it on."""
         return self.environment.now()
 
     @cached_property
     def telemetry(self) -> Telemetry:
-        """Logs and metrics."""
+        """The logs and metrics of this function."""
         return Telemetry(self.settings.namespace, self.settings.actor)
 
     @cached_property
     def claim_check(self) -> ClaimCheck:
-        """Where payloads wait that are too large for SQS."""
+        """Stores payloads that are too large for SQS."""
         return ClaimCheck(clients.s3(), self.settings.bucket)
 
     @cached_property
@@ -66,17 +66,17 @@ class Services:
 
     @cached_property
     def frame_buffer(self) -> FrameBuffer:
-        """Frames of buffered hops."""
+        """Stores the frames of buffered hops."""
         return FrameBuffer(clients.s3(), self.settings.bucket)
 
     @cached_property
     def input_archive(self) -> InputArchive:
-        """Inputs of hops, for replays."""
+        """Stores the inputs of hops for replays."""
         return InputArchive(clients.s3(), self.settings.bucket)
 
     @cached_property
     def completed_hops(self) -> CompletedHops:
-        """Marks of hops that are done, for actors that deduplicate."""
+        """Marks completed hops, for actors with `deduplicate: true`."""
         return CompletedHops(
             clients.dynamodb(), self.settings.table_name("hops"), self.settings.table.retention.payloads
         )
@@ -99,21 +99,21 @@ class Services:
 
     @cached_property
     def worker(self) -> BatchProcessor:
-        """Works through batches of this function's own queue."""
+        """Processes batches of this function's queue."""
         queue_url = self.settings.queue_url(self.settings.actor)
         return BatchProcessor(clients.sqs(), queue_url, (self.outbox, self.required_reports), self.telemetry)
 
     @cached_property
     def gateway(self) -> GatewayClient:
-        """Speaks to the status endpoint."""
+        """Calls the gateway's API for functions."""
         return GatewayClient(boto3.DEFAULT_SESSION or boto3.Session(), self.settings.region)
 
     @cached_property
     def required_reports(self) -> RequiredReports:
-        """Reports that must arrive."""
+        """Sends required reports."""
         actor = self.settings.table.actors.get(self.settings.actor)
-        is_patient = self.settings.actor in _PATIENT or (actor is not None and actor.kind == "spark")
-        seconds = REPORTING_SECONDS * (_PATIENCE if is_patient else 1)
+        is_patient = self.settings.actor in _PATIENT_ACTORS or (actor is not None and actor.kind == "spark")
+        seconds = REPORTING_SECONDS * (_PATIENCE_FACTOR if is_patient else 1)
         return RequiredReports(self.gateway, self._report_refused, RetryWindow(seconds, self.environment))
 
     @cached_property
@@ -122,7 +122,7 @@ class Services:
         return ProgressReporter(self.gateway, self._progress_dropped, threaded=self.environment.is_threaded)
 
     def callback(self, envelope: Envelope) -> str | None:
-        """Where the reports on this envelope go; None for stealth ones and where there is no gateway."""
+        """The address for reports on this envelope; None for a stealth envelope or without a gateway."""
         if envelope.is_stealth:
             return None
         return callback_url(envelope, configured=self.settings.gateway_url, allowed_hosts=self._allowed_hosts)
@@ -132,12 +132,10 @@ class Services:
         return allowed_hosts(self.settings.gateway_url, self.settings.table.gateway.allowed_hosts)
 
     def _report_refused(self, result: EventResult) -> None:
-        self.telemetry.log.warning(
-            "report refused for good", envelope_id=result.id, status=result.status, problem=result.error
-        )
+        self.telemetry.log.warning("report refused", envelope_id=result.id, status=result.status, problem=result.error)
 
     def _breaker_failed(self, error: Exception) -> None:
-        self.telemetry.log.warning("circuit breaker out of reach; calls are made without it", exc_info=error)
+        self.telemetry.log.warning("circuit breaker unavailable; calls proceed without it", exc_info=error)
 
     def _progress_dropped(self, count: int, problem: str) -> None:
         self.telemetry.count("ReportsDropped", count)
@@ -146,5 +144,5 @@ class Services:
 
 @cache
 def services() -> Services:
-    """The process's services, from its environment."""
+    """The services of this process, from its environment variables."""
     return Services(load_settings(os.environ))

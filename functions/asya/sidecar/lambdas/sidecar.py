@@ -1,4 +1,4 @@
-"""The sidecar of a light actor: validates, runs the handler inline, routes what it gives (`protocol §5`)."""
+"""The sidecar of a light actor: checks envelopes, calls the handler and routes its frames (`protocol §5`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record, records
-from asya.runtime.call import Call
+from asya.runtime.call import HandlerInvoker
 from asya.sidecar.lambdas.hop_run import HopRun
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
@@ -19,14 +19,14 @@ from asya.sidecar.lambdas.services import Services
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """One actor's sidecar, with its handler loaded."""
+    """The sidecar of one actor, with its handler loaded."""
 
     services: Services
     call: Call
     deduplicates: bool = False
 
     def process(self, event: Mapping[str, Any]) -> Answer:
-        """Work through one batch."""
+        """Process one batch."""
         items = records(event)
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
@@ -36,14 +36,14 @@ class Sidecar:
             return self.services.worker.process(
                 items,
                 lambda record: self._handle(intake, record, hops),
-                lambda record: self._mark_done(hops.get(record.message_id)),
+                lambda record: self._mark_completed(hops.get(record.message_id)),
             )
         finally:
             self.services.progress.flush()
             telemetry.flush()
 
     def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Receipt]:
-        """One message: what it caused to be sent. Hops that started are noted in `hops`, by message id."""
+        """Process one message; adds its started hop to `hops`, by message id."""
         started = intake.start(record)
         if isinstance(started, Hop) and self.deduplicates and self.services.completed_hops.is_completed(started):
             started = Diversion(started.envelope.id, (), "Duplicate")
@@ -56,14 +56,14 @@ class Sidecar:
         hops[record.message_id] = started
         return HopRun(self.services, self.call, started).run()
 
-    def _mark_done(self, hop: Hop | None) -> None:
-        """After its sends, before its ack (`protocol §4`)."""
+    def _mark_completed(self, hop: Hop | None) -> None:
+        """Mark a hop after its sends and before its acknowledgement (`protocol §4`)."""
         if hop is None or not self.deduplicates:
             return
         try:
             self.services.completed_hops.mark(hop, epoch_seconds=self.services.now().timestamp())
         except (ClientError, BotoCoreError) as error:
-            # All of it has been sent: a nack would surely do it twice, an ack only if SQS delivers the message again.
+            # Everything was sent: a nack would surely repeat it, an acknowledgement only if SQS redelivers the message.
             self.services.telemetry.log.warning(
-                "a finished hop could not be marked", exc_info=error, envelope_id=hop.envelope.id
+                "completed hop could not be marked", exc_info=error, envelope_id=hop.envelope.id
             )

@@ -1,10 +1,10 @@
-"""The entry point of a light actor's function."""
+"""The Lambda entry point of a light actor."""
 
 from collections.abc import Callable
 from typing import Any
 
 from asya.protocol.mesh_table import Actor
-from asya.runtime.call import Call
+from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import LoadError, load
 from asya.runtime.modes import EnvelopeMode, Mode, PayloadMode
 from asya.runtime.signatures import adapter
@@ -14,14 +14,14 @@ from asya.sidecar.lambdas.sidecar import Sidecar
 
 
 def build_sidecar(services: Services) -> Sidecar:
-    """The sidecar of this function's actor.
+    """Build the sidecar of this function's actor.
 
     Raises:
-        LoadError: naming the handler and what is wrong with it.
+        LoadError: the handler cannot be loaded.
     """
     spec, name = own_actor(services)
     handler = load(name)
-    call = Call(handler, _mode(spec, adapter(name, handler)), spec.fan_out_lists, services.environment)
+    call = HandlerInvoker(handler, _mode(spec, adapter(name, handler)), spec.fan_out_lists, services.environment)
     return Sidecar(services, call, spec.deduplicate)
 
 
@@ -29,7 +29,7 @@ def own_actor(services: Services) -> tuple[Actor, str]:
     """This function's actor, and the name of its handler.
 
     Raises:
-        LoadError: if the actor has no handler.
+        LoadError: the actor has no handler.
     """
     actor = services.settings.actor
     spec = services.settings.table.actors[actor]

@@ -27,7 +27,7 @@ from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
 from asya.protocol.route import Route
 from asya.protocol.strict_json import decode_value
 from asya.runtime.abi import envelope_view
-from asya.runtime.call import Call
+from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import Handler
 from asya.runtime.modes import EnvelopeMode, PayloadMode
 from asya.sidecar import arrival, outcome
@@ -271,7 +271,7 @@ HANDLERS = (function, coroutine, generator, asynchronous_generator, second_frame
 
 def frames(hop: Hop, handler: Handler) -> list[Frame]:
     mode = EnvelopeMode("envelope") if handler is whole else PayloadMode()
-    call = Call(handler, mode)
+    call = HandlerInvoker(handler, mode)
     return list(call.frames(decode_value(hop.envelope.payload), lambda: envelope_view(hop.envelope), 5.0))
 
 

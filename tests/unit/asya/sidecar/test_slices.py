@@ -112,8 +112,8 @@ def test_a_slice_at_its_fan_in_actor_is_taken() -> None:
 @pytest.mark.parametrize(
     ("headers", "problem"),
     [
-        ({}, "only what a handler gave by fan_out may come here"),
-        ({"x-asya-fan-in": header(actor="infer")}, "belongs to a set of 'infer', but came to 'x-fan-in'"),
+        ({}, "send slices from fan_out only"),
+        ({"x-asya-fan-in": header(actor="infer")}, "belongs to a set of 'infer', but arrived at 'x-fan-in'"),
         ({"x-asya-fan-in": header(slice_index=9)}, "slice_index 9 is not within"),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_set_is_opened_for_a_fan_in_actor_only() -> None:
     working = hop(message(), spec=None)
     opened = [frame(header(slice_index=0)), frame(header())]
     assert slices.must_leave_together(working, opened[0])
-    with pytest.raises(UnknownTargetError, match="'x-fan-in' is no fan-in actor of the mesh 'shop'"):
+    with pytest.raises(UnknownTargetError, match="'x-fan-in' is not a fan-in actor of the mesh 'shop'"):
         slices.check_frames(working, opened)
     with pytest.raises(UnknownTargetError, match="slice_index"):
         slices.check_frames(working, [frame(header(slice_index=7))])

@@ -131,7 +131,7 @@ def test_a_fan_out_at_what_is_no_fan_in_actor_is_a_mismatch(start: Start) -> Non
     (sunk,) = mesh.world.sent("x-sump")
     assert sunk.status is not None
     assert sunk.status.error is not None
-    assert "'post' is no fan-in actor" in sunk.status.error.message
+    assert "'post' is not a fan-in actor" in sunk.status.error.message
 
 
 def test_a_failed_inner_set_is_a_failed_slice_of_the_outer_one(start: Start) -> None:
