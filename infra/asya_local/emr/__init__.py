@@ -1,1 +1,4 @@
-"""A stand-in for Amazon EMR Serverless: its HTTP API, states, limits and events, over PySpark on this machine."""
+"""The stand-in for Amazon EMR Serverless: its HTTP API, states, limits and events, with PySpark on this machine.
+
+Entry point: `python -m asya_local.emr`.
+"""

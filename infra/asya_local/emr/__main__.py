@@ -1,4 +1,4 @@
-"""The process: `python -m asya_local.emr <settings.json>`; root's keys come by environment."""
+"""Runs the stand-in: `python -m asya_local.emr <settings.json>`, with root's key in the environment."""
 
 import logging
 import os
@@ -13,8 +13,8 @@ from asya_local.emr.settings import EmrSettings
 def main() -> None:
     """Serve until SIGTERM or SIGINT."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    for chatty in ("werkzeug", "botocore"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    for name in ("werkzeug", "botocore"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     settings = EmrSettings.read(Path(sys.argv[1]))
     server = EmrServer(settings, os.environ["AWS_ACCESS_KEY_ID"])
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -1,4 +1,4 @@
-"""How large a job run is, and whether it fits into what the application may use. Pure."""
+"""Computes the size of a job run and whether it fits into the application's capacity. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-# The shapes EMR Serverless gives a Spark job that says nothing.
+# The defaults of EMR Serverless for a Spark job.
 DEFAULT_CORES = 4
 DEFAULT_MEMORY_GB = 14.0
 DEFAULT_DISK_GB = 20.0
@@ -20,7 +20,7 @@ _UNITS_TO_GB = {"k": 1 / 1024**2, "m": 1 / 1024, "g": 1.0, "t": 1024.0}
 
 @dataclass(frozen=True)
 class Size:
-    """What a run asks for at its start: its driver and its first executors."""
+    """The size of a run at its start: its driver and its initial executors."""
 
     vcpu: float
     memory_gb: float
@@ -29,7 +29,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Limits:
-    """What an application may use at once."""
+    """The capacity of an application."""
 
     max_vcpu: float
     max_memory_gb: float
@@ -37,7 +37,7 @@ class Limits:
 
 
 def size_of(conf: Mapping[str, str]) -> Size:
-    """The size of a run, from its Spark configuration."""
+    """Return the size of a run from its Spark configuration."""
     driver_cores = int(conf.get("spark.driver.cores", DEFAULT_CORES))
     executor_cores = int(conf.get("spark.executor.cores", DEFAULT_CORES))
     executors = _initial_executors(conf)
@@ -54,29 +54,29 @@ def size_of(conf: Mapping[str, str]) -> Size:
 def _initial_executors(conf: Mapping[str, str]) -> int:
     if conf.get("spark.dynamicAllocation.enabled", "true").lower() == "false":
         return int(conf.get("spark.executor.instances", DEFAULT_EXECUTORS))
-    named = ("spark.dynamicAllocation.initialExecutors", "spark.executor.instances")
-    first = next((int(conf[name]) for name in named if name in conf), DEFAULT_EXECUTORS)
-    most = int(conf.get("spark.dynamicAllocation.maxExecutors", first))
-    return max(min(first, most), int(conf.get("spark.dynamicAllocation.minExecutors", 0)))
+    keys = ("spark.dynamicAllocation.initialExecutors", "spark.executor.instances")
+    initial = next((int(conf[key]) for key in keys if key in conf), DEFAULT_EXECUTORS)
+    maximum = int(conf.get("spark.dynamicAllocation.maxExecutors", initial))
+    return max(min(initial, maximum), int(conf.get("spark.dynamicAllocation.minExecutors", 0)))
 
 
 def gigabytes(text: str | None, default: float) -> float:
-    """A memory size as Spark writes it (`2g`, `512m`, `2048` for MB), in GB; `default` when it says nothing."""
+    """Convert a memory size of Spark (`2g`, `512m`, `2048` for MB) to GB; return `default` if it is not one."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", (text or "").lower())
     if match is None:
         return default
     return float(match[1]) * _UNITS_TO_GB[match[2] or "m"]
 
 
-def fits(wanted: Size, holding: Collection[Size], limits: Limits) -> bool:
-    """Whether one more run may start beside those that hold capacity now.
+def fits(size: Size, active: Collection[Size], limits: Limits) -> bool:
+    """Return whether a run may start next to the active runs.
 
-    A run larger than the application itself runs when it is alone: EMR Serverless would give it fewer executors.
+    A run larger than the application starts when it is alone, as EMR Serverless would give it fewer executors.
     """
-    if len(holding) >= limits.max_concurrent_runs:
+    if len(active) >= limits.max_concurrent_runs:
         return False
-    if not holding:
+    if not active:
         return True
-    vcpu = sum(size.vcpu for size in holding) + wanted.vcpu
-    memory = sum(size.memory_gb for size in holding) + wanted.memory_gb
+    vcpu = sum(other.vcpu for other in active) + size.vcpu
+    memory = sum(other.memory_gb for other in active) + size.memory_gb
     return vcpu <= limits.max_vcpu and memory <= limits.max_memory_gb

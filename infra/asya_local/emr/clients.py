@@ -1,4 +1,4 @@
-"""boto3 clients of the local cloud's own services."""
+"""boto3 clients of MiniStack for the stand-in."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ if TYPE_CHECKING:
 
 
 def client(service: str, settings: EmrSettings, keys: dict[str, str] | None = None) -> Any:
-    """A client of MiniStack: with root's keys, or with those of an assumed role as STS gives them."""
+    """Create a client of MiniStack.
+
+    Args:
+        service: The service.
+        settings: The endpoint and the region.
+        keys: The credentials of an assumed role, as STS returns them. Root's are the default.
+    """
     session = boto3.Session(
         aws_access_key_id=keys["AccessKeyId"] if keys else None,
         aws_secret_access_key=keys["SecretAccessKey"] if keys else None,
         aws_session_token=keys["SessionToken"] if keys else None,
         region_name=settings.region,
     )
-    build: Any = session.client  # the service's name is not known to the types
+    build: Any = session.client  # boto3's types accept literal service names only
     return build(service, endpoint_url=settings.aws_endpoint)

@@ -1,8 +1,8 @@
-"""The errors the API answers with."""
+"""The errors of the API, with the codes and messages of EMR Serverless."""
 
 
 class ServiceError(Exception):
-    """An error answer: its code as boto3 shows it, its message, its HTTP status."""
+    """An error response: the code that boto3 shows, the message and the HTTP status."""
 
     def __init__(self, code: str, message: str, status: int) -> None:
         super().__init__(f"{code}: {message}")
@@ -12,27 +12,27 @@ class ServiceError(Exception):
 
 
 def validation_error(message: str) -> ServiceError:
-    """The request is not one the service understands."""
+    """Return the error for invalid parameters."""
     return ServiceError("ValidationException", message, 400)
 
 
 def not_found(kind: str, identity: str) -> ServiceError:
-    """What the request names does not exist."""
+    """Return the error for a missing application or run."""
     return ServiceError("ResourceNotFoundException", f"{kind} {identity} does not exist.", 404)
 
 
 def conflict(message: str) -> ServiceError:
-    """The request contradicts what is there."""
+    """Return the error for a request that contradicts the current state."""
     return ServiceError("ConflictException", message, 409)
 
 
 def throttled() -> ServiceError:
-    """The request's rate is over the account's quota."""
+    """Return the error for a rate above the quota."""
     return ServiceError("ThrottlingException", "Rate exceeded", 429)
 
 
 def access_denied(caller: str, action: str, resource: str) -> ServiceError:
-    """The caller's policies do not allow the action."""
+    """Return the error for an action that the caller's policies do not allow."""
     message = (
         f"User: {caller} is not authorized to perform: {action} on resource: {resource} "
         f"because no identity-based policy allows the {action} action"

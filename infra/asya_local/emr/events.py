@@ -1,7 +1,7 @@
-"""State change events, in the shape EventBridge gives them, put where the mesh's rule would put them.
+"""Sends state change events to the completion queue, in the format of EventBridge.
 
-MiniStack's EventBridge refuses events from `aws.*` sources, as the real one does, so the stand-in sends the rule's
-target, the completion queue, what the rule would have sent it. Best effort, like the real events.
+EventBridge refuses events with a source of `aws.*`, and so does MiniStack. The stand-in therefore sends directly to the target
+of the mesh's rule, the completion queue. Delivery is best effort, as on AWS.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _logger = logging.getLogger(__name__)
 
 
 def state_change_event(change: StateChange, region: str, account_id: str) -> dict[str, Any]:
-    """The event that EventBridge delivers for a state change of a job run."""
+    """Return the event that EventBridge delivers for a state change."""
     return {
         "version": "0",
         "id": str(uuid.uuid4()),
@@ -58,7 +58,7 @@ def _instant(at: datetime) -> str:
 
 
 class EventSender:
-    """Sends events to the queues, each event's fate decided by the faults that are on."""
+    """Sends events to the queues of the settings."""
 
     def __init__(self, settings: EmrSettings, faults: Faults) -> None:
         self._settings = settings
@@ -67,14 +67,14 @@ class EventSender:
         self._urls: dict[str, str] = {}
 
     def send(self, changes: Sequence[StateChange]) -> None:
-        """Send one event per change, now or as late as its fate has it."""
+        """Send one event for each change."""
         for change in changes:
             body = json.dumps(state_change_event(change, self._settings.region, self._settings.account_id))
             for delay in self._faults.event_delays():
                 if delay:
-                    later = threading.Timer(delay, self._deliver, (body,))
-                    later.daemon = True
-                    later.start()
+                    timer = threading.Timer(delay, self._deliver, (body,))
+                    timer.daemon = True
+                    timer.start()
                 else:
                     self._deliver(body)
 
@@ -86,4 +86,4 @@ class EventSender:
                 self._sqs.send_message(QueueUrl=self._urls[queue], MessageBody=body)
             except (ClientError, BotoCoreError) as error:
                 self._urls.pop(queue, None)
-                _logger.warning("event for queue %s lost: %s", queue, error)
+                _logger.warning("event for queue %s not sent: %s", queue, error)

@@ -1,4 +1,4 @@
-"""A run's logs: where they lie, their last words, and their copy in S3."""
+"""Reads the last exceptions of a run's logs, and copies the logs to S3."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _EXCEPTION = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Error|Exception|Interrupt)\
 
 
 def failure_details(exit_code: int, error: str, stderr: Path) -> str:
-    """The state details of a job that failed, as EMR Serverless words them: the exit code and the last exceptions."""
-    last = " ".join(error.splitlines()[:1]) or " ".join(_last_exceptions(stderr))
-    found = f" Last few exceptions: {last}" if last else ""
-    return f"Job failed, please check complete logs in configured logging destination. ExitCode: {exit_code}.{found}"
+    """Return the state details of a failed job in the format of EMR Serverless: the exit code and the last exceptions."""
+    exceptions = " ".join(error.splitlines()[:1]) or " ".join(_last_exceptions(stderr))
+    suffix = f" Last few exceptions: {exceptions}" if exceptions else ""
+    return f"Job failed, please check complete logs in configured logging destination. ExitCode: {exit_code}.{suffix}"
 
 
 def _last_exceptions(stderr: Path) -> list[str]:
@@ -37,18 +37,18 @@ def _last_exceptions(stderr: Path) -> list[str]:
 
 
 def upload_logs(run: JobRun, folder: Path, s3: Any) -> None:
-    """Copy the driver's output to the run's log URI with the job's credentials, as the service does; best effort."""
+    """Copy the driver's output to the log URI of the run with the job's credentials; best effort."""
     overrides = run.request.get("configurationOverrides", {})
     uri = overrides.get("monitoringConfiguration", {}).get("s3MonitoringConfiguration", {}).get("logUri")
     if not uri:
         return
-    place = urlsplit(uri)
-    prefix = place.path.strip("/")
+    location = urlsplit(uri)
+    prefix = location.path.strip("/")
     for name in ("stdout", "stderr"):
         if not (folder / name).exists():
             continue
         key = f"{prefix}/applications/{run.application_id}/jobs/{run.run_id}/SPARK_DRIVER/{name}.gz".lstrip("/")
         try:
-            s3.put_object(Bucket=place.netloc, Key=key, Body=gzip.compress((folder / name).read_bytes()))
+            s3.put_object(Bucket=location.netloc, Key=key, Body=gzip.compress((folder / name).read_bytes()))
         except (ClientError, BotoCoreError) as error:
             _logger.warning("%s: log %s not copied to %s: %s", run.run_id, name, uri, error)

@@ -1,4 +1,4 @@
-"""The book of applications and runs: the only place where a run's state changes."""
+"""Holds all applications and runs. The state of a run changes only here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Application:
-    """A Spark application; here it costs nothing to have one started."""
+    """A Spark application."""
 
     settings: ApplicationSettings
     arn: str
@@ -33,11 +33,11 @@ class Application:
         self.updated_at = self.created_at
 
     def set_state(self, state: str, at: datetime) -> None:
-        """Start or stop the application."""
+        """Set the state, such as `STARTED`."""
         self.state, self.updated_at = state, at
 
     def summary(self) -> dict[str, Any]:
-        """As ListApplications shows it."""
+        """Return the summary of ListApplications."""
         return {
             "id": self.settings.application_id,
             "name": self.settings.name,
@@ -51,10 +51,10 @@ class Application:
         }
 
     def description(self) -> dict[str, Any]:
-        """As GetApplication shows it."""
-        shown = {key: value for key, value in self.summary().items() if key != "id"}
+        """Return the description of GetApplication."""
+        summary = {key: value for key, value in self.summary().items() if key != "id"}
         return {
-            **shown,
+            **summary,
             "applicationId": self.settings.application_id,
             "maximumCapacity": {"cpu": f"{self.settings.max_vcpu} vCPU", "memory": f"{self.settings.max_memory_gb} GB"},
             "autoStartConfiguration": {"enabled": True},
@@ -68,7 +68,7 @@ class Application:
 
 
 class RunRegistry:
-    """All applications and runs, under one lock; tells `on_changes` of every change, in order."""
+    """All applications and runs, under one lock. Passes each state change to `on_changes`, in order."""
 
     def __init__(self, settings: EmrSettings, on_changes: Callable[[Sequence[StateChange]], None]) -> None:
         self.changed = threading.Condition(threading.RLock())
@@ -79,7 +79,7 @@ class RunRegistry:
         self.add_application(settings.application)
 
     def add_application(self, settings: ApplicationSettings) -> Application:
-        """Enter an application."""
+        """Add an application in the state `CREATED`."""
         with self.changed:
             arn = self.arn_prefix + settings.application_id
             application = Application(settings, arn, now())
@@ -87,45 +87,53 @@ class RunRegistry:
             return application
 
     def applications(self) -> list[Application]:
-        """All applications, in the order of their creation."""
+        """Return all applications, the oldest first."""
         with self.changed:
             return list(self._applications.values())
 
     def application(self, application_id: str) -> Application:
-        """An application by id; raises ServiceError when there is none."""
+        """Return an application.
+
+        Raises:
+            ServiceError: The application does not exist.
+        """
         with self.changed:
-            found = self._applications.get(application_id)
-        if found is None:
+            application = self._applications.get(application_id)
+        if application is None:
             raise not_found("Application", application_id)
-        return found
+        return application
 
     def add(self, run: JobRun) -> None:
-        """Enter a run."""
+        """Add a run and wake the scheduler."""
         with self.changed:
             self._runs[run.run_id] = run
             self.changed.notify_all()
 
     def run(self, application_id: str, run_id: str) -> JobRun:
-        """A run by the ids of its application and itself; raises ServiceError when there is none."""
+        """Return a run of an application.
+
+        Raises:
+            ServiceError: The application or the run does not exist.
+        """
         self.application(application_id)
         with self.changed:
-            found = self._runs.get(run_id)
-        if found is None or found.application_id != application_id:
+            run = self._runs.get(run_id)
+        if run is None or run.application_id != application_id:
             raise not_found("JobRun", run_id)
-        return found
+        return run
 
     def runs(self, application_id: str | None = None) -> list[JobRun]:
-        """All runs, or one application's, the oldest first."""
+        """Return all runs, or those of one application, the oldest first."""
         with self.changed:
             return [run for run in self._runs.values() if application_id in {None, run.application_id}]
 
     def transition(self, run: JobRun, *steps: tuple[RunState, str]) -> None:
-        """Take a run through one or more states, each with its details."""
+        """Move a run through one or more states, each with its details."""
         with self.changed:
             self._on_changes([run.transition(state, now(), details) for state, details in steps])
             self.changed.notify_all()
 
 
 def now() -> datetime:
-    """The time, with its zone."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)

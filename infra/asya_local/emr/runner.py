@@ -1,4 +1,4 @@
-"""Carrying out one job run: credentials, code, data, driver, and what came of it."""
+"""Executes one job run: credentials, code, data, driver and outcome."""
 
 from __future__ import annotations
 
@@ -26,58 +26,58 @@ from asya_local.emr.submit_parameters import SubmitParameters
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from asya_local.emr.access.identity import Iam
+    from asya_local.emr.access.identity import IamClient
     from asya_local.emr.runs import JobRun
     from asya_local.emr.settings import EmrSettings
 
 _logger = logging.getLogger(__name__)
 _PUSH_EVERY = 1.0
-"""Seconds between two looks for control files (heartbeats, journals) that the job has written."""
+"""Seconds between two uploads of control files such as heartbeats and journals."""
 
 
 class RunFailedError(Exception):
-    """The run cannot go on; the text is for its state details."""
+    """The run failed; the message becomes its state details."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """The credentials of one run, and clients that use them."""
+    """The credentials of one run: as environment variables, and as an S3 client."""
 
     environment: dict[str, str]
     s3: Any
 
 
 class Runner:
-    """Carries out one run, in a thread of its own."""
+    """Executes one run, in its own thread."""
 
-    def __init__(self, settings: EmrSettings, iam: Iam, drivers: DriverPool, run: JobRun) -> None:
+    def __init__(self, settings: EmrSettings, iam: IamClient, drivers: DriverPool, run: JobRun) -> None:
         self._settings = settings
         self._iam = iam
         self._drivers = drivers
         self._run = run
         self._folder = settings.folder / run.run_id
         self._driver: Driver | None = None
-        self._stopped = threading.Event()
-        self._denied = ""
+        self._stop_requested = threading.Event()
+        self._push_error = ""
 
     def execute(self, on_running: Callable[[], None]) -> JobOutcome:
         """Run the job to its end.
 
         Args:
-            on_running: Called when the driver has its job.
+            on_running: Called when the driver is ready for the job.
 
         Raises:
-            RunFailedError: The job could not be started, or what it wrote cannot reach S3.
+            RunFailedError: The job cannot start, or S3 refuses its output.
         """
         for name in ("code", "work", "s3", "tmp"):
             (self._folder / name).mkdir(parents=True)
         session: Session | None = None
         try:
             session = self._session()
-            assignment = self._assignment(session)
+            driver_job = self._driver_job(session)
             mirror = self._mirror(session)
-            assignment.conf.update(mounts(mirror))
-            return self._run_driver(assignment, mirror, on_running)
+            driver_job.conf.update(mounts(mirror))
+            return self._run_driver(driver_job, mirror, on_running)
         finally:
             if session is not None:
                 upload_logs(self._run, self._folder, session.s3)
@@ -85,8 +85,8 @@ class Runner:
                 shutil.rmtree(self._folder / name, ignore_errors=True)
 
     def stop(self) -> None:
-        """End the driver now; `execute` returns as for a driver that was killed."""
-        self._stopped.set()
+        """Kill the driver; `execute` then returns the outcome of a killed driver."""
+        self._stop_requested.set()
         if self._driver is not None:
             self._driver.kill()
 
@@ -100,7 +100,7 @@ class Runner:
             sts = client("sts", self._settings)
             keys = sts.assume_role(RoleArn=role, RoleSessionName=self._run.run_id, **extra)["Credentials"]
         except (ClientError, BotoCoreError) as error:
-            raise RunFailedError(f"The job's role {role} cannot be assumed: {error}") from error
+            raise RunFailedError(f"The stand-in cannot assume the job's role {role}: {error}") from error
         environment = {
             "AWS_ACCESS_KEY_ID": keys["AccessKeyId"],
             "AWS_SECRET_ACCESS_KEY": keys["SecretAccessKey"],
@@ -111,7 +111,7 @@ class Runner:
         }
         return Session(environment, client("s3", self._settings, keys))
 
-    def _assignment(self, session: Session) -> DriverJob:
+    def _driver_job(self, session: Session) -> DriverJob:
         job = self._run.request["jobDriver"]["sparkSubmit"]
         parameters = SubmitParameters(self._run.conf)
         python_path = [self._download(uri, session) for uri in parameters.files("spark.submit.pyFiles")]
@@ -123,9 +123,9 @@ class Runner:
             _unpack(Path(self._download(source, session)), work / (name or Path(urlsplit(source).path).name))
         jars = [self._download(uri, session) for uri in parameters.files("spark.jars")]
         environment = parameters.driver_environment()
-        # A started interpreter does not look at PYTHONPATH again, and here executors have another working folder.
+        # A running interpreter does not read PYTHONPATH again, and local executors have another working folder.
         python_path += _absolute_entries(work, environment.get("PYTHONPATH", ""))
-        for_executors = _absolute_entries(work, parameters.conf.get("spark.executorEnv.PYTHONPATH", ""))
+        executor_path = _absolute_entries(work, parameters.conf.get("spark.executorEnv.PYTHONPATH", ""))
         conf = {
             "spark.app.name": self._run.name,
             **parameters.local_conf(),
@@ -135,7 +135,7 @@ class Runner:
             "spark.ui.enabled": "false",
             "spark.local.dir": str(self._folder / "tmp"),
             "spark.sql.warehouse.dir": str(work / "warehouse"),
-            "spark.executorEnv.PYTHONPATH": os.pathsep.join(dict.fromkeys([*python_path, *for_executors])),
+            "spark.executorEnv.PYTHONPATH": os.pathsep.join(dict.fromkeys([*python_path, *executor_path])),
         }
         if jars:
             conf["spark.jars"] = ",".join(jars)
@@ -151,10 +151,10 @@ class Runner:
         )
 
     def _download(self, uri: str, session: Session) -> str:
-        """Fetch one of the job's files with the job's credentials."""
+        """Download one of the job's files with the job's credentials; return its path."""
         parts = urlsplit(uri)
         if parts.scheme not in {"s3", "s3a"}:
-            raise RunFailedError(f"The file {uri} is not on S3")
+            raise RunFailedError(f"The job's file {uri} is not on S3; upload it and name it as s3://bucket/key")
         name = re.sub(r"[^\w.-]", "_", Path(parts.path).name)
         folder = self._folder / "code" / f"{len(list((self._folder / 'code').iterdir())):03d}"
         folder.mkdir()
@@ -182,10 +182,10 @@ class Runner:
             documents = list(self._iam.role_policies(role))
         prefixes = expand_buckets(readable_prefixes(documents), self._iam.buckets(), self._settings.code_buckets)
         count = mirror.fetch(prefixes)
-        _logger.info("%s: %d objects mirrored from %d places", self._run.run_id, count, len(prefixes))
+        _logger.info("%s: %d objects mirrored from %d prefixes", self._run.run_id, count, len(prefixes))
         return mirror
 
-    def _run_driver(self, assignment: DriverJob, mirror: Mirror, on_running: Callable[[], None]) -> JobOutcome:
+    def _run_driver(self, driver_job: DriverJob, mirror: Mirror, on_running: Callable[[], None]) -> JobOutcome:
         driver = self._driver = self._drivers.acquire(self._run.conf.get("spark.driver.memory"))
         if not self._settings.workers.reuse:
             for name in ("stdout", "stderr"):
@@ -193,11 +193,11 @@ class Runner:
         ended = threading.Event()
         pusher = threading.Thread(target=self._push_control_files, args=(ended, mirror, driver), daemon=True)
         try:
-            if self._stopped.is_set() or not driver.wait_until_ready():
-                raise RunFailedError("The driver could not be started; see its stderr")
+            if self._stop_requested.is_set() or not driver.wait_until_ready():
+                raise RunFailedError(f"The driver did not start; see {driver.folder / 'stderr'}")
             on_running()
             pusher.start()
-            outcome = driver.run(assignment)
+            outcome = driver.run(driver_job)
         finally:
             ended.set()
             if pusher.is_alive():
@@ -206,9 +206,9 @@ class Runner:
         try:
             mirror.push(everything=True)
         except MirrorError as error:
-            raise RunFailedError(self._denied or str(error)) from error
-        if self._denied:
-            raise RunFailedError(self._denied)
+            raise RunFailedError(self._push_error or str(error)) from error
+        if self._push_error:
+            raise RunFailedError(self._push_error)
         return outcome
 
     def _push_control_files(self, ended: threading.Event, mirror: Mirror, driver: Driver) -> None:
@@ -216,18 +216,18 @@ class Runner:
             try:
                 mirror.push(everything=False)
             except MirrorError as error:
-                self._denied = str(error)
+                self._push_error = str(error)
                 driver.kill()
                 return
 
 
 def _absolute_entries(folder: Path, python_path: str) -> list[str]:
-    """The entries of a PYTHONPATH, those relative to the job's working folder made absolute."""
+    """Split a PYTHONPATH, and resolve relative entries against the job's working folder."""
     return [str(folder / entry) for entry in python_path.split(os.pathsep) if entry]
 
 
 def mounts(mirror: Mirror) -> dict[str, str]:
-    """The Spark configuration that puts the mirror's folders under `s3://` and `s3a://`."""
+    """Return the Spark configuration that mounts the mirror at `s3://` and `s3a://`."""
     conf: dict[str, str] = {}
     for scheme in ("s3", "s3a"):
         conf[f"spark.hadoop.fs.{scheme}.impl"] = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
@@ -241,8 +241,8 @@ def mounts(mirror: Mirror) -> dict[str, str]:
 def _unpack(archive: Path, target: Path) -> None:
     target.mkdir(parents=True)
     if zipfile.is_zipfile(archive):
-        with zipfile.ZipFile(archive) as packed:
-            packed.extractall(target)
+        with zipfile.ZipFile(archive) as zip_file:
+            zip_file.extractall(target)
     else:
-        with tarfile.open(archive) as packed_tar:
-            packed_tar.extractall(target, filter="data")
+        with tarfile.open(archive) as tar_file:
+            tar_file.extractall(target, filter="data")

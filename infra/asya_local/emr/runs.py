@@ -1,4 +1,4 @@
-"""A job run: what was asked, where it stands, and what it has used."""
+"""A job run: its request, its state and its resource use."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from asya_local.emr.capacity import Size
 
 DEFAULT_TIMEOUT_MINUTES = 720
-LONGEST_DETAILS = 256
+MAX_DETAILS_LENGTH = 256
 MINIMUM_BILLED = timedelta(minutes=1)
 
 _ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class IllegalTransitionError(Exception):
-    """A state change that the service does not know; a mistake of the stand-in."""
+    """A transition that EMR Serverless does not have: a bug of the stand-in."""
 
 
 @dataclass(frozen=True)
 class StateChange:
-    """A run went from one state to another."""
+    """The transition of a run from one state to another."""
 
     run_id: str
     name: str
@@ -44,7 +44,7 @@ class StateChange:
 
 @dataclass
 class JobRun:
-    """One run of one job. Changed only under the lock of the book that holds it."""
+    """One job run. Changes only under the lock of its registry."""
 
     run_id: str
     application_id: str
@@ -53,7 +53,7 @@ class JobRun:
     created_by: str
     created_at: datetime
     request: Mapping[str, Any]
-    """The parameters of StartJobRun, as they came."""
+    """The parameters of StartJobRun."""
     conf: Mapping[str, str]
     size: Size
     state: RunState = RunState.SUBMITTED
@@ -70,24 +70,24 @@ class JobRun:
 
     @property
     def name(self) -> str:
-        """The requested name, or else the id."""
+        """The name of the request; the id is the default."""
         return str(self.request.get("name") or self.run_id)
 
     @property
     def timeout(self) -> timedelta:
-        """How long the run may be RUNNING; zero minutes mean no limit only for streaming jobs."""
+        """The time limit of the state RUNNING. Zero minutes mean the default, because only streaming jobs have no limit."""
         return timedelta(minutes=self.request.get("executionTimeoutMinutes") or DEFAULT_TIMEOUT_MINUTES)
 
     def transition(self, to: RunState, at: datetime, details: str) -> StateChange:
-        """Change the run's state.
+        """Change the state.
 
         Raises:
-            IllegalTransitionError: There is no way from the run's state to the other.
+            IllegalTransitionError: No transition leads from the current state to the new one.
         """
         if not may_transition(self.state, to):
-            raise IllegalTransitionError(f"{self.run_id}: {self.state} to {to}")
+            raise IllegalTransitionError(f"{self.run_id}: no transition from {self.state} to {to}")
         previous, self.state, self.updated_at = self.state, to, at
-        self.details = details[:LONGEST_DETAILS] or str(to)
+        self.details = details[:MAX_DETAILS_LENGTH] or str(to)
         if to is RunState.QUEUED:
             self.queued_at = at
         elif previous is RunState.QUEUED:
@@ -110,7 +110,7 @@ class JobRun:
         )
 
     def summary(self) -> dict[str, Any]:
-        """As ListJobRuns shows it."""
+        """Return the summary of ListJobRuns."""
         return {
             "applicationId": self.application_id,
             "id": self.run_id,
@@ -130,32 +130,32 @@ class JobRun:
         }
 
     def description(self, now: datetime) -> dict[str, Any]:
-        """As GetJobRun shows it; `now` measures a run that is still at work."""
-        shown = {key: value for key, value in self.summary().items() if key not in {"id"}}
-        shown["jobRunId"] = self.run_id
-        shown["jobDriver"] = self.request["jobDriver"]
-        shown["executionTimeoutMinutes"] = int(self.timeout.total_seconds() // 60)
-        shown["retryPolicy"] = self.request.get("retryPolicy", {"maxAttempts": 1})
-        shown["tags"] = dict(self.request.get("tags", {}))
+        """Return the description of GetJobRun. `now` ends the durations of an active run."""
+        description = {key: value for key, value in self.summary().items() if key not in {"id"}}
+        description["jobRunId"] = self.run_id
+        description["jobDriver"] = self.request["jobDriver"]
+        description["executionTimeoutMinutes"] = int(self.timeout.total_seconds() // 60)
+        description["retryPolicy"] = self.request.get("retryPolicy", {"maxAttempts": 1})
+        description["tags"] = dict(self.request.get("tags", {}))
         for optional in ("executionIamPolicy", "configurationOverrides"):
             if optional in self.request:
-                shown[optional] = self.request[optional]
+                description[optional] = self.request[optional]
         if self.queued_at:
-            waited = (self.left_queue_at or self.ended_at or now) - self.queued_at
-            shown["queuedDurationMilliseconds"] = int(waited.total_seconds() * 1000)
+            queued = (self.left_queue_at or self.ended_at or now) - self.queued_at
+            description["queuedDurationMilliseconds"] = int(queued.total_seconds() * 1000)
         if self.started_at:
-            worked = (self.ended_at or now) - self.started_at
-            shown["startedAt"] = self.started_at
-            shown["totalExecutionDurationSeconds"] = int(worked.total_seconds())
-            shown["totalResourceUtilization"] = self._utilization(worked)
+            duration = (self.ended_at or now) - self.started_at
+            description["startedAt"] = self.started_at
+            description["totalExecutionDurationSeconds"] = int(duration.total_seconds())
+            description["totalResourceUtilization"] = self._utilization(duration)
             if self.ended_at:
-                shown["billedResourceUtilization"] = self._utilization(_billed(worked))
+                description["billedResourceUtilization"] = self._utilization(_billed(duration))
         if self.ended_at:
-            shown["endedAt"] = self.ended_at
-        return shown
+            description["endedAt"] = self.ended_at
+        return description
 
-    def _utilization(self, worked: timedelta) -> dict[str, float]:
-        hours = worked.total_seconds() / 3600
+    def _utilization(self, duration: timedelta) -> dict[str, float]:
+        hours = duration.total_seconds() / 3600
         return {
             "vCPUHour": round(self.size.vcpu * hours, 6),
             "memoryGBHour": round(self.size.memory_gb * hours, 6),
@@ -163,11 +163,11 @@ class JobRun:
         }
 
 
-def _billed(worked: timedelta) -> timedelta:
-    """What is billed for: whole seconds, a minute at least."""
-    return max(timedelta(seconds=math.ceil(worked.total_seconds())), MINIMUM_BILLED)
+def _billed(duration: timedelta) -> timedelta:
+    """Return the billed duration: whole seconds, and at least one minute."""
+    return max(timedelta(seconds=math.ceil(duration.total_seconds())), MINIMUM_BILLED)
 
 
 def new_run_id() -> str:
-    """An id of the form the service gives its runs."""
+    """Return a random id in the format of EMR Serverless."""
     return "00" + "".join(secrets.choice(_ALPHABET) for _ in range(14))

@@ -1,4 +1,4 @@
-"""Moving runs on: into the queue or past it, to a driver when one may start, and out when their time is over."""
+"""Schedules runs: queues them, starts them when they fit, and cancels them at their timeout."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from asya_local.emr.drivers.pool import DriverPool, JobOutcome
 from asya_local.emr.logs import failure_details
 from asya_local.emr.run_registry import RunRegistry, now
 from asya_local.emr.runner import RunFailedError, Runner
-from asya_local.emr.states import HOLDING, TERMINAL, WAITING, RunState
+from asya_local.emr.states import ACTIVE, TERMINAL, WAITING, RunState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from asya_local.emr.access.identity import Iam
+    from asya_local.emr.access.identity import IamClient
     from asya_local.emr.faults import Faults
     from asya_local.emr.runs import JobRun
     from asya_local.emr.settings import EmrSettings
@@ -28,14 +28,14 @@ _CAPACITY_EXCEEDED = (
     "maximumCapacity settings"
 )
 _TICK = 0.1
-"""Seconds between two looks at the runs when nothing has happened."""
+"""Seconds between two passes over the runs without changes."""
 
 
 class Scheduler:
-    """Moves the runs of the book on, in a thread of its own."""
+    """Advances the runs of the registry, in its own thread."""
 
     def __init__(
-        self, settings: EmrSettings, registry: RunRegistry, iam: Iam, drivers: DriverPool, faults: Faults
+        self, settings: EmrSettings, registry: RunRegistry, iam: IamClient, drivers: DriverPool, faults: Faults
     ) -> None:
         self._settings = settings
         self._registry = registry
@@ -46,12 +46,12 @@ class Scheduler:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._drivers.archive_classes()
         threading.Thread(target=self._loop, name="scheduler", daemon=True).start()
 
     def end(self) -> None:
-        """Stop moving runs on, and end every driver."""
+        """Stop the thread and all drivers."""
         self._ended.set()
         with self._registry.changed:
             runners = list(self._runners.values())
@@ -60,7 +60,7 @@ class Scheduler:
         self._drivers.end()
 
     def cancel(self, run: JobRun, reason: str) -> None:
-        """Take a run to CANCELLING (does nothing when it is there already, or over), and end its driver."""
+        """Cancel a run and kill its driver. Does nothing if the run is terminal or already being canceled."""
         with self._registry.changed:
             if run.state in TERMINAL or run.state is RunState.CANCELLING:
                 return
@@ -73,7 +73,7 @@ class Scheduler:
             runner.stop()
 
     def kill(self, run_id: str) -> bool:
-        """Kill a run's driver, as a machine that fails would; False when it has none."""
+        """Kill the driver of a run, as a failing machine would; return False if the run has none."""
         with self._registry.changed:
             runner = self._runners.get(run_id)
         if runner is None:
@@ -87,7 +87,7 @@ class Scheduler:
                 try:
                     self._advance()
                 except Exception:
-                    _logger.exception("the scheduler stumbled; it goes on")
+                    _logger.exception("a pass of the scheduler failed; the next one follows")
                 self._registry.changed.wait(_TICK)
 
     def _advance(self) -> None:
@@ -102,14 +102,14 @@ class Scheduler:
             elif run.state is RunState.RUNNING and run.started_at and now() - run.started_at > run.timeout:
                 minutes = int(run.timeout.total_seconds() // 60)
                 self.cancel(run, f"Job execution timed out after {minutes} minutes")
-        if not self._runners:  # a JVM that starts takes the machine from a job that runs
+        if not self._runners:  # the start of a JVM would slow down a running job
             self._drivers.fill()
 
     def _admit(self, run: JobRun, runs: list[JobRun]) -> None:
-        beside = [other for other in runs if other.application_id == run.application_id]
-        holding = [other.size for other in beside if other.state in HOLDING]
-        first = next(other for other in beside if other.state in WAITING)
-        if run is first and fits(run.size, holding, self._limits(run)):
+        others = [other for other in runs if other.application_id == run.application_id]
+        active = [other.size for other in others if other.state in ACTIVE]
+        first = next(other for other in others if other.state in WAITING)
+        if run is first and fits(run.size, active, self._limits(run)):
             self._registry.transition(run, (RunState.PENDING, "JobRun is being scheduled"))
             if self._faults.exceeds_capacity():
                 self._registry.transition(run, (RunState.FAILED, _CAPACITY_EXCEEDED))
@@ -138,14 +138,14 @@ class Scheduler:
             with self._registry.changed:
                 if run.state is RunState.SCHEDULED:
                     self._registry.transition(run, (RunState.RUNNING, "JobRun is running"))
-            self._perhaps_kill(runner)
+            self._schedule_kill(runner)
 
         try:
             outcome, details = runner.execute(on_running), ""
         except RunFailedError as error:
             outcome, details = JobOutcome(1), f"Job failed. {error}"
         except Exception as error:
-            _logger.exception("%s: the stand-in failed", run.run_id)
+            _logger.exception("%s: the stand-in failed to execute the run", run.run_id)
             outcome, details = JobOutcome(1), f"The local EMR Serverless failed: {type(error).__name__}: {error}"
         if outcome.exit_code and not details:
             stderr = self._settings.folder / run.run_id / "stderr"
@@ -161,7 +161,7 @@ class Scheduler:
             else:
                 self._registry.transition(run, (RunState.FAILED, details))
 
-    def _perhaps_kill(self, runner: Runner) -> None:
+    def _schedule_kill(self, runner: Runner) -> None:
         delay = self._faults.kill_delay()
         if delay is not None:
             _later(delay, runner.stop)

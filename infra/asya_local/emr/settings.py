@@ -1,4 +1,4 @@
-"""What one stand-in is told at its start; a file, because the process has no other parent to ask."""
+"""The settings of one stand-in, passed to its process in a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ApplicationSettings:
-    """The one application, made at start under a known id."""
+    """The application that exists from the start, under a known id."""
 
     application_id: str = "00asyalocal0001"
     name: str = "asya-local"
@@ -23,21 +23,21 @@ class ApplicationSettings:
 
 @dataclass(frozen=True)
 class WorkerSettings:
-    """How job runs become processes here."""
+    """How job runs become processes."""
 
     slots: int = 2
-    """Runs that may be at work at once on this machine; more wait in SCHEDULED."""
+    """The maximum of runs at work at once; more wait in SCHEDULED."""
     cores: int = 2
-    """Cores of each run: Spark's `local[n]`."""
+    """The cores of each run: Spark's `local[n]`."""
     spares: int = 0
-    """Drivers kept started and waiting, as an application's initial capacity does."""
+    """The number of started drivers that wait for a job, as an application's initial capacity does."""
     reuse: bool = False
-    """Run many jobs one after another in one driver (tests): a new Spark context each, the same JVM."""
+    """Run many jobs in one driver, one after another, each in a new Spark context (tests)."""
 
 
 @dataclass(frozen=True)
 class ControlRule:
-    """Which objects of a job are statements about others, and so must reach S3 after them."""
+    """Selects the control files of a job, which refer to other files and must reach S3 after them."""
 
     prefix: str = "runs/"
     commit_name: str = "commit.json"
@@ -45,25 +45,25 @@ class ControlRule:
 
 @dataclass(frozen=True)
 class EmrSettings:
-    """Everything the stand-in is told. The keys of MiniStack's root user come by environment, not by file."""
+    """The settings of the stand-in. The key of MiniStack's root user comes in the environment instead."""
 
     port: int
     state: str
-    """Folder of this stand-in: settings, and one folder per job run."""
+    """The folder of this stand-in: its settings and one folder for each job run."""
     mark: str
-    """The state folder of the whole cloud, which every process of it carries in its environment."""
+    """The state folder of the cloud, which marks its processes (`state_folder.MARK`)."""
     aws_endpoint: str
     python: str
-    """The interpreter for the drivers; it must have pyspark."""
+    """The interpreter of the drivers; it has pyspark."""
     java_home: str
     temporary: str
     cache: str
-    """Folder that clouds of this project share: the archive of Spark's classes lies there."""
+    """The folder with the archive of Spark's classes, shared by all clouds of this project."""
     region: str = "us-east-1"
     account_id: str = "000000000000"
     auth: bool = False
     event_queues: tuple[str, ...] = ()
-    """Names of the queues that the mesh's EventBridge rule would feed."""
+    """The names of the queues that are targets of the mesh's EventBridge rule."""
     starts_per_second: float = 1.0
     start_burst: int = 25
     faults: str = ""
@@ -72,11 +72,11 @@ class EmrSettings:
     workers: WorkerSettings = field(default_factory=WorkerSettings)
     control: ControlRule = field(default_factory=ControlRule)
     code_buckets: tuple[str, ...] = ("cdk-*-assets-*",)
-    """Buckets, as patterns, that hold jobs' code and no data: never mirrored."""
+    """Patterns of buckets that hold code of jobs and no data; they are not mirrored."""
 
     @property
     def folder(self) -> Path:
-        """The state folder."""
+        """The folder of this stand-in."""
         return Path(self.state)
 
     def write(self, path: Path) -> None:
@@ -85,7 +85,7 @@ class EmrSettings:
 
     @classmethod
     def read(cls, path: Path) -> EmrSettings:
-        """Read what `write` wrote."""
+        """Read the settings from JSON."""
         values: dict[str, Any] = json.loads(path.read_text())
         return cls(
             **{

@@ -1,4 +1,4 @@
-"""The states of a job run and the ways between them. Pure."""
+"""The states of a job run and their transitions. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class RunState(StrEnum):
-    """The states EMR Serverless gives a job run."""
+    """The states of a job run on EMR Serverless."""
 
     SUBMITTED = "SUBMITTED"
     QUEUED = "QUEUED"
@@ -27,19 +27,19 @@ _TRANSITIONS: dict[RunState, frozenset[RunState]] = {
     RunState.PENDING: _FAILURES | {RunState.SCHEDULED},
     RunState.SCHEDULED: _FAILURES | {RunState.RUNNING},
     RunState.RUNNING: _FAILURES | {RunState.SUCCESS},
-    # A job that ended while it was being cancelled ended as it ended.
+    # A job may end by itself while it is being canceled.
     RunState.CANCELLING: frozenset({RunState.CANCELLED, RunState.SUCCESS, RunState.FAILED}),
     RunState.SUCCESS: frozenset(),
     RunState.FAILED: frozenset(),
     RunState.CANCELLED: frozenset(),
 }
 
-TERMINAL = frozenset(state for state, ways in _TRANSITIONS.items() if not ways)
-HOLDING = frozenset({RunState.PENDING, RunState.SCHEDULED, RunState.RUNNING, RunState.CANCELLING})
-"""The states in which a run holds a part of the application's capacity."""
+TERMINAL = frozenset(state for state, successors in _TRANSITIONS.items() if not successors)
+ACTIVE = frozenset({RunState.PENDING, RunState.SCHEDULED, RunState.RUNNING, RunState.CANCELLING})
+"""The states in which a run uses capacity of the application."""
 WAITING = frozenset({RunState.SUBMITTED, RunState.QUEUED})
 
 
 def may_transition(current: RunState, to: RunState) -> bool:
-    """Whether a run can go from one state straight to the other."""
+    """Return whether a transition leads from one state to the other."""
     return to in _TRANSITIONS[current]

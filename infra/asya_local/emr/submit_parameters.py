@@ -1,4 +1,4 @@
-"""Reading `sparkSubmitParameters`: the options of spark-submit that EMR Serverless takes. Pure."""
+"""Parses `sparkSubmitParameters`: the options of spark-submit on EMR Serverless. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SINGLE_OPTIONS = {
     "--name": "spark.app.name",
 }
 _DRIVER_ENVIRONMENT = "spark.emr-serverless.driverEnv."
-# This machine's own business: where it runs, with how much, and in which containers.
+# A local Spark decides these itself.
 _IGNORED_PREFIXES = (
     "spark.master",
     "spark.submit.deployMode",
@@ -38,26 +38,26 @@ _FILE_OPTIONS = ("spark.submit.pyFiles", "spark.files", "spark.jars", "spark.arc
 
 
 class SubmitParametersError(ValueError):
-    """The parameters are not ones that spark-submit would take."""
+    """The parameters are not valid options of spark-submit."""
 
 
 @dataclass(frozen=True)
 class SubmitParameters:
-    """What `sparkSubmitParameters` and the configuration overrides say."""
+    """The Spark configuration of `sparkSubmitParameters` and the configuration overrides."""
 
     conf: Mapping[str, str] = field(default_factory=dict)
 
     def files(self, name: str) -> list[str]:
-        """The URIs listed under one of the file options, by its configuration name."""
+        """Return the URIs of a file option, such as `spark.jars`."""
         return [part.strip() for part in self.conf.get(name, "").split(",") if part.strip()]
 
     def driver_environment(self) -> dict[str, str]:
-        """The environment variables the job asks for in its driver."""
+        """Return the environment variables of the driver."""
         start = len(_DRIVER_ENVIRONMENT)
         return {key[start:]: value for key, value in self.conf.items() if key.startswith(_DRIVER_ENVIRONMENT)}
 
     def local_conf(self) -> dict[str, str]:
-        """The configuration that means something in a Spark of one process."""
+        """Return the configuration that applies to a local Spark."""
         return {
             key: value
             for key, value in self.conf.items()
@@ -66,10 +66,14 @@ class SubmitParameters:
 
 
 def parse(text: str | None, defaults: Mapping[str, str] | None = None) -> SubmitParameters:
-    """Read the parameters; `defaults` are the `spark-defaults` of the configuration overrides.
+    """Parse the parameters.
+
+    Args:
+        text: The value of `sparkSubmitParameters`.
+        defaults: The `spark-defaults` of the configuration overrides.
 
     Raises:
-        SubmitParametersError: An option is unknown, or lacks its value.
+        SubmitParametersError: An option is unknown or has no value.
     """
     conf = dict(defaults or {})
     try:

@@ -1,4 +1,4 @@
-"""Request tokens: the rate at which StartJobRun is taken, and the tokens that make it idempotent. Pure."""
+"""Rate limits of calls, and the client tokens that make StartJobRun idempotent. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass
 class TokenBucket:
-    """A bucket that fills at `per_second` up to `burst`; every request takes one token."""
+    """A token bucket that fills at `per_second` up to `burst`; each call takes one token."""
 
     per_second: float
     burst: int
@@ -15,7 +15,7 @@ class TokenBucket:
     _filled_at: float = 0.0
 
     def take(self, now: float) -> bool:
-        """Take a token at the monotonic time `now`; False when there is none (the caller is throttled)."""
+        """Take a token at the monotonic time `now`; return False if the caller is throttled."""
         if self._tokens < 0:
             self._tokens = float(self.burst)
         else:
@@ -28,7 +28,7 @@ class TokenBucket:
 
 
 class TokenMismatchError(Exception):
-    """A client token came again with other parameters."""
+    """A client token is repeated with other parameters."""
 
 
 @dataclass(frozen=True)
@@ -38,24 +38,24 @@ class _TokenUse:
 
 
 class ClientTokens:
-    """Which run each client token of one application stands for; never forgotten while the application lives."""
+    """The run of each client token of one application. Tokens do not expire."""
 
     def __init__(self) -> None:
-        self._known: dict[str, _TokenUse] = {}
+        self._uses: dict[str, _TokenUse] = {}
 
     def find(self, token: str, fingerprint: str) -> str | None:
-        """The id of the run that this token started, or None when it is new.
+        """Return the id of the run that this token started, or None for a new token.
 
         Raises:
-            TokenMismatchError: The token is known, the request's parameters are not those it came with first.
+            TokenMismatchError: The first request with this token had other parameters.
         """
-        known = self._known.get(token)
-        if known is None:
+        use = self._uses.get(token)
+        if use is None:
             return None
-        if known.fingerprint != fingerprint:
+        if use.fingerprint != fingerprint:
             raise TokenMismatchError(token)
-        return known.run_id
+        return use.run_id
 
     def save(self, token: str, fingerprint: str, run_id: str) -> None:
-        """Note the run that a new token started."""
-        self._known[token] = _TokenUse(fingerprint, run_id)
+        """Save the run that a new token started."""
+        self._uses[token] = _TokenUse(fingerprint, run_id)

@@ -1,1 +1,1 @@
-"""Who calls the stand-in, and what policies allow."""
+"""Authenticates callers of the stand-in and evaluates their policies."""

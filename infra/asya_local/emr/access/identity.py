@@ -1,9 +1,9 @@
-"""Who calls, proved by MiniStack, and what its policies allow.
+"""Authenticates and authorizes callers with MiniStack's IAM.
 
-The stand-in knows no secrets but root's. To check a signature it plays the caller's request again to MiniStack,
-unchanged but for a header that was not signed and names an operation that does not exist: MiniStack checks the
-signature and the session token, and refuses with the caller's ARN in the message, or, to a caller who may do
-anything at all, answers that there is no such operation.
+The stand-in has no secret keys except root's, so MiniStack checks the signatures. The stand-in sends the caller's request to
+MiniStack again, with an additional unsigned header that names an unknown operation. MiniStack checks the signature and the
+session token. It refuses the operation with the caller's ARN in the message. To a caller who may do everything it answers that
+the operation does not exist.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 _PROBE = "AWSOrganizationsV20161128.NameTheCaller"
 _CREDENTIAL = re.compile(r"Credential=([^/,\s]+)/\d{8}/[^/]+/([^/]+)/aws4_request")
-_NAMED = re.compile(r"User: (arn:\S+) is not authorized to perform: organizations:NameTheCaller")
-_NOT_SENT_ON = frozenset({"connection", "content-length", "transfer-encoding", "x-amz-target"})
+_CALLER_ARN = re.compile(r"User: (arn:\S+) is not authorized to perform: organizations:NameTheCaller")
+_DROPPED_HEADERS = frozenset({"connection", "content-length", "transfer-encoding", "x-amz-target"})
 
 
 @dataclass(frozen=True)
 class Principal:
-    """Who signed a request."""
+    """The principal that signed a request."""
 
     arn: str
     unrestricted: bool = False
-    """Root, or an administrator session that MiniStack lets do everything."""
+    """True for root, and for a session that MiniStack allows everything."""
 
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """A request as it came over the wire."""
+    """A request as received."""
 
     method: str
     target: str
@@ -51,8 +51,8 @@ class SignedRequest:
     body: bytes
 
 
-class Iam:
-    """Callers and their permissions, as MiniStack's IAM has them."""
+class IamClient:
+    """The principals and policies of MiniStack's IAM."""
 
     def __init__(self, settings: EmrSettings, root_access_key: str) -> None:
         self._settings = settings
@@ -61,10 +61,10 @@ class Iam:
         self._s3: Any = client("s3", settings)
 
     def authenticate(self, request: SignedRequest) -> Principal:
-        """The caller of a request.
+        """Return the principal that signed a request.
 
         Raises:
-            ServiceError: Unsigned, signed for another service, or the signature, key or token is wrong.
+            ServiceError: The request is not signed, is signed for another service, or has an invalid signature, key or token.
         """
         root = Principal(f"arn:aws:iam::{self._settings.account_id}:root", unrestricted=True)
         match = _CREDENTIAL.search(request.headers.get("Authorization", ""))
@@ -77,9 +77,9 @@ class Iam:
             message = "Credential should be scoped to correct service: 'emr-serverless'."
             raise ServiceError("InvalidSignatureException", message, 403)
         answer = self._replay_to_ministack(request)
-        named = _NAMED.search(answer.get("message", ""))
-        if named:
-            return Principal(named[1])
+        caller = _CALLER_ARN.search(answer.get("message", ""))
+        if caller:
+            return Principal(caller[1])
         if answer.get("__type") != "InvalidAction":
             raise ServiceError(
                 answer.get("__type", "AccessDeniedException"), answer.get("message", "Access denied"), 403
@@ -89,22 +89,24 @@ class Iam:
     def _replay_to_ministack(self, request: SignedRequest) -> dict[str, str]:
         address = urlsplit(self._settings.aws_endpoint)
         connection = http.client.HTTPConnection(str(address.hostname), address.port, timeout=30)
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in _NOT_SENT_ON}
+        headers = {name: value for name, value in request.headers.items() if name.lower() not in _DROPPED_HEADERS}
         try:
             connection.request(
                 request.method, request.target, body=request.body or None, headers={**headers, "X-Amz-Target": _PROBE}
             )
-            text = connection.getresponse().read()
+            body = connection.getresponse().read()
         finally:
             connection.close()
         try:
-            answer = json.loads(text)
+            answer = json.loads(body)
         except ValueError:
-            raise ServiceError("InternalServerException", f"MiniStack answered {text[:200]!r}", 500) from None
+            raise ServiceError(
+                "InternalServerException", f"MiniStack answered {body[:200]!r}, which is not JSON", 500
+            ) from None
         return {str(key): str(value) for key, value in answer.items()}
 
     def _administrator(self, access_key: str) -> Principal:
-        """Somebody with `organizations:*`: a user is found by the key, a session is taken for an administrator's."""
+        """Return a principal with `organizations:*`: the user of the key, or else an administrator's session."""
         try:
             user = self._iam.get_access_key_last_used(AccessKeyId=access_key)["UserName"]
             return Principal(self._iam.get_user(UserName=user)["User"]["Arn"])
@@ -113,10 +115,10 @@ class Iam:
             return Principal(f"arn:aws:sts::{account}:assumed-role/administrator/session", unrestricted=True)
 
     def authorize(self, caller: Principal, action: str, resource: str) -> None:
-        """Let the caller pass only if its policies allow the action on the resource.
+        """Check that the caller's policies allow the action on the resource.
 
         Raises:
-            ServiceError: AccessDeniedException, worded as IAM does.
+            ServiceError: AccessDeniedException, with the message of IAM.
         """
         if caller.unrestricted or not self._settings.auth:
             return
@@ -130,7 +132,7 @@ class Iam:
         raise access_denied(caller.arn, action, resource)
 
     def buckets(self) -> list[str]:
-        """The names of all buckets there are."""
+        """Return the names of all buckets."""
         return [bucket["Name"] for bucket in self._s3.list_buckets()["Buckets"]]
 
     def _policies(self, arn: str) -> Iterator[str]:
@@ -142,7 +144,7 @@ class Iam:
             yield from self._user_policies(name)
 
     def role_policies(self, role: str) -> Iterator[str]:
-        """The documents of a role's inline and attached policies."""
+        """Return the documents of a role's inline and attached policies."""
         for name in self._iam.list_role_policies(RoleName=role)["PolicyNames"]:
             yield _document(self._iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"])
         for attached in self._iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]:
@@ -161,10 +163,10 @@ class Iam:
                 yield self.managed_policy(attached["PolicyArn"])
 
     def managed_policy(self, arn: str) -> str:
-        """The document of a managed policy's default version."""
+        """Return the document of a managed policy's default version."""
         version = self._iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
-        found = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)
-        return _document(found["PolicyVersion"]["Document"])
+        policy = self._iam.get_policy_version(PolicyArn=arn, VersionId=version)
+        return _document(policy["PolicyVersion"]["Document"])
 
 
 def _document(document: str | Mapping[str, Any]) -> str:

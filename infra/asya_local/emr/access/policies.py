@@ -1,4 +1,4 @@
-"""Reading IAM policy documents. Pure."""
+"""Reads IAM policy documents. Pure."""
 
 from __future__ import annotations
 
@@ -10,48 +10,48 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 EMR_PRINCIPAL = "emr-serverless.amazonaws.com"
-_PASSED_TO = "iam:passedtoservice"
+_PASSED_TO_SERVICE = "iam:passedtoservice"
 
 
 def statements(document: str | Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The statements of a policy document, always as a list."""
+    """Return the statements of a policy document."""
     parsed = json.loads(document) if isinstance(document, str) else document
-    found = parsed.get("Statement", [])
-    return [dict(one) for one in (found if isinstance(found, list) else [found])]
+    value = parsed.get("Statement", [])
+    return [dict(statement) for statement in (value if isinstance(value, list) else [value])]
 
 
 def as_list(value: str | Sequence[str] | None) -> list[str]:
-    """A policy element that may be one string or several."""
+    """Return a policy element, one string or several, as a list."""
     if value is None:
         return []
     return [value] if isinstance(value, str) else list(value)
 
 
 def resolve_passed_service(document: str | Mapping[str, Any]) -> str:
-    """The same policy for a caller that passes a role to EMR Serverless.
+    """Return the policy with its conditions on `iam:PassedToService` resolved for EMR Serverless.
 
-    MiniStack's policy simulator takes no context, so a condition on `iam:PassedToService` would never hold there.
-    What the context would say is known here: statements whose condition holds lose it, the others are left out.
+    MiniStack's policy simulator takes no context, so such a condition never holds there. A statement loses its condition if it
+    holds for EMR Serverless, and is left out otherwise.
     """
-    kept = []
+    resolved = []
     for statement in statements(document):
         conditions = dict(statement.get("Condition", {}))
         holds = True
         for operator, keys in list(conditions.items()):
-            passed = {key: value for key, value in keys.items() if key.lower() == _PASSED_TO}
+            passed = {key: value for key, value in keys.items() if key.lower() == _PASSED_TO_SERVICE}
             if not passed:
                 continue
-            holds = holds and all(_matches(operator, as_list(wanted)) for wanted in passed.values())
+            holds = holds and all(_matches(operator, as_list(patterns)) for patterns in passed.values())
             conditions[operator] = {key: value for key, value in keys.items() if key not in passed}
             if not conditions[operator]:
                 del conditions[operator]
         if holds:
             rest = {key: value for key, value in statement.items() if key != "Condition"}
-            kept.append({**rest, **({"Condition": conditions} if conditions else {})})
-    return json.dumps({"Version": "2012-10-17", "Statement": kept})
+            resolved.append({**rest, **({"Condition": conditions} if conditions else {})})
+    return json.dumps({"Version": "2012-10-17", "Statement": resolved})
 
 
-def _matches(operator: str, wanted: Sequence[str]) -> bool:
+def _matches(operator: str, patterns: Sequence[str]) -> bool:
     name = operator.rsplit(":", maxsplit=1)[-1].removesuffix("IfExists").lower()
-    found = any(fnmatchcase(EMR_PRINCIPAL, pattern) for pattern in wanted)
-    return not found if "not" in name else found
+    matches = any(fnmatchcase(EMR_PRINCIPAL, pattern) for pattern in patterns)
+    return not matches if "not" in name else matches

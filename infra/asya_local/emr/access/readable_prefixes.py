@@ -1,7 +1,7 @@
-"""Which objects a job may read, from the policies it runs under: what is mirrored before it starts. Pure.
+"""Derives the objects that a job may read from its policies. The stand-in mirrors them before the job starts. Pure.
 
-This only says where to look. Every listing and every read is made with the run's own credentials, so it is IAM, not
-this module, that decides what the job sees.
+The prefixes only limit the mirroring. The stand-in lists and reads with the run's own credentials, so IAM decides which objects
+the job sees.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _ANYTHING = ("*", "*")
 
 @dataclass(frozen=True, order=True)
 class ReadablePrefix:
-    """Objects of one bucket, or of several by pattern, whose keys match a pattern."""
+    """The objects whose bucket and key match two patterns."""
 
     bucket: str
     pattern: str
 
     @property
     def prefix(self) -> str:
-        """The part of the keys before the first wildcard."""
+        """The key pattern up to the first wildcard."""
         return re.split(r"[*?]", self.pattern, maxsplit=1)[0]
 
     @property
     def is_single_object(self) -> bool:
-        """Whether it is one object."""
+        """Whether the pattern has no wildcard."""
         return self.prefix == self.pattern
 
     def covers(self, other: ReadablePrefix) -> bool:
-        """Whether everything that the other names is among this one's objects."""
+        """Return whether this prefix includes all objects of the other."""
         return fnmatchcase(other.bucket, self.bucket) and (
             self.pattern == other.pattern
             or (self.pattern == self.prefix + "*" and other.prefix.startswith(self.prefix))
@@ -46,9 +46,11 @@ class ReadablePrefix:
 
 
 def readable_prefixes(documents: Iterable[str]) -> list[ReadablePrefix]:
-    """What the policies' Allow statements let a job read, the ones that others cover left out."""
-    found = {prefix for document in documents for prefix in _allowed(document)}
-    return sorted(prefix for prefix in found if not any(other != prefix and other.covers(prefix) for other in found))
+    """Return the prefixes that the policies allow to read, without those that others cover."""
+    allowed = {prefix for document in documents for prefix in _allowed(document)}
+    return sorted(
+        prefix for prefix in allowed if not any(other != prefix and other.covers(prefix) for other in allowed)
+    )
 
 
 def _allowed(document: str) -> Iterator[ReadablePrefix]:
@@ -68,9 +70,9 @@ def _allowed(document: str) -> Iterator[ReadablePrefix]:
 def expand_buckets(
     prefixes: Iterable[ReadablePrefix], buckets: Iterable[str], code_buckets: Iterable[str]
 ) -> list[ReadablePrefix]:
-    """The prefixes with bucket patterns replaced by the buckets there are, those of code left out."""
-    excluded = tuple(code_buckets)
-    data = [bucket for bucket in buckets if not any(fnmatchcase(bucket, pattern) for pattern in excluded)]
+    """Replace bucket patterns by the existing buckets, without the code buckets."""
+    code_patterns = tuple(code_buckets)
+    data = [bucket for bucket in buckets if not any(fnmatchcase(bucket, pattern) for pattern in code_patterns)]
     return sorted(
         {
             ReadablePrefix(bucket, prefix.pattern)

@@ -1,7 +1,6 @@
-"""The HTTP face of EMR Serverless, read from botocore's own model of the service.
+"""Parses requests and encodes responses by botocore's model of EMR Serverless.
 
-Requests are routed, parsed and checked, and answers checked and written, by the model that every boto3 client
-speaks. What the model does not allow is refused (requests) or is a mistake of ours (answers).
+A request that violates the model is refused. A response that violates the model is a bug of the stand-in.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SERVICE = "emr-serverless"
 
 @cache
 def service_model() -> ServiceModel:
-    """The model of EMR Serverless in botocore."""
+    """Return botocore's model of EMR Serverless."""
     return botocore.session.Session().get_service_model(SERVICE)
 
 
@@ -48,17 +47,17 @@ def _routes() -> Map:
 
 @dataclass(frozen=True)
 class OperationCall:
-    """One request: the operation it names and its parameters, checked against the model."""
+    """A valid request: its operation and its parameters."""
 
     operation: str
     parameters: dict[str, Any]
 
 
 def parse_request(request: Request) -> OperationCall:
-    """Route and parse a request.
+    """Route, parse and validate a request.
 
     Raises:
-        ServiceError: No such operation, or parameters that the model does not allow.
+        ServiceError: The operation does not exist, or its parameters violate the model.
     """
     try:
         endpoint, path_values = _routes().bind_to_environ(request.environ).match()
@@ -76,23 +75,27 @@ def parse_request(request: Request) -> OperationCall:
     return OperationCall(operation.name, parameters)
 
 
-def encode_response(operation_name: str, answer: Mapping[str, Any]) -> bytes:
-    """The body of an answer, checked against the model (a TypeError is a mistake in this stand-in)."""
+def encode_response(operation_name: str, body: Mapping[str, Any]) -> bytes:
+    """Validate and encode the body of a response.
+
+    Raises:
+        TypeError: The body violates the model.
+    """
     shape = service_model().operation_model(operation_name).output_shape
     if shape is None:
         return b"{}"
-    report = ParamValidator().validate(dict(answer), shape)
+    report = ParamValidator().validate(dict(body), shape)
     if report.has_errors():
-        raise TypeError(f"{operation_name} answered what its model does not allow: {report.generate_report()}")
-    for violation in _violations(dict(answer), shape, ""):
-        raise TypeError(f"{operation_name} answered what its model does not allow: {violation}")
-    return json.dumps(answer, default=_timestamp).encode()
+        raise TypeError(f"{operation_name} response violates the model: {report.generate_report()}")
+    for violation in _violations(dict(body), shape, ""):
+        raise TypeError(f"{operation_name} response violates the model: {violation}")
+    return json.dumps(body, default=_timestamp).encode()
 
 
 def _timestamp(value: object) -> float:
     if isinstance(value, datetime):
         return round(value.timestamp(), 3)
-    raise TypeError(f"{type(value).__name__} in an answer")
+    raise TypeError(f"{type(value).__name__} in a response")
 
 
 def _body(request: Request, operation: OperationModel) -> dict[str, Any]:
@@ -102,9 +105,9 @@ def _body(request: Request, operation: OperationModel) -> dict[str, Any]:
     try:
         body = json.loads(raw)
     except ValueError:
-        raise ServiceError("SerializationException", "The request's body is not JSON", 400) from None
+        raise ServiceError("SerializationException", "The body of the request is not JSON", 400) from None
     if not isinstance(body, dict):
-        raise ServiceError("SerializationException", "The request's body is not a JSON object", 400)
+        raise ServiceError("SerializationException", "The body of the request is not a JSON object", 400)
     return {key: value for key, value in body.items() if value is not None}
 
 
@@ -139,42 +142,42 @@ def _require_token(shape: StructureShape, parameters: dict[str, Any]) -> None:
             raise validation_error(f"{name} is required")
 
 
-def _violations(value: Any, shape: Shape, where: str) -> Iterator[str]:
-    """What the model demands and botocore leaves to the service: longest lengths, patterns, enumerations, ranges."""
+def _violations(value: Any, shape: Shape, path: str) -> Iterator[str]:
+    """Yield violations of the rules that botocore leaves to the service: maximum lengths, patterns, enumerations, ranges."""
     limits = cast("Mapping[str, Any]", shape.metadata)
     if isinstance(shape, StructureShape):
         for name in value:
             if name in shape.members:
-                yield from _violations(value[name], shape.members[name], f"{where}.{name}" if where else name)
+                yield from _violations(value[name], shape.members[name], f"{path}.{name}" if path else name)
     elif isinstance(shape, ListShape):
         if len(value) > limits.get("max", len(value)):
-            yield f"{where} has {len(value)} members, at most {limits['max']} are allowed"
+            yield f"{path} has {len(value)} members, at most {limits['max']} are allowed"
         for member in value:
-            yield from _violations(member, shape.member, f"{where}[]")
+            yield from _violations(member, shape.member, f"{path}[]")
     elif isinstance(shape, MapShape):
         if len(value) > limits.get("max", len(value)):
-            yield f"{where} has {len(value)} entries, at most {limits['max']} are allowed"
+            yield f"{path} has {len(value)} entries, at most {limits['max']} are allowed"
         for entry in value.values():
-            yield from _violations(entry, shape.value, f"{where}.*")
+            yield from _violations(entry, shape.value, f"{path}.*")
     elif isinstance(shape, StringShape):
-        yield from _string_violations(value, shape, limits, where)
+        yield from _string_violations(value, shape, limits, path)
     elif shape.type_name in {"integer", "long"} and value > limits.get("max", value):
-        yield f"{where} is {value}, at most {limits['max']} is allowed"
+        yield f"{path} is {value}, at most {limits['max']} is allowed"
 
 
-def _string_violations(value: str, shape: StringShape, limits: Mapping[str, Any], where: str) -> Iterator[str]:
+def _string_violations(value: str, shape: StringShape, limits: Mapping[str, Any], path: str) -> Iterator[str]:
     if len(value) > limits.get("max", len(value)):
-        yield f"{where} is {len(value)} characters long, at most {limits['max']} are allowed"
+        yield f"{path} is {len(value)} characters long, at most {limits['max']} are allowed"
     if shape.enum and value not in shape.enum:
-        yield f"{where} is {value!r}, it must be one of {', '.join(shape.enum)}"
+        yield f"{path} is {value!r}, it must be one of {', '.join(shape.enum)}"
     pattern = _pattern(str(limits.get("pattern", "")))
     if pattern is not None and not pattern.fullmatch(value):
-        yield f"{where} does not match {limits['pattern']}"
+        yield f"{path} does not match {limits['pattern']}"
 
 
 @cache
 def _pattern(text: str) -> re.Pattern[str] | None:
-    # Surrogate ranges in some patterns are Java's; Python's re cannot read them, and they exclude almost nothing.
+    # Some patterns have surrogate ranges of Java, which Python cannot compile. They exclude almost nothing.
     if not text or "\\uD8" in text.upper() or "\\uDB" in text.upper():
         return None
     try:

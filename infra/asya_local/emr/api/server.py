@@ -1,4 +1,4 @@
-"""The HTTP server: the API for the mesh, and `/_local/` for people and tests on this machine."""
+"""The HTTP server: the API of EMR Serverless, and local calls under `/_local/`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from werkzeug.serving import BaseWSGIServer, make_server
 from werkzeug.wrappers import Request, Response
 
-from asya_local.emr.access.identity import Iam, SignedRequest
+from asya_local.emr.access.identity import IamClient, SignedRequest
 from asya_local.emr.api.model import encode_response, parse_request
 from asya_local.emr.api.service import MUTATING, Service
 from asya_local.emr.drivers.pool import DriverPool
@@ -35,7 +35,7 @@ _logger = logging.getLogger(__name__)
 
 
 class EmrServer:
-    """Everything of one stand-in, wired together."""
+    """One stand-in: its components and its HTTP server."""
 
     def __init__(self, settings: EmrSettings, root_access_key: str) -> None:
         self._settings = settings
@@ -43,7 +43,7 @@ class EmrServer:
         self._changes: queue.Queue[Sequence[StateChange]] = queue.Queue()
         self._events = EventSender(settings, self._faults)
         self._registry = RunRegistry(settings, self._changes.put)
-        self._iam = Iam(settings, root_access_key)
+        self._iam = IamClient(settings, root_access_key)
         drivers = DriverPool(settings)
         self._scheduler = Scheduler(settings, self._registry, self._iam, drivers, self._faults)
         self._service = Service(settings, self._registry, self._iam, self._scheduler, self._faults)
@@ -56,7 +56,7 @@ class EmrServer:
         self._http.serve_forever(poll_interval=0.1)
 
     def end(self) -> None:
-        """Stop serving, and end every driver."""
+        """Stop the server and all drivers."""
         self._scheduler.end()
         threading.Thread(target=self._http.shutdown, daemon=True).start()
 
@@ -65,7 +65,7 @@ class EmrServer:
             try:
                 self._events.send(self._changes.get())
             except Exception:
-                _logger.exception("events lost")
+                _logger.exception("state change events not sent")
 
     def _respond(self, environment: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         request = Request(environment)
@@ -82,18 +82,18 @@ class EmrServer:
         return response(environment, start)
 
     def _api(self, request: Request) -> Response:
-        body = request.get_data(cache=True)
+        content = request.get_data(cache=True)
         target = str(request.environ.get("RAW_URI", request.full_path))
-        caller = self._iam.authenticate(SignedRequest(request.method, target, dict(request.headers), body))
+        caller = self._iam.authenticate(SignedRequest(request.method, target, dict(request.headers), content))
         call = parse_request(request)
-        found = self._service.execute(call, caller)
+        result = self._service.execute(call, caller)
         if call.operation in MUTATING and self._faults.repeats_call():
-            found = self._service.execute(call, caller)
-        answer = encode_response(call.operation, found)
+            result = self._service.execute(call, caller)
+        body = encode_response(call.operation, result)
         time.sleep(self._faults.response_delay())
         if call.operation in MUTATING and self._faults.loses_response():
             _drop_connection(request.environ)
-        return Response(answer, content_type="application/json")
+        return Response(body, content_type="application/json")
 
     def _local(self, request: Request) -> Response:
         match request.path.split("/")[2:], request.method:
@@ -103,10 +103,10 @@ class EmrServer:
                 return _json({"killed": self._scheduler.kill(run_id)})
             case ["runs", run_id], "GET":
                 return Response(self._run_page(run_id), content_type="text/plain; charset=utf-8")
-        raise ServiceError("ResourceNotFoundException", f"Nothing at {request.method} {request.path}", 404)
+        raise ServiceError("ResourceNotFoundException", f"No local call {request.method} {request.path}", 404)
 
     def _run_page(self, run_id: str) -> str:
-        """A run on one page of text: its description and its output."""
+        """Return a page of text with the description and the output of a run."""
         run = next((run for run in self._registry.runs() if run.run_id == run_id), None)
         if run is None:
             raise ServiceError("ResourceNotFoundException", f"JobRun {run_id} does not exist.", 404)
@@ -129,7 +129,7 @@ def _error(error: ServiceError) -> Response:
 
 
 def _drop_connection(environment: WSGIEnvironment) -> None:
-    """Close the connection without a word: what the caller asked for is done, it does not learn of it."""
+    """Close the connection without a response."""
     connection = environment.get("werkzeug.socket")
     if isinstance(connection, socket.socket):
         connection.shutdown(socket.SHUT_RDWR)

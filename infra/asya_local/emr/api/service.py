@@ -1,4 +1,4 @@
-"""The operations of the API, on top of the book."""
+"""The operations of the API."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from asya_local.emr.tokens import TokenBucket, TokenMismatchError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from asya_local.emr.access.identity import Iam, Principal
+    from asya_local.emr.access.identity import IamClient, Principal
     from asya_local.emr.api.model import OperationCall
     from asya_local.emr.faults import Faults
     from asya_local.emr.scheduler import Scheduler
 
-Response = dict[str, Any]
+Result = dict[str, Any]
 _DEFAULT_PAGE = 50
 _QUEUE_LIMIT = 2000
 MUTATING = frozenset({"StartJobRun", "CancelJobRun"})
-"""The operations whose answer may get lost when the faults say so."""
+"""The operations that faults may repeat, or execute without a response."""
 
-# Requests per second and burst that AWS grants an account; StartJobRun's come with the settings.
+# The quotas of an AWS account: calls per second and burst. The settings have that of StartJobRun.
 _RATES = {
     "ListJobRuns": (1.0, 25),
     "CancelJobRun": (1.0, 25),
@@ -41,10 +41,10 @@ _RATES = {
 
 
 class Service:
-    """Carries out API calls."""
+    """Executes API calls."""
 
     def __init__(
-        self, settings: EmrSettings, registry: RunRegistry, iam: Iam, scheduler: Scheduler, faults: Faults
+        self, settings: EmrSettings, registry: RunRegistry, iam: IamClient, scheduler: Scheduler, faults: Faults
     ) -> None:
         self._settings = settings
         self._registry = registry
@@ -54,7 +54,7 @@ class Service:
         self._rates_lock = threading.Lock()
         self._buckets = {name: TokenBucket(*rate) for name, rate in _RATES.items()}
         self._start_rate: tuple[float, int] | None = None
-        self._operations: dict[str, Callable[[Principal, Mapping[str, Any]], Response]] = {
+        self._operations: dict[str, Callable[[Principal, Mapping[str, Any]], Result]] = {
             "CreateApplication": self._create_application,
             "GetApplication": self._get_application,
             "ListApplications": self._list_applications,
@@ -67,11 +67,11 @@ class Service:
             "GetDashboardForJobRun": self._get_dashboard,
         }
 
-    def execute(self, call: OperationCall, caller: Principal) -> Response:
-        """Carry out one call.
+    def execute(self, call: OperationCall, caller: Principal) -> Result:
+        """Authorize, throttle and execute one call.
 
         Raises:
-            ServiceError: Not allowed, throttled, or whatever the operation refuses.
+            ServiceError: The call is denied, throttled or invalid.
         """
         operation = self._operations.get(call.operation)
         if operation is None:
@@ -103,11 +103,11 @@ class Service:
             self._start_rate = rate
             self._buckets["StartJobRun"] = TokenBucket(*rate)
 
-    def _create_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+    def _create_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
         capacity = parameters.get("maximumCapacity", {})
         scheduler = parameters.get("schedulerConfiguration", {})
         defaults = self._settings.application
-        wanted = ApplicationSettings(
+        settings = ApplicationSettings(
             application_id=new_run_id(),
             name=str(parameters.get("name", "")) or "application",
             release_label=str(parameters["releaseLabel"]),
@@ -116,35 +116,35 @@ class Service:
             max_concurrent_runs=int(scheduler.get("maxConcurrentRuns", defaults.max_concurrent_runs)),
             queue_timeout_minutes=int(scheduler.get("queueTimeoutMinutes", defaults.queue_timeout_minutes)),
         )
-        application = self._registry.add_application(wanted)
-        return {"applicationId": wanted.application_id, "name": wanted.name, "arn": application.arn}
+        application = self._registry.add_application(settings)
+        return {"applicationId": settings.application_id, "name": settings.name, "arn": application.arn}
 
-    def _get_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+    def _get_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
         return {"application": self._registry.application(parameters["applicationId"]).description()}
 
-    def _list_applications(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
-        wanted = parameters.get("states")
-        found = [one for one in self._registry.applications() if not wanted or one.state in wanted]
-        return {"applications": [one.summary() for one in found]}
+    def _list_applications(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
+        states = parameters.get("states")
+        applications = self._registry.applications()
+        return {"applications": [each.summary() for each in applications if not states or each.state in states]}
 
-    def _start_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+    def _start_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
         self._registry.application(parameters["applicationId"]).set_state("STARTED", now())
         return {}
 
-    def _stop_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+    def _stop_application(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
         application = self._registry.application(parameters["applicationId"])
         if any(run.state not in TERMINAL for run in self._registry.runs(application.settings.application_id)):
-            raise validation_error("The application has job runs that are not over; cancel them first.")
+            raise validation_error("The application has active job runs; cancel them first.")
         application.set_state("STOPPED", now())
         return {}
 
-    def _start_job_run(self, caller: Principal, parameters: Mapping[str, Any]) -> Response:
+    def _start_job_run(self, caller: Principal, parameters: Mapping[str, Any]) -> Result:
         role = parameters["executionRoleArn"]
         self._iam.authorize(caller, "iam:PassRole", role)
         application = self._registry.application(parameters["applicationId"])
         job = parameters.get("jobDriver", {}).get("sparkSubmit")
         if job is None:
-            raise validation_error("jobDriver.sparkSubmit is required: this is a Spark application")
+            raise validation_error("jobDriver.sparkSubmit is required, because this is a Spark application")
         try:
             submit = parse(job.get("sparkSubmitParameters"), _spark_defaults(parameters))
             size = size_of(submit.conf)
@@ -155,10 +155,12 @@ class Service:
         fingerprint = json.dumps(request, sort_keys=True)
         with self._registry.changed:
             try:
-                known = application.tokens.find(token, fingerprint)
+                run_id = application.tokens.find(token, fingerprint)
             except TokenMismatchError:
-                raise conflict("The client token was used before, with other parameters.") from None
-            if known is None:
+                raise conflict(
+                    "An earlier request with this client token had other parameters; use a new token."
+                ) from None
+            if run_id is None:
                 if sum(run.state in WAITING for run in self._registry.runs()) >= _QUEUE_LIMIT:
                     raise throttled()
                 run_id = new_run_id()
@@ -170,20 +172,20 @@ class Service:
                 application.set_state("STARTED", now())
                 self._registry.add(run)
             else:
-                run = self._registry.run(application.settings.application_id, known)
+                run = self._registry.run(application.settings.application_id, run_id)
         return {"applicationId": run.application_id, "jobRunId": run.run_id, "arn": run.arn}
 
-    def _get_job_run(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+    def _get_job_run(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
         run = self._registry.run(parameters["applicationId"], parameters["jobRunId"])
         with self._registry.changed:
             return {"jobRun": run.description(now())}
 
-    def _list_job_runs(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+    def _list_job_runs(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
         application = self._registry.application(parameters["applicationId"])
         states, mode = parameters.get("states"), parameters.get("mode")
         after, before = parameters.get("createdAtAfter"), parameters.get("createdAtBefore")
         with self._registry.changed:
-            found = [
+            summaries = [
                 run.summary()
                 for run in reversed(self._registry.runs(application.settings.application_id))
                 if (not states or run.state in states)
@@ -193,27 +195,27 @@ class Service:
             ]
         start = _page_start(parameters.get("nextToken"))
         end = start + int(parameters.get("maxResults", _DEFAULT_PAGE))
-        token = {"nextToken": base64.urlsafe_b64encode(str(end).encode()).decode()} if end < len(found) else {}
-        return {"jobRuns": found[start:end], **token}
+        token = {"nextToken": base64.urlsafe_b64encode(str(end).encode()).decode()} if end < len(summaries) else {}
+        return {"jobRuns": summaries[start:end], **token}
 
-    def _cancel_job_run(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+    def _cancel_job_run(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
         run = self._registry.run(parameters["applicationId"], parameters["jobRunId"])
         if run.state in TERMINAL:
-            raise validation_error(f"JobRun {run.run_id} is in the state {run.state} and cannot be cancelled.")
+            raise validation_error(f"JobRun {run.run_id} is in the state {run.state} and cannot be canceled.")
         self._scheduler.cancel(run, "JobRun cancelled by the user")
         return {"applicationId": run.application_id, "jobRunId": run.run_id}
 
-    def _get_dashboard(self, _caller: Principal, parameters: Mapping[str, Any]) -> Response:
+    def _get_dashboard(self, _caller: Principal, parameters: Mapping[str, Any]) -> Result:
         run = self._registry.run(parameters["applicationId"], parameters["jobRunId"])
         return {"url": f"http://127.0.0.1:{self._settings.port}/_local/runs/{run.run_id}"}
 
 
 def _spark_defaults(parameters: Mapping[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for one in parameters.get("configurationOverrides", {}).get("applicationConfiguration", []):
-        if one.get("classification") == "spark-defaults":
-            found.update(one.get("properties", {}))
-    return found
+    defaults: dict[str, str] = {}
+    for section in parameters.get("configurationOverrides", {}).get("applicationConfiguration", []):
+        if section.get("classification") == "spark-defaults":
+            defaults.update(section.get("properties", {}))
+    return defaults
 
 
 def _number(text: str | None, default: int) -> int:
@@ -225,4 +227,4 @@ def _page_start(token: str | None) -> int:
     try:
         return int(base64.urlsafe_b64decode(token)) if token else 0
     except ValueError:
-        raise validation_error("nextToken is not one that this service gave") from None
+        raise validation_error("nextToken is not from an earlier response of ListJobRuns") from None

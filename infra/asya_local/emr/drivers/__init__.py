@@ -1,1 +1,1 @@
-"""Spark driver processes."""
+"""Spark driver processes, and the class archive that speeds up their start."""

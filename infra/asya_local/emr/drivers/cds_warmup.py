@@ -1,6 +1,6 @@
-"""A little of everything that jobs do, run once so that the JVM can archive the classes it loads for it.
+"""Runs typical Spark operations once, so that the JVM archives the classes that jobs load.
 
-Run by `asya_local.emr.drivers.class_archive` as a script of its own: `cds_warmup.py <folder>`.
+`asya_local.emr.drivers.class_archive` starts it as a script: `cds_warmup.py <folder>`.
 """
 
 import sys
@@ -15,7 +15,7 @@ ROWS = [(number, f"name {number % 7}", number / 3, None if number % 5 else "x") 
 
 
 def mounts(bucket: str, uri: str) -> dict[str, str]:
-    """The settings under which jobs see their mirror (`asya_local.emr.runner`)."""
+    """Return the Spark configuration that mounts a bucket, as for jobs (`asya_local.emr.runner.mounts`)."""
     view = "spark.hadoop.fs.viewfs"
     return {
         "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
@@ -25,7 +25,7 @@ def mounts(bucket: str, uri: str) -> dict[str, str]:
 
 
 def main(folder: str) -> None:
-    """Read, join, aggregate and write; then wait for the JVM, which writes the archive as it ends."""
+    """Read, join, aggregate and write; then wait for the JVM, which writes the archive at its exit."""
     bucket = Path(folder, "b")
     bucket.mkdir()
     builder = SparkSession.builder

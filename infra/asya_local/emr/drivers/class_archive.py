@@ -1,7 +1,7 @@
-"""Spark's classes, archived once for all drivers: starting a session takes half the work (class data sharing).
+"""Archives Spark's classes once for all drivers (class data sharing), which halves the start of a Spark session.
 
-The archive is made beside everything else, at the lowest priority, the first time a stand-in runs with this Java and
-this pyspark; until it is there, drivers do without.
+The first stand-in with this Java and this pyspark builds the archive in the background, at the lowest priority. Until the
+archive exists, drivers start without it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WORK_PREFIX = ".spark-classes-"
 
 @dataclass(frozen=True)
 class ClassArchive:
-    """The archive for one Java, one pyspark and one set of JVM options, in a folder that clouds share."""
+    """The archive of one Java, one pyspark and one set of JVM options, in a folder that clouds share."""
 
     folder: Path
     java_home: str
@@ -39,25 +39,22 @@ class ClassArchive:
 
     @property
     def path(self) -> Path:
-        """The archive's file, whose name is a hash of what the archive was made for."""
+        """The file of the archive; its name has a hash of Java, pyspark and the JVM options."""
         release = Path(self.java_home, "release")
         java = release.read_text() if release.exists() else self.java_home
-        made_for = "\n".join([java, pyspark.__version__, str(Path(pyspark.__file__).parent), self.jvm_options])
-        return self.folder / f"spark-classes-{hashlib.sha256(made_for.encode()).hexdigest()[:16]}.jsa"
+        key = "\n".join([java, pyspark.__version__, str(Path(pyspark.__file__).parent), self.jvm_options])
+        return self.folder / f"spark-classes-{hashlib.sha256(key.encode()).hexdigest()[:16]}.jsa"
 
     def options(self) -> str:
-        """The JVM options that use the archive; none while there is none."""
+        """Return the JVM options that use the archive; empty until it exists."""
         return f" -XX:SharedArchiveFile={self.path} -Xlog:cds=off -Xlog:cds+dynamic=off" if self.path.exists() else ""
 
     def build_in_background(self, command: list[str], environment: Callable[[str], Mapping[str, str]]) -> None:
-        """Make the archive in a thread of its own, unless it is there or somebody else is at it.
+        """Build the archive in a thread, unless it exists or another cloud builds it.
 
-        Parameters
-        ----------
-        command:
-            Runs `cds_warmup.py` but for its argument.
-        environment:
-            Gives the command's environment for the JVM options that it needs besides.
+        Args:
+            command: Runs `cds_warmup.py`, without its argument.
+            environment: Returns the environment of the command with additional JVM options.
         """
         if not self.path.exists():
             threading.Thread(target=self._build, args=(command, environment), name="classes", daemon=True).start()
@@ -68,8 +65,8 @@ class ClassArchive:
         work: Path | None = None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            for left in self.folder.glob(f"{_WORK_PREFIX}*"):  # by one that was killed
-                shutil.rmtree(left, ignore_errors=True)
+            for orphan in self.folder.glob(f"{_WORK_PREFIX}*"):  # of a killed build
+                shutil.rmtree(orphan, ignore_errors=True)
             work = Path(tempfile.mkdtemp(dir=self.folder, prefix=_WORK_PREFIX))
             draft = work / "classes.jsa"
             options = f" -XX:ArchiveClassesAtExit={draft} -Xlog:cds=off -Xlog:cds+dynamic=off"
@@ -85,14 +82,14 @@ class ClassArchive:
                     check=False,
                 )
             if process.returncode or not draft.exists():
-                _logger.warning("no archive of Spark's classes: %s", (work / "log").read_text()[-500:])
+                _logger.warning("the archive of Spark's classes was not built: %s", (work / "log").read_text()[-500:])
             else:
                 draft.replace(self.path)
-                _logger.info("Spark's classes are archived in %s", self.path)
+                _logger.info("the archive of Spark's classes is in %s", self.path)
         except BlockingIOError:
-            _logger.info("another local cloud makes the archive of Spark's classes")
+            _logger.info("another local cloud builds the archive of Spark's classes")
         except (OSError, subprocess.SubprocessError) as error:
-            _logger.warning("no archive of Spark's classes: %s", error)
+            _logger.warning("the archive of Spark's classes was not built: %s", error)
         finally:
             os.close(lock)
             if work is not None:

@@ -1,12 +1,12 @@
-"""A Spark driver process: starts its JVM, waits for a job, runs it, says how it ended.
+"""A Spark driver process: starts its JVM, runs jobs and reports their outcomes.
 
-Started by `asya_local.emr.drivers.pool` as a script of its own; imports nothing of ours, so that a job sees what it would
-see on EMR Serverless: the standard library, pyspark and the installed packages, and the files it brings.
+`asya_local.emr.drivers.pool` starts it as a script. The script imports nothing of this project, so that a job finds what EMR
+Serverless has: the standard library, pyspark, the installed packages and the job's own files.
 
-    driver.py <file descriptor to read assignments from> <file descriptor to write to> [--reuse]
+    driver.py <file descriptor to read jobs from> <file descriptor to write outcomes to> [--reuse]
 
-The driver writes `ready`, then for each assignment (one line of JSON) one line of JSON: the exit code, and the last
-line of the error if there was one. Without --reuse it takes one assignment and exits as the job did.
+The driver writes `ready`. It reads each job as one line of JSON, and answers with one line of JSON: the exit code, and the error
+of a failed job. Without `--reuse` it runs one job and exits with the job's exit code.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any
 
-# Paths that an editable install of some project added: the job must not find that project's modules by accident.
+# Paths of editable installs go, so that a job does not find their modules by accident.
 _INSTALLED = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sys.base_prefix, sys.prefix)
 sys.path[:] = [path for path in sys.path if path.startswith(_INSTALLED)]
 sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("__editable__")]
@@ -31,7 +31,7 @@ from pyspark.sql import SparkSession  # noqa: E402
 
 @contextlib.contextmanager
 def _job_environment(job: dict[str, Any], gateway: Any) -> Iterator[None]:
-    """The job's arguments, environment, paths and Spark configuration; taken away again afterwards."""
+    """Set the job's arguments, environment, paths and Spark configuration; restore them afterwards."""
     system = gateway.jvm.java.lang.System
     environment, modules, path, folder, arguments = (
         dict(os.environ),
@@ -55,7 +55,7 @@ def _job_environment(job: dict[str, Any], gateway: Any) -> Iterator[None]:
         SparkSession._instantiatedSession = None
         for key in job["conf"]:
             system.clearProperty(key)
-        gateway.jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # mounts of this job's folder
+        gateway.jvm.org.apache.hadoop.fs.FileSystem.closeAll()  # they cache the mounts of this job
         for name in set(sys.modules) - modules:
             if not name.startswith(("pyspark", "py4j", "numpy", "pandas", "pyarrow")):
                 del sys.modules[name]
@@ -70,13 +70,13 @@ def _run(job: dict[str, Any], gateway: Any) -> dict[str, Any]:
     try:
         with _job_environment(job, gateway):
             runpy.run_path(job["entry_point"], run_name="__main__")
-    except SystemExit as ended:
-        code = ended.code
+    except SystemExit as system_exit:
+        code = system_exit.code
         if isinstance(code, str):
             print(code, file=sys.stderr)
         outcome["exit_code"] = code if isinstance(code, int) else int(code is not None)
         outcome["error"] = code if isinstance(code, str) else ""
-    except BaseException as error:  # noqa: BLE001 - whatever a job raises is how the job ended
+    except BaseException as error:  # noqa: BLE001 - each exception is the outcome of a job
         traceback.print_exc()
         outcome = {"exit_code": 1, "error": "".join(traceback.format_exception_only(error)).strip()}
     sys.stdout.flush()
@@ -86,11 +86,11 @@ def _run(job: dict[str, Any], gateway: Any) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _redirected_output(job: dict[str, Any], *, redirect: bool) -> Iterator[None]:
-    """In a driver that is used again, each job's output goes to that job's files."""
+    """Redirect the output to the job's own files in a reused driver."""
     if not redirect:
         yield
         return
-    kept = os.dup(1), os.dup(2)
+    originals = os.dup(1), os.dup(2)
     for number, name in ((1, "stdout"), (2, "stderr")):
         log = os.open(job[name], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         os.dup2(log, number)
@@ -100,23 +100,23 @@ def _redirected_output(job: dict[str, Any], *, redirect: bool) -> Iterator[None]
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        for number, copy in zip((1, 2), kept, strict=True):
-            os.dup2(copy, number)
-            os.close(copy)
+        for number, original in zip((1, 2), originals, strict=True):
+            os.dup2(original, number)
+            os.close(original)
 
 
 def main(read_from: int, write_to: int, *, reuse: bool) -> int:
-    """Serve assignments; returns the last job's exit code."""
+    """Run jobs; return the exit code of the last one."""
     gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)
     outcome: dict[str, Any] = {"exit_code": 0}
-    with os.fdopen(read_from) as assignments, os.fdopen(write_to, "w", buffering=1) as answers:
-        answers.write("ready\n")
-        for line in assignments:
+    with os.fdopen(read_from) as jobs, os.fdopen(write_to, "w", buffering=1) as outcomes:
+        outcomes.write("ready\n")
+        for line in jobs:
             job = json.loads(line)
             with _redirected_output(job, redirect=reuse):
                 outcome = _run(job, gateway)
-            answers.write(json.dumps(outcome) + "\n")
+            outcomes.write(json.dumps(outcome) + "\n")
             if not reuse:
                 break
     return int(outcome["exit_code"])

@@ -1,4 +1,4 @@
-"""Driver processes: started, kept in reserve, given one job each (or many, for tests), and ended with their JVMs."""
+"""Starts Spark driver processes, runs jobs in them and stops them with their JVMs."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
     from asya_local.emr.settings import EmrSettings
 
-# Short lives on a shared machine: the quick compiler and the small collector start a JVM in half the time.
+# The fast compiler and the small collector halve the start of a JVM.
 _JVM_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
 _DEFAULT_MEMORY = "1g"
 
 
 @dataclass(frozen=True)
 class DriverJob:
-    """One job as a driver takes it."""
+    """The job of a driver, as `driver.py` reads it."""
 
     entry_point: str
     arguments: list[str]
@@ -44,22 +44,22 @@ class DriverJob:
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """How a job ended."""
+    """The outcome of a job."""
 
     exit_code: int
     error: str = ""
 
 
 class Driver:
-    """One driver process with its JVM, in a session of its own."""
+    """One driver process with its JVM, in its own session."""
 
     def __init__(self, settings: EmrSettings, folder: Path, memory: str) -> None:
         self.folder = folder
         self.memory = memory
         folder.mkdir(parents=True)
         job_read, job_write = os.pipe()
-        answer_read, answer_write = os.pipe()
-        command = [settings.python, "-P", str(Path(__file__).with_name("driver.py")), str(job_read), str(answer_write)]
+        outcome_read, outcome_write = os.pipe()
+        command = [settings.python, "-P", str(Path(__file__).with_name("driver.py")), str(job_read), str(outcome_write)]
         if settings.workers.reuse:
             command.append("--reuse")
         with (folder / "stdout").open("wb") as out, (folder / "stderr").open("wb") as err:
@@ -70,30 +70,30 @@ class Driver:
                 stderr=err,
                 cwd=folder,
                 env=_environment(settings, memory, _class_archive(settings).options()),
-                pass_fds=(job_read, answer_write),
+                pass_fds=(job_read, outcome_write),
                 start_new_session=True,
             )
         os.close(job_read)
-        os.close(answer_write)
+        os.close(outcome_write)
         self._jobs = os.fdopen(job_write, "w", buffering=1)
-        self._answers = os.fdopen(answer_read)
+        self._outcomes = os.fdopen(outcome_read)
         self._is_ready = False
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """Whether the process runs."""
         return self._process.poll() is None
 
     def wait_until_ready(self) -> bool:
-        """Wait for the JVM to be up; False when the process ended instead."""
-        self._is_ready = self._is_ready or self._answers.readline().strip() == "ready"
+        """Wait for the JVM; return False if the process ends instead."""
+        self._is_ready = self._is_ready or self._outcomes.readline().strip() == "ready"
         return self._is_ready
 
-    def run(self, assignment: DriverJob) -> JobOutcome:
-        """Give the driver a job and wait for its end, however it comes."""
+    def run(self, job: DriverJob) -> JobOutcome:
+        """Run a job and return its outcome, also if the driver is killed."""
         with contextlib.suppress(BrokenPipeError):
-            self._jobs.write(json.dumps(asdict(assignment)) + "\n")
-        line = self._answers.readline()
+            self._jobs.write(json.dumps(asdict(job)) + "\n")
+        line = self._outcomes.readline()
         if line:
             return JobOutcome(**json.loads(line))
         code = self._process.wait()
@@ -101,33 +101,33 @@ class Driver:
         return JobOutcome(128 - code if code < 0 else code or 1, reason)
 
     def open_for_writing(self) -> set[str]:
-        """The files that the driver's processes have open for writing now."""
-        found: set[str] = set()
+        """Return the files that the driver's processes have open for writing."""
+        paths: set[str] = set()
         with contextlib.suppress(psutil.Error):
             top = psutil.Process(self._process.pid)
             for process in [top, *top.children(recursive=True)]:
                 with contextlib.suppress(psutil.Error):
-                    found.update(
+                    paths.update(
                         file.path for file in process.open_files() if getattr(file, "mode", "w") not in {"r", "rt"}
                     )
-        return found
+        return paths
 
     def kill(self) -> None:
-        """Kill the driver and everything it started. From any thread; does nothing when they are gone."""
+        """Kill the driver with its children. Thread-safe and idempotent."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     def end(self) -> None:
-        """Kill the driver and let go of it. Only by the thread that uses it."""
+        """Kill the driver and close its pipes. Only the thread that uses the driver may call it."""
         self.kill()
         with contextlib.suppress(BrokenPipeError):
             self._jobs.close()
-        self._answers.close()
+        self._outcomes.close()
 
 
 class DriverPool:
-    """Takes drivers from the reserve, or starts them, and puts back those that may be used again."""
+    """A pool of drivers: starts them, holds spare ones and reuses them if the settings say so."""
 
     def __init__(self, settings: EmrSettings) -> None:
         self._settings = settings
@@ -136,31 +136,31 @@ class DriverPool:
         self._spares: list[Driver] = []
 
     def archive_classes(self) -> None:
-        """Have Spark's classes archived, unless they are, or there will be no jobs."""
+        """Build the archive of Spark's classes in the background, unless it exists or there is no Java."""
         if self._settings.java_home:
             command = [self._settings.python, "-P", str(Path(__file__).with_name("cds_warmup.py"))]
             classes = _class_archive(self._settings)
             classes.build_in_background(command, lambda options: _environment(self._settings, _DEFAULT_MEMORY, options))
 
     def fill(self) -> None:
-        """Bring the reserve up to the number of spares."""
+        """Start drivers up to the number of spares."""
         with self._lock:
             self._spares = [driver for driver in self._spares if driver.alive]
             for _ in range(self._settings.workers.spares - len(self._spares)):
                 self._spares.append(self._start(_DEFAULT_MEMORY))
 
     def acquire(self, memory: str | None) -> Driver:
-        """A driver for one job, from the reserve if one of that memory waits there."""
-        wanted = memory or _DEFAULT_MEMORY
+        """Return a driver for one job: a spare one with this memory, or a new one."""
+        memory = memory or _DEFAULT_MEMORY
         with self._lock:
             for driver in self._spares:
-                if driver.alive and (driver.memory == wanted or self._settings.workers.reuse):
+                if driver.alive and (driver.memory == memory or self._settings.workers.reuse):
                     self._spares.remove(driver)
                     return driver
-            return self._start(wanted)
+            return self._start(memory)
 
     def release(self, driver: Driver) -> None:
-        """A driver whose job has ended: kept for the next job where drivers are reused, ended otherwise."""
+        """Return a driver to the pool after its job. It is reused or stopped."""
         if self._settings.workers.reuse and driver.alive:
             with self._lock:
                 self._spares.append(driver)
@@ -168,7 +168,7 @@ class DriverPool:
             driver.end()
 
     def end(self) -> None:
-        """End the reserve."""
+        """Stop all spare drivers."""
         with self._lock:
             for driver in self._spares:
                 driver.end()

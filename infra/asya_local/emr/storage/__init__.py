@@ -1,1 +1,1 @@
-"""The part of S3 that a job run sees, as a folder."""
+"""Mirrors the part of S3 that a job run sees into a folder."""

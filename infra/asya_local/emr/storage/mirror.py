@@ -1,6 +1,6 @@
-"""The part of S3 that one job run may see, as a folder that Spark mounts under `s3://`.
+"""Mirrors the part of S3 that one job run sees into a folder, which Spark mounts at `s3://`.
 
-Everything is read and written with the run's own credentials: the job role, narrowed by the run's session policy.
+The mirror reads and writes with the run's own credentials: the job role, restricted by the run's session policy.
 """
 
 from __future__ import annotations
@@ -30,18 +30,19 @@ _DENIED = frozenset({"AccessDenied", "403", "AllAccessDisabled"})
 
 
 class MirrorError(Exception):
-    """Something the job wrote cannot reach S3; on EMR Serverless the job itself would have failed at it."""
+    """S3 refuses a write of the job. On EMR Serverless the job itself would fail."""
 
 
 @dataclass
 class Mirror:
-    """A folder `{root}/{bucket}/{key}`, and what of it S3 has.
+    """A folder `{root}/{bucket}/{key}` and the versions of its files that S3 has.
 
     Args:
-        root: The folder; Spark mounts each bucket's folder.
-        staging: Where control files are staged during a pass. Outside of the root.
+        root: The folder; Spark mounts the folder of each bucket.
+        staging: A folder outside the root for copies of control files during a push.
         s3: A client with the run's credentials.
-        open_files: Says which files the job's processes have open for writing: they are not complete yet.
+        rule: Selects control files and commits.
+        open_files: Returns the incomplete files: those that the job's processes have open for writing.
     """
 
     root: Path
@@ -49,7 +50,7 @@ class Mirror:
     s3: Any
     rule: ControlRule
     open_files: Callable[[], set[str]]
-    _known: dict[str, FileVersion] = field(default_factory=dict)
+    _uploaded: dict[str, FileVersion] = field(default_factory=dict)
 
     @property
     def buckets(self) -> list[str]:
@@ -57,15 +58,15 @@ class Mirror:
         return sorted(entry.name for entry in self.root.iterdir()) if self.root.is_dir() else []
 
     def fetch(self, prefixes: Iterable[ReadablePrefix]) -> int:
-        """Bring in everything the job may read. Returns the number of objects."""
+        """Download all objects that the job may read; return their number."""
         objects: set[tuple[str, str]] = set()
         for prefix in prefixes:
             (self.root / prefix.bucket).mkdir(parents=True, exist_ok=True)
             objects.update((prefix.bucket, key) for key in self._keys(prefix))
         with ThreadPoolExecutor(_TRANSFERS) as pool:
-            fetched = sum(pool.map(lambda each: self._fetch(*each), sorted(objects)))
-        self._known = self._scan()
-        return fetched
+            count = sum(pool.map(lambda each: self._fetch(*each), sorted(objects)))
+        self._uploaded = self._scan()
+        return count
 
     def _keys(self, prefix: ReadablePrefix) -> Iterator[str]:
         if prefix.is_single_object:
@@ -77,66 +78,66 @@ class Mirror:
                     if fnmatchcase(entry["Key"], prefix.pattern):
                         yield entry["Key"]
         except ClientError as error:
-            _logger.warning("s3://%s/%s cannot be listed by the job: %s", prefix.bucket, prefix.pattern, error)
+            _logger.warning("the job cannot list s3://%s/%s: %s", prefix.bucket, prefix.pattern, error)
 
     def _fetch(self, bucket: str, key: str) -> bool:
         path = self._path(f"{bucket}/{key}")
         if path is None:
-            _logger.warning("s3://%s/%s cannot be a file here; the job does not see it", bucket, key)
+            _logger.warning("s3://%s/%s is not a valid file path; the job does not see it", bucket, key)
             return False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
                 shutil.copyfileobj(self.s3.get_object(Bucket=bucket, Key=key)["Body"], file)
         except (ClientError, OSError) as error:
-            _logger.info("s3://%s/%s is not there for the job: %s", bucket, key, error)
+            _logger.info("the job cannot read s3://%s/%s: %s", bucket, key, error)
             path.unlink(missing_ok=True)
             return False
         return True
 
     def _path(self, name: str) -> Path | None:
-        """The file of an object; None for keys that would be a folder or lie outside (`a//b`, `../a`, `a/`)."""
+        """Return the file of an object; None for keys of folders or outside the root (`a//b`, `../a`, `a/`)."""
         parts = name.split("/")
         return None if any(part in {"", ".", ".."} for part in parts) else self.root.joinpath(*parts)
 
     def push(self, *, everything: bool) -> MirrorChanges:
-        """Bring what the job has written to S3, in the order that `ordering` explains.
+        """Upload the changes of the job to S3, in the order of `ordering`.
 
         Args:
-            everything: At the end of the run, when nobody writes any more. Before, data waits until a control file needs it.
+            everything: True at the end of the run. Before, data waits until a control file refers to it.
 
         Raises:
-            MirrorError: S3 refuses something; what is ordered after it stays here.
+            MirrorError: S3 refuses a write; later changes stay in the folder.
         """
-        first = compare(self._known, self._complete_files(everything=everything), self.rule)
-        statements = [*first.control, *first.commits]
-        if not statements and not everything:
+        first = compare(self._uploaded, self._complete_files(everything=everything), self.rule)
+        control_files = [*first.control, *first.commits]
+        if not control_files and not everything:
             return MirrorChanges((), (), (), ())
-        staged = {name: version for name in statements if (version := self._copy_to_staging(name))}
+        staged = {name: version for name in control_files if (version := self._copy_to_staging(name))}
         now = self._complete_files(everything=everything)
-        found = compare(self._known, now, self.rule)
-        self._upload(((name, self.root / name) for name in found.data), now)
-        self._delete(found.deleted)
+        second = compare(self._uploaded, now, self.rule)
+        self._upload(((name, self.root / name) for name in second.data), now)
+        self._delete(second.deleted)
         self._upload(((name, self.staging / name) for name in first.control if name in staged), staged)
         self._upload(((name, self.staging / name) for name in first.commits if name in staged), staged)
         shutil.rmtree(self.staging, ignore_errors=True)
-        return MirrorChanges(found.data, found.deleted, first.control, first.commits)
+        return MirrorChanges(second.data, second.deleted, first.control, first.commits)
 
     def _complete_files(self, *, everything: bool) -> Snapshot:
-        """The files that are complete; one that is being written counts as it was."""
+        """Return the complete files, and the uploaded versions of incomplete ones."""
         now = self._scan()
-        busy = set() if everything else self.open_files()
-        for path in busy:
+        incomplete = set() if everything else self.open_files()
+        for path in incomplete:
             name = os.path.relpath(path, self.root)
             if name in now:
-                if name in self._known:
-                    now[name] = self._known[name]
+                if name in self._uploaded:
+                    now[name] = self._uploaded[name]
                 else:
                     del now[name]
         return now
 
     def _scan(self) -> dict[str, FileVersion]:
-        found: dict[str, FileVersion] = {}
+        versions: dict[str, FileVersion] = {}
         for folder, _, files in os.walk(self.root):
             for file in files:
                 path = os.path.join(folder, file)
@@ -147,11 +148,11 @@ class Mirror:
                     status = os.stat(path)
                 except FileNotFoundError:
                     continue
-                found[name] = FileVersion(status.st_size, status.st_mtime_ns, status.st_ino)
-        return found
+                versions[name] = FileVersion(status.st_size, status.st_mtime_ns, status.st_ino)
+        return versions
 
     def _copy_to_staging(self, name: str) -> FileVersion | None:
-        """Copy a file as it is; None when it is being changed, or is gone: the next pass finds it again."""
+        """Copy a file; return None if it changes or disappears meanwhile. The next push copies it again."""
         copy = self.staging / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -161,11 +162,11 @@ class Mirror:
         except FileNotFoundError:
             return None
         version = FileVersion(before.st_size, before.st_mtime_ns, before.st_ino)
-        same = (
+        is_unchanged = (
             version == FileVersion(after.st_size, after.st_mtime_ns, after.st_ino)
             and copy.stat().st_size == version.size
         )
-        return version if same else None
+        return version if is_unchanged else None
 
     def _upload(self, files: Iterable[tuple[str, Path]], versions: Snapshot) -> None:
         def upload(item: tuple[str, Path]) -> None:
@@ -175,10 +176,10 @@ class Mirror:
                 with path.open("rb") as file:
                     self.s3.put_object(Bucket=bucket, Key=key, Body=file)
             except FileNotFoundError:
-                return  # deleted since: the next look sees that
+                return  # deleted since the scan; the next push deletes the object
             except Exception as error:
                 raise _mirror_error("s3:PutObject", name, error) from error
-            self._known[name] = versions[name]
+            self._uploaded[name] = versions[name]
 
         with ThreadPoolExecutor(_TRANSFERS) as pool:
             list(pool.map(upload, files))
@@ -190,7 +191,7 @@ class Mirror:
                 self.s3.delete_object(Bucket=bucket, Key=key)
             except (ClientError, BotoCoreError) as error:
                 raise _mirror_error("s3:DeleteObject", name, error) from error
-            self._known.pop(name, None)
+            self._uploaded.pop(name, None)
 
 
 def _mirror_error(action: str, name: str, error: Exception) -> MirrorError:

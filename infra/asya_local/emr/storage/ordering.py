@@ -1,9 +1,9 @@
-"""In which order a mirror's changes reach S3. Pure.
+"""Orders the changes of a mirror for their upload to S3. Pure.
 
-A job's control files are statements about other files: a journal says what is done, a commit that all of it is
-there. S3 has no transactions, so a statement may arrive only after what it speaks of. Hence a pass over the mirror
-looks twice: the control files are set aside as the first look finds them; whatever they speak of was written before
-them, and so is found by the second look, and goes first. Commits go last of all.
+Control files refer to other files: a journal lists completed envelopes, a commit says that all results are complete. S3 has no
+transactions, so a control file must arrive after the files that it refers to. A push therefore scans twice. It copies the
+control files of the first scan. The files that they refer to are older, so the second scan finds them, and they go first.
+Commits go last.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Snapshot = Mapping[str, "FileVersion"]
 
 @dataclass(frozen=True)
 class FileVersion:
-    """What tells one version of a file from the next."""
+    """Distinguishes one version of a file from the next."""
 
     size: int
     modified: int
-    """Nanoseconds, as the file system has it."""
+    """Nanoseconds since the epoch."""
     inode: int
 
 
 @dataclass(frozen=True)
 class MirrorChanges:
-    """What differs between two looks at a mirror, in the order in which it must reach S3."""
+    """The changes between two scans of a mirror, in the order of their upload."""
 
     data: tuple[str, ...]
     deleted: tuple[str, ...]
@@ -43,26 +43,26 @@ class MirrorChanges:
 
 
 def is_control(name: str, rule: ControlRule) -> bool:
-    """Whether a file is a statement about others."""
+    """Return whether a file refers to other files."""
     return name.partition("/")[2].startswith(rule.prefix)
 
 
 def is_commit(name: str, rule: ControlRule) -> bool:
-    """Whether a file is the statement that a whole run, or a part of it, is complete."""
+    """Return whether a file says that a run, or a part of it, is complete."""
     return is_control(name, rule) and name.rsplit("/", 1)[-1] == rule.commit_name
 
 
 def is_object(name: str) -> bool:
-    """Whether a file stands for an object: no checksum, no draft, nothing of a write that is under way."""
+    """Return whether a file is an object: not a checksum, a draft or a file of an unfinished write."""
     return not any(part.startswith((".", "_temporary")) for part in name.split("/")[1:])
 
 
-def compare(known: Snapshot, now: Snapshot, rule: ControlRule) -> MirrorChanges:
-    """What must be done for S3 to have what the mirror has now, when it had what is known."""
-    written = sorted(name for name, version in now.items() if known.get(name) != version)
+def compare(uploaded: Snapshot, current: Snapshot, rule: ControlRule) -> MirrorChanges:
+    """Return the changes that bring S3 from the uploaded snapshot to the current one."""
+    written = sorted(name for name, version in current.items() if uploaded.get(name) != version)
     return MirrorChanges(
         data=tuple(name for name in written if not is_control(name, rule)),
-        deleted=tuple(sorted(name for name in known if name not in now)),
+        deleted=tuple(sorted(name for name in uploaded if name not in current)),
         control=tuple(name for name in written if is_control(name, rule) and not is_commit(name, rule)),
         commits=tuple(name for name in written if is_commit(name, rule)),
     )
