@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Caller:
+class ApiCaller:
     """Somebody with a key, or with a token; without one, nobody."""
 
     url: str
@@ -49,18 +49,18 @@ class Caller:
         return dict(request.headers.items())
 
 
-def operator(cloud: DeployedCloud) -> Caller:
+def operator(cloud: DeployedCloud) -> ApiCaller:
     """The mesh's operator."""
     connection = cloud.mesh.connection
-    return Caller(connection.gateway_url, connection.region, connection.session.get_credentials())
+    return ApiCaller(connection.gateway_url, connection.region, connection.session.get_credentials())
 
 
-def nobody(cloud: DeployedCloud) -> Caller:
+def anonymous(cloud: DeployedCloud) -> ApiCaller:
     """Who signs nothing."""
-    return Caller(cloud.mesh.connection.gateway_url, cloud.mesh.connection.region, None)
+    return ApiCaller(cloud.mesh.connection.gateway_url, cloud.mesh.connection.region, None)
 
 
-def person(cloud: DeployedCloud, name: str) -> Caller:
+def iam_user(cloud: DeployedCloud, name: str) -> ApiCaller:
     """A new IAM user who may call the API, and is no operator."""
     iam = cloud.client("iam")
     iam.create_user(UserName=name)
@@ -69,12 +69,12 @@ def person(cloud: DeployedCloud, name: str) -> Caller:
     iam.put_user_policy(UserName=name, PolicyName="call", PolicyDocument=document)
     key = iam.create_access_key(UserName=name)["AccessKey"]
     connection = cloud.mesh.connection
-    return Caller(connection.gateway_url, connection.region, Credentials(key["AccessKeyId"], key["SecretAccessKey"]))
+    return ApiCaller(connection.gateway_url, connection.region, Credentials(key["AccessKeyId"], key["SecretAccessKey"]))
 
 
-def bearer(cloud: DeployedCloud, token: str | None) -> Caller:
+def token_caller(cloud: DeployedCloud, token: str | None) -> ApiCaller:
     """Who calls with a token, at the API that takes them."""
     connection = LocalConnection.read(StateFolder.at(cloud.state).connection)
     assert connection is not None
     assert connection.jwt_gateway_url is not None
-    return Caller(connection.jwt_gateway_url, connection.region, None, token)
+    return ApiCaller(connection.jwt_gateway_url, connection.region, None, token)

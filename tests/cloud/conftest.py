@@ -18,9 +18,9 @@ from asya_local.cloud import UpOptions, down, up
 from asya_local.emr.settings import WorkerSettings
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import DeployedCloud
-from tests.cloud.heavy_bursts import FULL, TOGETHER, everything
+from tests.cloud.heavy_bursts import FULL, SHARED_RUN_IDS, all_bursts
 from tests.cloud.heavy_cloud import HeavyCloud
-from tests.cloud.journeys import Journey, end_of, send, send_slow_ones
+from tests.cloud.paths_mesh import NewEnvelope, send, send_slow_envelopes, wait_for_final_state
 from tests.doubles import emr_faults
 from tests.doubles.issuer import running_issuer
 from tests.paths import PROJECT
@@ -28,8 +28,8 @@ from tests.paths import PROJECT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.cloud.callers import Caller
-    from tests.cloud.journeys import End
+    from tests.cloud.callers import ApiCaller
+    from tests.cloud.paths_mesh import FinalState
     from tests.doubles.issuer import Issuer
 
 
@@ -55,8 +55,8 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
         up(MESHES / "paths" / "mesh.yaml", state, UpOptions(auth=True))
         cloud = DeployedCloud(MeshClient(read_local(state)), state)
         # The gateway's functions have started when the many come: else each of these would start one of its own.
-        end_of(cloud, send(cloud, Journey(["step"], {})))
-        send_slow_ones(cloud)
+        wait_for_final_state(cloud, send(cloud, NewEnvelope(["step"], {})))
+        send_slow_envelopes(cloud)
         yield cloud
         assert cloud.dead_letters() == {}
     finally:
@@ -64,11 +64,12 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
 
 
 @pytest.fixture(scope="session")
-def rejected(paths: DeployedCloud) -> End:
+def rejected_state(paths: DeployedCloud) -> FinalState:
     """What was turned away because the two before it had failed: the circuit is open, and stays so for a while."""
     for number in range(2):
-        assert end_of(paths, send(paths, Journey(["flaky"], {}, envelope_id=f"down-{number}"))).why[1] == "RuntimeError"
-    return end_of(paths, send(paths, Journey(["flaky"], {}, envelope_id="rejected")))
+        envelope_id = send(paths, NewEnvelope(["flaky"], {}, envelope_id=f"down-{number}"))
+        assert wait_for_final_state(paths, envelope_id).task.reason == "RuntimeError"
+    return wait_for_final_state(paths, send(paths, NewEnvelope(["flaky"], {}, envelope_id="rejected")))
 
 
 @pytest.fixture(scope="session")
@@ -107,11 +108,11 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
     try:
         up(MESHES / "heavy" / "mesh.yaml", state, options)
         mesh = HeavyCloud(DeployedCloud(MeshClient(read_local(state)), state))
-        for route, payloads in everything().items():
+        for route, payloads in all_bursts().items():
             mesh.send_all(payloads, *route)
             # A thousand share few runs if they arrive together: nothing else is to delay some of them.
             if FULL and route == ("square-all",):
-                mesh.all_ended(TOGETHER, "together-0")
+                mesh.wait_for_ends(SHARED_RUN_IDS, "together-0")
         yield mesh
         assert mesh.dead_letters() == {}
     finally:
@@ -119,18 +120,18 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
 
 
 @pytest.fixture(scope="session")
-def operator(gateway: DeployedCloud) -> Caller:
+def operator(gateway: DeployedCloud) -> ApiCaller:
     """Who sees every task of the gateway's mesh."""
     return callers.operator(gateway)
 
 
 @pytest.fixture(scope="session")
-def alice(gateway: DeployedCloud) -> Caller:
+def alice(gateway: DeployedCloud) -> ApiCaller:
     """Somebody who may call the gateway."""
-    return callers.person(gateway, "alice")
+    return callers.iam_user(gateway, "alice")
 
 
 @pytest.fixture(scope="session")
-def bob(gateway: DeployedCloud) -> Caller:
+def bob(gateway: DeployedCloud) -> ApiCaller:
     """Somebody else who may."""
-    return callers.person(gateway, "bob")
+    return callers.iam_user(gateway, "bob")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from asya_cli.mesh_client import MeshClient
 
 T = TypeVar("T")
-SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 """After which something is given up that a test waits for: no machine is so slow."""
 
 
@@ -39,13 +39,13 @@ class DeployedCloud:
 
     def send_raw(self, actor: str, text: str) -> str:
         """Put any text onto an actor's queue; returns the SQS message's id."""
-        sqs = self._known("the operator's sqs", self.mesh.connection.sqs)
+        sqs = self._cached_client("the operator's sqs", self.mesh.connection.sqs)
         url = sqs.get_queue_url(QueueName=names.queue_name(self.mesh.connection.namespace, actor))["QueueUrl"]
         return str(sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"])
 
-    def messages(self, queue: str) -> int:
+    def message_count(self, queue: str) -> int:
         """How many messages lie on a queue, waiting or taken."""
-        sqs = self._known("the operator's sqs", self.mesh.connection.sqs)
+        sqs = self._cached_client("the operator's sqs", self.mesh.connection.sqs)
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
         found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         return int(found["ApproximateNumberOfMessages"]) + int(found["ApproximateNumberOfMessagesNotVisible"])
@@ -59,7 +59,7 @@ class DeployedCloud:
                 raise
             return None
 
-    def ended(self, envelope_id: str) -> TaskView:
+    def wait_for_end(self, envelope_id: str) -> TaskView:
         """The task, once it has ended."""
 
         def look() -> TaskView | None:
@@ -75,9 +75,9 @@ class DeployedCloud:
             key = read_keys(StateFolder.at(self.state).keys)["deployer"]
             return aws_client(service, str(self.mesh.connection.endpoint_url), key)
 
-        return self._known(service, make)
+        return self._cached_client(service, make)
 
-    def _known(self, name: str, make: Callable[[], Any]) -> Any:
+    def _cached_client(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self._clients:
             self._clients[name] = make()
         return self._clients[name]
@@ -86,14 +86,14 @@ class DeployedCloud:
         """How many messages lie in which dead-letter queues: those that are not empty."""
         prefix = names.queue_name(self.mesh.connection.namespace, "")
         queues = [url.rpartition("/")[2] for url in self.client("sqs").list_queues(QueueNamePrefix=prefix)["QueueUrls"]]
-        counts = {queue: self.messages(queue) for queue in queues if queue.endswith("-dlq")}
+        counts = {queue: self.message_count(queue) for queue in queues if queue.endswith("-dlq")}
         return {queue.removeprefix(prefix).removesuffix("-dlq"): count for queue, count in counts.items() if count}
 
-    def stored(self, envelope_id: str) -> tuple[TaskView, Any]:
+    def wait_for_result(self, envelope_id: str) -> tuple[TaskView, Any]:
         """A task that ended, and the whole envelope that x-sink wrote; where that lies may be told after the end itself."""
 
         def look() -> TaskView | None:
-            task = self.ended(envelope_id)
+            task = self.wait_for_end(envelope_id)
             return task if task.result_uri is not None else None
 
         task = until(look, f"what is stored of {envelope_id} to be told")
@@ -121,7 +121,7 @@ class DeployedCloud:
         return payload
 
 
-def until(condition: Callable[[], T | None], what: str, seconds: float = SECONDS) -> T:
+def until(condition: Callable[[], T | None], what: str, seconds: float = TIMEOUT_SECONDS) -> T:
     """Look for something until it is there."""
     deadline = time.monotonic() + seconds
     while (found := condition()) is None:

@@ -7,31 +7,31 @@ from typing import Any
 
 FULL = bool(os.environ.get("ASYA_FULL_SIZE"))
 
-TOGETHER = [f"together-{number:04d}" for number in range(1000 if FULL else 100)]
+SHARED_RUN_IDS = [f"together-{number:04d}" for number in range(1000 if FULL else 100)]
 """For one run, `square-all`."""
 
-ALONE = [f"alone-{number:04d}" for number in range(60 if FULL else 8)]
+OWN_RUN_IDS = [f"alone-{number:04d}" for number in range(60 if FULL else 8)]
 """For a run each, `square`."""
 
-DEADLY = {"each": 200 if FULL else 20, "together": 200 if FULL else 4}
+CRASH_COUNTS = {"each": 200 if FULL else 20, "together": 200 if FULL else 4}
 """How many envelopes come to an actor whose job one of them kills."""
 
 
-def deadly(actor: str) -> dict[str, Any]:
+def crash_payloads(actor: str) -> dict[str, Any]:
     """The payloads of such a burst, by envelope."""
-    names = [f"{actor}-deadly-{number:03d}" for number in range(DEADLY[actor])]
-    return {name: {"name": name, "deadly": name == culprit(actor)} for name in names}
+    names = [f"{actor}-deadly-{number:03d}" for number in range(CRASH_COUNTS[actor])]
+    return {name: {"name": name, "deadly": name == crashing_id(actor)} for name in names}
 
 
-def culprit(actor: str) -> str:
+def crashing_id(actor: str) -> str:
     """The envelope that kills."""
-    return f"{actor}-deadly-{DEADLY[actor] * 2 // 3:03d}"
+    return f"{actor}-deadly-{CRASH_COUNTS[actor] * 2 // 3:03d}"
 
 
-def everything() -> dict[tuple[str, ...], dict[str, Any]]:
+def all_bursts() -> dict[tuple[str, ...], dict[str, Any]]:
     """All bursts, by their routes, the one with the most to come first."""
     return {
-        ("square-all",): {name: {"n": n} for n, name in enumerate(TOGETHER)},
-        ("square",): {name: {"n": n} for n, name in enumerate(ALONE)},
-        **{(actor,): deadly(actor) for actor in DEADLY},
+        ("square-all",): {name: {"n": n} for n, name in enumerate(SHARED_RUN_IDS)},
+        ("square",): {name: {"n": n} for n, name in enumerate(OWN_RUN_IDS)},
+        **{(actor,): crash_payloads(actor) for actor in CRASH_COUNTS},
     }

@@ -27,7 +27,7 @@ from tests.doubles import emr_faults
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-SECONDS = 300.0
+TIMEOUT_SECONDS = 300.0
 _PHASES = ("succeeded/", "failed/", "canceled/", "sump/")
 
 
@@ -64,7 +64,7 @@ class HeavyCloud:
             entries: Any = [{"Id": str(place), "MessageBody": body} for place, body in enumerate(some)]
             assert not sqs.send_message_batch(QueueUrl=url, Entries=entries).get("Failed")
 
-    def ends(self, prefix: str) -> Counter[str]:
+    def end_counts(self, prefix: str) -> Counter[str]:
         """How many objects x-sink and x-sump wrote for each id that begins so."""
         connection = self.cloud.mesh.connection
         pages = connection.s3().get_paginator("list_objects_v2")
@@ -77,11 +77,11 @@ class HeavyCloud:
                 )
         return found
 
-    def payloads(self, ids: Iterable[str]) -> list[Any]:
+    def result_payloads(self, ids: Iterable[str]) -> list[Any]:
         """What succeeded with, in the order of the ids; the task's record says so too."""
 
         def payload(envelope_id: str) -> Any:
-            task = until(lambda: self._ended(envelope_id), f"the report that {envelope_id} ended", SECONDS)
+            task = until(lambda: self._ended(envelope_id), f"the report that {envelope_id} ended", TIMEOUT_SECONDS)
             assert task.status == "succeeded", (envelope_id, task)
             stored = self.cloud.mesh.fetch(task.result_uri or "")
             return json.loads(stored or b"{}")["payload"]
@@ -93,7 +93,7 @@ class HeavyCloud:
         task = self.cloud.mesh.task(envelope_id)
         return task if task is not None and task.status in {"succeeded", "failed", "canceled"} else None
 
-    def all_ended(self, ids: Sequence[str], prefix: str, *, reconciling: bool = False) -> Counter[str]:
+    def wait_for_ends(self, ids: Sequence[str], prefix: str, *, reconciling: bool = False) -> Counter[str]:
         """How often each has ended, once all have; the sweep of lost things is run now and then, as its schedule would."""
         last_sweep = time.monotonic()
 
@@ -102,10 +102,10 @@ class HeavyCloud:
             if reconciling and time.monotonic() - last_sweep > 5:
                 self.reconcile()
                 last_sweep = time.monotonic()
-            found = self.ends(prefix)
+            found = self.end_counts(prefix)
             return found if len(found) >= len(ids) else None
 
-        return until(look, f"{len(ids)} envelopes to end; there are {len(self.ends(prefix))}", SECONDS)
+        return until(look, f"{len(ids)} envelopes to end; there are {len(self.end_counts(prefix))}", TIMEOUT_SECONDS)
 
     def reconcile(self) -> None:
         """One sweep of the reconciler."""
@@ -129,13 +129,13 @@ class HeavyCloud:
         found: list[dict[str, Any]] = [dict(run) for page in pages for run in page["jobRuns"]]
         return [run for run in reversed(found) if run["name"].startswith(f"asya.{self.namespace}.{actor}.")]
 
-    def faults(self, **faults: float) -> None:
+    def inject_faults(self, **faults: float) -> None:
         """Inject faults into the stand-in; without any, remove all."""
         emr_faults.inject(self.folder.emr, **faults)
 
     def kill_run(self, run_id: str) -> bool:
         """Kill a run's driver; False if it has none."""
-        return bool(self._stand_in(f"runs/{run_id}/kill")["killed"])
+        return bool(self._post_to_stand_in(f"runs/{run_id}/kill")["killed"])
 
     def dead_letters(self) -> dict[str, int]:
         """The dead-letter queues with something in them."""
@@ -143,15 +143,15 @@ class HeavyCloud:
         found: dict[str, int] = {}
         for url in sqs.list_queues(QueueNamePrefix=f"asya-{self.namespace}-").get("QueueUrls", []):
             if url.endswith("-dlq"):
-                count = self.cloud.messages(url.rpartition("/")[2])
+                count = self.cloud.message_count(url.rpartition("/")[2])
                 found |= {url.rpartition("/")[2]: count} if count else {}
         return found
 
-    def received(self, actor: str) -> int:
+    def received_count(self, actor: str) -> int:
         """How many messages the actor's function was handed so far, redeliveries included."""
-        return sum(int(sum(line["Received"])) for line in self._metrics() if _is_about(line, actor, "Received"))
+        return sum(int(sum(line["Received"])) for line in self._metrics() if _has_metric(line, actor, "Received"))
 
-    def kept(self) -> int:
+    def retained_count(self) -> int:
         """How many messages any function has put back so far."""
         return self._log().count("message kept on the queue")
 
@@ -167,7 +167,7 @@ class HeavyCloud:
                 continue
         return found
 
-    def kill_at_work(self, name: str) -> None:
+    def kill_while_busy(self, name: str) -> None:
         """Kill the processes of a function while one of them has messages.
 
         They are stopped first: then whoever has messages cannot be done with them between the look and the kill.
@@ -184,7 +184,7 @@ class HeavyCloud:
                 process.send_signal(signal.SIGKILL if busy else signal.SIGCONT)
             return busy or None
 
-        until(look, f"{name} to be at work", SECONDS)
+        until(look, f"{name} to be at work", TIMEOUT_SECONDS)
 
     def in_flight(self, queue: str) -> int:
         """How many messages of a queue somebody has taken."""
@@ -193,7 +193,7 @@ class HeavyCloud:
         found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         return int(found["ApproximateNumberOfMessagesNotVisible"])
 
-    def soon_visible_again(self, *actors: str, seconds: int = 10) -> None:
+    def shorten_visibility_timeout(self, *actors: str, seconds: int = 10) -> None:
         """Have what a killed process held come again soon; on AWS that takes as long as the function may."""
         sqs = self.client("sqs")
         for actor in actors:
@@ -206,7 +206,7 @@ class HeavyCloud:
         assert connection is not None
         return connection
 
-    def _stand_in(self, path: str) -> dict[str, Any]:
+    def _post_to_stand_in(self, path: str) -> dict[str, Any]:
         request = urllib.request.Request(f"{self._local.emr_endpoint_url}/_local/{path}", method="POST")
         with urllib.request.urlopen(request, timeout=30) as answer:
             found: dict[str, Any] = json.loads(answer.read())
@@ -221,5 +221,5 @@ class HeavyCloud:
                 yield json.loads(line)
 
 
-def _is_about(line: dict[str, Any], actor: str, metric: str) -> bool:
+def _has_metric(line: dict[str, Any], actor: str, metric: str) -> bool:
     return line.get("actor") == actor and metric in line

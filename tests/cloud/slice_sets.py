@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 SIZES = (1, 2, 10, 200) if os.environ.get("ASYA_FULL_SIZE") else (1, 2, 10)
 """Items of a set, in every way that a set can come about and end; in full size by `make test-full`."""
 
-MISTAKE = "no such airport"
-_BATCH = 10
+ERROR_MESSAGE = "no such airport"
+_CHUNK_SIZE = 10
 
 
 def fan_out(cloud: DeployedCloud, payload: dict[str, Any], *ahead: str) -> str:
@@ -30,17 +30,17 @@ def fan_out(cloud: DeployedCloud, payload: dict[str, Any], *ahead: str) -> str:
     return origin
 
 
-def numbers(count: int) -> list[Any]:
+def number_items(count: int) -> list[Any]:
     """So many items."""
     return [{"n": n} for n in range(count)]
 
 
-def scores(count: int) -> list[Any]:
+def scored_items(count: int) -> list[Any]:
     """What comes back of them."""
     return [{"scored": n * 10, "text": ""} for n in range(count)]
 
 
-def by_hand(origin: str, count: int, index: int, *, at: str = "x-fan-in", said: str | int | None = None) -> str:
+def slice_message(origin: str, count: int, index: int, *, at: str = "x-fan-in", said: str | int | None = None) -> str:
     """The message that a slice is when it comes to its fan-in actor. Slice 0 is the origin, `count` are all."""
     header = {"actor": at, "set_id": f"set-{origin}", "origin_id": origin, "slice_count": count, "slice_index": index}
     envelope = {
@@ -52,12 +52,12 @@ def by_hand(origin: str, count: int, index: int, *, at: str = "x-fan-in", said: 
     return json.dumps(envelope)
 
 
-def whole_set(origin: str, items: int, *, at: str = "x-fan-in") -> list[str]:
+def slice_messages(origin: str, items: int, *, at: str = "x-fan-in") -> list[str]:
     """All slices of a set, the origin first."""
-    return [by_hand(origin, items + 1, index, at=at) for index in range(items + 1)]
+    return [slice_message(origin, items + 1, index, at=at) for index in range(items + 1)]
 
 
-def put_together(items: int) -> Any:
+def merged_payload(items: int) -> Any:
     """What such a set is merged into."""
     return {"said": 0, "r": [{"said": number} for number in range(1, items + 1)]}
 
@@ -66,8 +66,8 @@ def send_all(cloud: DeployedCloud, actor: str, bodies: Sequence[str]) -> None:
     """Put messages onto an actor's queue in this order, as fast as can be."""
     sqs = cloud.client("sqs")
     url = sqs.get_queue_url(QueueName=names.queue_name(cloud.mesh.connection.namespace, actor))["QueueUrl"]
-    for start in range(0, len(bodies), _BATCH):
-        some = bodies[start : start + _BATCH]
+    for start in range(0, len(bodies), _CHUNK_SIZE):
+        some = bodies[start : start + _CHUNK_SIZE]
         entries = [{"Id": str(number), "MessageBody": body} for number, body in enumerate(some)]
         assert len(sqs.send_message_batch(QueueUrl=url, Entries=entries)["Successful"]) == len(some)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.cloud.callers import Caller
+    from tests.cloud.callers import ApiCaller
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -39,7 +39,7 @@ source.onerror = () => { if (source.readyState === EventSource.CLOSED) tell({eve
 </script>"""
 
 
-def events_of(text: str) -> list[dict[str, Any]]:
+def parse_events(text: str) -> list[dict[str, Any]]:
     """The events of a stream's text."""
     found: list[dict[str, Any]] = []
     for block in text.split("\n\n"):
@@ -49,53 +49,53 @@ def events_of(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def curl(url: str, *options: str, last: str | None = None) -> tuple[int, list[dict[str, Any]]]:
+def curl(url: str, *options: str, last_event_id: str | None = None) -> tuple[int, list[dict[str, Any]]]:
     """One round of the loop: the status, and the events of the answer."""
-    header = ["-H", f"Last-Event-ID: {last}"] if last is not None else []
+    header = ["-H", f"Last-Event-ID: {last_event_id}"] if last_event_id is not None else []
     command = ["curl", "-sS", "--noproxy", "*", "--max-time", "60", "-w", "\n%{http_code}", *options, *header, url]
     answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     body, _, status = answer.rpartition("\n")
-    return int(status), events_of(body)
+    return int(status), parse_events(body)
 
 
-def signing(caller: Caller) -> list[str]:
+def signing_options(caller: ApiCaller) -> list[str]:
     """What makes curl sign."""
     assert caller.credentials is not None
     who = f"{caller.credentials.access_key}:{caller.credentials.secret_key}"
     return ["--aws-sigv4", f"aws:amz:{caller.region}:execute-api", "--user", who]
 
 
-def on_a_host_of_its_own(caller: Caller) -> str:
+def virtual_host_url(caller: ApiCaller) -> str:
     """The API as AWS has it, where curl and whoever checks the signature have one idea of the path."""
     split = urlsplit(caller.url)
     return f"http://{split.path.split('/')[3]}.execute-api.localhost:{split.port}"
 
 
 @dataclass
-class Client:
+class StreamClient:
     """Follows a task by the API's own calls, connection by connection."""
 
-    caller: Caller
+    caller: ApiCaller
     task_id: str
-    seen: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
     connections: int = 0
 
-    def connect(self, most: int | None = None) -> bool:
+    def connect(self, limit: int | None = None) -> bool:
         """One connection, of which no more than so many events arrive; whether there is more to come."""
         url = f"{self.caller.url}/api/v1/mesh/{self.task_id}/events"
         headers = self.caller.signed("GET", url, b"")
-        headers |= {"last-event-id": self.seen[-1]["id"]} if self.seen else {}
+        headers |= {"last-event-id": self.events[-1]["id"]} if self.events else {}
         answer = self.caller.pool.request("GET", address_of(url), headers=headers, redirect=False, timeout=60.0)
         self.connections += 1
         if answer.status == 204:
             return False
         assert answer.status == 200, answer.data
-        self.seen += events_of(answer.data.decode())[:most]
-        return not self.seen or self.seen[-1]["event"] != "final"
+        self.events += parse_events(answer.data.decode())[:limit]
+        return not self.events or self.events[-1]["event"] != "final"
 
 
 @contextmanager
-def page(url: str, profile: Path) -> Iterator[list[dict[str, Any]]]:
+def follow_in_browser(url: str, profile: Path) -> Iterator[list[dict[str, Any]]]:
     """A browser on a page that follows a stream; what the page has told so far."""
     assert CHROMIUM is not None
     told: list[dict[str, Any]] = []

@@ -48,16 +48,16 @@ def assert_failed(task: TaskView, reason: str, *words: str) -> None:
 def assert_next_is_processed(cloud: DeployedCloud, good: dict[str, str], envelope_id: str) -> None:
     """A good message after the bad one succeeds, and no dead-letter queue holds anything."""
     cloud.send_raw(FIRST, envelope(envelope_id, good))
-    assert cloud.ended(envelope_id).status == "succeeded"
+    assert cloud.wait_for_end(envelope_id).status == "succeeded"
     for actor in (FIRST, names.SINK, names.SUMP):
-        assert cloud.messages(names.dlq_name(cloud.mesh.connection.namespace, actor)) == 0
+        assert cloud.message_count(names.dlq_name(cloud.mesh.connection.namespace, actor)) == 0
 
 
 @pytest.mark.parametrize("text", ["hello", '{"id": "half', "[1, 2]"])
 def test_a_message_that_is_no_json_object(cloud: DeployedCloud, good: dict[str, str], text: str) -> None:
     message_id = cloud.send_raw(FIRST, text)
     envelope_id = id_of_message(message_id)
-    assert_failed(cloud.ended(envelope_id), "ParseError", "Failed to parse message", "JSON")
+    assert_failed(cloud.wait_for_end(envelope_id), "ParseError", "Failed to parse message", "JSON")
     kept = in_sump(cloud, envelope_id)
     assert (kept["payload"]["original_message"], kept["payload"]["encoding"]) == (text, "utf-8")
     assert kept["route"] == {"prev": [], "curr": "x-sump", "next": []}
@@ -67,28 +67,28 @@ def test_a_message_that_is_no_json_object(cloud: DeployedCloud, good: dict[str, 
 def test_a_message_without_an_id(cloud: DeployedCloud, good: dict[str, str]) -> None:
     text = json.dumps({"route": {"prev": [], "curr": FIRST, "next": []}, "payload": good})
     envelope_id = id_of_message(cloud.send_raw(FIRST, text))
-    assert_failed(cloud.ended(envelope_id), "ParseError", "id is missing")
+    assert_failed(cloud.wait_for_end(envelope_id), "ParseError", "id is missing")
     assert in_sump(cloud, envelope_id)["payload"]["original_message"] == text
     assert_next_is_processed(cloud, good, "after-no-id")
 
 
 def test_an_actor_that_the_mesh_does_not_have(cloud: DeployedCloud, good: dict[str, str]) -> None:
     cloud.send_raw(FIRST, envelope("to-nobody", good, then=("nobody",)))
-    assert_failed(cloud.ended("to-nobody"), "RouteMismatch", "nobody")
+    assert_failed(cloud.wait_for_end("to-nobody"), "RouteMismatch", "nobody")
     assert in_sump(cloud, "to-nobody")["payload"]["flights"] == good["flights"]
     assert_next_is_processed(cloud, good, "after-nobody")
 
 
 def test_a_message_on_the_queue_of_another_actor(cloud: DeployedCloud, good: dict[str, str]) -> None:
     cloud.send_raw(FIRST, envelope("wrong-queue", good, curr="publish-report"))
-    assert_failed(cloud.ended("wrong-queue"), "RouteMismatch", "publish-report", FIRST)
+    assert_failed(cloud.wait_for_end("wrong-queue"), "RouteMismatch", "publish-report", FIRST)
     assert_next_is_processed(cloud, good, "after-wrong-queue")
 
 
 def test_a_dataset_that_does_not_exist(cloud: DeployedCloud, good: dict[str, str]) -> None:
     payload = {"flights": "raw/no/such/file.csv.gz"}
     cloud.send_raw(FIRST, envelope("no-dataset", payload, then=("clean-flights",)))
-    task, kept = cloud.stored("no-dataset")
+    task, kept = cloud.wait_for_result("no-dataset")
     assert_failed(task, task.reason or "", "raw/no/such/file.csv.gz")
     assert task.error is not None
     assert task.error.type == "FileNotFoundError"
@@ -100,6 +100,6 @@ def test_a_dataset_that_does_not_exist(cloud: DeployedCloud, good: dict[str, str
 
 def test_a_payload_that_the_handler_cannot_use(cloud: DeployedCloud, good: dict[str, str]) -> None:
     cloud.send_raw(FIRST, envelope("null-payload", None))
-    task = cloud.ended("null-payload")
+    task = cloud.wait_for_end("null-payload")
     assert_failed(task, task.reason or "", "flights")
     assert_next_is_processed(cloud, good, "after-null-payload")

@@ -12,9 +12,9 @@ import pytest
 
 from asya_cli.connection import find_on_aws
 from asya_cli.errors import CommandError
-from asya_cli.send import wrapped
+from asya_cli.send import wrap_payload
 from asya_local.keys import read_keys
-from tests.cloud.deployed_cloud import SECONDS
+from tests.cloud.deployed_cloud import TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ def asya(cloud: DeployedCloud, *arguments: str, text: str = "") -> tuple[int, st
         capture_output=True,
         text=True,
         env={**os.environ, "AWS_PROFILE": "nobodys", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
-        timeout=SECONDS,
+        timeout=TIMEOUT_SECONDS,
         check=False,
     )
     return done.returncode, done.stdout, done.stderr
@@ -43,7 +43,7 @@ def test_a_payload_from_standard_input_goes_to_its_actor(cloud: DeployedCloud, t
     code, said, _ = asya(cloud, "send", "-", "--actor", "inspect-dataset", text=json.dumps(payload))
     assert code == 0
     envelope_id = said.strip()
-    assert cloud.ended(envelope_id).status == "succeeded"
+    assert cloud.wait_for_end(envelope_id).status == "succeeded"
     code, said, _ = asya(cloud, "result", envelope_id, "--payload")
     assert code == 0
     assert json.loads(said)["files"]["flights"]["reference"] == payload["flights"]
@@ -52,8 +52,8 @@ def test_a_payload_from_standard_input_goes_to_its_actor(cloud: DeployedCloud, t
 @pytest.mark.rule("4.claim-check.senders")
 def test_a_payload_too_large_for_a_message_arrives_all_the_same(cloud: DeployedCloud, tmp_path: Path) -> None:
     payload = {**cloud.put_dataset(tmp_path, 1, "large"), "filler": "x" * 1_500_000}
-    cloud.mesh.send(wrapped(json.dumps(payload).encode(), "payload", "inspect-dataset", [], "large-payload"))
-    task = cloud.ended("large-payload")
+    cloud.mesh.send(wrap_payload(json.dumps(payload).encode(), "payload", "inspect-dataset", [], "large-payload"))
+    task = cloud.wait_for_end("large-payload")
     assert task.status == "succeeded"
     stored = cloud.mesh.stored(task.id, task.result_uri)
     assert stored is not None
@@ -62,7 +62,7 @@ def test_a_payload_too_large_for_a_message_arrives_all_the_same(cloud: DeployedC
 
 def test_a_failure_is_told_with_its_traceback(cloud: DeployedCloud) -> None:
     _, envelope_id, _ = asya(cloud, "send", "-", "--actor", "inspect-dataset", text='{"flights": "raw/none.csv"}')
-    cloud.ended(envelope_id.strip())
+    cloud.wait_for_end(envelope_id.strip())
     code, said, _ = asya(cloud, "status", envelope_id.strip())
     assert code == 0
     for words in ("failed", "inspect-dataset ●", "FileNotFoundError", "raw/none.csv", "inspect_dataset(payload)"[:15]):
@@ -76,7 +76,7 @@ def test_a_failure_is_told_with_its_traceback(cloud: DeployedCloud) -> None:
     [
         (("send", "-", "--actor", "nobody"), "the mesh 'flights' has no actor 'nobody'"),
         (("send", "-"), "route is missing"),
-        (("status", "never-seen"), "nothing is known of 'never-seen'"),
+        (("status", "never-seen"), "there is no record of 'never-seen'"),
         (("result", "never-seen"), "there is no result of 'never-seen'"),
     ],
 )
@@ -95,5 +95,5 @@ def test_a_mesh_on_aws_is_found_by_its_stacks(cloud: DeployedCloud, monkeypatch:
     found, local = find_on_aws("flights", "us-east-1"), cloud.mesh.connection
     assert (found.data, found.results, found.namespace) == (local.data, local.results, local.namespace)
     assert found.gateway_url.startswith("http")
-    with pytest.raises(CommandError, match="the mesh 'no-such' was not found on AWS"):
+    with pytest.raises(CommandError, match="cannot find the mesh 'no-such' on AWS"):
         find_on_aws("no-such", "us-east-1")

@@ -18,8 +18,8 @@ import pytest
 
 from asya.protocol import names
 from tests.cloud.deployed_cloud import DeployedCloud, until
-from tests.cloud.journeys import Journey, end_of, notes, send
-from tests.cloud.slice_sets import put_together, send_all, whole_set
+from tests.cloud.paths_mesh import NewEnvelope, notes, send, wait_for_final_state
+from tests.cloud.slice_sets import merged_payload, send_all, slice_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def down(cloud: DeployedCloud, function: str) -> Iterator[None]:
 
 def waiting(cloud: DeployedCloud, actor: str) -> int:
     """Messages on an actor's queue, those included that come again later."""
-    return cloud.messages(names.queue_name(cloud.mesh.connection.namespace, actor))
+    return cloud.message_count(names.queue_name(cloud.mesh.connection.namespace, actor))
 
 
 def kept_for_want_of(cloud: DeployedCloud, actor: str, what: str, since: float) -> bool:
@@ -91,9 +91,9 @@ def until_written(cloud: DeployedCloud, envelope_id: str) -> None:
     until(lambda: written(cloud, envelope_id) or None, f"{envelope_id} to be written")
 
 
-def known(envelope: Journey) -> Journey:
+def known(envelope: NewEnvelope) -> NewEnvelope:
     """With a status, as the gateway would send it: no sidecar has to make it known first."""
-    return Journey(envelope.route, envelope.payload, status={"phase": "pending"})
+    return NewEnvelope(envelope.route, envelope.payload, status={"phase": "pending"})
 
 
 def s3_refuses_writes(cloud: DeployedCloud) -> Iterator[None]:
@@ -102,14 +102,14 @@ def s3_refuses_writes(cloud: DeployedCloud) -> Iterator[None]:
     with ExitStack() as outage:
         for actor in (names.SINK, names.SUMP, names.CHECKPOINT, "approve"):
             outage.enter_context(denied(cloud, actor, "s3:PutObject"))
-        task_id = send(cloud, Journey(["helper"], {"n": 1}))
-        failing = send(cloud, Journey(["helper", "nobody"], {}))
-        passing = send(cloud, Journey(["x-checkpoint", "once"], {"n": 4}))
-        waits = send(cloud, Journey(["approve"], {}))
-        task = cloud.ended(task_id)
+        task_id = send(cloud, NewEnvelope(["helper"], {"n": 1}))
+        failing = send(cloud, NewEnvelope(["helper", "nobody"], {}))
+        passing = send(cloud, NewEnvelope(["x-checkpoint", "once"], {"n": 4}))
+        waits = send(cloud, NewEnvelope(["approve"], {}))
+        task = cloud.wait_for_end(task_id)
         assert (task.status, task.result_uri) == ("succeeded", None)
         assert json.loads(bytes(task.result)) == {"n": 1, "steps": 1}  # type: ignore[arg-type]
-        failed = cloud.ended(failing)
+        failed = cloud.wait_for_end(failing)
         assert (failed.status, failed.reason) == ("failed", "RouteMismatch")
         assert waiting(cloud, names.SINK) >= 1
         assert waiting(cloud, names.SUMP) >= 1
@@ -118,13 +118,13 @@ def s3_refuses_writes(cloud: DeployedCloud) -> Iterator[None]:
         assert notes(cloud, passing) == []
         assert cloud.mesh.task(waits).pause is None  # type: ignore[union-attr]
     yield
-    end = end_of(cloud, task_id)
+    end = wait_for_final_state(cloud, task_id)
     assert end.payload == {"n": 1, "steps": 1}
     assert (end.task.status, end.task.updated_at) == ("succeeded", task.updated_at)
     stored = until(lambda: cloud.mesh.stored(failing), "the copy")
     assert f"/sump/{failing}.json" in stored.uri
     assert logged(cloud, names.SUMP, "envelope failed", failing, since=began)
-    assert end_of(cloud, passing).payload == {"n": 4}
+    assert wait_for_final_state(cloud, passing).payload == {"n": 4}
     place = cloud.mesh.connection.results
     checkpoint = json.loads(cloud.mesh.fetch(f"{place.uri}checkpoint/{passing}/0.json") or b"")
     assert (checkpoint["id"], checkpoint["payload"]) == (passing, {"n": 4})
@@ -137,16 +137,16 @@ def a_table_refuses_claims(cloud: DeployedCloud) -> Iterator[None]:
     """Of x-sink's, and a fan-in actor its slices."""
     began = time.time()
     with denied(cloud, names.SINK, "dynamodb:UpdateItem"), denied(cloud, "gather", "dynamodb:UpdateItem"):
-        task_id, origin = send(cloud, Journey(["once"], {"n": 2})), str(uuid4())
-        send_all(cloud, "gather", whole_set(origin, 3, at="gather"))
+        task_id, origin = send(cloud, NewEnvelope(["once"], {"n": 2})), str(uuid4())
+        send_all(cloud, "gather", slice_messages(origin, 3, at="gather"))
         until(lambda: notes(cloud, task_id) or None, "the handler to be called")
         until(lambda: kept_for_want_of(cloud, names.SINK, "UpdateItem", began) or None, "x-sink to keep the message")
         until(lambda: kept_for_want_of(cloud, "gather", "UpdateItem", began) or None, "the slices to be kept")
         assert not written(cloud, task_id)
         assert notes(cloud, origin) == []
     yield
-    assert end_of(cloud, task_id).payload == {"n": 2}
-    assert end_of(cloud, origin).payload == put_together(3)
+    assert wait_for_final_state(cloud, task_id).payload == {"n": 2}
+    assert wait_for_final_state(cloud, origin).payload == merged_payload(3)
     assert [len(notes(cloud, once)) for once in (task_id, origin)] == [1, 1]
 
 
@@ -154,12 +154,12 @@ def a_table_takes_no_records(cloud: DeployedCloud) -> Iterator[None]:
     """Of the status endpoint's."""
     refused = ("dynamodb:PutItem", "dynamodb:BatchWriteItem", "dynamodb:UpdateItem")
     with denied(cloud, names.GATEWAY_INGEST, *refused):
-        task_id = send(cloud, known(Journey(["once"], {"n": 3})))
+        task_id = send(cloud, known(NewEnvelope(["once"], {"n": 3})))
         until_written(cloud, task_id)
         assert cloud.mesh.task(task_id) is None
         assert waiting(cloud, names.SINK) >= 1
     yield
-    end = end_of(cloud, task_id)
+    end = wait_for_final_state(cloud, task_id)
     assert (end.task.status, end.payload) == ("succeeded", {"n": 3})
     assert len(notes(cloud, task_id)) == 1
 
@@ -169,9 +169,9 @@ def the_gateway_is_down(cloud: DeployedCloud) -> Iterator[None]:
     began = time.time()
     with down(cloud, names.GATEWAY_INGEST):
         # At another actor: whoever were in its batch would wait with it.
-        unknown = send(cloud, Journey(["stubborn"], {"until": 1}))
-        tracked = [send(cloud, known(Journey(["once"], {"n": number}))) for number in range(3)]
-        failing = send(cloud, known(Journey(["helper", "nobody"], {})))
+        unknown = send(cloud, NewEnvelope(["stubborn"], {"until": 1}))
+        tracked = [send(cloud, known(NewEnvelope(["once"], {"n": number}))) for number in range(3)]
+        failing = send(cloud, known(NewEnvelope(["helper", "nobody"], {})))
         for task_id in tracked:
             until_written(cloud, task_id)
         assert [cloud.mesh.task(task_id) for task_id in (*tracked, unknown, failing)] == [None] * 5
@@ -180,9 +180,9 @@ def the_gateway_is_down(cloud: DeployedCloud) -> Iterator[None]:
         assert (notes(cloud, unknown), waiting(cloud, "stubborn") >= 1) == ([], True)
     yield
     for task_id in (*tracked, unknown):
-        assert cloud.ended(task_id).status == "succeeded"
+        assert cloud.wait_for_end(task_id).status == "succeeded"
         assert len(notes(cloud, task_id)) == 1
-    assert (cloud.ended(failing).status, cloud.ended(failing).reason) == ("failed", "RouteMismatch")
+    assert (cloud.wait_for_end(failing).status, cloud.wait_for_end(failing).reason) == ("failed", "RouteMismatch")
 
 
 Story = Callable[[DeployedCloud], "Iterator[None]"]

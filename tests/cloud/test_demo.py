@@ -37,7 +37,7 @@ pytestmark = pytest.mark.cloud
 FLIGHTS_PER_MONTH = 1000  # enough for a route with its 365 flights
 
 
-class Run:
+class DemoRun:
     """The demo's pipeline, run once for all tests of its outcome."""
 
     def __init__(self, cloud: DeployedCloud, folder: Path) -> None:
@@ -64,21 +64,21 @@ def manifests_of(cloud: DeployedCloud, actor: str) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def run(cloud: DeployedCloud, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return Run(cloud, tmp_path_factory.mktemp("demo"))
+def run(cloud: DeployedCloud, tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
+    return DemoRun(cloud, tmp_path_factory.mktemp("demo"))
 
 
-def test_the_pipelines_statistics_agree_with_pandas(run: Run) -> None:
+def test_the_pipelines_statistics_agree_with_pandas(run: DemoRun) -> None:
     assert run.outcome.payload["rows_in"] == 12 * FLIGHTS_PER_MONTH
     assert run.outcome.payload["statistics"]["worst_routes"]
     assert_agrees(run.outcome.payload, run.folder)
 
 
-def test_actors_extend_the_payload_and_replace_nothing(run: Run) -> None:
+def test_actors_extend_the_payload_and_replace_nothing(run: DemoRun) -> None:
     assert run.outcome.payload.items() >= run.payload.items()
 
 
-def test_the_result_is_the_object_that_x_sink_wrote_byte_for_byte(run: Run) -> None:
+def test_the_result_is_the_object_that_x_sink_wrote_byte_for_byte(run: DemoRun) -> None:
     body = run.outcome.result.read_bytes()
     assert body == run.cloud.mesh.fetch(run.outcome.uri)
     written: dict[str, Any] = json.loads(body)
@@ -91,19 +91,19 @@ def test_the_result_is_the_object_that_x_sink_wrote_byte_for_byte(run: Run) -> N
     assert (written["status"]["phase"], written["status"]["reason"]) == ("succeeded", "Completed")
 
 
-def test_the_report_is_one_self_contained_page(run: Run) -> None:
+def test_the_report_is_one_self_contained_page(run: DemoRun) -> None:
     page = run.outcome.report.read_text()
     assert "<svg" in page
     assert "src=" not in page
     assert "<link" not in page
 
 
-def test_the_three_airports_shared_one_job_run(run: Run) -> None:
+def test_the_three_airports_shared_one_job_run(run: DemoRun) -> None:
     airports = [row["airport"] for row in run.outcome.payload["statistics"]["by_airport"]]
     assert airports == ["EWR", "JFK", "LGA"]
     position = run.envelope.route.next.index("split-by-airport") + 1
     slices = [child_id(run.envelope.id, 0, position, index) for index in (1, 2, 3)]
-    assert [run.cloud.ended(slice_).status for slice_ in slices] == ["succeeded"] * 3
+    assert [run.cloud.wait_for_end(slice_).status for slice_ in slices] == ["succeeded"] * 3
     manifests = [
         body for body in manifests_of(run.cloud, "delay-statistics") if any(slice_ in body for slice_ in slices)
     ]
@@ -111,13 +111,13 @@ def test_the_three_airports_shared_one_job_run(run: Run) -> None:
     assert all(slice_ in manifests[0] for slice_ in slices)
 
 
-def test_the_record_has_the_end_and_the_address_of_the_result(run: Run) -> None:
+def test_the_record_has_the_end_and_the_address_of_the_result(run: DemoRun) -> None:
     task = run.cloud.mesh.task(run.envelope.id)
     assert task is not None
     assert (task.status, task.progress_percent, task.result_uri) == ("succeeded", 100, run.outcome.uri)
 
 
-def test_the_display_shows_every_actor_in_order(run: Run) -> None:
+def test_the_display_shows_every_actor_in_order(run: DemoRun) -> None:
     shown = run.shown.getvalue()
     actors = ("inspect-dataset", "clean-flights", "split-by-airport", "delay-statistics", "x-fan-in", "publish-report")
     for actor in actors:
@@ -127,7 +127,7 @@ def test_the_display_shows_every_actor_in_order(run: Run) -> None:
     assert "processing" in shown
 
 
-def test_the_summary_fits_the_result(run: Run) -> None:
+def test_the_summary_fits_the_result(run: DemoRun) -> None:
     output = StringIO()
     for part in summary(run.outcome.payload):
         Console(file=output, width=160).print(part)

@@ -30,10 +30,10 @@ from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.partials import PartialStore
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
-from tests.cloud.stream_clients import Client
+from tests.cloud.stream_clients import StreamClient
 
 if TYPE_CHECKING:
-    from tests.cloud.callers import Caller
+    from tests.cloud.callers import ApiCaller
     from tests.cloud.deployed_cloud import DeployedCloud
 
 pytestmark = pytest.mark.cloud
@@ -42,27 +42,27 @@ FULL = bool(os.environ.get("ASYA_FULL_SIZE"))
 ENDED = {"succeeded", "failed", "canceled"}
 
 
-def start(caller: Caller, actor: str, payload: object = None, **body: object) -> str:
+def start(caller: ApiCaller, actor: str, payload: object = None, **body: object) -> str:
     status, content = caller.call("POST", "/api/v1/mesh", {"payload": payload, **body}, actor=actor)
     assert status == 201, content
     return str(content["id"])
 
 
-def task(caller: Caller, task_id: str) -> Any:
+def read_task(caller: ApiCaller, task_id: str) -> Any:
     status, content = caller.call("GET", f"/api/v1/mesh/{task_id}")
     assert status == 200, content
     return content
 
 
-def ended(caller: Caller, task_id: str) -> Any:
+def wait_for_end(caller: ApiCaller, task_id: str) -> Any:
     def look() -> Any:
-        found = task(caller, task_id)
+        found = read_task(caller, task_id)
         return found if found["status"] in ENDED else None
 
     return until(look, f"task {task_id} to end")
 
 
-def items(caller: Caller, path: str, **query: str) -> list[Any]:
+def list_items(caller: ApiCaller, path: str, **query: str) -> list[Any]:
     """All items of a list, page by page."""
     found: list[Any] = []
     while True:
@@ -78,12 +78,12 @@ def items(caller: Caller, path: str, **query: str) -> list[Any]:
 
 
 @pytest.mark.rule("13.timeline", "13.tools.answer")
-def test_a_tool_answers_with_its_result(alice: Caller, operator: Caller) -> None:
+def test_a_tool_answers_with_its_result(alice: ApiCaller, operator: ApiCaller) -> None:
     status, content = alice.call("POST", "/tools/call", {"name": "say", "arguments": {"text": "hello"}})
     if status == 202:  # the machine is busy: the answer says where to look
-        content |= ended(alice, content["id"])
+        content |= wait_for_end(alice, content["id"])
     assert (content["status"], content["result"]) == ("succeeded", {"text": "hello"})
-    hops = items(alice, f"/api/v1/mesh/{content['id']}/timeline")
+    hops = list_items(alice, f"/api/v1/mesh/{content['id']}/timeline")
     assert [(hop["position"], hop["actor"]) for hop in hops] == [(0, "echo"), (1, "echo")]
     assert all(hop["received_at"] <= hop["completed_at"] for hop in hops)
     assert alice.call("POST", "/tools/call", {"name": "say", "arguments": {"text": ""}})[0] == 400
@@ -91,25 +91,25 @@ def test_a_tool_answers_with_its_result(alice: Caller, operator: Caller) -> None
 
 
 @pytest.mark.rule("13.list")
-def test_everybody_sees_their_own_tasks_newest_first(alice: Caller, bob: Caller, operator: Caller) -> None:
+def test_everybody_sees_their_own_tasks_newest_first(alice: ApiCaller, bob: ApiCaller, operator: ApiCaller) -> None:
     hers = [start(alice, "echo", {"n": number}) for number in range(5)]
     his = start(bob, "echo")
     for task_id in (*hers, his):
-        ended(operator, task_id)
-    assert [each["id"] for each in items(alice, "/api/v1/mesh", limit="2")][:5] == hers[::-1]
-    assert {each["id"] for each in items(bob, "/api/v1/mesh")} == {his}
-    everybodys = [each["id"] for each in items(operator, "/api/v1/mesh", status="succeeded")]
+        wait_for_end(operator, task_id)
+    assert [each["id"] for each in list_items(alice, "/api/v1/mesh", limit="2")][:5] == hers[::-1]
+    assert {each["id"] for each in list_items(bob, "/api/v1/mesh")} == {his}
+    everybodys = [each["id"] for each in list_items(operator, "/api/v1/mesh", status="succeeded")]
     assert everybodys[:6] == [his, *hers[::-1]]
-    assert his not in {each["id"] for each in items(alice, "/api/v1/mesh", status="succeeded")}
+    assert his not in {each["id"] for each in list_items(alice, "/api/v1/mesh", status="succeeded")}
 
 
 @pytest.mark.rule("13.children")
-def test_what_a_task_fanned_out_into(alice: Caller, bob: Caller) -> None:
+def test_what_a_task_fanned_out_into(alice: ApiCaller, bob: ApiCaller) -> None:
     root = start(alice, "split", {"parts": 12})
-    ended(alice, root)
+    wait_for_end(alice, root)
     children = until(
-        lambda: found if len(found := items(alice, f"/api/v1/mesh/{root}/children", limit="5")) == 11 else None,
-        "all children to be known",
+        lambda: found if len(found := list_items(alice, f"/api/v1/mesh/{root}/children", limit="5")) == 11 else None,
+        "all children to be create_record",
     )
     assert {(child["parent_id"], child["root_id"]) for child in children} == {(root, root)}
     assert bob.call("GET", f"/api/v1/mesh/{root}/children")[0] == 404
@@ -119,7 +119,7 @@ def test_what_a_task_fanned_out_into(alice: Caller, bob: Caller) -> None:
 
 
 @pytest.mark.rule("7.FLY.soon")
-def test_what_a_handler_says_is_there_while_it_is_at_work(gateway: DeployedCloud, alice: Caller) -> None:
+def test_what_a_handler_says_is_there_while_it_is_at_work(gateway: DeployedCloud, alice: ApiCaller) -> None:
     task_id = start(alice, "talk", {"messages": 20, "seconds": 4})
     table = names.table_name("gateway", "tasks")
     flies = PartialStore(gateway.mesh.connection.dynamodb(), table, time.sleep)
@@ -130,55 +130,55 @@ def test_what_a_handler_says_is_there_while_it_is_at_work(gateway: DeployedCloud
         return found if len(found) == 20 else None
 
     messages = until(said, "all messages to be there")
-    assert task(alice, task_id)["status"] == "running"
+    assert read_task(alice, task_id)["status"] == "running"
     assert [message.sequence for message in messages] == list(range(20))
     assert [json.loads(bytes(message.data))["number"] for message in messages] == list(range(20))
-    assert ended(alice, task_id)["status"] == "succeeded"
+    assert wait_for_end(alice, task_id)["status"] == "succeeded"
 
 
 # --- cancelling, and what falls due
 
 
 @pytest.mark.rule("13.cancel")
-def test_a_canceled_task_goes_no_further(gateway: DeployedCloud, alice: Caller, bob: Caller) -> None:
+def test_a_canceled_task_goes_no_further(gateway: DeployedCloud, alice: ApiCaller, bob: ApiCaller) -> None:
     go_on = f"go/{uuid4()}"
     task_id = start(alice, "slow", {"until": go_on})
-    until(lambda: task(alice, task_id)["status"] == "running" or None, "the task to run")
+    until(lambda: read_task(alice, task_id)["status"] == "running" or None, "the task to run")
     assert bob.call("DELETE", f"/api/v1/mesh/{task_id}")[0] == 404
     assert alice.call("DELETE", f"/api/v1/mesh/{task_id}") == (204, None)
-    assert task(alice, task_id)["status"] == "canceled"
+    assert read_task(alice, task_id)["status"] == "canceled"
     gateway.mesh.upload(go_on, b"now")
     # Its handler is not interrupted; how it ends changes nothing any more.
-    until(lambda: gateway.messages(names.queue_name("gateway", "slow")) == 0 or None, "the handler to be done")
-    until(lambda: gateway.messages(names.queue_name("gateway", "x-sink")) == 0 or None, "x-sink to be done")
-    assert task(alice, task_id)["status"] == "canceled"
+    until(lambda: gateway.message_count(names.queue_name("gateway", "slow")) == 0 or None, "the handler to be done")
+    until(lambda: gateway.message_count(names.queue_name("gateway", "x-sink")) == 0 or None, "x-sink to be done")
+    assert read_task(alice, task_id)["status"] == "canceled"
     assert alice.call("DELETE", f"/api/v1/mesh/{task_id}") == (204, None)
 
 
 @pytest.mark.rule("13.cancel.children")
-def test_children_are_canceled_with_their_root(operator: Caller, gateway: DeployedCloud) -> None:
+def test_children_are_canceled_with_their_root(operator: ApiCaller, gateway: DeployedCloud) -> None:
     root = str(uuid4())
     route = {"prev": [], "curr": "split", "next": ["slow", "slow", "slow", "echo"]}
     payload = {"parts": 3, "until": f"go/{root}"}
     gateway.send_raw("split", json.dumps({"id": root, "route": route, "payload": payload}))
-    until(lambda: gateway_children(operator, root) or None, "a child to be known")
+    until(lambda: children_of(operator, root) or None, "a child to be create_record")
     assert operator.call("DELETE", f"/api/v1/mesh/{root}")[0] == 204
     gateway.mesh.upload(payload["until"], b"now")
-    # Handlers at work are not interrupted; what comes behind them is not run, known at that time or not.
+    # Handlers at work are not interrupted; what comes behind them is not run, create_record at that time or not.
     children = until(
-        lambda: found if len(found := gateway_children(operator, root)) == 2 else None, "all children to be known"
+        lambda: found if len(found := children_of(operator, root)) == 2 else None, "all children to be create_record"
     )
-    found = [ended(operator, child["id"]) for child in (*children, {"id": root})]
+    found = [wait_for_end(operator, child["id"]) for child in (*children, {"id": root})]
     assert {each["status"] for each in found} == {"canceled"}
 
 
-def gateway_children(caller: Caller, root: str) -> list[Any]:
+def children_of(caller: ApiCaller, root: str) -> list[Any]:
     status, content = caller.call("GET", "/api/v1/mesh", parent=root)
     assert status == 200
     return list(content["items"])
 
 
-def known(gateway: DeployedCloud, *, age: timedelta = timedelta(0), deadline: timedelta | None = None) -> str:
+def create_record(gateway: DeployedCloud, *, age: timedelta = timedelta(0), deadline: timedelta | None = None) -> str:
     """A task that no actor works on."""
     now = datetime.now(UTC)
     created_at = format_time(now - age)
@@ -195,9 +195,9 @@ def known(gateway: DeployedCloud, *, age: timedelta = timedelta(0), deadline: ti
 
 
 @pytest.mark.rule("13.backstop.written")
-def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, operator: Caller) -> None:
-    task_id = known(gateway, age=timedelta(minutes=2), deadline=timedelta(minutes=-1))
-    assert (task(operator, task_id)["status"], task(operator, task_id)["reason"]) == ("failed", "Timeout")
+def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, operator: ApiCaller) -> None:
+    task_id = create_record(gateway, age=timedelta(minutes=2), deadline=timedelta(minutes=-1))
+    assert (read_task(operator, task_id)["status"], read_task(operator, task_id)["reason"]) == ("failed", "Timeout")
     function = names.function_name("gateway", names.TASK_SWEEP)
     answer = gateway.client("lambda").invoke(FunctionName=function, Payload=b"{}")
     assert "FunctionError" not in answer, answer["Payload"].read()
@@ -211,17 +211,17 @@ def test_what_is_overdue_is_written_down_by_the_sweep(gateway: DeployedCloud, op
 
 
 @pytest.mark.rule("13.order", "13.progress.never-back", "13.stream.id")
-def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: DeployedCloud, operator: Caller) -> None:
+def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: DeployedCloud, operator: ApiCaller) -> None:
     """200 reports for each of 12 tasks (50 in full size) arrive shuffled, some twice, over several connections at once.
 
     Meanwhile progress is watched. Clients whose connections break off follow two tasks, whose ends come last.
     """
     chance = random.Random(7)
-    tasks = [known(gateway) for _ in range(50 if FULL else 12)]
-    clients = [Client(operator, task_id) for task_id in (tasks[-1], tasks[-1], tasks[-2])]
+    tasks = [create_record(gateway) for _ in range(50 if FULL else 12)]
+    clients = [StreamClient(operator, task_id) for task_id in (tasks[-1], tasks[-1], tasks[-2])]
     actors = [f"actor-{number}" for number in range(65)]
     now = datetime.now(UTC)
-    reports = [report for task_id in tasks for report in life_of(task_id, actors, now)]
+    reports = [report for task_id in tasks for report in reports_of(task_id, actors, now)]
     chance.shuffle(reports)
     ends = [each for each in reports if each["id"] in tasks[-2:] and each["status"] == "succeeded"]
     count = len(reports)
@@ -232,11 +232,11 @@ def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: Depl
 
     def watch(task_id: str) -> None:
         while not done.is_set():
-            seen[task_id].append(task(operator, task_id)["progress_percent"])
+            seen[task_id].append(read_task(operator, task_id)["progress_percent"])
 
-    def follow(client: Client) -> None:
+    def follow(client: StreamClient) -> None:
         cuts = random.Random(client.task_id)
-        while client.connect(most=cuts.randint(1, 80)):
+        while client.connect(limit=cuts.randint(1, 80)):
             pass
 
     def send(batch: list[Any]) -> None:
@@ -256,28 +256,28 @@ def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: Depl
             each.result()
     assert count == 200 * len(tasks)
     for task_id in tasks:
-        found = task(operator, task_id)
+        found = read_task(operator, task_id)
         assert (found["status"], found["progress_percent"], found["result"]) == ("succeeded", 100, {"of": task_id})
     assert all(percents == sorted(percents) for percents in seen.values())
     # On a busy machine a look may take as long as all the reports, but not every one.
     assert min(min(percents) for percents in seen.values()) < 100
     for client in clients:
-        check_followed(client, len(actors))
+        assert_complete_stream(client, len(actors))
 
 
-def check_followed(client: Client, hops: int) -> None:
+def assert_complete_stream(client: StreamClient, hops: int) -> None:
     """Every status was seen, each once, and progress never went back."""
-    told = [(each["data"]["position"], each["data"]["step"]) for each in client.seen if "step" in each["data"]]
+    told = [(each["data"]["position"], each["data"]["step"]) for each in client.events if "step" in each["data"]]
     steps = ("completed", "processing", "received")
     assert sorted(told) == [(position, step) for position in range(hops) for step in steps]
-    percents = [each["data"]["progress_percent"] for each in client.seen]
+    percents = [each["data"]["progress_percent"] for each in client.events]
     assert percents == sorted(percents)
-    assert [each["event"] for each in client.seen].count("final") == 1
-    assert (client.seen[-1]["event"], percents[-1]) == ("final", 100)
+    assert [each["event"] for each in client.events].count("final") == 1
+    assert (client.events[-1]["event"], percents[-1]) == ("final", 100)
     assert client.connections > 2
 
 
-def life_of(task_id: str, actors: list[str], now: datetime) -> list[Any]:
+def reports_of(task_id: str, actors: list[str], now: datetime) -> list[Any]:
     """200 reports: three for each hop, the end, and four of them twice."""
     reports: list[Any] = []
     for position, actor in enumerate(actors):
@@ -295,7 +295,7 @@ def life_of(task_id: str, actors: list[str], now: datetime) -> list[Any]:
 
 
 @pytest.mark.rule("13.owner")
-def test_somebody_elses_task_is_not_there(alice: Caller, bob: Caller) -> None:
+def test_somebody_elses_task_is_not_there(alice: ApiCaller, bob: ApiCaller) -> None:
     task_id = start(alice, "echo")
     path = f"/api/v1/mesh/{task_id}"
     for method, more in (
@@ -306,22 +306,22 @@ def test_somebody_elses_task_is_not_there(alice: Caller, bob: Caller) -> None:
     assert bob.call("GET", f"/envelopes/{task_id}")[0] == bob.call("GET", f"/jobs/{task_id}")[0] == 404
     assert bob.call("POST", path + "/events", {"status": "succeeded"})[0] == 403
     assert bob.call("POST", path + "/reopen", {})[0] == 403
-    assert ended(alice, task_id)["status"] == "succeeded"
+    assert wait_for_end(alice, task_id)["status"] == "succeeded"
 
 
 @pytest.mark.rule("13.signed")
-def test_unsigned_calls_are_refused_but_for_what_is_for_everybody(gateway: DeployedCloud, alice: Caller) -> None:
-    stranger = callers.nobody(gateway)
+def test_unsigned_calls_are_refused_but_for_what_is_for_everybody(gateway: DeployedCloud, alice: ApiCaller) -> None:
+    stranger = callers.anonymous(gateway)
     document = alice.call("GET", "/openapi.json")[1]
     for path, operations in document["paths"].items():
         for method in operations:
-            expected = 200 if path in ("/health", "/.well-known/agent-card.json") else 403
+            expected = 200 if path in ("/health", "/.well-create_record/agent-card.json") else 403
             body: object = {} if method == "post" else None
             assert stranger.call(method.upper(), path.replace("{id}", "some-id"), body)[0] == expected, path
 
 
 @pytest.mark.rule("13.roles")
-def test_an_actors_role_reads_no_tasks_and_posts_nowhere_else(gateway: DeployedCloud, alice: Caller) -> None:
+def test_an_actors_role_reads_no_tasks_and_posts_nowhere_else(gateway: DeployedCloud, alice: ApiCaller) -> None:
     calls = [
         ["GET", "/api/v1/mesh"],
         ["GET", "/api/v1/mesh/some-id"],
@@ -331,11 +331,11 @@ def test_an_actors_role_reads_no_tasks_and_posts_nowhere_else(gateway: DeployedC
         ["POST", "/api/v1/mesh/events"],
     ]
     task_id = start(alice, "probe", {"calls": calls})
-    statuses = [status for _, _, status in ended(alice, task_id)["result"]["found"]]
+    statuses = [status for _, _, status in wait_for_end(alice, task_id)["result"]["found"]]
     assert statuses == [403, 403, 403, 403, 403, 200]
 
 
-def test_a_forged_callback_gets_no_request_and_no_credential(gateway: DeployedCloud, operator: Caller) -> None:
+def test_a_forged_callback_gets_no_request_and_no_credential(gateway: DeployedCloud, operator: ApiCaller) -> None:
     requests: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -383,13 +383,13 @@ CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance,
 
 
 @pytest.mark.rule("13.openapi")
-def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Caller) -> None:
+def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: ApiCaller) -> None:
     """Valid and invalid calls of every operation, made by schemathesis."""
     status, document = operator.call("GET", "/openapi.json")
     assert status == 200
     schema = schemathesis.openapi.from_dict(document)
     schema.config.update(base_url=operator.url)
-    ours, over = known(gateway), known(gateway)
+    ours, over = create_record(gateway), create_record(gateway)
     assert operator.call("DELETE", f"/api/v1/mesh/{over}")[0] == 204
     count = 0
     for result in schema.get_all_operations():
@@ -409,16 +409,16 @@ def test_every_call_answers_as_documented(gateway: DeployedCloud, operator: Call
             if case.path_parameters and count % 2:
                 # Who follows a task that goes on waits for what is new.
                 case.path_parameters["id"] = over if case.path.endswith(FOLLOWED) else ours
-            case.call_and_validate(auth=Signed(operator), checks=CHECKS, timeout=60)
+            case.call_and_validate(auth=RequestSigner(operator), checks=CHECKS, timeout=60)
 
         given(case=schema[operation.path][operation.method.upper()].as_strategy())(make_calls)()
     assert count > 80
 
 
-class Signed:
+class RequestSigner:
     """Signs a request as it is about to be sent."""
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: ApiCaller) -> None:
         self._caller = caller
 
     def __call__(self, request: Any) -> Any:

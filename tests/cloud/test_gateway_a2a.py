@@ -35,14 +35,14 @@ from google.protobuf.json_format import ParseDict
 
 from asya.reporting.aws.gateway_client import address_of
 from tests.cloud import callers
-from tests.cloud.deployed_cloud import SECONDS, until
+from tests.cloud.deployed_cloud import TIMEOUT_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Generator, Iterator
 
     from a2a.client import Client
 
-    from tests.cloud.callers import Caller
+    from tests.cloud.callers import ApiCaller
     from tests.cloud.deployed_cloud import DeployedCloud
 
 pytestmark = pytest.mark.cloud
@@ -57,7 +57,7 @@ class SigV4(httpx.Auth):
 
     requires_request_body = True
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(self, caller: ApiCaller) -> None:
         self._caller = caller
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
@@ -68,7 +68,7 @@ class SigV4(httpx.Auth):
 
 
 @contextlib.asynccontextmanager
-async def connected(caller: Caller, *, version: str = "1.0", streaming: bool = False) -> AsyncIterator[Client]:
+async def connected(caller: ApiCaller, *, version: str = "1.0", streaming: bool = False) -> AsyncIterator[Client]:
     """A client that has read the card, of which it is shown one version only."""
     async with httpx.AsyncClient(auth=SigV4(caller), timeout=60) as http:
         card = await A2ACardResolver(http, caller.url).get_agent_card()
@@ -98,7 +98,7 @@ async def sent(client: Client, request: SendMessageRequest) -> Task:
 
 
 async def at_rest(client: Client, task: Task) -> Task:
-    ends = asyncio.get_running_loop().time() + SECONDS
+    ends = asyncio.get_running_loop().time() + TIMEOUT_SECONDS
     while task.status.state not in ENDED | {ASKED} and asyncio.get_running_loop().time() < ends:
         async for item in client.subscribe(SubscribeToTaskRequest(id=task.id)):
             assert item
@@ -118,15 +118,15 @@ def result_of(task: Task) -> Any:
 
 @pytest.mark.rule("13.a2a.card")
 def test_the_card_is_for_everybody(gateway: DeployedCloud) -> None:
-    status, card = callers.nobody(gateway).call("GET", "/.well-known/agent-card.json")
+    status, card = callers.anonymous(gateway).call("GET", "/.well-known/agent-card.json")
     assert (status, card["name"]) == (200, "gateway")
     assert [skill["id"] for skill in card["skills"]] == ["ask", "rest", "say"]
-    assert callers.nobody(gateway).call("POST", "/a2a", {})[0] == 403
+    assert callers.anonymous(gateway).call("POST", "/a2a", {})[0] == 403
 
 
 @pytest.mark.rule("13.a2a.resume", "13.a2a.versions")
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
-def test_an_agent_runs_a_pipeline_and_answers_its_question(alice: Caller, version: str) -> None:
+def test_an_agent_runs_a_pipeline_and_answers_its_question(alice: ApiCaller, version: str) -> None:
     """Send, get, resume of what asks for input; the whole life of a task, under one id."""
 
     async def talk() -> None:
@@ -144,7 +144,7 @@ def test_an_agent_runs_a_pipeline_and_answers_its_question(alice: Caller, versio
 
 
 @pytest.mark.rule("13.a2a.errors", "13.a2a.ids", "13.a2a.list")
-def test_lists_hold_ones_own_tasks_of_a_context(alice: Caller, bob: Caller) -> None:
+def test_lists_hold_ones_own_tasks_of_a_context(alice: ApiCaller, bob: ApiCaller) -> None:
     context = str(uuid4())
 
     async def talk() -> None:
@@ -164,7 +164,9 @@ def test_lists_hold_ones_own_tasks_of_a_context(alice: Caller, bob: Caller) -> N
 
 @pytest.mark.rule("13.a2a.cancel", "13.a2a.stream")
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
-def test_a_stream_tells_what_happens_and_canceling_ends_it(gateway: DeployedCloud, alice: Caller, version: str) -> None:
+def test_a_stream_tells_what_happens_and_canceling_ends_it(
+    gateway: DeployedCloud, alice: ApiCaller, version: str
+) -> None:
     go_on = f"go/{uuid4()}"
 
     async def talk() -> None:
@@ -213,7 +215,7 @@ def listening() -> Iterator[tuple[str, list[tuple[str | None, str | None, Any]]]
 
 
 @pytest.mark.rule("13.a2a.push", "13.a2a.push.config")
-def test_a_client_is_told_of_each_change_at_its_own_address(alice: Caller) -> None:
+def test_a_client_is_told_of_each_change_at_its_own_address(alice: ApiCaller) -> None:
     with listening() as (url, told):
 
         async def talk() -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from mcp.client import ClientRequestContext
 
-    from tests.cloud.callers import Caller
+    from tests.cloud.callers import ApiCaller
     from tests.cloud.deployed_cloud import DeployedCloud
 
 pytestmark = pytest.mark.cloud
@@ -44,14 +44,14 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return runpy.run_path(str(path))
 
 
-def session_of(caller: Caller) -> boto3.Session:
+def session_of(caller: ApiCaller) -> boto3.Session:
     assert caller.credentials is not None
     return boto3.Session(caller.credentials.access_key, caller.credentials.secret_key, region_name=caller.region)
 
 
 @contextlib.asynccontextmanager
 async def connected(
-    example: dict[str, Any], caller: Caller, mode: str = "auto", wait: int = 25, **more: Any
+    example: dict[str, Any], caller: ApiCaller, mode: str = "auto", wait: int = 25, **more: Any
 ) -> AsyncIterator[Client]:
     auth = example["SigV4"](session_of(caller))
     headers = {"prefer": f"wait={wait}"}
@@ -80,7 +80,7 @@ def text(result: Any) -> str:
 
 @pytest.mark.rule("13.mcp.tools")
 def test_the_guides_client_runs_a_pipeline(
-    example: dict[str, Any], alice: Caller, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    example: dict[str, Any], alice: ApiCaller, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hers = session_of(alice)
     monkeypatch.setattr(boto3, "Session", lambda: hers)
@@ -94,7 +94,7 @@ def test_the_guides_client_runs_a_pipeline(
 
 @pytest.mark.rule("13.mcp", "13.mcp.failures", "13.mcp.progress")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_calls_succeed_and_fail(example: dict[str, Any], alice: Caller, mode: str) -> None:
+def test_calls_succeed_and_fail(example: dict[str, Any], alice: ApiCaller, mode: str) -> None:
     async def run() -> None:
         async with connected(example, alice, mode) as client:
             assert client.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
@@ -119,7 +119,7 @@ def test_calls_succeed_and_fail(example: dict[str, Any], alice: Caller, mode: st
 
 @pytest.mark.rule("13.mcp.cancel")
 def test_a_call_is_canceled_by_its_client(
-    example: dict[str, Any], gateway: DeployedCloud, alice: Caller, caplog: pytest.LogCaptureFixture
+    example: dict[str, Any], gateway: DeployedCloud, alice: ApiCaller, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A client that gives up within a session says so, and the gateway knows which task that was."""
     caplog.set_level(logging.DEBUG, "mcp")
@@ -151,7 +151,7 @@ def test_a_call_is_canceled_by_its_client(
 
 @pytest.mark.rule("13.mcp.answer", "13.mcp.owner")
 def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
-    example: dict[str, Any], gateway: DeployedCloud, alice: Caller, bob: Caller
+    example: dict[str, Any], gateway: DeployedCloud, alice: ApiCaller, bob: ApiCaller
 ) -> None:
     first, other = (f"go/{uuid4()}" for _ in range(2))
 
@@ -180,7 +180,7 @@ def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
 
 
 @pytest.mark.rule("13.mcp.pause")
-def test_a_person_is_asked_and_the_call_goes_on(example: dict[str, Any], alice: Caller) -> None:
+def test_a_person_is_asked_and_the_call_goes_on(example: dict[str, Any], alice: ApiCaller) -> None:
     asked: list[str] = []
 
     async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:

@@ -10,13 +10,20 @@ import pytest
 
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
-from tests.cloud.stream_clients import CHROMIUM, Client, curl, on_a_host_of_its_own, page, signing
+from tests.cloud.stream_clients import (
+    CHROMIUM,
+    StreamClient,
+    curl,
+    follow_in_browser,
+    signing_options,
+    virtual_host_url,
+)
 from tests.cloud.test_gateway import start
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.cloud.callers import Caller
+    from tests.cloud.callers import ApiCaller
     from tests.cloud.deployed_cloud import DeployedCloud
 
 pytestmark = pytest.mark.cloud
@@ -36,20 +43,20 @@ def percents(seen: list[dict[str, Any]]) -> list[int]:
     return [each["data"]["progress_percent"] for each in seen if each["event"] != "partial"]
 
 
-def token_of(caller: Caller, task_id: str) -> Any:
+def token_of(caller: ApiCaller, task_id: str) -> Any:
     status, content = caller.call("POST", f"/api/v1/mesh/{task_id}/stream-token")
     assert status == 201, content
     return content
 
 
 @pytest.mark.rule("13.stream")
-def test_a_loop_of_curl_follows_a_task_to_its_end(alice: Caller) -> None:
+def test_a_loop_of_curl_follows_a_task_to_its_end(alice: ApiCaller) -> None:
     task_id = start(alice, "talk", {"messages": 20, "seconds": 2})
-    url = f"{on_a_host_of_its_own(alice)}/api/v1/mesh/{task_id}/events"
+    url = f"{virtual_host_url(alice)}/api/v1/mesh/{task_id}/events"
     seen: list[dict[str, Any]] = []
     rounds = 0
     while not seen or seen[-1]["event"] != "final":
-        status, events = curl(url, *signing(alice), last=seen[-1]["id"] if seen else None)
+        status, events = curl(url, *signing_options(alice), last_event_id=seen[-1]["id"] if seen else None)
         assert status == 200
         seen += events
         rounds += 1
@@ -58,16 +65,16 @@ def test_a_loop_of_curl_follows_a_task_to_its_end(alice: Caller) -> None:
     assert numbers(seen) == list(range(20))
     assert percents(seen) == sorted(percents(seen))
     assert (seen[-1]["data"]["status"], percents(seen)[-1]) == ("succeeded", 100)
-    assert curl(url, *signing(alice), last=seen[-1]["id"]) == (204, [])
+    assert curl(url, *signing_options(alice), last_event_id=seen[-1]["id"]) == (204, [])
 
 
 @pytest.mark.rule("13.stream")
-def test_a_browser_follows_a_task_to_its_end(gateway: DeployedCloud, alice: Caller, tmp_path: Path) -> None:
+def test_a_browser_follows_a_task_to_its_end(gateway: DeployedCloud, alice: ApiCaller, tmp_path: Path) -> None:
     """EventSource, which can neither sign nor set a header, on a page of another origin; it connects again by itself."""
     if CHROMIUM is None:
         pytest.skip("there is no chromium here (Debian, Ubuntu: apt-get install chromium)")
     task_id = start(alice, "talk", {"messages": 20, "seconds": 4})
-    with page(token_of(alice, task_id)["url"], tmp_path) as told:
+    with follow_in_browser(token_of(alice, task_id)["url"], tmp_path) as told:
         until(
             lambda: told if told and told[-1]["event"] == "closed" else None, "the browser to see the end and stay away"
         )
@@ -80,28 +87,30 @@ def test_a_browser_follows_a_task_to_its_end(gateway: DeployedCloud, alice: Call
 
 
 @pytest.mark.rule("13.stream-token")
-def test_a_token_opens_one_stream_and_nothing_else(gateway: DeployedCloud, alice: Caller, bob: Caller) -> None:
+def test_a_token_opens_one_stream_and_nothing_else(gateway: DeployedCloud, alice: ApiCaller, bob: ApiCaller) -> None:
     ours, other = start(alice, "echo"), start(alice, "echo")
     assert bob.call("POST", f"/api/v1/mesh/{ours}/stream-token")[0] == 404
     assert bob.call("GET", f"/api/v1/mesh/{ours}/events")[0] == 404
     token = token_of(alice, ours)["token"]
-    stranger = f"{callers.nobody(gateway).url}/api/v1/mesh"
+    stranger = f"{callers.anonymous(gateway).url}/api/v1/mesh"
     assert curl(f"{stranger}/{ours}/stream?token={token}")[0] == 200
     for refused in (f"{other}/stream?token={token}", f"{ours}/stream", f"{ours}/events?token={token}"):
         assert curl(f"{stranger}/{refused}")[0] == 403
 
 
 @pytest.mark.rule("7.FLY.clients")
-def test_what_a_handler_says_is_seen_while_it_speaks(alice: Caller) -> None:
+def test_what_a_handler_says_is_seen_while_it_speaks(alice: ApiCaller) -> None:
     """Across connections. How long it takes depends on the machine, and is printed: `pytest -rP` shows it."""
-    client = Client(alice, start(alice, "talk", {"messages": 12, "seconds": 0, "every": 0.3}))
+    client = StreamClient(alice, start(alice, "talk", {"messages": 12, "seconds": 0, "every": 0.3}))
     waited: list[float] = []
     goes_on = True
     while goes_on:
-        before = len(client.seen)
+        before = len(client.events)
         goes_on = client.connect()
         now = time.time()
-        waited += [now - each["data"]["data"]["said_at"] for each in client.seen[before:] if each["event"] == "partial"]
-    assert numbers(client.seen) == list(range(12))
+        waited += [
+            now - each["data"]["data"]["said_at"] for each in client.events[before:] if each["event"] == "partial"
+        ]
+    assert numbers(client.events) == list(range(12))
     assert client.connections > 3
     print(f"seen {median(waited):.2f} s after it was said, at most {max(waited):.2f} s")

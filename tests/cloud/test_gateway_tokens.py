@@ -17,14 +17,14 @@ from tests.doubles.issuer import new_key
 if TYPE_CHECKING:
     from typing import Any
 
-    from tests.cloud.callers import Caller
+    from tests.cloud.callers import ApiCaller
     from tests.cloud.deployed_cloud import DeployedCloud
     from tests.doubles.issuer import Issuer
 
 pytestmark = pytest.mark.cloud
 
 
-def started(caller: Caller) -> str:
+def started(caller: ApiCaller) -> str:
     status, content = caller.call("POST", "/api/v1/mesh", {"payload": {"n": 1}}, actor="echo")
     assert status == 201, content
     return str(content["id"])
@@ -32,7 +32,7 @@ def started(caller: Caller) -> str:
 
 @pytest.mark.rule("13.jwt")
 def test_a_good_token_and_nothing_else_gets_in(
-    gateway: DeployedCloud, issuer: Issuer, alice: Caller, operator: Caller
+    gateway: DeployedCloud, issuer: Issuer, alice: ApiCaller, operator: ApiCaller
 ) -> None:
     bad = {
         "none": None,
@@ -45,15 +45,15 @@ def test_a_good_token_and_nothing_else_gets_in(
         "forged": issuer.token("alice", key=new_key()),
         "cut": issuer.token("alice")[:-8],
     }
-    refused = {what: callers.bearer(gateway, token).call("GET", "/api/v1/mesh") for what, token in bad.items()}
+    refused = {what: callers.token_caller(gateway, token).call("GET", "/api/v1/mesh") for what, token in bad.items()}
     assert refused == dict.fromkeys(bad, (401, {"message": "Unauthorized"}))
-    good = callers.bearer(gateway, issuer.token("alice"))
+    good = callers.token_caller(gateway, issuer.token("alice"))
     assert good.call("GET", "/api/v1/mesh") == (200, {"items": []})
-    assert callers.bearer(gateway, None).call("GET", "/health") == (200, {"status": "ok"})
+    assert callers.token_caller(gateway, None).call("GET", "/health") == (200, {"status": "ok"})
     # Neither kind of caller gets in by the other's door.
-    signed_there = callers.Caller(good.url, good.region, operator.credentials)
+    signed_there = callers.ApiCaller(good.url, good.region, operator.credentials)
     assert signed_there.call("GET", "/api/v1/mesh")[0] == 401
-    token_here = callers.Caller(alice.url, alice.region, None, good.token)
+    token_here = callers.ApiCaller(alice.url, alice.region, None, good.token)
     assert token_here.call("GET", "/api/v1/mesh")[0] == 403
     # And the functions' calls are not even there.
     for route in ("/api/v1/mesh/events", "/api/v1/mesh/states"):
@@ -62,10 +62,10 @@ def test_a_good_token_and_nothing_else_gets_in(
 
 @pytest.mark.rule("13.jwt.owner")
 def test_people_with_tokens_run_and_own_tasks(
-    gateway: DeployedCloud, issuer: Issuer, alice: Caller, operator: Caller
+    gateway: DeployedCloud, issuer: Issuer, alice: ApiCaller, operator: ApiCaller
 ) -> None:
-    person, other = (callers.bearer(gateway, issuer.token(subject)) for subject in ("alice", "bob"))
-    chief = callers.bearer(gateway, issuer.token("chief", groups=["people", "mesh-operators"]))
+    person, other = (callers.token_caller(gateway, issuer.token(subject)) for subject in ("alice", "bob"))
+    chief = callers.token_caller(gateway, issuer.token("chief", groups=["people", "mesh-operators"]))
     hers, theirs = started(alice), started(person)
 
     def ended() -> Any:
@@ -97,7 +97,7 @@ def test_people_with_tokens_run_and_own_tasks(
 
 def test_models_and_agents_come_with_tokens_too(gateway: DeployedCloud, issuer: Issuer) -> None:
     """The official MCP client, with nothing but the token in its headers; the agent card says what a client has to bring."""
-    person = callers.bearer(gateway, issuer.token("alice"))
+    person = callers.token_caller(gateway, issuer.token("alice"))
 
     async def tools() -> list[str]:
         async with (
@@ -107,7 +107,7 @@ def test_models_and_agents_come_with_tokens_too(gateway: DeployedCloud, issuer: 
             return [tool.name for tool in (await client.list_tools()).tools]
 
     assert "say" in asyncio.run(tools())
-    card = callers.bearer(gateway, None).call("GET", "/.well-known/agent-card.json")[1]
+    card = callers.token_caller(gateway, None).call("GET", "/.well-known/agent-card.json")[1]
     assert card["security"] == [{"jwt": []}]
     listed = {"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {}}
     answer = person.call("POST", "/a2a", listed)

@@ -11,7 +11,7 @@ from tests.cloud.deployed_cloud import DeployedCloud, until
 
 if TYPE_CHECKING:
     from asya.tasks.view import TaskView
-    from tests.cloud.journeys import End
+    from tests.cloud.paths_mesh import FinalState
 
 pytestmark = pytest.mark.cloud
 
@@ -20,16 +20,19 @@ def payload_of(cloud: DeployedCloud, task: TaskView) -> Any:
     return cloud.envelope(task)["payload"]
 
 
-def test_8_a_circuit_opens_and_what_it_rejects_is_wrapped_like_any_failure(rejected: End) -> None:
-    assert rejected.task.reason == "CircuitOpen"
-    assert (rejected.payload["details"]["type"], rejected.payload["original_payload"]) == ("CircuitOpen", {})
+def test_8_a_circuit_opens_and_what_it_rejects_is_wrapped_like_any_failure(rejected_state: FinalState) -> None:
+    assert rejected_state.task.reason == "CircuitOpen"
+    assert (rejected_state.payload["details"]["type"], rejected_state.payload["original_payload"]) == (
+        "CircuitOpen",
+        {},
+    )
 
 
 def test_14_a_message_of_the_second_generation_fans_out_by_numbers(paths: DeployedCloud) -> None:
     message = {"job_id": "order-7", "route": {"steps": ["divide", "advance"]}, "payload": {"count": 3}}
     paths.send_raw("divide", json.dumps(message))
     for envelope_id, number in (("order-7", 0), ("order-7-1", 1), ("order-7-2", 2)):
-        task = paths.ended(envelope_id)
+        task = paths.wait_for_end(envelope_id)
         assert task.parent_id == (None if number == 0 else "order-7")
         assert payload_of(paths, task) == {"n": number, "seen_by": "advance"}
         assert task.result_uri is not None

@@ -13,7 +13,7 @@ import pytest
 from asya.protocol import ids, names
 from asya.protocol.times import format_time, parse_time
 from tests.cloud.deployed_cloud import until
-from tests.cloud.journeys import End, Journey, end_of, notes, pauses, send
+from tests.cloud.paths_mesh import FinalState, NewEnvelope, note_intervals, notes, send, wait_for_final_state
 
 if TYPE_CHECKING:
     from tests.cloud.deployed_cloud import DeployedCloud
@@ -32,153 +32,159 @@ PLANS: dict[str, list[str]] = {
 }
 
 
-def fails(how: str, **more: Any) -> Journey:
-    return Journey(["stubborn"], {"fails": how, **more})
+def fails(how: str, **more: Any) -> NewEnvelope:
+    return NewEnvelope(["stubborn"], {"fails": how, **more})
 
 
 def in_seconds(seconds: float) -> str:
     return format_time(datetime.now(UTC) + timedelta(seconds=seconds))
 
 
-def journeys() -> dict[str, Journey]:
-    """Everything that is sent before the first test looks."""
+def all_envelopes() -> dict[str, NewEnvelope]:
+    """Everything that is envelopes before the first test looks."""
     return {
         # Those that take longest begin.
-        **{f"hangs as a {how}": Journey(["slow"], {"how": how}) for how in HANGING},
-        "leaves": Journey(["slow"], {"how": "leave"}),
+        **{f"hangs as a {how}": NewEnvelope(["slow"], {"how": how}) for how in HANGING},
+        "leaves": NewEnvelope(["slow"], {"how": "leave"}),
         **{how: fails(how) for how in BACKOFFS},
         "lasting": fails("lasting"),
-        "not before": Journey(
+        "not before": NewEnvelope(
             ["stubborn"], {"until": 2}, {NOT_BEFORE: in_seconds(6)}, {"phase": "retrying", "attempt": 2}
         ),
         "retry in an hour": fails("patient"),
-        "no time for the retry": Journey(["stubborn"], {"fails": "patient"}, status={"deadline_at": in_seconds(600)}),
-        "rescued": Journey(["stubborn", "loop"], {"fails": "rescued"}),
+        "no time for the retry": NewEnvelope(
+            ["stubborn"], {"fails": "patient"}, status={"deadline_at": in_seconds(600)}
+        ),
+        "rescued": NewEnvelope(["stubborn", "loop"], {"fails": "rescued"}),
         "better the second time": fails("linear", until=2),
         "unforeseen": fails("unforeseen"),
-        "sequence": Journey(["step", "helper", "step"], {"kept": "ü"}, {"traceparent": TRACE, "mine": [1, None]}),
-        "25 hops": Journey(["step", "helper"] * 12 + ["step"], {}),
-        "loop": Journey(["loop", "step"], {"left": 5}),
-        "endless loop": Journey(["loop"], {"left": 1_000_000}),
-        "override": Journey(["planner"], {"plan": ["step"]}, {"x-asya-route-override": {"step": "helper"}}),
-        **{name: Journey(["planner"], {"plan": plan}) for name, plan in PLANS.items()},
-        "fan-out of fan-outs": Journey(["spread", "spread"], {"path": []}),
-        "large": Journey(["step", "helper", "step"], {"swell": 1_500_000}),
-        "late": Journey(["step"], {}, status={"deadline_at": in_seconds(-60)}),
-        "halves": Journey(["halves"], {}),
-        "whole": Journey(["whole", "step"], 1),
-        "silent": Journey(["planner"], {"plan": ["helper"]}, {"x-asya-mesh-status": "off"}),
-        "once": Journey(["once"], {"n": 1}),
-        "seen": Journey(["step"], {"witness": True}),
-        "seen failing": Journey(["stubborn"], {"fails": "unforeseen", "witness": True}),
+        "sequence": NewEnvelope(["step", "helper", "step"], {"kept": "ü"}, {"traceparent": TRACE, "mine": [1, None]}),
+        "25 hops": NewEnvelope(["step", "helper"] * 12 + ["step"], {}),
+        "loop": NewEnvelope(["loop", "step"], {"left": 5}),
+        "endless loop": NewEnvelope(["loop"], {"left": 1_000_000}),
+        "override": NewEnvelope(["planner"], {"plan": ["step"]}, {"x-asya-route-override": {"step": "helper"}}),
+        **{name: NewEnvelope(["planner"], {"plan": plan}) for name, plan in PLANS.items()},
+        "fan-out of fan-outs": NewEnvelope(["spread", "spread"], {"path": []}),
+        "large": NewEnvelope(["step", "helper", "step"], {"swell": 1_500_000}),
+        "late": NewEnvelope(["step"], {}, status={"deadline_at": in_seconds(-60)}),
+        "halves": NewEnvelope(["halves"], {}),
+        "whole": NewEnvelope(["whole", "step"], 1),
+        "silent": NewEnvelope(["planner"], {"plan": ["helper"]}, {"x-asya-mesh-status": "off"}),
+        "once": NewEnvelope(["once"], {"n": 1}),
+        "seen": NewEnvelope(["step"], {"witness": True}),
+        "seen failing": NewEnvelope(["stubborn"], {"fails": "unforeseen", "witness": True}),
     }
 
 
 @dataclass(frozen=True)
-class Underway:
-    """All journeys, sent."""
+class SentEnvelopes:
+    """All journeys, envelopes."""
 
     cloud: DeployedCloud
-    journeys: dict[str, Journey]
+    by_name: dict[str, NewEnvelope]
 
     def id(self, name: str) -> str:
-        return self.journeys[name].envelope_id
+        return self.by_name[name].envelope_id
 
-    def end(self, name: str) -> End:
+    def final_state(self, name: str) -> FinalState:
         """What became of a journey."""
-        return end_of(self.cloud, self.id(name))
+        return wait_for_final_state(self.cloud, self.id(name))
 
-    def child(self, name: str, index: int) -> End:
+    def child(self, name: str, index: int) -> FinalState:
         """What became of a later frame of its first hop."""
-        return end_of(self.cloud, ids.child_id(self.id(name), 0, 0, index))
+        return wait_for_final_state(self.cloud, ids.child_id(self.id(name), 0, 0, index))
 
 
 @pytest.fixture(scope="module")
-def underway(paths: DeployedCloud) -> Underway:
-    """All are sent together: what they wait for goes by once."""
-    some = journeys()
-    for journey in some.values():
-        send(paths, journey)
-    return Underway(paths, some)
+def envelopes(paths: DeployedCloud) -> SentEnvelopes:
+    """All are envelopes together: what they wait for goes by once."""
+    by_name = all_envelopes()
+    for envelope in by_name.values():
+        send(paths, envelope)
+    return SentEnvelopes(paths, by_name)
 
 
 # --- where envelopes go --------------------------------------------------------------------------------------------------
 
 
-def test_a_sequence_takes_its_payload_its_headers_and_its_trace_along(underway: Underway) -> None:
-    done = underway.end("sequence")
-    assert (done.task.status, done.task.progress_percent) == ("succeeded", 100)
-    assert done.payload == {"kept": "ü", "steps": 3}
-    assert done.envelope["route"] == {"prev": ["step", "helper", "step"], "curr": "", "next": []}
-    assert done.envelope["headers"]["mine"] == [1, None]
-    assert done.envelope["headers"]["traceparent"].split("-")[1] == TRACE.split("-")[1]
-    assert "x-asya-first-attempt" not in done.envelope["headers"]
+def test_a_sequence_takes_its_payload_its_headers_and_its_trace_along(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("sequence")
+    assert (state.task.status, state.task.progress_percent) == ("succeeded", 100)
+    assert state.payload == {"kept": "ü", "steps": 3}
+    assert state.envelope["route"] == {"prev": ["step", "helper", "step"], "curr": "", "next": []}
+    assert state.envelope["headers"]["mine"] == [1, None]
+    assert state.envelope["headers"]["traceparent"].split("-")[1] == TRACE.split("-")[1]
+    assert "x-asya-first-attempt" not in state.envelope["headers"]
 
 
-def test_25_hops_are_25_steps(underway: Underway) -> None:
-    done = underway.end("25 hops")
-    assert done.payload == {"steps": 25}
-    assert done.envelope["route"]["prev"] == ["step", "helper"] * 12 + ["step"]
+def test_25_hops_are_25_steps(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("25 hops")
+    assert state.payload == {"steps": 25}
+    assert state.envelope["route"]["prev"] == ["step", "helper"] * 12 + ["step"]
 
 
 @pytest.mark.rule("7.SET")
-def test_a_handler_says_where_it_goes_on(underway: Underway) -> None:
-    done = underway.end("the plan is carried out")
-    assert done.envelope["route"]["prev"] == ["planner", "helper", "step", "helper"]
-    assert done.payload == {"planned": True, "steps": 3}
-    assert done.envelope["headers"]["planned"] == 3
-    assert underway.end("the plan is to stop").envelope["route"] == {"prev": ["planner"], "curr": "", "next": []}
+def test_a_handler_says_where_it_goes_on(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("the plan is carried out")
+    assert state.envelope["route"]["prev"] == ["planner", "helper", "step", "helper"]
+    assert state.payload == {"planned": True, "steps": 3}
+    assert state.envelope["headers"]["planned"] == 3
+    assert envelopes.final_state("the plan is to stop").envelope["route"] == {
+        "prev": ["planner"],
+        "curr": "",
+        "next": [],
+    }
 
 
 @pytest.mark.parametrize(("name", "target"), [("nobody is there", "nobody"), ("the end is not for routes", "x-sink")])
-def test_a_plan_that_leads_nowhere_ends_in_x_sump(underway: Underway, name: str, target: str) -> None:
-    done = underway.end(name)
-    assert done.why == ("failed", "RouteMismatch")
-    assert target in done.error[1]
+def test_a_plan_that_leads_nowhere_ends_in_x_sump(envelopes: SentEnvelopes, name: str, target: str) -> None:
+    state = envelopes.final_state(name)
+    assert state.status_and_reason == ("failed", "RouteMismatch")
+    assert target in state.error[1]
 
 
-def test_around_until_nothing_is_left(underway: Underway) -> None:
-    done = underway.end("loop")
-    assert done.envelope["route"]["prev"] == ["loop"] * 5 + ["step"]
-    assert done.payload == {"left": 0, "steps": 1}
+def test_around_until_nothing_is_left(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("loop")
+    assert state.envelope["route"]["prev"] == ["loop"] * 5 + ["step"]
+    assert state.payload == {"left": 0, "steps": 1}
 
 
 @pytest.mark.rule("1.max_hops")
-def test_an_endless_loop_ends_at_the_hop_limit(underway: Underway) -> None:
-    done = underway.end("endless loop")
-    assert done.why == ("failed", "MaxHops")
-    assert done.envelope["route"]["prev"] == ["loop"] * 40
-    assert done.payload == {"left": 1_000_000 - 40}
+def test_an_endless_loop_ends_at_the_hop_limit(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("endless loop")
+    assert state.status_and_reason == ("failed", "MaxHops")
+    assert state.envelope["route"]["prev"] == ["loop"] * 40
+    assert state.payload == {"left": 1_000_000 - 40}
 
 
 @pytest.mark.rule("3.route-override")
-def test_another_actor_takes_the_place_of_one_and_the_route_keeps_its_name(underway: Underway) -> None:
-    done = underway.end("override")
-    assert done.payload == {"planned": True, "steps": 1}
-    assert done.envelope["route"]["prev"] == ["planner", "step"]
-    assert done.envelope["headers"]["x-asya-route-resolved"] == {"step": {"target": "helper", "by": "planner"}}
+def test_another_actor_takes_the_place_of_one_and_the_route_keeps_its_name(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("override")
+    assert state.payload == {"planned": True, "steps": 1}
+    assert state.envelope["route"]["prev"] == ["planner", "step"]
+    assert state.envelope["headers"]["x-asya-route-resolved"] == {"step": {"target": "helper", "by": "planner"}}
 
 
 @pytest.mark.rule("4.child-ids")
-def test_each_leaf_of_a_fan_out_of_fan_outs_ends_by_itself(underway: Underway) -> None:
-    root = underway.id("fan-out of fan-outs")
+def test_each_leaf_of_a_fan_out_of_fan_outs_ends_by_itself(envelopes: SentEnvelopes) -> None:
+    root = envelopes.id("fan-out of fan-outs")
     branches = [root, *(ids.child_id(root, 0, 0, index) for index in (1, 2))]
     for first, branch in enumerate(branches):
         leaves = [branch, *(ids.child_id(branch, 0, 1, index) for index in (1, 2))]
         for second, leaf_id in enumerate(leaves):
-            leaf = end_of(underway.cloud, leaf_id)
+            leaf = wait_for_final_state(envelopes.cloud, leaf_id)
             assert (leaf.task.status, leaf.payload) == ("succeeded", {"path": [first, second]})
             assert leaf.task.parent_id == (branch if second else root if first else None)
             assert leaf.envelope.get("headers", {}).get("x-asya-root") == (root if first or second else None)
 
 
 @pytest.mark.rule("4.claim-check")
-def test_a_payload_too_large_for_a_message_goes_on_by_claim_check(underway: Underway) -> None:
-    done = underway.end("large")
+def test_a_payload_too_large_for_a_message_goes_on_by_claim_check(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("large")
     digest = hashlib.sha256(b"x" * 1_500_000).hexdigest()
-    assert done.payload["measured"] == {"length": 1_500_000, "sha256": digest}
-    assert len(done.payload["text"]) == 1_500_000
-    assert "x-asya-payload-ref" not in done.envelope["headers"]
+    assert state.payload["measured"] == {"length": 1_500_000, "sha256": digest}
+    assert len(state.payload["text"]) == 1_500_000
+    assert "x-asya-payload-ref" not in state.envelope["headers"]
 
 
 # --- failing, and trying again -------------------------------------------------------------------------------------------
@@ -186,95 +192,97 @@ def test_a_payload_too_large_for_a_message_goes_on_by_claim_check(underway: Unde
 
 @pytest.mark.rule("8.backoff")
 @pytest.mark.parametrize(("how", "least"), BACKOFFS.items())
-def test_a_retry_waits_as_its_policy_says(underway: Underway, how: str, least: list[int]) -> None:
-    done = underway.end(how)
-    assert done.why == ("failed", "PolicyExhausted")
-    assert done.task.attempt == len(least) + 1
-    assert f"attempt {len(least) + 1}" in done.error[1]
-    waited = pauses(underway.cloud, done.task.id)
+def test_a_retry_waits_as_its_policy_says(envelopes: SentEnvelopes, how: str, least: list[int]) -> None:
+    state = envelopes.final_state(how)
+    assert state.status_and_reason == ("failed", "PolicyExhausted")
+    assert state.task.attempt == len(least) + 1
+    assert f"attempt {len(least) + 1}" in state.error[1]
+    waited = note_intervals(envelopes.cloud, state.task.id)
     assert len(waited) == len(least)
     assert all(pause >= delay - 0.1 for pause, delay in zip(waited, least, strict=True)), waited
-    assert done.payload == {"fails": how}
-    assert done.envelope["route"] == {"prev": [], "curr": "stubborn", "next": []}
+    assert state.payload == {"fails": how}
+    assert state.envelope["route"] == {"prev": [], "curr": "stubborn", "next": []}
 
 
-def test_what_succeeds_after_all_has_no_error(underway: Underway) -> None:
-    done = underway.end("better the second time")
-    assert (done.task.status, done.payload, done.task.error) == ("succeeded", {"attempt": 2}, None)
+def test_what_succeeds_after_all_has_no_error(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("better the second time")
+    assert (state.task.status, state.payload, state.task.error) == ("succeeded", {"attempt": 2}, None)
 
 
-def test_the_default_policy_is_for_what_no_rule_names(underway: Underway) -> None:
-    done = underway.end("unforeseen")
-    assert (done.why, done.error) == (("failed", "PolicyExhausted"), ("RuntimeError", "attempt 2"))
+def test_the_default_policy_is_for_what_no_rule_names(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("unforeseen")
+    assert (state.status_and_reason, state.error) == (("failed", "PolicyExhausted"), ("RuntimeError", "attempt 2"))
 
 
 @pytest.mark.rule("8.max_duration")
-def test_trying_ends_when_it_has_lasted_long_enough(underway: Underway) -> None:
-    done = underway.end("lasting")
-    assert done.why == ("failed", "PolicyExhausted")
-    began = parse_time(done.envelope["headers"]["x-asya-first-attempt"])
-    lasted = parse_time(done.envelope["status"]["updated_at"]) - began
+def test_trying_ends_when_it_has_lasted_long_enough(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("lasting")
+    assert state.status_and_reason == ("failed", "PolicyExhausted")
+    began = parse_time(state.envelope["headers"]["x-asya-first-attempt"])
+    lasted = parse_time(state.envelope["status"]["updated_at"]) - began
     assert lasted >= timedelta(seconds=3)
-    assert len(notes(underway.cloud, done.task.id)) <= 4
+    assert len(notes(envelopes.cloud, state.task.id)) <= 4
 
 
 @pytest.mark.rule("8.then_route")
-def test_who_is_exhausted_goes_elsewhere_with_the_error(underway: Underway) -> None:
-    done = underway.end("rescued")
-    assert done.task.status == "succeeded"
+def test_who_is_exhausted_goes_elsewhere_with_the_error(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("rescued")
+    assert state.task.status == "succeeded"
     helped = {"type": "ConnectionResetError", "message": "attempt 2"}
-    assert done.payload == {"fails": "rescued", "helped": helped, "steps": 2}
-    assert done.envelope["route"]["prev"] == ["stubborn", "helper", "step"]
-    assert "error" not in done.envelope["status"]
+    assert state.payload == {"fails": "rescued", "helped": helped, "steps": 2}
+    assert state.envelope["route"]["prev"] == ["stubborn", "helper", "step"]
+    assert "error" not in state.envelope["status"]
 
 
 @pytest.mark.rule("5.2")
-def test_a_retry_is_not_run_before_its_time(underway: Underway) -> None:
-    done = underway.end("not before")
-    assert (done.task.status, done.payload) == ("succeeded", {"attempt": 2})
-    (call,) = notes(underway.cloud, done.task.id)
-    assert call.at >= parse_time(underway.journeys["not before"].headers[NOT_BEFORE]).timestamp()
-    assert NOT_BEFORE not in done.envelope["headers"]
+def test_a_retry_is_not_run_before_its_time(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("not before")
+    assert (state.task.status, state.payload) == ("succeeded", {"attempt": 2})
+    (call,) = notes(envelopes.cloud, state.task.id)
+    assert call.at >= parse_time(envelopes.by_name["not before"].headers[NOT_BEFORE]).timestamp()
+    assert NOT_BEFORE not in state.envelope["headers"]
 
 
 @pytest.mark.rule("8.retry-after-deadline")
-def test_a_retry_that_would_come_too_late_is_not_sent(underway: Underway) -> None:
-    done = underway.end("no time for the retry")
-    assert (done.why, done.error) == (("failed", "Timeout"), ("TypeError", "attempt 1"))
+def test_a_retry_that_would_come_too_late_is_not_sent(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("no time for the retry")
+    assert (state.status_and_reason, state.error) == (("failed", "Timeout"), ("TypeError", "attempt 1"))
 
 
 # --- time ----------------------------------------------------------------------------------------------------------------
 
 
-def test_past_its_deadline_it_is_not_begun(underway: Underway) -> None:
-    done = underway.end("late")
-    assert done.why == ("failed", "Timeout")
-    assert "passed before step started" in done.error[1]
-    assert done.payload == {}
+def test_past_its_deadline_it_is_not_begun(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("late")
+    assert state.status_and_reason == ("failed", "Timeout")
+    assert "passed before step started" in state.error[1]
+    assert state.payload == {}
 
 
 @pytest.mark.rule("5.11.own-limit")
 @pytest.mark.parametrize("how", HANGING)
-def test_the_time_limit_ends_whatever_hangs(underway: Underway, how: str) -> None:
-    done = underway.end(f"hangs as a {how}")
-    assert done.why == ("failed", "Timeout")
-    assert done.error == ("Timeout", "Runtime did not respond within 1s")
-    assert done.payload == {"how": how}
+def test_the_time_limit_ends_whatever_hangs(envelopes: SentEnvelopes, how: str) -> None:
+    state = envelopes.final_state(f"hangs as a {how}")
+    assert state.status_and_reason == ("failed", "Timeout")
+    assert state.error == ("Timeout", "Runtime did not respond within 1s")
+    assert state.payload == {"how": how}
 
 
 @pytest.mark.rule("5.11.crash")
-def test_leaving_by_system_exit_is_a_crash(underway: Underway) -> None:
-    done = underway.end("leaves")
-    assert done.why == ("failed", "RuntimeCrash")
-    assert done.error == ("SystemExit", "I am done")
+def test_leaving_by_system_exit_is_a_crash(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("leaves")
+    assert state.status_and_reason == ("failed", "RuntimeCrash")
+    assert state.error == ("SystemExit", "I am state")
 
 
-def test_a_process_that_was_interrupted_is_fit_to_go_on(underway: Underway) -> None:
+def test_a_process_that_was_interrupted_is_fit_to_go_on(envelopes: SentEnvelopes) -> None:
     for how in HANGING:
-        underway.end(f"hangs as a {how}")
+        envelopes.final_state(f"hangs as a {how}")
 
     def asked() -> Any:
-        said = end_of(underway.cloud, send(underway.cloud, Journey(["slow"], {"how": "fine"}))).payload
+        said = wait_for_final_state(
+            envelopes.cloud, send(envelopes.cloud, NewEnvelope(["slow"], {"how": "fine"}))
+        ).payload
         return said if said.get("hung") else None  # who has just started may be too slow to answer at all
 
     assert until(asked, "an answer of a process that has hung")["process"] > 0
@@ -284,61 +292,63 @@ def test_a_process_that_was_interrupted_is_fit_to_go_on(underway: Underway) -> N
 
 
 @pytest.mark.rule("6.buffered.re-run")
-def test_buffered_frames_are_those_of_one_run(underway: Underway) -> None:
-    frames = [underway.end("halves"), *(underway.child("halves", index) for index in (1, 2))]
+def test_buffered_frames_are_those_of_one_run(envelopes: SentEnvelopes) -> None:
+    frames = [envelopes.final_state("halves"), *(envelopes.child("halves", index) for index in (1, 2))]
     assert [frame.payload["number"] for frame in frames] == [0, 1, 2]
     assert len({frame.payload["token"] for frame in frames}) == 1
     assert [frame.task.attempt for frame in frames] == [2, 2, 2]
 
 
-def test_a_whole_envelope_is_moved_on_by_its_handler(underway: Underway) -> None:
-    done = underway.end("whole")
-    assert done.payload == {"was": 1, "steps": 1}
-    assert done.envelope["route"]["prev"] == ["whole", "step"]
-    assert done.envelope["headers"]["seen-by"] == "whole"
+def test_a_whole_envelope_is_moved_on_by_its_handler(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("whole")
+    assert state.payload == {"was": 1, "steps": 1}
+    assert state.envelope["route"]["prev"] == ["whole", "step"]
+    assert state.envelope["headers"]["seen-by"] == "whole"
 
 
 @pytest.mark.rule("4.deduplicate")
-def test_a_hop_that_was_completed_is_not_run_again(underway: Underway) -> None:
-    done = underway.end("once")
-    send(underway.cloud, Journey(["once"], {"n": 2}, envelope_id=done.task.id))
+def test_a_hop_that_was_completed_is_not_run_again(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("once")
+    send(envelopes.cloud, NewEnvelope(["once"], {"n": 2}, envelope_id=state.task.id))
     queue = names.queue_name("paths", "once")
-    until(lambda: underway.cloud.messages(queue) == 0 or None, "the second one to be taken")
-    assert len(notes(underway.cloud, done.task.id)) == 1
-    assert underway.end("once").payload == {"n": 1}
+    until(lambda: envelopes.cloud.message_count(queue) == 0 or None, "the second one to be taken")
+    assert len(notes(envelopes.cloud, state.task.id)) == 1
+    assert envelopes.final_state("once").payload == {"n": 1}
 
 
 @pytest.mark.rule("11.hooks")
 @pytest.mark.parametrize(("name", "what"), [("seen", "success"), ("seen failing", "RuntimeError")])
-def test_a_hook_sees_what_has_ended_once_and_nobody_is_told_of_that(underway: Underway, name: str, what: str) -> None:
-    copy = ids.hook_id(underway.id(name), 0, "witness")
-    assert [note.what for note in until(lambda: notes(underway.cloud, copy), "the hook to run")] == [what]
-    assert underway.cloud.mesh.task(copy) is None
+def test_a_hook_sees_what_has_ended_once_and_nobody_is_told_of_that(
+    envelopes: SentEnvelopes, name: str, what: str
+) -> None:
+    copy = ids.hook_id(envelopes.id(name), 0, "witness")
+    assert [note.what for note in until(lambda: notes(envelopes.cloud, copy), "the hook to run")] == [what]
+    assert envelopes.cloud.mesh.task(copy) is None
 
 
 @pytest.mark.rule("3.mesh-status")
-def test_nothing_is_told_of_who_asks_for_silence(underway: Underway) -> None:
-    silent = underway.id("silent")
-    place = underway.cloud.mesh.connection.results
+def test_nothing_is_told_of_who_asks_for_silence(envelopes: SentEnvelopes) -> None:
+    silent = envelopes.id("silent")
+    place = envelopes.cloud.mesh.connection.results
 
     def kept() -> dict[str, Any] | None:
-        found = underway.cloud.client("s3").list_objects_v2(Bucket=place.bucket, Prefix=f"{place.prefix}happy-asya/")
+        found = envelopes.cloud.client("s3").list_objects_v2(Bucket=place.bucket, Prefix=f"{place.prefix}happy-asya/")
         keys = [each["Key"] for each in found.get("Contents", []) if each["Key"].endswith(f"/{silent}.json")]
-        return json.loads(underway.cloud.mesh.fetch(f"s3://{place.bucket}/{keys[0]}") or b"") if keys else None
+        return json.loads(envelopes.cloud.mesh.fetch(f"s3://{place.bucket}/{keys[0]}") or b"") if keys else None
 
     assert until(kept, "the result to be written")["payload"] == {"planned": True, "steps": 1}
-    assert underway.cloud.mesh.task(silent) is None
+    assert envelopes.cloud.mesh.task(silent) is None
 
 
 # --- what still lies on a queue when all others are through ---------------------------------------------------------------
 
 
 @pytest.mark.rule("8.retry")
-def test_a_retry_in_an_hour_waits_on_the_queue(underway: Underway) -> None:
+def test_a_retry_in_an_hour_waits_on_the_queue(envelopes: SentEnvelopes) -> None:
     for name in (*BACKOFFS, "lasting", "not before", "rescued"):
-        underway.end(name)
-    sqs = underway.cloud.client("sqs")
+        envelopes.final_state(name)
+    sqs = envelopes.cloud.client("sqs")
     url = sqs.get_queue_url(QueueName=names.queue_name("paths", "stubborn"))["QueueUrl"]
     attribute = "ApproximateNumberOfMessagesDelayed"
     assert sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[attribute])["Attributes"] == {attribute: "1"}
-    assert len(notes(underway.cloud, underway.id("retry in an hour"))) == 1
+    assert len(notes(envelopes.cloud, envelopes.id("retry in an hour"))) == 1

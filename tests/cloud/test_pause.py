@@ -14,9 +14,9 @@ from asya.protocol import names
 from asya.protocol.keys import pause_key
 from asya.protocol.times import format_time, parse_time
 from asya_cli.main import app
-from asya_cli.mesh_client import InvalidAnswersError, RefusedError
+from asya_cli.mesh_client import ConflictError, InvalidAnswersError
 from tests.cloud.deployed_cloud import DeployedCloud, until
-from tests.cloud.journeys import Journey, end_of, notes, send
+from tests.cloud.paths_mesh import NewEnvelope, notes, send, wait_for_final_state
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,14 +81,14 @@ def kept(cloud: DeployedCloud, envelope_id: str, epoch: int) -> Any:
 def settled(cloud: DeployedCloud, actor: str) -> None:
     """Once nothing lies on an actor's queue any more."""
     queue = names.queue_name("paths", actor)
-    until(lambda: True if cloud.messages(queue) == 0 else None, f"{queue} to be empty")
+    until(lambda: True if cloud.message_count(queue) == 0 else None, f"{queue} to be empty")
 
 
 @pytest.mark.rule("2.deadline.resume", "11.pause.notify")
 def test_a_task_pauses_people_are_told_and_with_good_answers_it_goes_on(paths: DeployedCloud, told: str) -> None:
     deadline = datetime.now(UTC) + timedelta(seconds=300)
     status = {"phase": "pending", "deadline_at": format_time(deadline)}
-    task_id = send(paths, Journey(["once", "approve", "helper"], {"report": {"pages": 3}}, status=status))
+    task_id = send(paths, NewEnvelope(["once", "approve", "helper"], {"report": {"pages": 3}}, status=status))
     task = paused(paths, task_id)
     assert task.pause is not None
     assert (task.pause.prompt, [field.name for field in task.pause.fields]) == (
@@ -111,9 +111,9 @@ def test_a_task_pauses_people_are_told_and_with_good_answers_it_goes_on(paths: D
     assert asya(paths, "resume", task_id, "--input", YES.decode()).exit_code == 0
     resumed_by = datetime.now(UTC)
     again = asya(paths, "resume", task_id, "--input", YES.decode())
-    assert isinstance(again.exception, RefusedError)
+    assert isinstance(again.exception, ConflictError)
     assert "paused" in again.exception.problem
-    end = end_of(paths, task_id)
+    end = wait_for_final_state(paths, task_id)
     assert end.task.status == "succeeded"
     assert end.payload == {"report": {"pages": 3, "title": "Delays"}, "approved": True, "channel": "web", "steps": 1}
     assert end.envelope["route"]["prev"] == ["once", "approve", "x-resume", "helper"]
@@ -134,7 +134,7 @@ def heard(cloud: DeployedCloud, url: str) -> Any:
 
 @pytest.mark.rule("11.pause.epoch")
 def test_two_pauses_in_one_route(paths: DeployedCloud) -> None:
-    task_id = send(paths, Journey(["approve", "x-pause", "step"], {}))
+    task_id = send(paths, NewEnvelope(["approve", "x-pause", "step"], {}))
     paused(paths, task_id, "approve")
     first = kept(paths, task_id, 0)
     paths.mesh.resume(task_id, YES)
@@ -148,7 +148,7 @@ def test_two_pauses_in_one_route(paths: DeployedCloud) -> None:
     settled(paths, "approve")
     assert paused(paths, task_id, "x-pause").pause == second.pause
     paths.mesh.resume(task_id, b'{"remark": {"by": "me"}}')
-    end = end_of(paths, task_id)
+    end = wait_for_final_state(paths, task_id)
     assert end.task.status == "succeeded"
     assert end.payload == {
         "approved": True,
@@ -162,7 +162,7 @@ def test_two_pauses_in_one_route(paths: DeployedCloud) -> None:
 
 @pytest.mark.rule("11.pause.redelivered")
 def test_messages_that_come_again_neither_pause_nor_resume_a_second_time(paths: DeployedCloud) -> None:
-    journey = Journey(["approve", "stubborn"], {"until": 1})
+    journey = NewEnvelope(["approve", "stubborn"], {"until": 1})
     task_id = send(paths, journey)
     before = paused(paths, task_id)
     send(paths, journey)
@@ -171,7 +171,7 @@ def test_messages_that_come_again_neither_pause_nor_resume_a_second_time(paths: 
 
     envelope = kept(paths, task_id, 0)
     paths.mesh.resume(task_id, YES)
-    assert end_of(paths, task_id).task.status == "succeeded"
+    assert wait_for_final_state(paths, task_id).task.status == "succeeded"
     assert kept(paths, task_id, 0)["resumed"] is True
     envelope["headers"] |= {"x-asya-resume-input": {"approved": True}}
     paths.send_raw("x-resume", json.dumps(envelope))
@@ -180,21 +180,21 @@ def test_messages_that_come_again_neither_pause_nor_resume_a_second_time(paths: 
     settled(paths, "approve")
     settled(paths, "stubborn")
     assert [note.what for note in notes(paths, task_id)] == ["attempt-001"]
-    assert paths.ended(task_id).status == "succeeded"
+    assert paths.wait_for_end(task_id).status == "succeeded"
 
 
 @pytest.mark.rule("11.pause.cancel")
 def test_canceled_while_paused(paths: DeployedCloud) -> None:
-    task_id = send(paths, Journey(["once", "approve", "helper"], {"text": "draft"}))
+    task_id = send(paths, NewEnvelope(["once", "approve", "helper"], {"text": "draft"}))
     paused(paths, task_id)
     paths.mesh.cancel(task_id)
-    task = paths.ended(task_id)
+    task = paths.wait_for_end(task_id)
     assert (task.status, task.pause) == ("canceled", None)
     stored = until(lambda: paths.mesh.stored(task_id), "what was kept to be under canceled/")
     assert stored.uri.endswith(f"canceled/{task_id}.json")
     envelope = json.loads(stored.body)
     assert (envelope["status"]["phase"], envelope["payload"]) == ("canceled", {"text": "draft"})
-    with pytest.raises(RefusedError):
+    with pytest.raises(ConflictError):
         paths.mesh.resume(task_id, YES)
 
 
@@ -202,7 +202,7 @@ def test_canceled_while_paused(paths: DeployedCloud) -> None:
 def test_what_nobody_hears_of_cannot_pause(paths: DeployedCloud) -> None:
     task_id = str(uuid4())
     headers = {"x-asya-mesh-status": "off"}
-    send(paths, Journey(["approve", "step"], {}, headers=headers, envelope_id=task_id))
+    send(paths, NewEnvelope(["approve", "step"], {}, headers=headers, envelope_id=task_id))
     bucket, prefix = paths.mesh.connection.results.bucket, paths.mesh.connection.results.prefix
     sump = f"{prefix}sump/{task_id}.json"
 

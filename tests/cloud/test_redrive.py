@@ -67,13 +67,13 @@ def begun(paths: DeployedCloud) -> None:
 def test_what_succeeded_is_not_redriven_unless_forced(paths: DeployedCloud) -> None:
     paths.mesh.upload("flags/clerk", b"mended")
     start(paths, "order-3", "clerk")
-    assert paths.ended("order-3").status == "succeeded"
+    assert paths.wait_for_end("order-3").status == "succeeded"
     body = {"id": "order-3", "route": {"prev": [], "curr": "clerk", "next": []}, "payload": {"order": "again"}}
     dlq = names.dlq_name("paths", "clerk")
     sqs = paths.client("sqs")
     sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=dlq)["QueueUrl"], MessageBody=json.dumps(body))
     assert "order-3  refused: task 'order-3' succeeded" in asya(paths, "dlq", "redrive", "clerk", fails=True)
-    assert paths.messages(dlq) == 1
+    assert paths.message_count(dlq) == 1
     assert "sent again in generation 1" in asya(paths, "dlq", "redrive", "clerk", "--force")
     task = succeeded(paths, "order-3", generation=1)
     assert paths.envelope(task)["payload"] == {"order": "again", "booked": True}
@@ -83,22 +83,22 @@ def test_what_succeeded_is_not_redriven_unless_forced(paths: DeployedCloud) -> N
 def test_a_dead_letter_is_reported_left_and_redriven_once_the_cause_is_mended(paths: DeployedCloud) -> None:
     dlq = names.dlq_name("paths", "courier")
     paths.mesh.upload("flags/clerk", b"mended")
-    until(lambda: paths.messages(dlq) or None, "the message to be given up")
+    until(lambda: paths.message_count(dlq) or None, "the message to be given up")
 
     wake_the_dlq_function(paths, "courier")
-    failed = paths.ended("order-1")
+    failed = paths.wait_for_end("order-1")
     assert (failed.status, failed.reason, failed.generation) == ("failed", "DeliveryExhausted", 0)
     assert failed.error is not None
     assert dlq in failed.error.message
     wake_the_dlq_function(paths, "courier")
-    assert paths.messages(dlq) == 1
+    assert paths.message_count(dlq) == 1
 
     assert "order-1" in asya(paths, "dlq", "list")
     shown = asya(paths, "dlq", "show", "order-1", "courier")
     assert decode(shown.encode()).route.curr == "courier"
     assert "would be sent" in asya(paths, "dlq", "redrive", "courier", "--error", "exhausted", "--dry-run")
     assert asya(paths, "dlq", "redrive", "--error", "another error") == ""
-    assert paths.messages(dlq) == 1
+    assert paths.message_count(dlq) == 1
 
     paths.mesh.upload("flags/courier", b"mended")
     assert "order-1  sent again in generation 1" in asya(paths, "dlq", "redrive", "--id", "order-1")
@@ -108,7 +108,7 @@ def test_a_dead_letter_is_reported_left_and_redriven_once_the_cause_is_mended(pa
     ]
     assert paths.envelope(task)["payload"] == {"order": "order-1", "carried": True, "booked": True}
     assert paths.envelope(task)["headers"]["x-asya-generation"] == 1
-    assert paths.messages(dlq) == 0
+    assert paths.message_count(dlq) == 0
     assert "before" in asya(paths, "status", "order-1")
 
 
@@ -118,13 +118,13 @@ def test_a_failed_envelope_is_replayed_and_the_old_task_stays_as_it_was(paths: D
     paths.mesh.upload("flags/courier", b"mended")
     connection.s3().delete_object(Bucket=connection.data.bucket, Key=connection.data.prefix + "flags/clerk")
     start(paths, "order-2", "courier", "x-checkpoint", "clerk")
-    old = paths.ended("order-2")
+    old = paths.wait_for_end("order-2")
     assert (old.status, old.error and old.error.message) == ("failed", "no such order: order-2")
 
     paths.mesh.upload("flags/clerk", b"mended")
     for how in ([], ["--from", "2"], ["--from-checkpoint", "1"]):
         new_id = asya(paths, "replay", "order-2", *how).strip()
-        new = paths.ended(new_id)
+        new = paths.wait_for_end(new_id)
         assert (new_id != "order-2", new.status, new.generation) == (True, "succeeded", 0)
         kept = paths.envelope(new)
         assert kept["headers"]["x-asya-replay-of"] == "order-2"

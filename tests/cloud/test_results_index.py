@@ -20,7 +20,7 @@ def send(cloud: DeployedCloud, actor: str, envelope_id: str, payload: object) ->
     """Send an envelope to an actor alone; the task as it ended."""
     envelope = {"id": envelope_id, "route": {"prev": [], "curr": actor, "next": []}, "payload": payload}
     cloud.send_raw(actor, json.dumps(envelope))
-    return cloud.ended(envelope_id)
+    return cloud.wait_for_end(envelope_id)
 
 
 def keys(cloud: DeployedCloud, folder: str) -> list[str]:

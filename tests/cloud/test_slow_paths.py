@@ -8,41 +8,41 @@ import pytest
 
 from asya.protocol import names
 from tests.cloud.deployed_cloud import DeployedCloud, until
-from tests.cloud.journeys import LOST, OVERDUE, Journey, end_of, notes, send
+from tests.cloud.paths_mesh import LOST_PAYLOADS, OVERDUE_PAYLOAD, NewEnvelope, notes, send, wait_for_final_state
 
 if TYPE_CHECKING:
-    from tests.cloud.journeys import End
+    from tests.cloud.paths_mesh import FinalState
 
 pytestmark = pytest.mark.cloud
 
 
 @pytest.mark.rule("5.11.deadline")
 def test_the_deadline_ends_a_handler_that_would_have_had_more_time(paths: DeployedCloud) -> None:
-    done = end_of(paths, "overdue")
-    assert done.why == ("failed", "Timeout")
+    state = wait_for_final_state(paths, "overdue")
+    assert state.status_and_reason == ("failed", "Timeout")
     # The record may have been read as overdue before x-sink told it why.
-    assert done.envelope["status"]["error"]["message"].startswith("Runtime did not respond within")
-    assert done.payload == OVERDUE
+    assert state.envelope["status"]["error"]["message"].startswith("Runtime did not respond within")
+    assert state.payload == OVERDUE_PAYLOAD
 
 
-def test_8_an_open_circuit_is_probed_and_closes(paths: DeployedCloud, rejected: End) -> None:
-    assert rejected.task.reason == "CircuitOpen"
+def test_8_an_open_circuit_is_probed_and_closes(paths: DeployedCloud, rejected_state: FinalState) -> None:
+    assert rejected_state.task.reason == "CircuitOpen"
 
-    def probed() -> End | None:
-        done = end_of(paths, send(paths, Journey(["flaky"], {"up": True})))
-        assert done.task.status == "succeeded" or done.task.reason == "CircuitOpen"
-        return done if done.task.status == "succeeded" else None
+    def probed() -> FinalState | None:
+        state = wait_for_final_state(paths, send(paths, NewEnvelope(["flaky"], {"up": True})))
+        assert state.task.status == "succeeded" or state.task.reason == "CircuitOpen"
+        return state if state.task.status == "succeeded" else None
 
     # Whoever comes first when it has been open long enough probes.
     assert until(probed, "the circuit to close").payload == {"up": True}
-    assert end_of(paths, send(paths, Journey(["flaky"], {"up": True}))).task.reason is None
+    assert wait_for_final_state(paths, send(paths, NewEnvelope(["flaky"], {"up": True}))).task.reason is None
 
 
 @pytest.mark.rule("5.13")
-@pytest.mark.parametrize("name", LOST)
+@pytest.mark.parametrize("name", LOST_PAYLOADS)
 def test_a_process_that_is_lost_gives_its_message_back(paths: DeployedCloud, name: str) -> None:
-    done = end_of(paths, name)
-    assert (done.task.status, done.payload) == ("succeeded", LOST[name])
+    state = wait_for_final_state(paths, name)
+    assert (state.task.status, state.payload) == ("succeeded", LOST_PAYLOADS[name])
     sent, first, second = notes(paths, name)
     assert [note.what for note in (sent, first, second)] == ["sent", "call", "call"]
     # The first call took it after it was sent. On a slow machine all of it takes longer, never less.

@@ -12,8 +12,8 @@ from asya.protocol.times import parse_time
 from asya_cli.run import show
 from tests.cloud.callers import operator
 from tests.cloud.deployed_cloud import until
-from tests.cloud.heavy_bursts import DEADLY, FULL, culprit, deadly
-from tests.cloud.stream_clients import Client
+from tests.cloud.heavy_bursts import CRASH_COUNTS, FULL, crash_payloads, crashing_id
+from tests.cloud.stream_clients import StreamClient
 
 if TYPE_CHECKING:
     from asya.tasks.view import TaskView
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.cloud, pytest.mark.slow]
 
 # A process that was killed takes its JVM along, and the next one starts anew: on a busy machine that is what takes the time.
 MINUTES = 10 * 60.0
-# A job for each envelope loses what its process was at; one for all is halved until the culprit is alone.
+# A job for each envelope loses what its process was at; one for all is halved until the crashing_id is alone.
 RUNS_AT_MOST = {"each": 4, "together": 18 if FULL else 5}
 
 
@@ -44,7 +44,7 @@ def said_by(heavy: HeavyCloud, task_id: str) -> list[str]:
     return [item["messages"]["S"] for item in items]
 
 
-def ended(heavy: HeavyCloud, envelope_id: str) -> TaskView:
+def wait_for_end(heavy: HeavyCloud, envelope_id: str) -> TaskView:
     """The task, once it has ended: halving takes its time."""
 
     def look() -> TaskView | None:
@@ -54,10 +54,10 @@ def ended(heavy: HeavyCloud, envelope_id: str) -> TaskView:
     return until(look, f"task {envelope_id} to end", MINUTES)
 
 
-@pytest.mark.parametrize("actor", DEADLY)
+@pytest.mark.parametrize("actor", CRASH_COUNTS)
 def test_10_one_of_many_kills_its_process_and_fails_alone(heavy: HeavyCloud, actor: str) -> None:
-    failed = ended(heavy, culprit(actor))
-    tasks = [ended(heavy, name) for name in deadly(actor) if name != culprit(actor)]
+    failed = wait_for_end(heavy, crashing_id(actor))
+    tasks = [wait_for_end(heavy, name) for name in crash_payloads(actor) if name != crashing_id(actor)]
 
     assert {task.status for task in tasks} == {"succeeded"}
     assert (failed.status, failed.reason) == ("failed", "SparkJobFailed")
@@ -69,7 +69,7 @@ def test_10_one_of_many_kills_its_process_and_fails_alone(heavy: HeavyCloud, act
 
 
 def test_10_a_run_can_be_looked_at_afterwards(heavy: HeavyCloud, capsys: pytest.CaptureFixture[str]) -> None:
-    ended(heavy, culprit("each"))
+    wait_for_end(heavy, crashing_id("each"))
     for number in ("1", "2"):
         show(f"asya.heavy.each.{number:0>10}", state=heavy.cloud.state)
     told = capsys.readouterr().out
@@ -83,11 +83,11 @@ def test_10_a_run_can_be_looked_at_afterwards(heavy: HeavyCloud, capsys: pytest.
 
 def delays_of_progress(heavy: HeavyCloud, task_id: str, beats: int) -> list[float]:
     """How long ago, in seconds, that may have happened at most which a new word on the run is the first to tell."""
-    client, delays, said_before = Client(operator(heavy.cloud), task_id), [], None
+    client, delays, said_before = StreamClient(operator(heavy.cloud), task_id), [], None
     while len(delays) < beats:
-        seen = len(client.seen)
+        seen = len(client.events)
         client.connect()
-        for event in client.seen[seen:]:
+        for event in client.events[seen:]:
             said = (event["data"].get("run") or {}).get("at")
             if said is None or said == said_before:
                 continue
@@ -126,4 +126,4 @@ def test_10_a_run_that_works_tells_how_far_it_is_and_is_stopped_when_nobody_want
         return run["job_state"]["S"] if run["state"]["S"] == "closed" else None
 
     assert until(stopped, "the run to be canceled", MINUTES) == "CANCELLED"
-    assert {ended(heavy, f"endless-{n}").status for n in range(2)} == {"canceled"}
+    assert {wait_for_end(heavy, f"endless-{n}").status for n in range(2)} == {"canceled"}

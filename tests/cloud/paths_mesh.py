@@ -1,4 +1,4 @@
-"""Envelopes on the mesh of every path: how they are sent, and what their handlers noted of them."""
+"""Envelopes on the mesh of every path: how they are sent, and what their handlers envelopes_with_note of them."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
     from asya.tasks.view import TaskView
 
-LOST = {"crash": {"how": "exit"}, "deaf": {"how": "deaf"}}
+LOST_PAYLOADS = {"crash": {"how": "exit"}, "deaf": {"how": "deaf"}}
 """Who comes back only when the message has been invisible for as long as its function might have run: a minute and a half."""
 
-OVERDUE = {"seconds": 90}
+OVERDUE_PAYLOAD = {"seconds": 90}
 """The payload of who takes longer than its deadline lets it."""
 
 
 @dataclass(frozen=True)
-class Journey:
+class NewEnvelope:
     """An envelope to be sent."""
 
     route: list[str]
@@ -43,23 +43,23 @@ class Journey:
         return json.dumps({**envelope, "payload": self.payload})
 
 
-def send(cloud: DeployedCloud, journey: Journey) -> str:
+def send(cloud: DeployedCloud, journey: NewEnvelope) -> str:
     """Put it onto the queue of its first actor; the envelope's id."""
     cloud.send_raw(journey.route[0], journey.body())
     return journey.envelope_id
 
 
-def send_slow_ones(cloud: DeployedCloud) -> None:
+def send_slow_envelopes(cloud: DeployedCloud) -> None:
     """Send what ends after a minute or more, so that it goes by while others are tested (`test_slow_paths.py`)."""
-    for envelope_id, payload in LOST.items():
+    for envelope_id, payload in LOST_PAYLOADS.items():
         cloud.mesh.upload(f"notes/{envelope_id}/sent-{time.time_ns()}", b"here")
-        send(cloud, Journey(["deaf"], payload, envelope_id=envelope_id))
+        send(cloud, NewEnvelope(["deaf"], payload, envelope_id=envelope_id))
     deadline = format_time(datetime.now(UTC) + timedelta(seconds=55))
-    send(cloud, Journey(["once"], OVERDUE, status={"deadline_at": deadline}, envelope_id="overdue"))
+    send(cloud, NewEnvelope(["once"], OVERDUE_PAYLOAD, status={"deadline_at": deadline}, envelope_id="overdue"))
 
 
 @dataclass(frozen=True)
-class End:
+class FinalState:
     """What became of an envelope."""
 
     task: TaskView
@@ -70,7 +70,7 @@ class End:
         return self.envelope["payload"]
 
     @property
-    def why(self) -> tuple[str, str | None]:
+    def status_and_reason(self) -> tuple[str, str | None]:
         """Status and reason."""
         return self.task.status, self.task.reason
 
@@ -81,21 +81,21 @@ class End:
         return self.task.error.type, self.task.error.message
 
 
-def end_of(cloud: DeployedCloud, envelope_id: str) -> End:
+def wait_for_final_state(cloud: DeployedCloud, envelope_id: str) -> FinalState:
     """The task and the stored envelope, once it has ended. Of what went straight to x-sump there is only that one's copy."""
     copy = f"{cloud.mesh.connection.results.uri}sump/{safe_segment(envelope_id)}.json"
 
-    def look() -> End | None:
-        task = cloud.ended(envelope_id)  # looked at again: where the result lies may be told after the end
+    def look() -> FinalState | None:
+        task = cloud.wait_for_end(envelope_id)  # looked at again: where the result lies may be told after the end
         body = cloud.mesh.fetch(task.result_uri or copy)
-        return End(task, json.loads(body)) if body is not None else None
+        return FinalState(task, json.loads(body)) if body is not None else None
 
     return until(look, f"{envelope_id} to be stored")
 
 
 @dataclass(frozen=True)
 class Note:
-    """One call of a handler: what it noted, and when (seconds)."""
+    """One call of a handler: what it envelopes_with_note, and when (seconds)."""
 
     what: str
     at: float
@@ -112,8 +112,8 @@ def notes(cloud: DeployedCloud, envelope_id: str) -> list[Note]:
     return sorted((Note(what, int(at) / 1e9) for what, _, at in named), key=lambda note: note.at)
 
 
-def noted(cloud: DeployedCloud, what: str) -> list[str]:
-    """The envelopes of which handlers noted this: each as often as they did."""
+def envelopes_with_note(cloud: DeployedCloud, what: str) -> list[str]:
+    """The envelopes of which handlers envelopes_with_note this: each as often as they did."""
     place = cloud.mesh.connection.data
     prefix = f"{place.prefix}notes/"
     pages = cloud.client("s3").get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=prefix)
@@ -121,7 +121,7 @@ def noted(cloud: DeployedCloud, what: str) -> list[str]:
     return [key.partition("/")[0] for key in keys if key.partition("/")[2].startswith(f"{what}-")]
 
 
-def pauses(cloud: DeployedCloud, envelope_id: str) -> list[float]:
+def note_intervals(cloud: DeployedCloud, envelope_id: str) -> list[float]:
     """Seconds between an envelope's notes."""
     times = [note.at for note in notes(cloud, envelope_id)]
     return [after - before for before, after in pairwise(times)]
