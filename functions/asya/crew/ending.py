@@ -1,4 +1,4 @@
-"""What x-sink passes on of an envelope that ended (`protocol §11`)."""
+"""The end of an envelope: its status, its report and the copies that x-sink sends (`protocol §11`)."""
 
 from datetime import datetime
 
@@ -19,26 +19,26 @@ _ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE
 
 
 def with_end_status(envelope: Envelope, *, sent_at: datetime, now: datetime) -> Envelope:
-    """An envelope that somebody sent straight to x-sink has no end yet: it ended well here."""
-    was = envelope.status
-    if was is not None and was.phase in CLAIMED_PHASES | {"paused"}:
+    """The envelope with the status of its end: one without an end, sent straight to x-sink, succeeds there."""
+    received = envelope.status
+    if received is not None and received.phase in CLAIMED_PHASES | {"paused"}:
         return envelope
     at = format_time(now)
-    started = status.started(was, actor=names.SINK, now=at, sent_at=format_time(sent_at), max_attempts=1)
+    started = status.started(received, actor=names.SINK, now=at, sent_at=format_time(sent_at), max_attempts=1)
     return replace(envelope, status=status.succeeded(started, now=at))
 
 
-def passed_on(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
-    """A copy for each hook, then, if it failed, the envelope itself for x-sump."""
+def copies(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
+    """The copies that x-sink sends: one for each hook, and a failed envelope for x-sump."""
     phase = envelope.status.phase if envelope.status else None
     deliveries: list[Delivery] = []
-    # A hook's own run triggers none: it would never end.
-    wants_hooks = (
+    # The end of a hook's run triggers no hook; otherwise hooks would run forever.
+    triggers_hooks = (
         not is_hook_copy(envelope)
         and not _is_internal(envelope)
         and (envelope.parent_id is None or sink.hooks_for_children)
     )
-    if phase in _HOOKED_PHASES and wants_hooks:
+    if phase in _HOOKED_PHASES and triggers_hooks:
         deliveries += [Delivery(hook, encode(_hook_copy(envelope, hook)), "next") for hook in sink.hooks]
     if phase == "failed":
         deliveries.append(Delivery(names.SUMP, encode(envelope), "sump"))
@@ -48,36 +48,36 @@ def passed_on(envelope: Envelope, sink: Sink) -> tuple[Delivery, ...]:
 def end_actor_failure(
     envelope: Envelope, reason: status.Reason, error: ErrorInfo, *, actor: str, sent_at: datetime, now: datetime
 ) -> Delivery:
-    """A user's own end actor failed on this envelope: it goes to x-sump as it came."""
+    """Send an envelope to x-sump on which a user's end actor failed, with its route and payload as received."""
     at = format_time(now)
-    was = status.started(envelope.status, actor=actor, now=at, sent_at=format_time(sent_at), max_attempts=1)
-    ended = status.failed(was, reason=reason, now=at, error=error)
-    return Delivery(names.SUMP, encode(replace(envelope, status=ended)), "sump")
+    started = status.started(envelope.status, actor=actor, now=at, sent_at=format_time(sent_at), max_attempts=1)
+    failed = status.failed(started, reason=reason, now=at, error=error)
+    return Delivery(names.SUMP, encode(replace(envelope, status=failed)), "sump")
 
 
 def is_reported(envelope: Envelope) -> bool:
     """Whether x-sink reports this end.
 
-    The task already knows that it was canceled or paused. A child does not know that its root was canceled.
+    The gateway knows that a task was canceled or paused. It does not know which children a canceled root stopped.
     """
     phase = envelope.status.phase if envelope.status else None
     return phase in ("succeeded", "failed") or (phase == "canceled" and envelope.root_id is not None)
 
 
 def is_hook_copy(envelope: Envelope) -> bool:
-    """Whether this is the run of a hook; such an envelope ends silently, or in x-sump if it failed."""
+    """Whether the envelope is a hook's copy; x-sink does not store its end."""
     return headers.HOOK in envelope.headers
 
 
 def _is_internal(envelope: Envelope) -> bool:
-    """Whether the mesh sent it to itself: users' hooks expect users' payloads."""
+    """Whether the mesh sent the envelope to itself; hooks expect users' payloads."""
     return names.INDEX in (*envelope.route.prev, envelope.route.curr)
 
 
 def _hook_copy(envelope: Envelope, hook: str) -> Envelope:
-    """The envelope as it ended, at the start of a route of its own: the error is there to be read, no deadline hurries it."""
-    was = envelope.status
-    at = was.updated_at if was else None
+    """The envelope for a hook: a route of its own, the error to read, no deadline and no reports."""
+    final_status = envelope.status
+    at = final_status.updated_at if final_status else None
     copy = replace(
         envelope,
         id=ids.hook_id(envelope.id, envelope.generation, hook),
@@ -90,7 +90,7 @@ def _hook_copy(envelope: Envelope, hook: str) -> Envelope:
             max_attempts=1,
             created_at=at,
             updated_at=at,
-            error=was.error if was else None,
+            error=final_status.error if final_status else None,
         ),
     )
     return copy.with_headers(dict.fromkeys(_ENDS_WITH_THE_ROUTE) | {headers.HOOK: hook, headers.MESH_STATUS: "off"})

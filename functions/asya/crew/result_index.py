@@ -1,7 +1,7 @@
-"""The index of results: one row for each envelope that ended, by the day it ended (`protocol §11`).
+"""The index of results: one row for each end, partitioned by day (`protocol §11`).
 
-Rows lie below the results prefix: as they come under `index/recent/`, JSON lines that any engine reads; compacted, a day at a
-time, under `index/days/`. What is documented of the table in docs/how-to/query-results.md is this row.
+New rows are JSON lines under `index/recent/`; x-index compacts each day under `index/days/`. docs/how-to/query-results.md
+documents the columns.
 """
 
 import hashlib
@@ -19,16 +19,16 @@ MESSAGE_LIMIT = 500  # characters; the whole message is in the object
 
 
 class ResultRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How one envelope ended. Times are RFC 3339 in UTC with microseconds, so that they compare as text.
+    """The end of one envelope. Times are RFC 3339 in UTC with microseconds, so they sort as text.
 
     Attributes:
-        root_id: the task that the whole tree belongs to: the envelope's own id unless it is a child.
-        last_actor: who had it last.
-        route: the actors that are done with it, in order.
-        seconds: from its creation to its end.
-        payload_bytes: the payload's size as JSON.
-        result_uri: the object that holds the whole envelope.
-        recorded_by: x-sink, or x-sump for what failed.
+        root_id: the root task of the tree; the envelope's own id unless it is a child.
+        last_actor: the last actor that processed the envelope.
+        route: the actors that are done, in order.
+        seconds: from creation to end.
+        payload_bytes: the size of the payload as JSON.
+        result_uri: the object with the whole envelope.
+        recorded_by: x-sink, or x-sump for a failed envelope.
     """
 
     namespace: str
@@ -55,7 +55,7 @@ def result_row(envelope: Envelope, *, namespace: str, result_uri: str, recorded_
     """The row of an envelope that ended.
 
     Args:
-        now: counts as its end if its status does not tell.
+        now: the time of the end, if the status has none.
     """
     status = envelope.status
     ended = _time(status.updated_at if status else None) or now
@@ -84,19 +84,19 @@ def result_row(envelope: Envelope, *, namespace: str, result_uri: str, recorded_
 
 
 def day_of(row: ResultRow) -> str:
-    """The day that a row belongs to, in UTC: `2025-11-18`."""
+    """The UTC day of a row, such as `2025-11-18`."""
     return row.ended_at[:10]
 
 
 def recent_object(day: str, rows: Sequence[ResultRow]) -> tuple[str, bytes]:
-    """Key and content of the object that holds these rows of one day. The same rows give the same object."""
+    """The key and content of the object with these rows of one day; the same rows give the same object."""
     body = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
     digest = hashlib.sha256(body).hexdigest()[:32]
     return f"{RECENT_PREFIX}dt={day}/{digest}.jsonl", body
 
 
 def _time(text: str | None) -> datetime | None:
-    """A time that somebody outside may have written."""
+    """Parse a time from a status, which may hold any text; None if it is not a time."""
     try:
         return parse_time(text) if text else None
     except ValueError:

@@ -1,20 +1,20 @@
-"""What S3 alone tells of a result: the object's metadata (`protocol §11`)."""
+"""The S3 object metadata of a result (`protocol §11`)."""
 
 from urllib.parse import quote
 
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import last_actor_name
 
-# S3 counts the names and the values of an object's own metadata together.
+# The limit of S3 covers the names and values of user metadata together.
 METADATA_LIMIT = 2048
-# Metadata are HTTP headers. What is printable ASCII stays as it is; a blank would be lost at the ends.
+# Metadata are HTTP headers: printable ASCII stays as it is, except the space, which is lost at the ends.
 _PLAIN = "!#$&'()*+,-./:;<=>?@[]^_`{|}~"
-# Of ids that are too long together: what is left out first. All of it is in the envelope.
-_LEFT_OUT = ("root", "parent")
+# Left out, in this order, if the metadata are too large. The envelope has them all.
+_OPTIONAL = ("root", "parent")
 
 
 def result_metadata(envelope: Envelope, namespace: str) -> dict[str, str]:
-    """Id, parent, root, namespace, generation, phase and last actor, percent-encoded; what does not apply is left out."""
+    """Id, parent, root, namespace, generation, phase and last actor, percent-encoded; absent values are left out."""
     status = envelope.status
     values = {
         "id": envelope.id,
@@ -28,7 +28,7 @@ def result_metadata(envelope: Envelope, namespace: str) -> dict[str, str]:
     metadata = {
         name: quote(value.encode("utf-8", "surrogatepass"), safe=_PLAIN) for name, value in values.items() if value
     }
-    for name in _LEFT_OUT:
+    for name in _OPTIONAL:
         if _size(metadata) > METADATA_LIMIT:
             metadata.pop(name, None)
     return metadata

@@ -1,1 +1,1 @@
-"""Results in S3 and the claims on ends in DynamoDB."""
+"""Results and their index in S3, and the claims on ends in DynamoDB."""

@@ -1,4 +1,4 @@
-"""The claim on an id that x-sink takes before it writes: one end per envelope and generation (`protocol §11`)."""
+"""Claims on ends: one end per envelope and generation (`protocol §11`)."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +13,7 @@ _SORT_KEY = "claim"
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """How an envelope ended, and where its object is (a key in the results bucket)."""
+    """The end of an envelope, and the key of its object below the results prefix."""
 
     envelope_id: str
     generation: int
@@ -22,12 +22,12 @@ class Claim(msgspec.Struct, frozen=True):
 
 
 class ClaimResult(msgspec.Struct, frozen=True):
-    """`taken`: go on, write and report. `refused`: it ended otherwise already, or in a later generation.
+    """The result of a claim.
 
     Attributes:
-        claim: the one that holds now. Taken again, it still names the key it was first taken with, so that what a
-            redelivery finishes is the object that the first run began.
-        replaced_key: where the object of the generation before is, if there was one; to be removed once the new one is written.
+        outcome: `taken`: write and report the end. `refused`: the envelope has another end, or a later generation.
+        claim: the claim that holds now. A repeated claim has the key of the first one, so a redelivery finishes its object.
+        replaced_key: the object of an earlier generation, to remove once the new one is written; None without one.
     """
 
     outcome: Literal["taken", "refused"]
@@ -44,16 +44,16 @@ class EndClaims:
         self._keep_seconds = keep_seconds
 
     def take(self, claim: Claim, *, epoch_seconds: float) -> ClaimResult:
-        """Take the claim, or learn who holds it. The same phase of the same generation may take it again and again.
+        """Take the claim, or return the claim that holds. The same phase and generation may take it repeatedly.
 
         Raises:
-            botocore.exceptions.ClientError: if the table cannot be written now.
+            botocore.exceptions.ClientError: the table cannot be written.
         """
         try:
             answer = self._dynamodb.update_item(
                 TableName=self._table,
                 Key={"pk": {"S": claim.envelope_id}, "sk": {"S": _SORT_KEY}},
-                # The right-hand sides are read before anything is written: the key there was is noted as replaced.
+                # DynamoDB evaluates all values before it writes, so replaced_key becomes the earlier key.
                 UpdateExpression=(
                     "SET replaced_key = if_not_exists(#key, :none), #key = :key, generation = :generation, "
                     "phase = :phase, expires_at = :expires_at"
@@ -78,8 +78,10 @@ class EndClaims:
         return _result(claim, answer["Attributes"])
 
 
-def _result(wanted: Claim, item: "dict[str, AttributeValueTypeDef]") -> ClaimResult:
-    holds = Claim(wanted.envelope_id, int(item["generation"]["N"]), item["phase"]["S"], item["key"]["S"])
-    is_ours = (holds.generation, holds.phase) == (wanted.generation, wanted.phase)
+def _result(claim: Claim, item: "dict[str, AttributeValueTypeDef]") -> ClaimResult:
+    holder = Claim(claim.envelope_id, int(item["generation"]["N"]), item["phase"]["S"], item["key"]["S"])
+    is_taken = (holder.generation, holder.phase) == (claim.generation, claim.phase)
     replaced = item["replaced_key"]["S"]
-    return ClaimResult("taken" if is_ours else "refused", holds, replaced if replaced not in ("", holds.key) else None)
+    return ClaimResult(
+        "taken" if is_taken else "refused", holder, replaced if replaced not in ("", holder.key) else None
+    )

@@ -1,4 +1,4 @@
-"""The index of results, as x-sink and x-sump write it: the rows of one batch of messages are one object (`protocol §11`)."""
+"""Writes rows to the index of results: one object per batch of messages and day (`protocol §11`)."""
 
 from collections import defaultdict
 
@@ -12,30 +12,29 @@ CONTENT_TYPE = "application/x-ndjson"
 
 
 class NotIndexedError(RuntimeError):
-    """The rows could not be written; the messages stay until they can."""
+    """Index rows could not be written; their messages stay on the queue."""
 
 
 class ResultIndex:
-    """Gathers rows; a message may be acked only when the ticket of its row is settled without an error.
+    """Collects rows; a message may be acknowledged only after the receipt of its row is resolved without an error.
 
-    A message that is received again gives its row again, maybe in other company and so in another object: readers go by id and
-    generation.
+    A redelivered message writes its row again, possibly into another object. Readers deduplicate by id and generation.
     """
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._waiting: dict[str, list[tuple[ResultRow, Receipt]]] = defaultdict(list)
+        self._pending: dict[str, list[tuple[ResultRow, Receipt]]] = defaultdict(list)
 
     def add(self, row: ResultRow) -> Receipt:
-        """Hand over a row."""
+        """Add a row to the next flush."""
         receipt = Receipt("index row")
-        self._waiting[day_of(row)].append((row, receipt))
+        self._pending[day_of(row)].append((row, receipt))
         return receipt
 
     def flush(self) -> None:
-        """Write the rows that wait, an object for each day, and settle the tickets."""
-        waiting, self._waiting = self._waiting, defaultdict(list)
-        for day, pairs in waiting.items():
+        """Write the pending rows, one object for each day, and resolve their receipts."""
+        pending, self._pending = self._pending, defaultdict(list)
+        for day, pairs in pending.items():
             key, body = recent_object(day, [row for row, _ in pairs])
             problem: NotIndexedError | None = None
             try:

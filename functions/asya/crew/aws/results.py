@@ -1,4 +1,4 @@
-"""The results bucket: what ended, as readable JSON (`protocol §11`)."""
+"""Writes ended envelopes to the results bucket as indented JSON (`protocol §11`)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -32,10 +32,10 @@ class Results:
         return f"s3://{self._bucket}/{self._prefix}{key}"
 
     def write_envelope(self, key: str, envelope: Envelope, namespace: str) -> str:
-        """Write the complete envelope, indented by two, and what it is about into the object's metadata; returns its address.
+        """Write an envelope as JSON, indented by two, with its metadata; returns the object's address.
 
         Raises:
-            ClientError, BotoCoreError: if S3 did not take it in three tries.
+            ClientError, BotoCoreError: three writes failed.
         """
         body = msgspec.json.format(encode(envelope), indent=2)
         return self.write(key, body, metadata=result_metadata(envelope, namespace))
@@ -47,7 +47,7 @@ class Results:
         content_type: str = "application/json",
         metadata: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
-        """Write one object; returns its address. Errors as in `write_envelope`."""
+        """Write one object and return its address; errors as in `write_envelope`."""
         for tries_left in reversed(range(UPLOAD_TRIES)):
             try:
                 self._s3.put_object(
@@ -65,5 +65,5 @@ class Results:
         return self.uri(key)
 
     def remove(self, key: str) -> None:
-        """Remove an object; no object is fine too."""
+        """Delete an object if it exists."""
         self._s3.delete_object(Bucket=self._bucket, Key=self._prefix + key)

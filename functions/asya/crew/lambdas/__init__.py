@@ -1,1 +1,1 @@
-"""The functions of x-sink, x-sump, x-checkpoint and end actors."""
+"""The Lambda functions of x-sink, x-sump, x-checkpoint and end actors."""

@@ -1,4 +1,4 @@
-"""A user's own end actor: it gets whole envelopes, in any state, and nothing is routed after it (`protocol §5`, end actors)."""
+"""A user's end actor: its handler gets envelopes in any state, and nothing is routed on (`protocol §5`, end actors)."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -15,7 +15,7 @@ from asya.protocol.status import Reason
 from asya.protocol.strict_json import decode_value
 from asya.protocol.times import format_duration
 from asya.runtime.abi import envelope_view
-from asya.runtime.call import Call, HandlerCrashed, HandlerFailed, HandlerTimedOut
+from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerInvoker, HandlerTimedOut
 from asya.sidecar import arrival
 from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services
@@ -24,17 +24,17 @@ from asya.sidecar.slices import slice_end_deliveries
 
 @dataclass(frozen=True, slots=True)
 class EndActor:
-    """What becomes of each message: the handler is called with it. If that fails, x-sump gets the envelope.
+    """Calls the handler with each envelope, and sends the envelope to x-sump if the handler fails.
 
-    Nobody else hears of it, but for the set that waits for a slice.
+    An end actor reports nothing to the gateway. It notifies the set of a slice.
     """
 
     services: Services
-    call: Call
+    call: HandlerInvoker
     timeout: float
 
     def process(self, event: Mapping[str, Any]) -> Answer:
-        """Work through one batch."""
+        """Process one batch."""
         items = records(event)
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
@@ -48,12 +48,12 @@ class EndActor:
             envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
             payload = self._payload(envelope)
         except ParseError as error:
-            diverted = arrival.parse_failure(record.arrival, error, now=self.services.now())
-            return [self.services.outbox.send(delivery) for delivery in diverted.deliveries]
+            diversion = arrival.parse_failure(record.arrival, error, now=self.services.now())
+            return [self.services.outbox.send(delivery) for delivery in diversion.deliveries]
         try:
-            with closing(self.call.frames(payload, lambda: envelope_view(envelope), self.timeout)) as given:
-                for _ in given:
-                    pass  # what it gives is not looked at; a generator is run to its end
+            with closing(self.call.frames(payload, lambda: envelope_view(envelope), self.timeout)) as frames:
+                for _ in frames:
+                    pass  # a generator runs to its end, and its frames are ignored
         except HandlerTimedOut:
             message = f"Runtime did not respond within {format_duration(self.timeout)}"
             return self._failed(envelope, record, "Timeout", ErrorInfo(type="Timeout", message=message))
@@ -62,7 +62,7 @@ class EndActor:
         except HandlerFailed as failure:
             return self._failed(envelope, record, "RuntimeError", failure.error)
         self.services.telemetry.count("Processed", by=("outcome", "succeeded"))
-        return self._set_told(envelope, record)
+        return self._notify_set(envelope, record)
 
     def _payload(self, envelope: Envelope) -> object:
         try:
@@ -70,11 +70,11 @@ class EndActor:
         except ValueError as error:
             raise ParseError(f"payload: {error}", envelope.id) from None
 
-    def _set_told(self, envelope: Envelope, record: Record) -> list[Receipt]:
-        """A slice that ends here never comes back to its set, which is told (`protocol §9`)."""
+    def _notify_set(self, envelope: Envelope, record: Record) -> list[Receipt]:
+        """Notify the set of a slice that ends here (`protocol §9`)."""
         ended = ending.with_end_status(envelope, sent_at=record.arrival.sent_at, now=self.services.now())
-        told = slice_end_deliveries(ended, self.services.settings.table)
-        return [self.services.outbox.send(delivery) for delivery in told]
+        deliveries = slice_end_deliveries(ended, self.services.settings.table)
+        return [self.services.outbox.send(delivery) for delivery in deliveries]
 
     def _failed(self, envelope: Envelope, record: Record, reason: Reason, error: ErrorInfo) -> list[Receipt]:
         self.services.telemetry.count("Processed", by=("outcome", "failed"))

@@ -1,4 +1,4 @@
-"""The entry points of x-sink, x-sump, x-checkpoint and end actors."""
+"""Lambda entry points of x-sink, x-sump, x-checkpoint and end actors."""
 
 from asya.crew.aws.result_index import ResultIndex
 from asya.crew.aws.results import Results
@@ -7,7 +7,7 @@ from asya.crew.lambdas.end_actor import EndActor
 from asya.crew.lambdas.sink import SinkActor
 from asya.crew.lambdas.sump import SumpActor
 from asya.messaging.aws import clients
-from asya.runtime.call import Call
+from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import LoadError, load
 from asya.runtime.modes import EndMode, EnvelopeMode
 from asya.sidecar.lambdas.entry_point import queue_entry_point
@@ -16,34 +16,34 @@ from asya.sidecar.lambdas.wiring import own_actor
 
 
 def build_sink(services: Services) -> SinkActor:
-    """x-sink of this mesh."""
+    """Build x-sink."""
     results = _results(services)
     return SinkActor(services, results, ResultIndex(results))
 
 
 def build_sump(services: Services) -> SumpActor:
-    """x-sump of this mesh."""
+    """Build x-sump."""
     results = _results(services)
     return SumpActor(services, results, ResultIndex(results))
 
 
 def build_checkpoint(services: Services) -> CheckpointActor:
-    """x-checkpoint of this mesh."""
+    """Build x-checkpoint."""
     return CheckpointActor(services, _results(services))
 
 
 def build_end_actor(services: Services) -> EndActor:
-    """The user's end actor of this function.
+    """Build the user's end actor of this function.
 
     Raises:
-        LoadError: naming the handler and what is wrong with it, or with the actor's options.
+        LoadError: the handler cannot be loaded, or the actor's options do not suit an end actor.
     """
     spec, name = own_actor(services)
     handler = load(name)
     if spec.handler_mode == "payload" or spec.validate:
         raise LoadError(f"end actor {services.settings.actor!r} needs handler_mode: envelope and validate: false")
     mode = EndMode(EnvelopeMode(spec.handler_mode))
-    return EndActor(services, Call(handler, mode, timer=services.environment), spec.timeout)
+    return EndActor(services, HandlerInvoker(handler, mode, timer=services.environment), spec.timeout)
 
 
 def _results(services: Services) -> Results:

@@ -22,7 +22,7 @@ from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
 from asya.protocol.envelope import Envelope
 from asya.protocol.pause import PauseHeader
 from asya.reporting import reports
-from asya.sidecar.lambdas.crew_hops import diverted, process_batch
+from asya.sidecar.lambdas.crew_hops import process_batch, send_diversion
 from asya.sidecar.lambdas.intake import Intake
 from asya.sidecar.lambdas.services import Services
 
@@ -49,7 +49,7 @@ class PauseActor:
                 self._pause(started, url)
                 return []
             started = refusal or Diversion(started.envelope.id, (), "CannotPause")
-        return diverted(self.services, started, record, "not paused")
+        return send_diversion(self.services, started, record, "not paused")
 
     def _pause(self, hop: Hop, url: str) -> None:
         kept = pausing.kept(hop, now=self.services.now())

@@ -13,7 +13,7 @@ from asya.pause.resuming import restored
 from asya.protocol.codec import ParseError
 from asya.protocol.times import format_time
 from asya.sidecar import arrival
-from asya.sidecar.lambdas.crew_hops import diverted, passed_on, process_batch, report_hop
+from asya.sidecar.lambdas.crew_hops import next_delivery, process_batch, report_hop, send_diversion
 from asya.sidecar.lambdas.intake import Intake
 from asya.sidecar.lambdas.services import Services
 
@@ -37,7 +37,7 @@ class ResumeActor:
                 return self._resume(started)
             except ParseError as error:
                 started = arrival.parse_failure(record.arrival, error, now=self.services.now())
-        return diverted(self.services, started, record, "not resumed")
+        return send_diversion(self.services, started, record, "not resumed")
 
     def _resume(self, hop: Hop) -> list[Receipt]:
         about = pause_of(hop.envelope)
@@ -48,7 +48,7 @@ class ResumeActor:
             return []
         began = self.services.environment.monotonic()
         restarted, frame = restored(hop)
-        delivery = passed_on(self.services, restarted, frame)
+        delivery = next_delivery(self.services, restarted, frame)
         receipt = self.services.outbox.send(delivery)
         if place is not None:
             self._bury_when_sent(place, receipt)

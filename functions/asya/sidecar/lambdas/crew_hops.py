@@ -39,7 +39,7 @@ def process_batch(
         services.telemetry.flush()
 
 
-def diverted(services: Services, diversion: Diversion, record: Record, what: str) -> list[Receipt]:
+def send_diversion(services: Services, diversion: Diversion, record: Record, what: str) -> list[Receipt]:
     """Send the messages of a diversion, count it and log it.
 
     Args:
@@ -52,7 +52,7 @@ def diverted(services: Services, diversion: Diversion, record: Record, what: str
     return [services.outbox.send(delivery) for delivery in diversion.deliveries]
 
 
-def passed_on(services: Services, hop: Hop, frame: Frame) -> Delivery:
+def next_delivery(services: Services, hop: Hop, frame: Frame) -> Delivery:
     """Address the hop's only frame; to x-sump if the next actor is unknown (`protocol §5.12`)."""
     moment = services.now()
     try:

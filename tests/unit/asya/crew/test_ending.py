@@ -22,7 +22,7 @@ def ended(phase: str = "succeeded", **members: Any) -> Envelope:
 
 
 def targets(envelope: Envelope, sink: Sink = HOOKED) -> list[str]:
-    return [delivery.actor for delivery in ending.passed_on(envelope, sink)]
+    return [delivery.actor for delivery in ending.copies(envelope, sink)]
 
 
 @pytest.mark.rule("11.hooks")
@@ -67,7 +67,7 @@ def test_each_hook_gets_a_copy_of_its_own_with_reporting_off() -> None:
     headers = {"tenant": "acme", "x-asya-first-attempt": "2026-11-20T11:00:00Z", "x-asya-fan-in": {"set_id": "s"}}
     late = status(phase="failed", reason="Timeout", error=ERROR, deadline_at="2020-01-01T00:00:00Z")
     envelope = ended(headers=headers, status=late)
-    notify, archive, _ = ending.passed_on(envelope, HOOKED)
+    notify, archive, _ = ending.copies(envelope, HOOKED)
     copy = decode(notify.body)
     assert copy.id == ids.hook_id("env-1", 0, "notify") != decode(archive.body).id
     assert copy.parent_id == "env-1"
@@ -75,12 +75,12 @@ def test_each_hook_gets_a_copy_of_its_own_with_reporting_off() -> None:
     assert copy.is_stealth
     assert set(copy.headers) == {"tenant", "x-asya-hook", "x-asya-mesh-status"}
     assert bytes(copy.payload) == bytes(envelope.payload)
-    assert ending.passed_on(envelope, HOOKED)[0] == notify
+    assert ending.copies(envelope, HOOKED)[0] == notify
 
 
 def test_a_hook_can_read_the_error_and_is_not_hurried_by_the_deadline_that_passed() -> None:
     late = status(phase="failed", reason="Timeout", error=ERROR, deadline_at="2020-01-01T00:00:00Z")
-    copy = ending.passed_on(ended(status=late), Sink(hooks=("post",)))[0]
+    copy = ending.copies(ended(status=late), Sink(hooks=("post",)))[0]
     at_hook = hop(copy.body, actor="post")
     assert at_hook.status.error is not None
     assert at_hook.status.error.type == "ValueError"

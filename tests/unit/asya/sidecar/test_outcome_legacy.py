@@ -96,7 +96,7 @@ def test_14_an_id_that_would_be_too_long_is_a_uuid() -> None:
 def test_14_a_copy_for_a_hook_has_its_own_ids_to_give() -> None:
     last = {"prev": ["prep"], "curr": "infer", "next": []}
     (own, _) = envelopes(frames(at(message(route=last), SUFFIX), 2))
-    (copy,) = ending.passed_on(own, Sink(hooks=("rescue",)))
+    (copy,) = ending.copies(own, Sink(hooks=("rescue",)))
     assert headers.SUFFIXED_AT in own.headers
     assert headers.SUFFIXED_AT not in decode(copy.body).headers
 
