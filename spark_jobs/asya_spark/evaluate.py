@@ -47,7 +47,7 @@ def frames(call: Callable[[], Any], envelope: Envelope, fly: Say | None = None) 
 
 def _driven(generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
     """Bare yields give nothing, tuples are commands, everything else is a frame."""
-    order = OutputGuard()
+    guard = OutputGuard()
     try:
         value = next(generator)
         while True:
@@ -60,7 +60,7 @@ def _driven(generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: E
                 value = generator.send(answer)
             else:
                 if value is not None:
-                    _note(order, value)
+                    _check_output(guard, value)
                     if isinstance(value, FanOut):
                         yield from _slices(value, view, envelope)
                     else:
@@ -104,13 +104,13 @@ def _view(envelope: Envelope, fly: Say | None = None) -> EnvelopeView:
         next=list(envelope.next),
         headers=copy.deepcopy(envelope.headers),
         status=copy.deepcopy(envelope.status),
-        fly=fly,
+        publish_partial=fly,
     )
 
 
-def _note(order: OutputGuard, value: object) -> None:
+def _check_output(guard: OutputGuard, value: object) -> None:
     try:
-        order.note(value)
+        guard.check(value)
     except FanOutError as error:
         raise ProcessingError(str(error)) from None
 
@@ -120,14 +120,14 @@ def _slices(given: FanOut, view: EnvelopeView, envelope: Envelope) -> Iterator[s
     for part in given.slices(view):
         members = {"payload": _encoded(part.item)} if part.index else {}
         left = replace(
-            view, next=list(part.next), next_touched=True, headers={**view.headers, headers.FAN_IN: part.header}
+            view, next=list(part.next), next_changed=True, headers={**view.headers, headers.FAN_IN: part.header}
         )
         yield _frame(members, left, envelope)
 
 
 def _frame(members: dict[str, str], view: EnvelopeView, envelope: Envelope) -> str:
     """A frame's line: its payload, if it has one of its own, and what changed."""
-    if view.next_touched:
+    if view.next_changed:
         members["next"] = _encoded(view.next)
     for name, before, after in (
         ("headers", envelope.headers, view.headers),

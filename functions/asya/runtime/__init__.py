@@ -1,1 +1,4 @@
-"""Calling user code: loading, frames, the ABI, signatures, time limits. Knows no AWS."""
+"""Runs user code: loading, handler modes, the ABI, frames, fan-out and time limits. The slice needs no AWS.
+
+It has no entry points; the sidecars call it.
+"""

@@ -1,4 +1,4 @@
-"""What a handler may ask of its envelope by yielding a tuple (`protocol §7`).
+"""The ABI: the commands that a generator handler yields as tuples (`protocol §7`).
 
 `x = yield ("GET", path)` · `yield ("SET", path, value)` · `yield ("DEL", path)` · `yield ("FLY", {...})`
 """
@@ -13,18 +13,18 @@ import msgspec
 from asya.protocol import headers as header_names
 from asya.protocol.envelope import Envelope
 from asya.protocol.strict_json import decode_value
-from asya.runtime.paths import Key, Path, Segment, Slice, parse_path
+from asya.runtime.paths import IndexRange, Key, Path, Segment, parse_path
 
 READABLE = ("id", "parent_id", "route", "headers", "status")
-KEPT_STATUS_KEYS = frozenset({"deadline_at", "created_at", "attempt", "max_attempts"})
+MANAGED_STATUS_KEYS = frozenset({"deadline_at", "created_at", "attempt", "max_attempts"})
 
 
 @dataclass(slots=True)
 class EnvelopeView:
-    """An envelope as one handler call sees and changes it: plain values, copied in and out.
+    """An envelope in plain values, as one handler call reads and changes it.
 
     Attributes:
-        fly: where ephemeral messages go; None drops them.
+        publish_partial: takes the values of FLY commands; None drops them.
     """
 
     id: str
@@ -34,12 +34,12 @@ class EnvelopeView:
     next: list[str]
     headers: dict[str, Any]
     status: dict[str, Any]
-    fly: Callable[[Mapping[str, Any]], None] | None = None
-    next_touched: bool = field(default=False)
+    publish_partial: Callable[[Mapping[str, Any]], None] | None = None
+    next_changed: bool = field(default=False)
 
 
 def envelope_view(envelope: Envelope) -> EnvelopeView:
-    """The envelope in plain values, a copy of its own each time (`protocol §7`)."""
+    """A new view of an envelope; the view shares no values with other views (`protocol §7`)."""
     status: dict[str, Any] = msgspec.to_builtins(envelope.status) if envelope.status is not None else {}
     return EnvelopeView(
         id=envelope.id,
@@ -53,31 +53,31 @@ def envelope_view(envelope: Envelope) -> EnvelopeView:
 
 
 def execute(view: EnvelopeView, command: tuple[Any, ...]) -> Any:
-    """Carry out one command and return what the handler's `yield` gives.
+    """Execute one command and return the value of the handler's `yield`.
 
     Raises:
-        RuntimeError: unknown verb.
-        ValueError: wrong number of parts, or a malformed path.
-        KeyError, IndexError: the path leads nowhere.
-        PermissionError: it may not be read or written.
+        RuntimeError: the verb is unknown.
+        ValueError: the command has a wrong number of parts, or its path is malformed.
+        KeyError, IndexError: the path does not exist.
+        PermissionError: the path may not be read or written.
     """
     verb = command[0] if command else None
     match verb:
         case "GET":
-            _arity(command, 2, '("GET", path)')
+            _check_arity(command, 2, '("GET", path)')
             return copy.deepcopy(_get(view, parse_path(command[1])))
         case "SET":
-            _arity(command, 3, '("SET", path, value)')
+            _check_arity(command, 3, '("SET", path, value)')
             _set(view, parse_path(command[1]), copy.deepcopy(command[2]))
         case "DEL":
-            _arity(command, 2, '("DEL", path)')
+            _check_arity(command, 2, '("DEL", path)')
             _delete(view, parse_path(command[1]))
         case "FLY":
-            _arity(command, 2, '("FLY", {…})')
+            _check_arity(command, 2, '("FLY", {…})')
             if not isinstance(command[1], dict):
                 raise ValueError(f"FLY takes an object, not a {type(command[1]).__name__}")
-            if view.fly is not None:
-                view.fly(copy.deepcopy(command[1]))
+            if view.publish_partial is not None:
+                view.publish_partial(copy.deepcopy(command[1]))
         case _:
             raise RuntimeError(
                 f"unknown command {verb!r}: a yielded tuple is a command (GET, SET, DEL, FLY); yield a list for a payload"
@@ -85,7 +85,7 @@ def execute(view: EnvelopeView, command: tuple[Any, ...]) -> Any:
     return None
 
 
-def _arity(command: tuple[Any, ...], parts: int, form: str) -> None:
+def _check_arity(command: tuple[Any, ...], parts: int, form: str) -> None:
     if len(command) != parts:
         raise ValueError(f"{command[0]} has {len(command)} parts; its form is {form}")
 
@@ -110,7 +110,7 @@ def _set(view: EnvelopeView, path: Path, value: Any) -> None:
     elif names[:1] == ("headers",):
         _set_object(view.headers, path, value, header_names.is_read_only)
     elif names[:1] == ("status",):
-        _set_object(view.status, path, value, KEPT_STATUS_KEYS.__contains__)
+        _set_object(view.status, path, value, MANAGED_STATUS_KEYS.__contains__)
     else:
         raise PermissionError(f"{path} may not be written; writable are .route.next, .headers and .status")
 
@@ -118,70 +118,70 @@ def _set(view: EnvelopeView, path: Path, value: Any) -> None:
 def _delete(view: EnvelopeView, path: Path) -> None:
     names = path.leading_names
     if names == ("route", "next") and len(path.segments) == 2:
-        view.next, view.next_touched = [], True
+        view.next, view.next_changed = [], True
     elif names[:2] == ("route", "next"):
         changed = list(view.next)
         _check_next_entry(path)
         _remove(changed, path.segments[2], path)
-        view.next, view.next_touched = changed, True
+        view.next, view.next_changed = changed, True
     elif names[:1] == ("headers",):
         _delete_in(view.headers, path, header_names.is_read_only)
     elif names[:1] == ("status",):
-        _delete_in(view.status, path, KEPT_STATUS_KEYS.__contains__)
+        _delete_in(view.status, path, MANAGED_STATUS_KEYS.__contains__)
     else:
         raise PermissionError(f"{path} may not be deleted; writable are .route.next, .headers and .status")
 
 
 def _set_next(view: EnvelopeView, path: Path, value: Any) -> None:
     changed: Any = list(view.next)
-    below = path.segments[2:]
+    segments = path.segments[2:]
     _check_next_entry(path)
-    if below:
-        _assign(changed, below[0], value, path)
+    if segments:
+        _assign(changed, segments[0], value, path)
     else:
         changed = value
     if not isinstance(changed, list | tuple) or not all(isinstance(name, str) for name in changed):
-        raise ValueError(f"{path}: .route.next is a list of actor names")
-    view.next, view.next_touched = list(changed), True
+        raise ValueError(f"{path}: .route.next must be a list of actor names")
+    view.next, view.next_changed = list(changed), True
 
 
 def _check_next_entry(path: Path) -> None:
     if len(path.segments) > len((".route", ".next", "[index]")):
-        raise ValueError(f"{path}: the entries of .route.next are names; nothing lies below them")
+        raise ValueError(f"{path}: the entries of .route.next are actor names without parts")
 
 
-def _set_object(root: dict[str, Any], path: Path, value: Any, is_kept: Callable[[str], bool]) -> None:
-    """SET of the whole object replaces all but the managed parts; a managed part itself may not be set."""
-    below = path.segments[1:]
-    if not below:
+def _set_object(root: dict[str, Any], path: Path, value: Any, is_managed: Callable[[str], bool]) -> None:
+    """Set an object or a part of it. A SET of the whole object keeps the managed parts."""
+    segments = path.segments[1:]
+    if not segments:
         if not isinstance(value, dict):
             raise ValueError(f"{path} is an object; it cannot be set to a {type(value).__name__}")
-        kept = {name: item for name, item in root.items() if is_kept(name)}
+        managed = {name: item for name, item in root.items() if is_managed(name)}
         root.clear()
-        root.update({name: item for name, item in value.items() if not is_kept(name)} | kept)
+        root.update({name: item for name, item in value.items() if not is_managed(name)} | managed)
         return
-    _check_writable(below[0], path, is_kept)
-    _assign(_walk(root, below[:-1], path), below[-1], value, path)
+    _check_writable(segments[0], path, is_managed)
+    _assign(_walk(root, segments[:-1], path), segments[-1], value, path)
 
 
-def _delete_in(root: dict[str, Any], path: Path, is_kept: Callable[[str], bool]) -> None:
-    below = path.segments[1:]
-    if not below:
-        for name in [name for name in root if not is_kept(name)]:
+def _delete_in(root: dict[str, Any], path: Path, is_managed: Callable[[str], bool]) -> None:
+    segments = path.segments[1:]
+    if not segments:
+        for name in [name for name in root if not is_managed(name)]:
             del root[name]
         return
-    _check_writable(below[0], path, is_kept)
-    _remove(_walk(root, below[:-1], path), below[-1], path)
+    _check_writable(segments[0], path, is_managed)
+    _remove(_walk(root, segments[:-1], path), segments[-1], path)
 
 
-def _check_writable(segment: Segment, path: Path, is_kept: Callable[[str], bool]) -> None:
-    if isinstance(segment, Key) and is_kept(segment.name):
+def _check_writable(segment: Segment, path: Path, is_managed: Callable[[str], bool]) -> None:
+    if isinstance(segment, Key) and is_managed(segment.name):
         raise PermissionError(f"{path} is managed by the mesh; a handler may read it only")
 
 
 def _walk(value: Any, segments: tuple[Segment, ...], path: Path) -> Any:
     for segment in segments:
-        if isinstance(segment, Slice):
+        if isinstance(segment, IndexRange):
             raise ValueError(f"{path}: a slice may only be the last part of a SET")
         if isinstance(segment, Key):
             if not isinstance(value, dict) or segment.name not in value:
@@ -200,7 +200,7 @@ def _assign(container: Any, segment: Segment, value: Any, path: Path) -> None:
         if not isinstance(container, dict):
             raise KeyError(f"{path}: a {type(container).__name__} has no keys")
         container[segment.name] = value
-    elif isinstance(segment, Slice):
+    elif isinstance(segment, IndexRange):
         _check_list(container, path)
         if not isinstance(value, list | tuple):
             raise ValueError(f"{path}: a slice takes a list")
@@ -213,7 +213,7 @@ def _assign(container: Any, segment: Segment, value: Any, path: Path) -> None:
 
 
 def _remove(container: Any, segment: Segment, path: Path) -> None:
-    if isinstance(segment, Slice):
+    if isinstance(segment, IndexRange):
         raise ValueError(f"{path}: a slice may only be the last part of a SET")
     _walk(container, (segment,), path)
     del container[segment.name if isinstance(segment, Key) else segment.index]

@@ -1,4 +1,4 @@
-"""One call of a handler: payload in, frames out, whatever kind of function it is (`protocol §6`)."""
+"""Calls a handler of any kind and yields its frames (`protocol §6`)."""
 
 import inspect
 import logging
@@ -13,25 +13,25 @@ from asya.protocol.errors import ErrorInfo, describe_exception
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import NotJsonError
 from asya.runtime.abi import EnvelopeView, execute
-from asya.runtime.changes import Snapshot, slice_frames
+from asya.runtime.changes import GeneratorState, Snapshot, slice_frames
 from asya.runtime.fan_out import FanOut, FanOutError, OutputGuard
 from asya.runtime.load import Handler
 from asya.runtime.modes import Mode, PayloadMode
-from asya.runtime.time_limit import WALL_TIMER, CoroutineTimedOut, Stopwatch, TimeLimitReached, Timer
+from asya.runtime.time_limit import WALL_TIMER, CoroutineTimedOut, TimeBudget, TimeLimitReached, Timer
 
-# How much longer blocking code inside a coroutine may take before it is interrupted like any other.
+# Additional seconds before the alarm interrupts blocking code inside a coroutine.
 BLOCKED_LOOP_GRACE = 0.5
-# What an abandoned generator may take to clean up.
+# The time limit for the clean-up of an abandoned generator.
 _CLOSING_SECONDS = 0.5
 
 _OWN_FOLDER = os.path.dirname(__file__)
-# Called by handlers: what they see of an error begins above it.
-_HELPER = inspect.getfile(FanOut)
+# Handlers call this module, so its frames stay in their tracebacks.
+_FAN_OUT_FILE = inspect.getfile(FanOut)
 _log = logging.getLogger(__name__)
 
 
 class HandlerFailed(Exception):  # noqa: N818 - the outcome of user code, not an error of ours
-    """The handler raised, or gave something that JSON cannot hold."""
+    """The handler raised an exception, or returned or yielded a value that is not JSON."""
 
     def __init__(self, error: ErrorInfo) -> None:
         super().__init__(error.message)
@@ -39,21 +39,21 @@ class HandlerFailed(Exception):  # noqa: N818 - the outcome of user code, not an
 
 
 class HandlerCrashed(HandlerFailed):
-    """The handler left by SystemExit or another BaseException."""
+    """The handler left by `SystemExit` or another `BaseException`."""
 
 
 class HandlerTimedOut(Exception):  # noqa: N818 - as above
-    """The handler did not finish in time and was interrupted."""
+    """The time limit interrupted the handler."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """How to call one handler.
+class HandlerInvoker:
+    """Calls one handler under a time limit.
 
     Attributes:
-        mode: what it is given and what it gives (`handler_mode`).
-        lists_fan_out: a returned list is one frame per item, as in the oldest generations (`fan_out_lists`).
-        timer: what the time limits go by.
+        mode: converts the argument and the results (`handler_mode`).
+        lists_fan_out: whether a returned list is one frame for each item, as in legacy meshes (`fan_out_lists`).
+        timer: the clock and the alarm of the time limits.
     """
 
     handler: Handler
@@ -64,92 +64,89 @@ class Call:
     def frames(
         self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
     ) -> Generator[Frame, None, None]:
-        """Run the handler and give each frame as it comes. Closed before its end, it lets the handler clean up.
+        """Run the handler and yield each frame at once. Closing this generator runs the clean-up of the handler.
 
         Args:
-            payload: the payload's value; the handler may mutate it.
-            open_view: makes the envelope as it came; called only for those that can reach it: generators, envelope mode.
-            seconds: time for the whole call.
+            payload: the value of the payload; the handler may mutate it.
+            open_view: makes a view of the received envelope; only generators, fan-outs and envelope mode need one.
+            seconds: the time limit of the whole call.
 
         Raises:
-            HandlerFailed, HandlerCrashed, HandlerTimedOut: how the call ended, if not by itself.
+            HandlerFailed, HandlerCrashed, HandlerTimedOut: the handler did not end normally.
         """
-        watch = Stopwatch(seconds, self.timer)
-        result = _guarded(watch, lambda: self.handler(self.mode.argument(payload, open_view)))
+        budget = TimeBudget(seconds, self.timer)
+        result = _guarded(budget, lambda: self.handler(self.mode.argument(payload, open_view)))
         if inspect.isawaitable(result):
             awaitable = result
-            result = _guarded(watch, lambda: _awaited(awaitable, watch), grace=BLOCKED_LOOP_GRACE)
+            result = _guarded(budget, lambda: _run_awaitable(awaitable, budget), grace=BLOCKED_LOOP_GRACE)
         if inspect.isgenerator(result):
-            yield from self._driven(_SyncSource(result, watch), open_view, watch)
+            yield from self._generator_frames(_SyncSource(result, budget), open_view, budget)
         elif inspect.isasyncgen(result):
-            yield from self._driven(_AsyncSource(result, watch), open_view, watch)
+            yield from self._generator_frames(_AsyncSource(result, budget), open_view, budget)
         elif self.lists_fan_out and isinstance(result, list):
-            frames = [self._framed(item, open_view) for item in result]
+            frames = [self._frame(item, open_view) for item in result]
             yield from [replace(frame, alone=len(frames) == 1) for frame in frames]
         elif isinstance(result, FanOut):
             yield from self._slices(result, open_view)
         elif result is not None:
-            yield replace(self._framed(result, open_view), alone=True)
+            yield replace(self._frame(result, open_view), alone=True)
 
-    def _driven(
-        self, source: "_SyncSource | _AsyncSource", open_view: Callable[[], EnvelopeView], watch: Stopwatch
+    def _generator_frames(
+        self, source: "_SyncSource | _AsyncSource", open_view: Callable[[], EnvelopeView], budget: TimeBudget
     ) -> Iterator[Frame]:
-        """Pull a generator: bare yields give nothing, tuples are commands, everything else is a frame."""
+        """Run a generator: a yielded None gives nothing, a tuple is a command, any other value is a frame."""
         view = open_view()
-        as_received = Snapshot.of(view)
-        order = OutputGuard()
+        state = GeneratorState(Snapshot.of(view), view)
+        guard = OutputGuard()
         answer: Any = None
-        complaint: Exception | None = None
+        command_error: Exception | None = None
         try:
             while True:
                 try:
-                    value = _guarded(watch, lambda: source.resume(answer, complaint), grace=source.grace)  # noqa: B023
+                    value = _guarded(budget, lambda: source.resume(answer, command_error), grace=source.grace)  # noqa: B023
                 except _Exhausted:
                     return
-                answer, complaint = None, None
+                answer, command_error = None, None
                 if isinstance(value, tuple):
                     try:
                         answer = execute(view, value)
-                    except Exception as error:  # noqa: BLE001 - the handler's mistake is raised where it made it
-                        complaint = error.with_traceback(None)
+                    except Exception as error:  # noqa: BLE001 - the generator raises it at its yield
+                        command_error = error.with_traceback(None)
                 elif value is not None:
-                    _note(order, value)
+                    _check_output(guard, value)
                     if isinstance(value, FanOut):
-                        yield from self._slices(value, open_view, (as_received, view))
+                        yield from self._slices(value, open_view, state)
                     else:
-                        yield self._framed(value, open_view, (as_received, view))
+                        yield self._frame(value, open_view, state)
         finally:
             source.close()
 
-    def _framed(
-        self, value: Any, open_view: Callable[[], EnvelopeView], seen: tuple[Snapshot, EnvelopeView] | None = None
-    ) -> Frame:
-        """A value that the handler gave, serialised there and then."""
+    def _frame(self, value: Any, open_view: Callable[[], EnvelopeView], state: GeneratorState | None = None) -> Frame:
+        """The frame of a value from the handler, serialized at once."""
         try:
-            return self.mode.frame(value, open_view, seen)
+            return self.mode.frame(value, open_view, state)
         except NotJsonError as error:
-            raise _processing_error(f"the handler gave no JSON: {error}") from None
-        except Exception as error:  # a mapping or a number of the user's own making may raise anything when it is read
+            raise _processing_error(f"the handler gave a value that is not JSON: {error}") from None
+        except Exception as error:  # reading a user-defined mapping or number may raise anything
             raise HandlerFailed(_described(error)) from error
 
     def _slices(
         self,
-        given: FanOut,
+        output: FanOut,
         open_view: Callable[[], EnvelopeView],
-        seen: tuple[Snapshot, EnvelopeView] | None = None,
+        state: GeneratorState | None = None,
     ) -> Iterator[Frame]:
-        """The frames of a fan-out: the origin as it was received, and the items."""
+        """The frames of a fan-out: the received payload as the origin, then the items."""
         view = open_view()
-        as_received, as_left = seen or (Snapshot.of(view), view)
         try:
-            yield from slice_frames(given, as_received, as_left)
+            yield from slice_frames(output, state or GeneratorState(Snapshot.of(view), view))
         except NotJsonError as error:
-            raise _processing_error(f"the handler fanned out no JSON: {error}") from None
+            raise _processing_error(f"the handler fanned out a value that is not JSON: {error}") from None
 
 
-def _note(order: OutputGuard, value: object) -> None:
+def _check_output(guard: OutputGuard, value: object) -> None:
     try:
-        order.note(value)
+        guard.check(value)
     except FanOutError as error:
         raise _processing_error(str(error)) from None
 
@@ -159,19 +156,19 @@ def _processing_error(message: str) -> HandlerFailed:
 
 
 class _Exhausted(Exception):  # noqa: N818
-    """The generator is done."""
+    """The generator has ended."""
 
 
 class _SyncSource:
     grace = 0.0
 
-    def __init__(self, generator: Generator[Any, Any, Any], watch: Stopwatch) -> None:
+    def __init__(self, generator: Generator[Any, Any, Any], budget: TimeBudget) -> None:
         self._generator = generator
-        self._timer = watch.timer
+        self._timer = budget.timer
 
-    def resume(self, answer: Any, complaint: Exception | None) -> Any:
+    def resume(self, answer: Any, command_error: Exception | None) -> Any:
         try:
-            return self._generator.throw(complaint) if complaint is not None else self._generator.send(answer)
+            return self._generator.throw(command_error) if command_error is not None else self._generator.send(answer)
         except StopIteration:
             raise _Exhausted from None
 
@@ -184,36 +181,36 @@ class _AsyncSource:
     def grace(self) -> float:
         return BLOCKED_LOOP_GRACE
 
-    def __init__(self, generator: AsyncGenerator[Any, Any], watch: Stopwatch) -> None:
+    def __init__(self, generator: AsyncGenerator[Any, Any], budget: TimeBudget) -> None:
         self._generator = generator
-        self._watch = watch
+        self._budget = budget
 
-    def resume(self, answer: Any, complaint: Exception | None) -> Any:
-        step = self._generator.athrow(complaint) if complaint is not None else self._generator.asend(answer)
+    def resume(self, answer: Any, command_error: Exception | None) -> Any:
+        step = self._generator.athrow(command_error) if command_error is not None else self._generator.asend(answer)
         try:
-            return _awaited(step, self._watch)
+            return _run_awaitable(step, self._budget)
         except StopAsyncIteration:
             raise _Exhausted from None
 
     def close(self) -> None:
-        watch = Stopwatch(_CLOSING_SECONDS, self._watch.timer)
-        _close_quietly(watch.timer, lambda: _awaited(self._generator.aclose(), watch), BLOCKED_LOOP_GRACE)
+        budget = TimeBudget(_CLOSING_SECONDS, self._budget.timer)
+        _close_quietly(budget.timer, lambda: _run_awaitable(self._generator.aclose(), budget), BLOCKED_LOOP_GRACE)
 
 
 def _close_quietly(timer: Timer, close: Callable[[], Any], grace: float = 0.0) -> None:
-    """Let an abandoned generator run its `finally`; what that raises changes nothing any more, the hop's outcome is settled."""
+    """Run the clean-up of an abandoned generator. The outcome of the hop is decided, so errors are only logged."""
     try:
         timer.run_within(_CLOSING_SECONDS + grace, close)
-    except BaseException as error:  # noqa: BLE001 - user code again, it may leave in any way
-        _log.warning("a generator that was not run to its end left its clean-up by %r", error)
+    except BaseException as error:  # noqa: BLE001 - user code may raise anything
+        _log.warning("the clean-up of an abandoned generator raised %r", error)
 
 
-def _guarded(watch: Stopwatch, run: Callable[[], Any], grace: float = 0.0) -> Any:
-    """Run user code under its time limit and turn however it leaves into one of our outcomes."""
-    if not watch.left:  # many short steps may each be done before an alarm can strike
+def _guarded(budget: TimeBudget, run: Callable[[], Any], grace: float = 0.0) -> Any:
+    """Run user code under its time limit, and convert what it raises to one of the outcomes above."""
+    if not budget.remaining:  # short steps may each end before the alarm
         raise HandlerTimedOut
     try:
-        return watch.timer.run_within(watch.left + grace, run)
+        return budget.timer.run_within(budget.remaining + grace, run)
     except _Exhausted:
         raise
     except (TimeLimitReached, CoroutineTimedOut):
@@ -225,18 +222,18 @@ def _guarded(watch: Stopwatch, run: Callable[[], Any], grace: float = 0.0) -> An
 
 
 def _described(error: BaseException) -> ErrorInfo:
-    """The error as user code sees it: what is above it (our own frames, asyncio's) left out of the traceback."""
+    """The error with a traceback that starts in user code, without the frames of the runtime and of asyncio."""
     trace = frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         file = frame.tb_frame.f_code.co_filename
-        if os.path.dirname(file) == _OWN_FOLDER and file != _HELPER:
+        if os.path.dirname(file) == _OWN_FOLDER and file != _FAN_OUT_FILE:
             trace = frame.tb_next
         frame = frame.tb_next
     return describe_exception(error.with_traceback(trace))
 
 
-def _awaited(awaitable: Awaitable[Any], watch: Stopwatch) -> Any:
-    # Imported only where a handler needs it: asyncio takes a tenth of what a cold start takes beside boto3's own.
-    from asya.runtime.coroutines import awaited
+def _run_awaitable(awaitable: Awaitable[Any], budget: TimeBudget) -> Any:
+    # Imported only for coroutines: apart from boto3, asyncio takes a tenth of a cold start.
+    from asya.runtime.coroutines import run_awaitable
 
-    return awaited(awaitable, watch)
+    return run_awaitable(awaitable, budget)

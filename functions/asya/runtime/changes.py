@@ -1,7 +1,7 @@
-"""What a handler changed of its envelope's headers and status, told by comparing them as JSON (`protocol §7`)."""
+"""Detects a handler's changes to headers and status by comparing their JSON (`protocol §7`)."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -15,69 +15,76 @@ from asya.runtime.fan_out import FanOut
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Headers and status as the call began."""
+    """The headers and the status at the start of a call, as JSON text."""
 
     headers: dict[str, Raw]
     status: dict[str, Raw]
 
     @classmethod
     def of(cls, view: EnvelopeView) -> "Snapshot":
-        """What a view shows now."""
-        return cls(encoded(view.headers, "headers"), encoded(view.status, "status"))
+        """The snapshot of a view."""
+        return cls(encode_members(view.headers, "headers"), encode_members(view.status, "status"))
 
-    def frame(self, payload: Raw | None, view: EnvelopeView) -> Frame:
-        """A frame with this payload and what has changed in the view since.
+
+class GeneratorState(NamedTuple):
+    """The envelope of a generator: a snapshot of its start, and the view that its commands change."""
+
+    start: Snapshot
+    view: EnvelopeView
+
+    def frame(self, payload: Raw | None) -> Frame:
+        """A frame with this payload and the changes since the start.
 
         Raises:
-            NotJsonError: if something was set to what JSON cannot hold.
+            NotJsonError: a header or a status key has a value that is not JSON.
         """
         return Frame(
             payload=payload,
-            next=tuple(view.next) if view.next_touched else None,
-            headers=changes(self.headers, encoded(view.headers, "headers")),
-            status=changes(self.status, encoded(view.status, "status")),
+            next=tuple(self.view.next) if self.view.next_changed else None,
+            headers=changes(self.start.headers, encode_members(self.view.headers, "headers")),
+            status=changes(self.start.status, encode_members(self.view.status, "status")),
         )
 
 
-def slice_frames(given: FanOut, as_received: Snapshot, view: EnvelopeView) -> Iterator[Frame]:
-    """The frames that a fan-out stands for, with what has changed in the view.
+def slice_frames(output: FanOut, state: GeneratorState) -> Iterator[Frame]:
+    """The frames of a fan-out, with the changes since the start.
 
     Raises:
-        NotJsonError: naming the item that JSON cannot hold.
+        NotJsonError: an item is not JSON; the error names its index.
     """
-    for part in given.slices(view):
-        payload = None if part.index == 0 else _item(part.index - 1, part.item)
-        frame = as_received.frame(payload, view)
+    for part in output.slices(state.view):
+        payload = None if part.index == 0 else _encode_item(part.index - 1, part.item)
+        frame = state.frame(payload)
         header = encode_value(part.header)
         yield replace(frame, next=part.next, headers={**frame.headers, header_names.FAN_IN: header})
 
 
-def _item(index: int, item: Any) -> Raw:
+def _encode_item(index: int, item: Any) -> Raw:
     try:
         return encode_value(item)
     except NotJsonError as error:
         raise NotJsonError(f"items[{index}]: {error}") from None
 
 
-def encoded(values: dict[str, Any], where: str) -> dict[str, Raw]:
-    """Each value as JSON text.
+def encode_members(values: dict[str, Any], field: str) -> dict[str, Raw]:
+    """JSON text of each value in a field of the envelope.
 
     Raises:
-        NotJsonError: naming which of `where` it is.
+        NotJsonError: a key or a value is not JSON; the error names it.
     """
-    found: dict[str, Raw] = {}
+    members: dict[str, Raw] = {}
     for name, value in values.items():
         if not isinstance(name, str):
-            raise NotJsonError(f".{where}: the key {name!r} is of type {type(name).__name__}; JSON keys are strings")
+            raise NotJsonError(f".{field}: the key {name!r} is of type {type(name).__name__}; JSON keys are strings")
         try:
-            found[name] = encode_value(value)
+            members[name] = encode_value(value)
         except NotJsonError as error:
-            raise NotJsonError(f".{where}[{name!r}]: {error}") from None
-    return found
+            raise NotJsonError(f".{field}[{name!r}]: {error}") from None
+    return members
 
 
 def changes(before: dict[str, Raw], after: dict[str, Raw]) -> dict[str, Raw | None]:
-    """What was set to another value, and, as None, what is gone."""
+    """The members with new values, and None for each removed member."""
     changed: dict[str, Raw | None] = {
         name: raw for name, raw in after.items() if name not in before or bytes(before[name]) != bytes(raw)
     }

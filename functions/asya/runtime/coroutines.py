@@ -1,22 +1,22 @@
-"""Running the coroutines of handlers, on one event loop per process, under a time limit (`protocol §6`)."""
+"""Runs the coroutines of handlers on one event loop per process, under a time limit (`protocol §6`)."""
 
 import asyncio
 from collections.abc import Awaitable
 from typing import Any
 
-from asya.runtime.time_limit import CoroutineTimedOut, Stopwatch, TimeLimitReached
+from asya.runtime.time_limit import CoroutineTimedOut, TimeBudget, TimeLimitReached
 
 
-def awaited(awaitable: Awaitable[Any], watch: Stopwatch) -> Any:
-    """What an awaitable comes to.
+def run_awaitable(awaitable: Awaitable[Any], budget: TimeBudget) -> Any:
+    """Run an awaitable and return its result.
 
     Raises:
-        CoroutineTimedOut: if its time was up first; it has been cancelled then.
-        Exception: whatever it raises.
+        CoroutineTimedOut: the time limit was reached, and the awaitable was canceled.
+        Exception: the awaitable raised it.
     """
 
     async def bounded() -> Any:
-        limit = asyncio.timeout(watch.left)
+        limit = asyncio.timeout(budget.remaining)
         try:
             async with limit:
                 return await awaitable
@@ -28,7 +28,7 @@ def awaited(awaitable: Awaitable[Any], watch: Stopwatch) -> Any:
     try:
         return _loop().run_until_complete(bounded())
     except (TimeLimitReached, SystemExit, KeyboardInterrupt):
-        _discard_loop()  # it was torn out of the middle of a step; what runs on it can no longer be trusted
+        _discard_loop()  # the interruption left the loop within a step, so its tasks are unreliable
         raise
 
 
@@ -36,8 +36,8 @@ _current_loop: asyncio.AbstractEventLoop | None = None
 
 
 def _loop() -> asyncio.AbstractEventLoop:
-    """One event loop per process, so that a handler's own clients survive from call to call."""
-    global _current_loop  # noqa: PLW0603 - the process's loop, made on first use
+    """The event loop of the process. Clients of a handler stay usable from call to call."""
+    global _current_loop  # noqa: PLW0603 - the loop of the process, created on first use
     if _current_loop is None or _current_loop.is_closed():
         _current_loop = asyncio.new_event_loop()
     return _current_loop
@@ -45,7 +45,7 @@ def _loop() -> asyncio.AbstractEventLoop:
 
 def _discard_loop() -> None:
     global _current_loop  # noqa: PLW0603 - as above
-    asyncio._set_running_loop(None)  # the alarm may have struck just before the loop did this itself
+    asyncio._set_running_loop(None)  # the alarm may have interrupted the loop just before this step
     if _current_loop is not None and not _current_loop.is_closed():
         _current_loop.close()
     _current_loop = None

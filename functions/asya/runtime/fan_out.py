@@ -1,11 +1,11 @@
-"""Handing out items as slices that a fan-in actor puts together again (`protocol §9`).
+"""Fans items out as slices of a set, which a fan-in actor merges (`protocol §9`).
 
     from asya import fan_out
 
     def split(payload):
         yield from fan_out(payload["airports"], to=["statistics"], into="/by_airport")
 
-Standard library only: heavy jobs use it too, where nothing else is installed.
+Standard library only, because heavy jobs use this module too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,22 +17,22 @@ from asya.protocol.pointer import check_pointer
 from asya.runtime.abi import EnvelopeView
 
 DEFAULT_KEY = "/results"
-# A set's record lists its slices one by one; far more of them are better fanned out in two steps (sets nest).
-MOST_ITEMS = 5000
+# The record of a set lists each slice. More items need a fan-out in two steps, because sets nest.
+MAX_ITEMS = 5000
 
 
 class FanOutError(ValueError):
-    """A fan-out beside other output; the message says what to do."""
+    """A fan-out is not the only output of its hop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """One slice of a fan-out, before it is a frame.
+    """One slice of a fan-out, before it becomes a frame.
 
     Attributes:
-        index: 0 is the origin, whose payload is the one received; `item` means nothing there.
-        next: where it goes: what `route.next` has to be.
-        header: the value of its header `x-asya-fan-in`.
+        index: 0 for the origin, which keeps the received payload and ignores `item`.
+        next: the `route.next` of the slice.
+        header: the value of the header `x-asya-fan-in`.
     """
 
     index: int
@@ -42,7 +42,7 @@ class Slice:
 
 
 class FanOut:
-    """A handler's wish to fan out: the one output of its hop. Iterating over it gives itself, once."""
+    """The result of `fan_out`: the only output of its hop. Iteration yields this object once."""
 
     def __init__(self, items: tuple[Any, ...], to: tuple[str, ...], into: str, at: str) -> None:
         self.items = items
@@ -51,18 +51,18 @@ class FanOut:
         self.at = at
 
     def __iter__(self) -> Iterator["FanOut"]:
-        """For `yield from`."""
+        """Yield this object, for `yield from`."""
         yield self
 
     def __len__(self) -> int:
-        """How many items are handed out."""
+        """The number of items."""
         return len(self.items)
 
     def slices(self, view: EnvelopeView) -> Iterator[Slice]:
-        """Slice 0, the origin, then one for each item.
+        """The slices: slice 0 for the origin, then one for each item.
 
         Args:
-            view: the envelope as the handler's commands have left it.
+            view: the envelope with the changes of the handler's commands.
         """
         enclosing = view.headers.get(headers.FAN_IN)
         header: dict[str, Any] = {
@@ -80,29 +80,31 @@ class FanOut:
             yield Slice(index, item, (*self.to, self.at), header | {"slice_index": index})
 
     def _rest(self, ahead: list[str], enclosing: Any) -> list[str]:
-        """Where the merged envelope goes: the handler's `next`, less a leading `at` that stood there for this very set.
+        """The route of the merged envelope: the handler's `next` without a leading `at` that belongs to this set.
 
-        A slice of an enclosing set has that set's fan-in actor ahead of it; this one must not be taken for ours.
+        A leading `at` may also belong to the enclosing set. Then it stays.
         """
         if ahead[:1] != [self.at]:
             return ahead
         rest = ahead[1:]
-        is_enclosing_sets = isinstance(enclosing, Mapping) and enclosing.get("actor") == self.at and self.at not in rest
-        return ahead if is_enclosing_sets else rest
+        is_of_enclosing_set = (
+            isinstance(enclosing, Mapping) and enclosing.get("actor") == self.at and self.at not in rest
+        )
+        return ahead if is_of_enclosing_set else rest
 
 
 class OutputGuard:
-    """Sees to it that a fan-out is the only output of its hop."""
+    """Checks that a fan-out is the only output of its hop."""
 
     def __init__(self) -> None:
         self._frames = 0
         self._fanned_out = False
 
-    def note(self, value: object) -> None:
-        """Take note of one more output.
+    def check(self, value: object) -> None:
+        """Check the next output.
 
         Raises:
-            FanOutError: if it may not stand beside those before.
+            FanOutError: the hop has a fan-out beside another output.
         """
         if self._fanned_out:
             what = "once more" if isinstance(value, FanOut) else "and gave another frame after it"
@@ -116,36 +118,37 @@ class OutputGuard:
 
 
 def fan_out(items: Iterable[Any], *, to: Iterable[str], into: str = DEFAULT_KEY, at: str = names.FAN_IN) -> FanOut:
-    """Hand out items over actors of their own and get the results back in one envelope.
+    """Send each item through its own actors, and collect the results in one envelope.
 
-    Each item travels as an envelope with the route `to`, then `at`. There all results are put, in the order of the items, as a
-    list into the payload that this handler received, and that goes on along the rest of its route.
+    Each item travels in an envelope with the route `to`, then `at`. The fan-in actor `at` collects the results as a list, in
+    the order of the items. It inserts the list into the payload that this handler received. The merged envelope then
+    follows the rest of this handler's route.
 
         yield from fan_out(items, to=["score"])                          # a generator
         for frames in fan_out(items, to=["score"]): yield frames         # an async generator, which has no `yield from`
         return fan_out(items, to=["score"])                              # a plain function
 
-    It is the only output of its hop. Without items the merged envelope leaves at once, with `[]`.
+    A fan-out is the only output of its hop. Without items the merged envelope continues at once, with `[]`.
 
     Args:
         items: the payloads of the slices, 5000 at most.
         to: the actors that each item passes.
-        into: JSON pointer to where the results go in the payload; missing parents are created.
+        into: JSON pointer to the list of results in the payload; missing parents are created.
         at: the fan-in actor.
 
     Raises:
-        TypeError: if `items` or `to` is a text or a mapping, which are iterable by mistake only.
-        ValueError: if a name is no actor's name, `into` no JSON pointer, or there are too many items.
+        TypeError: `items` or `to` is a text or a mapping.
+        ValueError: a name is not a valid actor name, `into` is not a JSON pointer, or there are too many items.
     """
-    for name, given in (("items", items), ("to", to)):
-        if isinstance(given, str | bytes | Mapping):
-            raise TypeError(f"fan_out: {name} must be a list, not a {type(given).__name__}")
-    handed_out, actors = tuple(items), tuple(to)
-    if len(handed_out) > MOST_ITEMS:
-        raise ValueError(f"fan_out: {len(handed_out)} items; {MOST_ITEMS} at most, and sets nest: fan out in two steps")
+    for name, value in (("items", items), ("to", to)):
+        if isinstance(value, str | bytes | Mapping):
+            raise TypeError(f"fan_out: {name} must be a list, not a {type(value).__name__}")
+    payloads, actors = tuple(items), tuple(to)
+    if len(payloads) > MAX_ITEMS:
+        raise ValueError(f"fan_out: {len(payloads)} items; {MAX_ITEMS} at most, and sets nest: fan out in two steps")
     for actor in (*actors, at):
         names.check_label(actor, "fan_out: actor")
-    return FanOut(handed_out, actors, check_pointer(into), at)
+    return FanOut(payloads, actors, check_pointer(into), at)
 
 
 def _generation(view: EnvelopeView) -> int:

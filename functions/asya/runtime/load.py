@@ -1,4 +1,4 @@
-"""Finding a user's handler by its name (`protocol §6`)."""
+"""Loads a handler by its name (`protocol §6`)."""
 
 import importlib
 import importlib.util
@@ -9,16 +9,16 @@ Handler = Callable[[Any], Any]
 
 
 class LoadError(RuntimeError):
-    """A handler that cannot be loaded: names it and says what is wrong with it."""
+    """A handler cannot be loaded; the message names the handler and the cause."""
 
 
 def load(name: str) -> Handler:
-    """The callable that `module.function` or `module.Class.method` names.
+    """Load the callable `module.function` or `module.Class.method`.
 
-    A class is made once, without arguments, and kept for the life of the process.
+    A class is instantiated without arguments.
 
     Raises:
-        LoadError: if there is no such module, function, class or method, or importing or constructing it fails.
+        LoadError: the module, function, class or method does not exist, or its import or constructor fails.
     """
     module_name, attributes = _split(name)
     target: Any = _imported(name, module_name)
@@ -39,7 +39,7 @@ def load(name: str) -> Handler:
 
 
 def _split(name: str) -> tuple[str, list[str]]:
-    """A dotted module may be a package; the longest prefix that imports is the module."""
+    """Split a name into module and attributes; the module is the longest prefix that exists."""
     parts = name.split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
         raise LoadError(f"handler {name!r} must be module.function or module.Class.method")
@@ -54,7 +54,7 @@ def _exists(module_name: str) -> bool:
     try:
         return importlib.util.find_spec(module_name) is not None
     except ModuleNotFoundError:
-        return False  # a parent is a plain module, not a package: the rest are attributes
+        return False  # a parent is a plain module, not a package, so the rest are attributes
     except Exception as error:
         raise LoadError(f"importing a parent of {module_name!r} failed: {type(error).__name__}: {error}") from error
 

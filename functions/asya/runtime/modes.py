@@ -1,4 +1,4 @@
-"""What a handler is given and what it gives: the payload alone, or the whole envelope (`protocol §6`, `handler_mode`)."""
+"""Handler modes: a handler gets and gives payloads, or whole envelopes (`protocol §6`, `handler_mode`)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,67 +10,65 @@ from asya.protocol import headers
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import encode_value
 from asya.runtime.abi import EnvelopeView
-from asya.runtime.changes import Snapshot, changes, encoded
+from asya.runtime.changes import GeneratorState, changes, encode_members
 
 
 class Mode(Protocol):
-    """How a handler is spoken to. Both calls run as user code does: what they raise is the handler's error."""
+    """Converts the argument and the results of a handler. An error of either method counts as the handler's error."""
 
-    def argument(self, payload: Any, received: Callable[[], EnvelopeView]) -> Any:
-        """What the handler is called with."""
+    def argument(self, payload: Any, open_view: Callable[[], EnvelopeView]) -> Any:
+        """The argument of the handler."""
 
-    def frame(
-        self, value: Any, received: Callable[[], EnvelopeView], seen: "tuple[Snapshot, EnvelopeView] | None"
-    ) -> Frame:
-        """The frame that a value it gave stands for.
+    def frame(self, value: Any, open_view: Callable[[], EnvelopeView], state: GeneratorState | None) -> Frame:
+        """The frame of a value that the handler returned or yielded.
 
         Args:
-            received: makes the envelope as it came.
-            seen: of a generator the envelope as it came, and as its commands have left it.
+            open_view: makes a view of the received envelope.
+            state: the changes of a generator; None for other handlers.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class PayloadMode:
-    """The payload, and nothing but payloads back.
+    """The handler gets the payload and gives payloads.
 
     Attributes:
-        adapt: turns the payload's JSON value into the handler's argument (typed signatures).
+        adapt: converts the JSON value of the payload to the handler's argument (typed signatures).
     """
 
     adapt: Callable[[Any], Any] = lambda payload: payload
 
-    def argument(self, payload: Any, received: Callable[[], EnvelopeView]) -> Any:  # noqa: ARG002
-        """The payload in the type that the handler asks for."""
+    def argument(self, payload: Any, open_view: Callable[[], EnvelopeView]) -> Any:  # noqa: ARG002
+        """The payload in the type of the handler's parameter."""
         return self.adapt(payload)
 
     def frame(
         self,
         value: Any,
-        received: Callable[[], EnvelopeView],  # noqa: ARG002
-        seen: tuple[Snapshot, EnvelopeView] | None,
+        open_view: Callable[[], EnvelopeView],  # noqa: ARG002
+        state: GeneratorState | None,
     ) -> Frame:
-        """The value as payload, with what a generator's commands changed so far."""
+        """The frame with the value as its payload, and the changes of a generator's commands."""
         payload = encode_value(value)
-        return Frame(payload) if seen is None else seen[0].frame(payload, seen[1])
+        return Frame(payload) if state is None else state.frame(payload)
 
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeMode:
-    """The whole envelope, and whole envelopes back, whose route the handler has advanced by itself.
+    """The handler gets the envelope and gives envelopes, whose routes it has shifted itself.
 
-    What is done and the actor's own name must be intact. Ids, status and managed headers are the mesh's: what the handler makes of
-    them is not looked at.
+    The handler must not change the actors that are done, or its own name. Its changes to ids, status and managed headers
+    are ignored.
 
     Attributes:
-        shape: `envelope` shows the route as prev, curr, next; `envelope-v1` as actors and current.
+        shape: `envelope` has a route with prev, curr and next; the legacy `envelope-v1` has actors and current.
     """
 
     shape: Literal["envelope", "envelope-v1"] = "envelope"
 
-    def argument(self, payload: Any, received: Callable[[], EnvelopeView]) -> Any:
+    def argument(self, payload: Any, open_view: Callable[[], EnvelopeView]) -> Any:
         """The envelope as a dict."""
-        view = received()
+        view = open_view()
         envelope: dict[str, Any] = {"id": view.id, "route": self._route(view), "payload": payload}
         if view.parent_id:
             envelope["parent_id"] = view.parent_id
@@ -83,20 +81,20 @@ class EnvelopeMode:
     def frame(
         self,
         value: Any,
-        received: Callable[[], EnvelopeView],
-        seen: tuple[Snapshot, EnvelopeView] | None,  # noqa: ARG002 - what it gives says everything
+        open_view: Callable[[], EnvelopeView],
+        state: GeneratorState | None,  # noqa: ARG002 - the envelope itself holds all changes
     ) -> Frame:
-        """The frame of an envelope that the handler gave.
+        """The frame of an envelope from the handler.
 
         Raises:
-            ValueError: naming what is missing or may not be changed.
+            ValueError: the envelope lacks a field, or the handler changed a fixed part of the route.
         """
         if not isinstance(value, dict):
             raise ValueError(f"a handler in envelope mode gives whole envelopes, not a {type(value).__name__}")
         for name in ("route", "payload"):
             if name not in value:
                 raise ValueError(f"the envelope that the handler gave has no {name}")
-        view = received()
+        view = open_view()
         return Frame(
             payload=encode_value(value["payload"]),
             next=self._ahead(value["route"], view),
@@ -110,7 +108,7 @@ class EnvelopeMode:
         return {"actors": actors, "current": len(view.prev)}
 
     def _ahead(self, route: Any, view: EnvelopeView) -> tuple[str, ...]:
-        """What comes after this actor, once it is sure that what was before has not been touched."""
+        """The actors after this one, after a check that the part before is unchanged."""
         done = [*view.prev, view.curr]
         if not isinstance(route, dict):
             raise ValueError(f"route must be an object, not a {type(route).__name__}")
@@ -131,29 +129,29 @@ class EnvelopeMode:
 
 @dataclass(frozen=True, slots=True)
 class EndMode:
-    """A user's own end actor: it gets the envelope, and what it returns is not looked at (`protocol §5`)."""
+    """A user's end actor: the handler gets the envelope, and its return value is ignored (`protocol §5`)."""
 
     envelopes: EnvelopeMode = EnvelopeMode()
 
-    def argument(self, payload: Any, received: Callable[[], EnvelopeView]) -> Any:
+    def argument(self, payload: Any, open_view: Callable[[], EnvelopeView]) -> Any:
         """The envelope as a dict."""
-        return self.envelopes.argument(payload, received)
+        return self.envelopes.argument(payload, open_view)
 
-    def frame(self, value: Any, received: Callable[[], EnvelopeView], seen: Any) -> Frame:  # noqa: ARG002
+    def frame(self, value: Any, open_view: Callable[[], EnvelopeView], state: Any) -> Frame:  # noqa: ARG002
         """Always the same empty frame."""
         return Frame(Raw(b"null"))
 
 
 def _names(route: dict[str, Any], key: str) -> Sequence[str]:
-    found = route.get(key)
-    if not isinstance(found, list | tuple) or not all(isinstance(name, str) for name in found):
+    value = route.get(key)
+    if not isinstance(value, list | tuple) or not all(isinstance(name, str) for name in value):
         raise ValueError(f"route.{key} must be a list of actor names")
-    return found
+    return value
 
 
-def _header_changes(given: Any, view: EnvelopeView) -> dict[str, Raw | None]:
-    if not isinstance(given, dict | None):
-        raise ValueError(f"headers must be an object, not a {type(given).__name__}")
+def _header_changes(values: Any, view: EnvelopeView) -> dict[str, Raw | None]:
+    if not isinstance(values, dict | None):
+        raise ValueError(f"headers must be an object, not a {type(values).__name__}")
     before = {name: value for name, value in view.headers.items() if not headers.is_read_only(name)}
-    after = {name: value for name, value in (given or {}).items() if not headers.is_read_only(name)}
-    return changes(encoded(before, "headers"), encoded(after, "headers"))
+    after = {name: value for name, value in (values or {}).items() if not headers.is_read_only(name)}
+    return changes(encode_members(before, "headers"), encode_members(after, "headers"))

@@ -1,41 +1,41 @@
-"""The paths of the ABI (`protocol §7`): `.route.next[:0]`, `.headers["trace id"]`, `.status.error`."""
+"""Paths of the ABI, such as `.route.next[:0]` and `.headers["trace id"]` (`protocol §7`)."""
 
 import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
-# No structs of msgspec here: jobs speak the ABI too, and have the standard library only.
+# Standard library only, without structs of msgspec, because heavy jobs use the ABI too.
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """`.name` or `["any name"]`."""
+    """A key: `.name` or `["any name"]`."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """`[3]`, `[-1]`."""
+    """An index into a list: `[3]` or `[-1]`."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
-    """`[a:b]`, either side may be missing."""
+class IndexRange:
+    """A range of a list: `[start:stop]`; either side may be missing."""
 
     start: int | None
     stop: int | None
 
 
-Segment = Key | Index | Slice
+Segment = Key | Index | IndexRange
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A parsed path; its text is kept for messages."""
+    """A parsed path, with its text for error messages."""
 
     text: str
     segments: tuple[Segment, ...]
@@ -48,7 +48,7 @@ class Path:
 
     @property
     def leading_names(self) -> tuple[str, ...]:
-        """The keys it begins with, up to the first index or slice."""
+        """The leading keys, up to the first index or range."""
         names: list[str] = []
         for segment in self.segments:
             if not isinstance(segment, Key):
@@ -69,10 +69,10 @@ _SEGMENT = re.compile(
 
 
 def parse_path(text: Any) -> Path:
-    """Read a path.
+    """Parse a path.
 
     Raises:
-        ValueError: saying where it stops being one.
+        ValueError: the path is malformed; the error shows where.
     """
     if not isinstance(text, str) or not text.startswith("."):
         raise ValueError(f"a path is a text that starts with '.', such as .route.next; got {text!r}")
@@ -84,7 +84,7 @@ def parse_path(text: Any) -> Path:
             raise ValueError(f"malformed path {text!r} at {text[position:]!r}")
         try:
             segments.append(_segment(match))
-        except ValueError as error:  # an unknown escape, an index of thousands of digits
+        except ValueError as error:  # an unknown escape, or an index with thousands of digits
             raise ValueError(f"malformed path {text!r} at {match.group()!r}: {error}") from None
         position = match.end()
     return Path(text, tuple(segments))
@@ -98,4 +98,4 @@ def _segment(match: re.Match[str]) -> Segment:
     if match["index"] is not None:
         return Index(int(match["index"]))
     start, stop = match["start"], match["stop"]
-    return Slice(int(start) if start else None, int(stop) if stop else None)
+    return IndexRange(int(start) if start else None, int(stop) if stop else None)

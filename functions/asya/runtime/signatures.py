@@ -1,4 +1,4 @@
-"""Typed handlers: a parameter annotated with a dataclass or a pydantic model gets one (`protocol §6`)."""
+"""Typed handlers: converts the payload to the annotated dataclass or pydantic model (`protocol §6`)."""
 
 import dataclasses
 import inspect
@@ -12,12 +12,12 @@ from asya.runtime.load import Handler, LoadError
 
 
 def adapter(name: str, handler: Handler) -> Callable[[Any], Any]:
-    """What turns a payload's JSON value into the handler's argument.
+    """The function that converts the JSON value of a payload to the handler's argument.
 
-    The function it returns raises ValueError, naming the field, for a payload that does not fit the annotation.
+    The returned function raises ValueError for a payload that does not fit the annotation; the error names the field.
 
     Raises:
-        LoadError: if the handler does not take exactly one argument.
+        LoadError: the handler does not accept exactly one argument.
     """
     parameter = _only_parameter(name, handler)
     annotation = _annotation(handler, parameter)
@@ -32,7 +32,7 @@ def _only_parameter(name: str, handler: Handler) -> inspect.Parameter | None:
     try:
         signature = inspect.signature(handler)
     except (TypeError, ValueError):
-        return None  # some callables written in C do not tell; calling them will
+        return None  # some callables in C have no signature; the call itself shows a mistake
     try:
         signature.bind(None)
     except TypeError as error:
@@ -49,7 +49,7 @@ def _annotation(handler: Handler, parameter: inspect.Parameter | None) -> Any:
     try:
         return typing.get_type_hints(target).get(parameter.name)
     except (NameError, TypeError, AttributeError):
-        return None  # an annotation that cannot be resolved at run time promises nothing
+        return None  # an annotation that cannot be resolved at run time is ignored
 
 
 def _dataclass_adapter(kind: Any) -> Callable[[Any], Any]:
@@ -57,8 +57,8 @@ def _dataclass_adapter(kind: Any) -> Callable[[Any], Any]:
         try:
             return msgspec.convert(payload, kind)
         except msgspec.ValidationError as error:
-            problem, _, place = str(error).partition(" - at `$")
-            raise ValueError(f"payload{place.rstrip('`')}: {problem}") from None
+            problem, _, location = str(error).partition(" - at `$")
+            raise ValueError(f"payload{location.rstrip('`')}: {problem}") from None
 
     return adapt
 
@@ -70,11 +70,11 @@ def _pydantic_adapter(kind: Any) -> Callable[[Any], Any]:
         try:
             return kind.model_validate(payload)
         except ValidationError as error:
-            details = (f"payload{_place(item['loc'])}: {item['msg']}" for item in error.errors())
+            details = (f"payload{_field_path(item['loc'])}: {item['msg']}" for item in error.errors())
             raise ValueError("; ".join(details)) from None
 
     return adapt
 
 
-def _place(location: tuple[int | str, ...]) -> str:
+def _field_path(location: tuple[int | str, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)

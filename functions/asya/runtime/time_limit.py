@@ -1,4 +1,4 @@
-"""Stopping user code that takes too long, with the process fit to go on (`protocol §5.7`, `§5.11`)."""
+"""Interrupts user code at its time limit; the process stays usable (`protocol §5.7`, `§5.11`)."""
 
 import signal
 import threading
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Protocol, TypeVar
 
-# A handler may swallow the first interruption (`except BaseException`); it is repeated, and in the end the function's own
-# timeout is what stops it.
+# A handler may catch the first interruption (`except BaseException`), so the alarm repeats. The timeout of the Lambda
+# function stops a handler that catches all of them.
 REPEAT_SECONDS = 1.0
 # The timer takes zero for "off".
 _SHORTEST = 0.000_1
@@ -17,25 +17,25 @@ T = TypeVar("T")
 
 
 class TimeLimitReached(BaseException):
-    """Raised inside user code when its time is up. A BaseException, so that `except Exception` lets it pass."""
+    """The alarm raises this in user code at the time limit. As a BaseException it passes `except Exception`."""
 
 
 class CoroutineTimedOut(Exception):  # noqa: N818 - the outcome of user code, as above
-    """A coroutine was cancelled because its time was up (a TimeoutError of the handler's own is an ordinary error)."""
+    """The time limit canceled a coroutine. A TimeoutError that the handler raises is an ordinary error."""
 
 
 class Timer(Protocol):
-    """The clock that handlers run against, and the alarm that interrupts them."""
+    """The clock of the time limits, and the alarm that interrupts handlers."""
 
     def monotonic(self) -> float:
-        """Seconds since some moment; never goes back."""
+        """Seconds since an unspecified start; the value never decreases."""
 
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
-        """What `run` returns; `TimeLimitReached` is raised from wherever it is when its time is up before."""
+        """The result of `run`; at the time limit `run` is interrupted with `TimeLimitReached`."""
 
 
 class WallTimer:
-    """Real time, real alarms."""
+    """The clock and the alarm signal of the operating system."""
 
     def monotonic(self) -> float:
         """See `Timer`."""
@@ -49,33 +49,33 @@ class WallTimer:
 WALL_TIMER = WallTimer()
 
 
-class Stopwatch:
-    """The time a handler may take, running from its making."""
+class TimeBudget:
+    """The time that a handler may take. It runs from the creation of this object."""
 
     def __init__(self, seconds: float, timer: Timer = WALL_TIMER) -> None:
         self.timer = timer
         self._end = timer.monotonic() + seconds
 
     @property
-    def left(self) -> float:
+    def remaining(self) -> float:
         """Seconds left; never negative."""
         return max(0.0, self._end - self.timer.monotonic())
 
 
 def run_within(seconds: float, run: Callable[[], T]) -> T:
-    """What `run` returns, unless its time is up before.
+    """Run a function under a time limit and return its result.
 
-    Signals reach only the main thread; elsewhere (a test that runs handlers in threads) the function's own timeout remains.
+    Signals reach the main thread only. In other threads, such as those of tests, the limit has no effect.
 
     Raises:
-        TimeLimitReached: from wherever `run` was when its time was up; also if that was at its very end.
+        TimeLimitReached: the limit was reached, possibly just after the end of `run`.
     """
     if threading.current_thread() is not threading.main_thread():
         return run()
     before = signal.signal(signal.SIGALRM, _interrupt)
-    # The alarm may strike between any two steps, those of the clean-up included. It strikes again only after a second: what it
-    # tears out of the inner `finally` is done by the outer one, so that no alarm is ever left on. (A context manager would have
-    # a gap before its `__exit__`.)
+    # The alarm may interrupt any step, including the clean-up, but it repeats only after a second. If it interrupts the
+    # inner `finally`, the outer one turns it off, so the alarm never stays on. A context manager would leave a gap before
+    # its `__exit__`.
     try:
         try:
             signal.setitimer(signal.ITIMER_REAL, max(seconds, _SHORTEST), REPEAT_SECONDS)

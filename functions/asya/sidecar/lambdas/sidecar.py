@@ -22,7 +22,7 @@ class Sidecar:
     """The sidecar of one actor, with its handler loaded."""
 
     services: Services
-    call: Call
+    call: HandlerInvoker
     deduplicates: bool = False
 
     def process(self, event: Mapping[str, Any]) -> Answer:

@@ -79,7 +79,7 @@ ROUTES: list[tuple[tuple[Any, ...], list[str]]] = [
 def test_the_route_ahead_is_writable(command: tuple[Any, ...], after: list[str]) -> None:
     _, seen = run(command)
     assert seen.next == after
-    assert seen.next_touched
+    assert seen.next_changed
 
 
 @pytest.mark.rule("7.SET")
@@ -188,7 +188,7 @@ def test_what_is_refused_by_its_own_error_and_changes_nothing(command: tuple[Any
 def test_fly_goes_out_in_order_and_is_never_a_frame() -> None:
     flown: list[Any] = []
     message = {"text": ["a"]}
-    seen = view(fly=flown.append)
+    seen = view(publish_partial=flown.append)
     assert execute(seen, ("FLY", message)) is None
     message["text"].append("b")
     execute(seen, ("FLY", message))

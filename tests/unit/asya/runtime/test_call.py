@@ -10,7 +10,7 @@ import pytest
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
 from asya.runtime.abi import EnvelopeView
-from asya.runtime.call import Call, HandlerCrashed, HandlerFailed, HandlerTimedOut
+from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerInvoker, HandlerTimedOut
 from asya.runtime.modes import PayloadMode
 
 FOREVER = 600.0
@@ -31,7 +31,7 @@ def view(**changes: Any) -> EnvelopeView:
 
 
 def frames(handler: Callable[[Any], Any], payload: Any = None, seconds: float = FOREVER, **options: Any) -> list[Frame]:
-    return list(Call(handler, **options).frames(payload, view, seconds))
+    return list(HandlerInvoker(handler, **options).frames(payload, view, seconds))
 
 
 def payloads(handler: Callable[[Any], Any], payload: Any = None, **options: Any) -> list[Any]:
@@ -103,7 +103,7 @@ def test_fan_out_lists_gives_one_frame_per_item_only_where_asked_for() -> None:
     assert payloads(lambda _: [], lists_fan_out=True) == []
     assert payloads(lambda _: {"a": 1}, lists_fan_out=True) == [{"a": 1}]
     with pytest.raises(HandlerFailed):
-        next(Call(lambda _: [1, {2}], lists_fan_out=True).frames(None, view, FOREVER))
+        next(HandlerInvoker(lambda _: [1, {2}], lists_fan_out=True).frames(None, view, FOREVER))
 
 
 @pytest.mark.rule("6.kinds")
@@ -122,12 +122,12 @@ def test_methods_partials_and_callables_work() -> None:
 @pytest.mark.rule("6.not-json")
 @pytest.mark.parametrize("kind", [as_sync, as_async])
 def test_what_json_cannot_hold_is_a_processing_error_after_the_frames_before(kind: Callable[[list[Any]], Any]) -> None:
-    running = Call(kind([1, {"a": {2}}])).frames(None, view, FOREVER)
+    running = HandlerInvoker(kind([1, {"a": {2}}])).frames(None, view, FOREVER)
     assert decode_value(next(running).payload) == 1
     with pytest.raises(HandlerFailed) as caught:
         next(running)
     assert caught.value.error.type == "processing_error"
-    assert caught.value.error.message == "the handler gave no JSON: $.a: a value of type set has no form in JSON"
+    assert caught.value.error.message == "the handler gave a value that is not JSON: $.a: a value of type set has no form in JSON"
 
 
 class Unreadable(dict[str, Any]):
@@ -356,7 +356,7 @@ def test_an_abandoned_generator_cleans_up_whatever_that_raises() -> None:
             cleaned.append("async")
 
     for handler in (generator, async_generator):
-        running = Call(handler).frames(None, view, FOREVER)
+        running = HandlerInvoker(handler).frames(None, view, FOREVER)
         next(running)
         running.close()
     assert cleaned == ["sync", "async"]
@@ -413,7 +413,7 @@ def test_protocol_7_a_wrong_command_is_raised_where_it_was_yielded(kind: str) ->
             yield str(error)
         yield ("NOPE",)
 
-    running = Call(handler if kind == "sync" else async_handler).frames(None, view, FOREVER)
+    running = HandlerInvoker(handler if kind == "sync" else async_handler).frames(None, view, FOREVER)
     assert "may not be written" in str(decode_value(next(running).payload))
     with pytest.raises(HandlerFailed) as caught:
         next(running)
@@ -430,11 +430,11 @@ def test_protocol_7_what_is_set_must_be_json() -> None:
 
     with pytest.raises(HandlerFailed) as caught:
         frames(handler)
-    assert caught.value.error.message.startswith("the handler gave no JSON: .headers['bad']: $: a value of type set")
+    assert caught.value.error.message.startswith("the handler gave a value that is not JSON: .headers['bad']: $: a value of type set")
 
 
 def test_protocol_7_the_view_is_made_only_for_generators() -> None:
     def no_view() -> EnvelopeView:
         raise AssertionError("not needed")
 
-    assert len(list(Call(lambda _: 1).frames(None, no_view, FOREVER))) == 1
+    assert len(list(HandlerInvoker(lambda _: 1).frames(None, no_view, FOREVER))) == 1

@@ -10,8 +10,8 @@ from asya.protocol import ids
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
 from asya.runtime.abi import EnvelopeView
-from asya.runtime.call import Call, HandlerFailed
-from asya.runtime.fan_out import MOST_ITEMS, FanOut
+from asya.runtime.call import HandlerFailed, HandlerInvoker
+from asya.runtime.fan_out import MAX_ITEMS, FanOut
 from asya.runtime.modes import EnvelopeMode, PayloadMode
 
 OUTER = {"actor": "x-fan-in", "set_id": "outer", "origin_id": "o", "slice_index": 1, "slice_count": 3}
@@ -31,7 +31,7 @@ def view(**changes: Any) -> EnvelopeView:
 
 
 def frames(handler: Callable[[Any], Any], *, mode: Any = None, payload: Any = None, **changes: Any) -> list[Frame]:
-    call = Call(handler, mode or PayloadMode())
+    call = HandlerInvoker(handler, mode or PayloadMode())
     return list(call.frames(payload, lambda: view(**changes), 5.0))
 
 
@@ -206,7 +206,7 @@ def test_an_item_that_json_cannot_hold_is_named() -> None:
         ({"items": [], "to": ["A B"]}, "ValueError", "'A B' is not a DNS label"),
         ({"items": [], "to": ["a"], "at": ""}, "ValueError", "name is empty"),
         ({"items": [], "to": ["a"], "into": "results"}, "ValueError", "not a JSON pointer"),
-        ({"items": range(MOST_ITEMS + 1), "to": ["a"]}, "ValueError", "sets nest"),
+        ({"items": range(MAX_ITEMS + 1), "to": ["a"]}, "ValueError", "sets nest"),
         ({"items": 3, "to": ["a"]}, "TypeError", "not iterable"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
-from asya.runtime.call import Call, HandlerFailed
+from asya.runtime.call import HandlerFailed, HandlerInvoker
 from asya.runtime.modes import EndMode, EnvelopeMode
 from tests.unit.asya.runtime.test_call import view
 
@@ -15,12 +15,12 @@ NEW, OLD = EnvelopeMode("envelope"), EnvelopeMode("envelope-v1")
 
 
 def run(handler: Any, mode: EnvelopeMode, payload: Any = None, **options: Any) -> list[Frame]:
-    return list(Call(handler, mode, **options).frames(payload, view, 5.0))
+    return list(HandlerInvoker(handler, mode, **options).frames(payload, view, 5.0))
 
 
 def shown(mode: EnvelopeMode, **changes: Any) -> Any:
     seen: list[Any] = []
-    list(Call(seen.append, EndMode(mode)).frames({"n": 1}, lambda: view(**changes), 5.0))
+    list(HandlerInvoker(seen.append, EndMode(mode)).frames({"n": 1}, lambda: view(**changes), 5.0))
     return seen[0]
 
 
@@ -129,4 +129,4 @@ def test_what_json_cannot_hold_is_a_processing_error_here_too() -> None:
 def test_what_an_end_actor_gives_is_not_looked_at() -> None:
     given: list[Any] = [{}, None, {1, 2}, "text"]
     while given:
-        list(Call(lambda _: given.pop(), EndMode(NEW)).frames(None, view, 5.0))
+        list(HandlerInvoker(lambda _: given.pop(), EndMode(NEW)).frames(None, view, 5.0))

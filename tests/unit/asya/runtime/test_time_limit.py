@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from asya.runtime.time_limit import Stopwatch, TimeLimitReached, run_within
+from asya.runtime.time_limit import TimeBudget, TimeLimitReached, run_within
 
 FOREVER = 600.0
 """Seconds: what takes so long comes to an end by its time limit only."""
@@ -92,5 +92,5 @@ def test_outside_the_main_thread_the_code_just_runs() -> None:
 
 
 def test_a_stopwatch_never_goes_below_zero() -> None:
-    assert Stopwatch(-5.0).left == 0.0
-    assert 0.0 < Stopwatch(FOREVER).left <= FOREVER
+    assert TimeBudget(-5.0).remaining == 0.0
+    assert 0.0 < TimeBudget(FOREVER).remaining <= FOREVER
