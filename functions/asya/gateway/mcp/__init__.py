@@ -1,1 +1,1 @@
-"""Tools for models: Model Context Protocol."""
+"""Tools for models: Model Context Protocol. `wiring.build_mcp` builds the routes of `POST /mcp`."""

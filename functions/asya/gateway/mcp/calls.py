@@ -1,4 +1,4 @@
-"""Calls of tools as models make them: the mesh's, and the gateway's own (`protocol §13`, `POST /mcp`)."""
+"""Calls the tools of the mesh file and the gateway's own tools (`protocol §13`, `POST /mcp`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from msgspec import Raw
 from asya.gateway.access import Caller
 from asya.gateway.aws.task_starter import Key
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
-from asya.gateway.mcp.pause import answers, question, read_request_state, supports_form
+from asya.gateway.mcp.pause import input_required, read_answers, read_request_state, supports_form
 from asya.gateway.mcp.results import TaskLinks, cancel_result, tool_result
 from asya.gateway.mcp.types import (
     CANCEL_TOOL,
@@ -52,13 +52,13 @@ class _ResumeArguments(_TaskArguments, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call, and who makes it.
+    """One call of a tool by a caller.
 
     Attributes:
-        base_url: of the API that it came through, where the caller can look at the task.
-        key: makes a repetition of the call the same task, and lets it be canceled by the request's id.
-        seconds: how long to wait for the end.
-        look: is shown the task while one waits.
+        base_url: The base URL of the API that received the call; the task's links start with it.
+        key: Makes a repeated call the same task, and lets the request's id cancel it.
+        seconds: How long to wait for the end of the task.
+        on_poll: Receives the task at each poll.
     """
 
     params: CallToolParams
@@ -69,12 +69,12 @@ class ToolCall:
     base_url: str
     key: Key | None
     seconds: float
-    look: Callable[[TaskView], None] | None
+    on_poll: Callable[[TaskView], None] | None
 
 
 @dataclass(frozen=True, slots=True)
 class McpCalls:
-    """Answers calls of tools."""
+    """Answers tool calls."""
 
     calls: ToolCalls
     tasks: Tasks
@@ -82,55 +82,57 @@ class McpCalls:
     resumes: ResumeRoutes
 
     def answer(self, call: ToolCall, now: datetime) -> CallResult:
-        """What the call comes to.
+        """Return the result of a call.
 
         Raises:
-            ApiError: if the tool cannot be called so, or now.
-            TaskStoreError: if the table cannot be reached.
+            ApiError: If the call is invalid, or not possible now.
+            TaskStoreError: If the table cannot be reached.
         """
         if call.params.request_state is not None:
-            return self._go_on(call, call.params.request_state, now)
+            return self._continue(call, call.params.request_state, now)
         match call.params.name:
             case name if name in self.calls.mesh.tools:
-                asked = ToolInvocation(name, _object(call.params.arguments))
-                task_id = self.calls.start(asked, call.caller.principal, call.origin, now, call.key)
+                invocation = ToolInvocation(name, _null_as_empty(call.params.arguments))
+                task_id = self.calls.start(invocation, call.caller.principal, call.origin, now, call.key)
                 return self._wait(task_id, call, now)
             case name if name == WAIT_TOOL:
-                given = _arguments(call, _TaskArguments)
-                visible_task(self.tasks, given.id, call.caller, now)
-                return self._wait(given.id, call, now)
+                arguments = _arguments(call, _TaskArguments)
+                visible_task(self.tasks, arguments.id, call.caller, now)
+                return self._wait(arguments.id, call, now)
             case name if name == CANCEL_TOOL:
-                given = _arguments(call, _TaskArguments)
-                self.cancels.cancel(given.id, call.caller, now)
-                return cancel_result(visible_task(self.tasks, given.id, call.caller, now), _links(given.id, call))
+                arguments = _arguments(call, _TaskArguments)
+                self.cancels.cancel(arguments.id, call.caller, now)
+                return cancel_result(
+                    visible_task(self.tasks, arguments.id, call.caller, now), _links(arguments.id, call)
+                )
             case name if name == RESUME_TOOL:
-                answered = _arguments(call, _ResumeArguments)
-                self.resumes.resume(answered.id, call.caller, answered.input, now)
-                return self._wait(answered.id, call, now)
+                resume = _arguments(call, _ResumeArguments)
+                self.resumes.resume(resume.id, call.caller, resume.input, now)
+                return self._wait(resume.id, call, now)
             case name:
                 known = ", ".join(sorted(self.calls.mesh.tools)) or "none"
-                raise ApiError(404, "unknown_tool", f"there is no tool {name[:100]!r}; there are: {known}", "name")
+                raise ApiError(404, "unknown_tool", f"there is no tool {name[:100]!r}; the tools are: {known}", "name")
 
-    def _go_on(self, call: ToolCall, state: str, now: datetime) -> CallResult:
-        """The call once more, with a person's answer to its task's pause: or with a repetition of it, which changes nothing."""
+    def _continue(self, call: ToolCall, state: str, now: datetime) -> CallResult:
+        """Continue a call with the user's answers to a pause; a repetition has no effect."""
         task_id, since = read_request_state(state)
         task = visible_task(self.tasks, task_id, call.caller, now)
         if task.status != "paused" or task.pause is None or task.pause.since != since:
             return self._wait(task_id, call, now)
-        given = answers(call.params.input_responses)
-        if given is None:
+        answers = read_answers(call.params.input_responses)
+        if answers is None:
             return tool_result(task, _links(task_id, call), is_modern=call.is_modern)
         try:
-            self.resumes.resume(task_id, call.caller, given, now, since=since)
-        except InvalidInputError as invalid:
-            return question(task_id, task.pause, invalid.message)
-        except ApiError as refused:
-            if refused.code != "not_paused":
+            self.resumes.resume(task_id, call.caller, answers, now, since=since)
+        except InvalidInputError as error:
+            return input_required(task_id, task.pause, error.message)
+        except ApiError as error:
+            if error.code != "not_paused":
                 raise
         return self._wait(task_id, call, now)
 
     def _wait(self, task_id: str, call: ToolCall, now: datetime) -> CallResult:
-        task = self.calls.wait(task_id, now, call.seconds, look=call.look)
+        task = self.calls.wait(task_id, now, call.seconds, look=call.on_poll)
         if task is None:
             raise unknown_task(task_id)
         if (
@@ -139,12 +141,11 @@ class McpCalls:
             and call.is_modern
             and supports_form(call.meta, task.pause)
         ):
-            return question(task_id, task.pause)
+            return input_required(task_id, task.pause)
         return tool_result(task, _links(task_id, call), is_modern=call.is_modern)
 
 
-def _object(arguments: Raw) -> Raw:
-    """Arguments that are null are none."""
+def _null_as_empty(arguments: Raw) -> Raw:
     return Raw(b"{}") if bytes(arguments).strip() == b"null" else arguments
 
 

@@ -1,4 +1,4 @@
-"""Canceling a call by the id of its request (`protocol §13`, `POST /mcp`, `notifications/cancelled`)."""
+"""Cancels a call by the id of its request (`protocol §13`, `POST /mcp`, `notifications/cancelled`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,38 +10,38 @@ from asya.gateway.routes.cancel import CancelRoutes
 from asya.messaging.lambdas.environment import Environment
 from asya.protocol.api_errors import ApiError
 
-# The request may be on its way yet, to another instance that has just started: it is waited for.
-SECONDS = 5.0
-_PAUSE = 0.25
+WAIT_SECONDS = 5.0
+"""Seconds to wait for a request that is on its way to another instance."""
+_POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class McpCancellation:
-    """Finds the task of a request, and cancels it."""
+    """Finds the task of a request and cancels it."""
 
     starter: TaskStarter
     cancels: CancelRoutes
     environment: Environment
 
     def cancel(self, key: str, caller: Caller, now: datetime) -> None:
-        """Cancel what this key has started; a request that nobody has made, or that started nothing, is of no consequence.
+        """Cancel the task that an idempotency key started; a key without a task has no effect.
 
         Raises:
-            ApiError: 503 if its job runs could not be asked to stop.
-            TaskStoreError: if the table cannot be read or written.
+            ApiError: 503 if the request to stop its job runs could not be sent.
+            TaskStoreError: If the table cannot be read or written.
         """
-        ends = self.environment.monotonic() + SECONDS
-        while not self._is_canceled(key, caller, now) and self.environment.monotonic() < ends:
-            self.environment.sleep(_PAUSE)
+        deadline = self.environment.monotonic() + WAIT_SECONDS
+        while not self._try_cancel(key, caller, now) and self.environment.monotonic() < deadline:
+            self.environment.sleep(_POLL_SECONDS)
 
-    def _is_canceled(self, key: str, caller: Caller, now: datetime) -> bool:
+    def _try_cancel(self, key: str, caller: Caller, now: datetime) -> bool:
         task_id = self.starter.task_of(caller.principal, key)
         if task_id is None:
             return False
         try:
             self.cancels.cancel(task_id, caller, now)
-        except ApiError as refused:
-            if refused.status != HTTPStatus.NOT_FOUND:
+        except ApiError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
                 raise
             return False
         return True

@@ -1,7 +1,4 @@
-"""Model Context Protocol's side of HTTP: what a client takes, how long it waits, where it comes from, which call it means.
-
-`protocol §13`, `POST /mcp`.
-"""
+"""Model Context Protocol over HTTP: accepted media types, waiting time, origin, session (`protocol §13`, `POST /mcp`)."""
 
 import hashlib
 import json
@@ -19,75 +16,76 @@ from asya.gateway.routes.tool_calls import WAIT_SECONDS
 from asya.protocol.api_errors import ApiError
 
 JSON, EVENTS = "application/json", "text/event-stream"
-# RFC 7240: for clients that would rather ask again than wait for 25 seconds.
+# RFC 7240
 _WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,6})\"?\s*(?:$|[,;])", re.IGNORECASE)
 _SESSION = re.compile(r"[!-~]{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedTypes:
-    """In which forms a client takes an answer."""
+    """The media types that a client accepts."""
 
-    takes_json: bool
-    takes_events: bool
+    json: bool
+    events: bool
 
 
 def require_same_origin(request: Request) -> None:
-    """Refuse what a page of another site sends: nobody's browser shall be talked into speaking to this API.
+    """Reject a request from a page of another site, which could use the browser's network access.
 
     Raises:
-        ApiError: 403.
+        ApiError: 403 if the header `Origin` names another host.
     """
     origin = request.headers.get("origin")
     if origin is not None and _host(origin) != _host(request.base_url):
-        raise ApiError(403, "forbidden_origin", f"pages of {origin[:200]!r} may not call this", "Origin")
+        problem = f"pages of {origin[:200]!r} may not call this API; call it from its own origin or without a browser"
+        raise ApiError(403, "forbidden_origin", problem, "Origin")
 
 
-def forms(request: Request) -> AcceptedTypes:
-    """What the client takes, by its `Accept`; everything, if it does not say.
+def accepted_types(request: Request) -> AcceptedTypes:
+    """Return the media types of the header `Accept`; all types without it.
 
     Raises:
-        ApiError: 406 if it takes neither of what there is.
+        ApiError: 406 if the client accepts neither JSON nor events.
     """
     accept = request.headers.get("accept", "*/*")
-    taken = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
-    found = AcceptedTypes(
-        takes_json=not taken.isdisjoint({JSON, "application/*", "*/*"}),
-        takes_events=not taken.isdisjoint({EVENTS, "text/*", "*/*"}),
+    names = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
+    types = AcceptedTypes(
+        json=not names.isdisjoint({JSON, "application/*", "*/*"}),
+        events=not names.isdisjoint({EVENTS, "text/*", "*/*"}),
     )
-    if not (found.takes_json or found.takes_events):
-        raise ApiError(406, "not_acceptable", f"answers come as {JSON} or {EVENTS}", "Accept")
-    return found
+    if not (types.json or types.events):
+        raise ApiError(406, "not_acceptable", f"a response is {JSON} or {EVENTS}; accept one of them", "Accept")
+    return types
 
 
 def wait_seconds(request: Request) -> float:
-    """How long the client wants to wait for a task, `Prefer: wait=10`; never longer than API Gateway does."""
-    wanted = _WAIT.search(request.headers.get("prefer", ""))
-    return min(WAIT_SECONDS, float(wanted[1])) if wanted else WAIT_SECONDS
+    """Return the seconds of `Prefer: wait=10`; the maximum is the default."""
+    match = _WAIT.search(request.headers.get("prefer", ""))
+    return min(WAIT_SECONDS, float(match[1])) if match else WAIT_SECONDS
 
 
-def session_of(request: Request) -> str | None:
-    """The session that a client was given at its handshake; nothing is kept of it here."""
+def session_id(request: Request) -> str | None:
+    """Return the session id from the client's handshake; the gateway does not store it."""
     session = request.headers.get(SESSION_HEADER)
     return session if session is not None and _SESSION.fullmatch(session) else None
 
 
-def call_key(session: str, message_id: MessageId) -> str:
-    """The idempotency key of a request: a session's ids are used once, and canceling a request names its id."""
+def idempotency_key(session: str, message_id: MessageId) -> str:
+    """Return the idempotency key of a request, which is unique within its session; a cancellation uses it too."""
     return "mcp " + hashlib.sha256(f"{session}\n{json.dumps(message_id)}".encode()).hexdigest()
 
 
-def answered(
-    message: Success | Failure, notices: Sequence[RpcNotification], taken: AcceptedTypes, status: int = 200
+def rpc_response(
+    message: Success | Failure, notifications: Sequence[RpcNotification], accepted: AcceptedTypes
 ) -> Response:
-    """An answer; as a stream of events if there are notifications before it, or the client takes nothing else."""
-    if taken.takes_events and (notices or not taken.takes_json):
-        return Response(status, TextBody(EVENTS, "".join(_event(each) for each in (*notices, message))))
-    return Response(status, message)
+    """Return a response: an event stream if notifications come first or the client accepts nothing else, or JSON."""
+    if accepted.events and (notifications or not accepted.json):
+        return Response(200, TextBody(EVENTS, "".join(_event(each) for each in (*notifications, message))))
+    return Response(200, message)
 
 
 def _event(message: RpcNotification | Success | Failure) -> str:
-    # Results are shown as they were written, perhaps over many lines; an event's data has to be one.
+    # A result keeps its line breaks; the data of an event must be one line.
     text = msgspec.json.format(msgspec.json.encode(message), indent=-1).decode("utf-8")
     return f"event: message\ndata: {text}\n\n"
 

@@ -1,8 +1,8 @@
-"""A paused task as a question to the person behind a client, and their answer (`protocol §11`, `§13`, `POST /mcp`).
+"""A paused task as a form for the client's user, and the user's answers (`protocol §11`, `§13`, `POST /mcp`).
 
-From 2026-07-28 on a call may answer `input_required`: the client asks its person and makes the call again with what they said, and
-with the state it was given, which names the task and the pause. It is no secret and opens nothing: whoever brings it has to
-own the task.
+From 2026-07-28 on a call may answer `input_required`. The client shows the form and repeats the call with the answers
+and the request state, which names the task and the pause. The state is not a secret and grants nothing: only the owner
+of the task can use it.
 """
 
 from collections.abc import Mapping
@@ -13,21 +13,22 @@ from asya.gateway.mcp.types import InputRequired, InputResponse, RequestMeta
 from asya.pause.resume_input import Answers
 from asya.protocol.pause import PauseField, TaskPause
 
-QUESTION = "pause"
+INPUT_REQUEST = "pause"
+"""The name of the only input request of a call."""
 
 
 def supports_form(meta: RequestMeta, pause: TaskPause) -> bool:
-    """Whether a client asks persons, by forms, and a form has room for this."""
-    asks = (meta.capabilities or {}).get("elicitation")
-    shows_forms = isinstance(asks, dict) and (not asks or "form" in asks)
+    """Return whether the client shows forms, and a form can hold all fields of a pause."""
+    elicitation = (meta.capabilities or {}).get("elicitation")
+    shows_forms = isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
     return shows_forms and all(_property(field) is not None for field in pause.fields)
 
 
-def question(task_id: str, pause: TaskPause, problem: str | None = None) -> InputRequired:
-    """What is asked.
+def input_required(task_id: str, pause: TaskPause, problem: str | None = None) -> InputRequired:
+    """Return the form of a pause.
 
     Args:
-        problem: what was wrong with the answer before.
+        problem: The mistakes in the previous answers.
     """
     form = {
         "type": "object",
@@ -35,46 +36,46 @@ def question(task_id: str, pause: TaskPause, problem: str | None = None) -> Inpu
         "required": [field.name for field in pause.fields if field.required and field.default is None],
     }
     message = f"{pause.prompt}\n{problem}" if problem else pause.prompt
-    asked = {"method": "elicitation/create", "params": {"mode": "form", "message": message, "requestedSchema": form}}
+    request = {"method": "elicitation/create", "params": {"mode": "form", "message": message, "requestedSchema": form}}
     return InputRequired(
-        input_requests={QUESTION: asked}, request_state=f"{task_id} {pause.since}", result_type="input_required"
+        input_requests={INPUT_REQUEST: request}, request_state=f"{task_id} {pause.since}", result_type="input_required"
     )
 
 
 def read_request_state(state: str) -> tuple[str, str]:
-    """What a state names: a task, and since when it was paused. A state that was made up names what is not there."""
+    """Return the task and the time of the pause that a state names; a forged state names a task that does not exist."""
     task_id, _, since = state.rpartition(" ")
     return task_id, since
 
 
-def answers(responses: Mapping[str, InputResponse] | None) -> Answers | None:
-    """What the person answered; None if they did not."""
-    said = (responses or {}).get(QUESTION)
-    if said is None or said.action != "accept":
+def read_answers(responses: Mapping[str, InputResponse] | None) -> Answers | None:
+    """Return the user's answers; None if the user gave none."""
+    response = (responses or {}).get(INPUT_REQUEST)
+    if response is None or response.action != "accept":
         return None
-    return {name: value for name, value in (said.content or {}).items() if bytes(value).strip() != b"null"}
+    return {name: value for name, value in (response.content or {}).items() if bytes(value).strip() != b"null"}
 
 
 def _property(field: PauseField) -> dict[str, object] | None:
-    """A field as forms have it: no objects, and lists only to choose from; None for what has no place in one."""
+    """Return a field as a property of a form; None for objects and free lists, which forms do not support."""
     options = list(field.options) if field.options and all(isinstance(each, str) for each in field.options) else None
-    shown: dict[str, object] = {"title": field.name}
+    schema: dict[str, object] = {"title": field.name}
     match field.type:
         case "object":
             return None
         case "array" if options is None:
             return None
         case "array":
-            shown |= {"type": "array", "items": {"type": "string", "enum": options}}
+            schema |= {"type": "array", "items": {"type": "string", "enum": options}}
         case "string" if options is not None:
-            shown |= {"type": "string", "enum": options}
+            schema |= {"type": "string", "enum": options}
         case _:
-            shown["type"] = field.type
-    said = field.prompt
+            schema["type"] = field.type
+    description = field.prompt
     if field.options and options is None:
-        said += f" (one of {msgspec.json.encode(field.options).decode()})"
+        description += f" (one of {msgspec.json.encode(field.options).decode()})"
     return (
-        shown
-        | ({"description": said} if said else {})
+        schema
+        | ({"description": description} if description else {})
         | ({"default": field.default} if field.default is not None else {})
     )

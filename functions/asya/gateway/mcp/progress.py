@@ -1,4 +1,4 @@
-"""How far a call's task is, as notifications to the client that asked for them (`protocol §13`, `POST /mcp`)."""
+"""Progress notifications of a tool call (`protocol §13`, `POST /mcp`)."""
 
 from dataclasses import dataclass, field
 
@@ -11,7 +11,7 @@ from asya.tasks.view import TaskView
 
 
 class ProgressParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Percent, and at which actor."""
+    """The parameters of `notifications/progress`; progress is in percent."""
 
     progress_token: ProgressToken
     progress: int
@@ -20,18 +20,18 @@ class ProgressParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @dataclass(slots=True)
-class ProgressNotices:
-    """Collects the notifications of one call; each one's progress is more than that of the one before."""
+class ProgressNotifications:
+    """Collects the notifications of one call, with strictly increasing progress."""
 
     token: ProgressToken
-    found: list[RpcNotification] = field(default_factory=list)
-    _reached: int = 0
+    items: list[RpcNotification] = field(default_factory=list)
+    _percent: int = 0
 
-    def look(self, task: TaskView) -> None:
-        """Take note of how far the task is."""
-        if task.progress_percent <= self._reached:
+    def add(self, task: TaskView) -> None:
+        """Add a notification if the task has progressed."""
+        if task.progress_percent <= self._percent:
             return
-        self._reached = task.progress_percent
+        self._percent = task.progress_percent
         message = f"{task.status} at {task.actor}" if task.actor else task.status
-        told = ProgressParams(progress_token=self.token, progress=task.progress_percent, message=message)
-        self.found.append(RpcNotification(method="notifications/progress", params=told))
+        params = ProgressParams(progress_token=self.token, progress=task.progress_percent, message=message)
+        self.items.append(RpcNotification(method="notifications/progress", params=params))

@@ -1,4 +1,4 @@
-"""What a call of a tool answers, made of its task: in words for the model, in JSON for programs (`protocol §13`, `POST /mcp`)."""
+"""The result of a tool call, made from its task: text for the model, JSON for programs (`protocol §13`, `POST /mcp`)."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from asya.tasks.view import TaskView
 
 
 class TaskSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a task stands that gave no result: what went wrong, what it waits for, where it can be followed."""
+    """The structured content for a task without an inline result."""
 
     id: str
     status: ViewStatus
@@ -28,70 +28,70 @@ class TaskSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 @dataclass(frozen=True, slots=True)
 class TaskLinks:
-    """Where a task is looked at."""
+    """The URLs of a task."""
 
     status_url: str
     stream_url: str
 
 
-def tool_result(task: TaskView, places: TaskLinks, *, is_modern: bool) -> ToolResult:
-    """What the call says.
+def tool_result(task: TaskView, links: TaskLinks, *, is_modern: bool) -> ToolResult:
+    """Return the result of a call.
 
     Args:
-        is_modern: whether results may be any JSON; before 2026-07-28 structured content is an object.
+        is_modern: Whether structured content may be any JSON value; before 2026-07-28 it is an object.
     """
     match task.status:
         case "succeeded" if task.result is not UNSET:
-            said = _result(task.result, is_modern=is_modern)
+            result = _inline_result(task.result, is_modern=is_modern)
         case "succeeded" if task.result_uri is not None:
-            said = _large(task, task.result_uri, places)
+            result = _linked_result(task, task.result_uri, links)
         case "succeeded":
-            said = _state(task, places, f"Task {task.id} has succeeded, without a result.")
+            result = _summary(task, links, f"Task {task.id} has succeeded without a result.")
         case "failed" | "canceled":
-            said = _state(task, places, _why(task), is_error=True)
+            result = _summary(task, links, _failure_text(task), is_error=True)
         case "paused" if task.pause is not None:
-            said = _state(task, places, _asks(task, task.pause))
+            result = _summary(task, links, _pause_text(task, task.pause))
         case "unknown":
-            said = _state(task, places, f"Task {task.id} cannot be read just now.", is_error=True)
+            result = _summary(task, links, f"Task {task.id} cannot be read now. Try again later.", is_error=True)
         case _:
-            said = _state(task, places, _goes_on(task))
-    return _tagged(said, task)
+            result = _summary(task, links, _running_text(task))
+    return _with_task_id(result, task)
 
 
 def error_result(problem: str) -> ToolResult:
-    """The answer to a call that could not even start, or could not do what it says."""
+    """Return the result of a call that was refused."""
     return ToolResult(content=(TextContent(problem),), is_error=True)
 
 
-def cancel_result(task: TaskView, places: TaskLinks) -> ToolResult:
-    """What `cancel_task` says: how the task has ended."""
-    return _tagged(_state(task, places, f"Task {task.id} has ended: {task.status}."), task)
+def cancel_result(task: TaskView, links: TaskLinks) -> ToolResult:
+    """Return the result of `cancel_task`: the final status of the task."""
+    return _with_task_id(_summary(task, links, f"Task {task.id} has ended: {task.status}."), task)
 
 
-def _tagged(result: ToolResult, task: TaskView) -> ToolResult:
+def _with_task_id(result: ToolResult, task: TaskView) -> ToolResult:
     return msgspec.structs.replace(result, meta={TASK_KEY: task.id})
 
 
-def _result(result: Raw, *, is_modern: bool) -> ToolResult:
-    text = bytes(result)
-    is_object = text.lstrip()[:1] == b"{"
-    words = msgspec.json.decode(text, type=str) if text.lstrip()[:1] == b'"' else text.decode("utf-8")
-    structured: Raw | UnsetType = result if is_modern or is_object else UNSET
-    return ToolResult(content=(TextContent(words),), structured_content=structured)
+def _inline_result(value: Raw, *, is_modern: bool) -> ToolResult:
+    encoded = bytes(value)
+    is_object = encoded.lstrip()[:1] == b"{"
+    text = msgspec.json.decode(encoded, type=str) if encoded.lstrip()[:1] == b'"' else encoded.decode("utf-8")
+    structured: Raw | UnsetType = value if is_modern or is_object else UNSET
+    return ToolResult(content=(TextContent(text),), structured_content=structured)
 
 
-def _large(task: TaskView, uri: str, places: TaskLinks) -> ToolResult:
-    said = f"Task {task.id} has succeeded. Its result is too large to be shown here; it lies at {uri}."
+def _linked_result(task: TaskView, uri: str, links: TaskLinks) -> ToolResult:
+    text = f"Task {task.id} has succeeded. Its result is too large to include. Read it from {uri}."
     link = ResourceLink(
         uri=uri, name=f"result-of-{task.id}", description="The result, in Amazon S3", mime_type="application/json"
     )
-    found = _state(task, places, said)
-    return msgspec.structs.replace(found, content=(*found.content, link))
+    summary = _summary(task, links, text)
+    return msgspec.structs.replace(summary, content=(*summary.content, link))
 
 
-def _state(task: TaskView, places: TaskLinks, said: str, *, is_error: bool = False) -> ToolResult:
+def _summary(task: TaskView, links: TaskLinks, text: str, *, is_error: bool = False) -> ToolResult:
     error = task.error and ErrorInfo(type=task.error.type, message=task.error.message)
-    state = TaskSummary(
+    summary = TaskSummary(
         id=task.id,
         status=task.status,
         progress_percent=task.progress_percent,
@@ -99,39 +99,38 @@ def _state(task: TaskView, places: TaskLinks, said: str, *, is_error: bool = Fal
         error=error,
         reason=task.reason,
         pause=task.pause,
-        status_url=places.status_url,
-        stream_url=places.stream_url,
+        status_url=links.status_url,
+        stream_url=links.stream_url,
     )
-    return ToolResult(content=(TextContent(said),), structured_content=state, is_error=is_error)
+    return ToolResult(content=(TextContent(text),), structured_content=summary, is_error=is_error)
 
 
-def _why(task: TaskView) -> str:
+def _failure_text(task: TaskView) -> str:
     at = f" at {task.actor}" if task.actor else ""
     if task.status == "canceled":
         return f"Task {task.id} was canceled{at}."
     error = f": {task.error.type}: {task.error.message}" if task.error else "."
-    return f"Task {task.id} failed{at} ({task.reason or 'for no known reason'}){error}"
+    return f"Task {task.id} failed{at} ({task.reason or 'no reason given'}){error}"
 
 
-def _asks(task: TaskView, pause: TaskPause) -> str:
-    asked = (
-        "".join(f"\n- {_field(field)}" for field in pause.fields) or " any JSON object; its members join the payload"
-    )
-    call = f'{RESUME_TOOL} with {{"id": {_quoted(task.id)}, "input": {{…}}}}'
-    return f"Task {task.id} is paused and waits for an answer: {pause.prompt}\nCall {call}, where input holds{asked}"
+def _pause_text(task: TaskView, pause: TaskPause) -> str:
+    fields = "".join(f"\n- {_field_text(field)}" for field in pause.fields)
+    content = fields or " any JSON object; its members are added to the payload"
+    call = f'{RESUME_TOOL} with {{"id": {_quote(task.id)}, "input": {{…}}}}'
+    return f"Task {task.id} is paused and waits for an answer: {pause.prompt}\nCall {call}, where input holds{content}"
 
 
-def _field(field: PauseField) -> str:
+def _field_text(field: PauseField) -> str:
     options = f", one of {msgspec.json.encode(field.options).decode()}" if field.options else ""
-    needed = "" if field.required and field.default is None else ", may be left out"
-    return f"{field.name} ({field.type}{options}{needed}): {field.prompt}".rstrip(": ")
+    optional = "" if field.required and field.default is None else ", optional"
+    return f"{field.name} ({field.type}{options}{optional}): {field.prompt}".rstrip(": ")
 
 
-def _goes_on(task: TaskView) -> str:
+def _running_text(task: TaskView) -> str:
     at = f", at {task.actor}" if task.actor else ""
-    call = f'{WAIT_TOOL} with {{"id": {_quoted(task.id)}}}'
-    return f"Task {task.id} is {task.status} ({task.progress_percent} %{at}), and takes longer. Call {call} to wait for its result."
+    call = f'{WAIT_TOOL} with {{"id": {_quote(task.id)}}}'
+    return f"Task {task.id} is {task.status} ({task.progress_percent} %{at}). Call {call} to wait for its result."
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return msgspec.json.encode(text).decode("utf-8")

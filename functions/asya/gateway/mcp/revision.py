@@ -1,4 +1,4 @@
-"""Which revision of Model Context Protocol a request speaks; whether its headers agree with it (`protocol §13`, `POST /mcp`)."""
+"""Reads the revision of a request and checks that its headers agree with its body (`protocol §13`, `POST /mcp`)."""
 
 import base64
 from collections.abc import Mapping
@@ -25,97 +25,100 @@ _ENCODED_START, _ENCODED_END = "=?base64?", "?="
 _Params = TypeVar("_Params")
 
 
-class _Named(msgspec.Struct):
+class _NameParams(msgspec.Struct):
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class McpRequest:
-    """A request, as far as it is the same for all methods."""
+    """A request with its revision."""
 
-    call: RpcMessage
+    message: RpcMessage
     revision: str
     meta: RequestMeta
 
     @property
     def is_modern(self) -> bool:
-        """Whether the request stands for itself."""
+        """Whether the request is self-contained."""
         return self.revision == MODERN
 
 
-def read_request(call: RpcMessage, headers: Mapping[str, str]) -> McpRequest:
-    """Find out how a request is meant.
+def read_request(message: RpcMessage, headers: Mapping[str, str]) -> McpRequest:
+    """Determine the revision of a request and check its headers.
 
     Args:
-        headers: those of HTTP, names in lower case.
+        headers: The HTTP headers, with names in lower case.
 
     Raises:
-        RpcError: if it says less than its revision demands, contradicts itself, or speaks a revision that is not served.
+        RpcError: If something that the revision requires is missing, header and body differ, or the revision is not
+            supported.
     """
-    meta = decode_params(call, RequestParams).meta
+    meta = decode_params(message, RequestParams).meta
     header = headers.get(VERSION_HEADER)
-    if call.method == "initialize" and meta.version is None:
-        return McpRequest(call, HANDSHAKE[0], meta)
+    if message.method == "initialize" and meta.version is None:
+        return McpRequest(message, HANDSHAKE[0], meta)
     if meta.version is None and header != MODERN:
         if header is None:
             raise RpcError(
                 HEADER_MISMATCH, f"the header {VERSION_HEADER} is missing; it is one of {', '.join(REVISIONS)}"
             )
         require_supported(header)
-        return McpRequest(call, header, meta)
-    _check_modern(call, meta, headers)
-    return McpRequest(call, MODERN, meta)
+        return McpRequest(message, header, meta)
+    _check_modern(message, meta, headers)
+    return McpRequest(message, MODERN, meta)
 
 
-def negotiate(wanted: str) -> str:
-    """The revision that a handshake ends with: the client's, or else the newest that has handshakes."""
-    return wanted if wanted in HANDSHAKE else HANDSHAKE[0]
+def negotiate(revision: str) -> str:
+    """Return the revision for a handshake: the client's, or the newest one that has handshakes."""
+    return revision if revision in HANDSHAKE else HANDSHAKE[0]
 
 
 def require_supported(version: str) -> None:
-    """Refuse a revision that is not spoken here.
+    """Check that a revision is supported.
 
     Raises:
-        RpcError: naming those that are.
+        RpcError: -32022 with the supported revisions.
     """
     if version not in REVISIONS:
-        told = {"supported": list(REVISIONS), "requested": version}
-        raise RpcError(UNSUPPORTED_VERSION, f"revision {version[:40]!r} is not spoken here", told)
+        data = {"supported": list(REVISIONS), "requested": version}
+        raise RpcError(
+            UNSUPPORTED_VERSION, f"revision {version[:40]!r} is not supported; use one of {', '.join(REVISIONS)}", data
+        )
 
 
-def decode_params(call: RpcMessage, kind: type[_Params]) -> _Params:
-    """A request's parameters.
+def decode_params(message: RpcMessage, kind: type[_Params]) -> _Params:
+    """Decode the parameters of a message.
 
     Raises:
-        RpcError: -32602 if they are not what the method takes.
+        RpcError: -32602 if they do not fit the method.
     """
     try:
-        return msgspec.json.decode(call.params, type=kind)
+        return msgspec.json.decode(message.params, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise RpcError(INVALID_PARAMS, f"params of {call.method[:100]}: {error}") from None
+        raise RpcError(INVALID_PARAMS, f"params of {message.method[:100]}: {error}") from None
 
 
-def _check_modern(call: RpcMessage, meta: RequestMeta, headers: Mapping[str, str]) -> None:
+def _check_modern(message: RpcMessage, meta: RequestMeta, headers: Mapping[str, str]) -> None:
     if meta.version is None or meta.capabilities is None:
         raise RpcError(
             INVALID_PARAMS,
             "params._meta needs io.modelcontextprotocol/protocolVersion and io.modelcontextprotocol/clientCapabilities",
         )
     _check_same(headers, VERSION_HEADER, meta.version)
-    _check_same(headers, METHOD_HEADER, call.method)
-    if call.method == "tools/call":
-        _check_same(headers, NAME_HEADER, decode_params(call, _Named).name)
+    _check_same(headers, METHOD_HEADER, message.method)
+    if message.method == "tools/call":
+        _check_same(headers, NAME_HEADER, decode_params(message, _NameParams).name)
     require_supported(meta.version)
 
 
-def _check_same(headers: Mapping[str, str], name: str, said: str) -> None:
-    """Whatever stands between, a proxy or a balancer, has acted on the header: it has to be what the body says."""
-    if _plain(headers.get(name)) != said:
-        raise RpcError(HEADER_MISMATCH, f"the header {name} is not what the body says: {said[:100]!r}")
+def _check_same(headers: Mapping[str, str], name: str, expected: str) -> None:
+    """Check a header against the body: a proxy may have acted on the header."""
+    if _decode_header(headers.get(name)) != expected:
+        raise RpcError(HEADER_MISMATCH, f"the header {name} must repeat the value in the body: {expected[:100]!r}")
 
 
-def _plain(value: str | None) -> str | None:
-    """A header's value; what HTTP does not carry travels in base64."""
+def _decode_header(value: str | None) -> str | None:
+    """Return a header's value, decoded from base64 if it is marked; None if that fails."""
     if value is None or not (value.startswith(_ENCODED_START) and value.endswith(_ENCODED_END)):
         return value
     try:

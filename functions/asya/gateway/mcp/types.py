@@ -1,7 +1,7 @@
-"""Model Context Protocol: the revisions that the gateway speaks, and what it says in them (`protocol §13`, `POST /mcp`).
+"""The messages of Model Context Protocol in the revisions that the gateway speaks (`protocol §13`, `POST /mcp`).
 
-Up to 2025-11-25 a client shakes hands (`initialize`) and may keep a session; from 2026-07-28 on every request stands for itself,
-and says in `_meta` and in headers what the handshake used to.
+Up to 2025-11-25 a client does a handshake (`initialize`) and may use a session. From 2026-07-28 on each request is
+self-contained: `_meta` and headers replace the handshake.
 """
 
 from typing import Literal
@@ -23,27 +23,26 @@ METHOD_HEADER = "mcp-method"
 NAME_HEADER = "mcp-name"
 SESSION_HEADER = "mcp-session-id"
 
-# What clients may keep of lists: a deployment changes them.
 LIST_TTL_MS = 300_000
-# The task behind a result, for programs.
+"""Milliseconds for which a client may cache a list; only a deployment changes lists."""
 TASK_KEY = "asya/taskId"
 SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 SERVER_VERSION = "1"
 
-# The gateway's own tools: no tool of a mesh file has such a name.
 CANCEL_TOOL = "cancel_task"
 RESUME_TOOL = "resume_task"
 WAIT_TOOL = "wait_for_task"
 OWN_TOOL_NAMES = frozenset({CANCEL_TOOL, RESUME_TOOL, WAIT_TOOL})
+"""The gateway's own tools; the mesh file refuses these names."""
 
 ProgressToken = int | str
 
 
-# --- what clients say
+# --- requests
 
 
 class RequestMeta(msgspec.Struct, frozen=True):
-    """What comes with every request."""
+    """The `_meta` of a request."""
 
     progress_token: ProgressToken | None = field(name="progressToken", default=None)
     version: str | None = field(name="io.modelcontextprotocol/protocolVersion", default=None)
@@ -51,32 +50,32 @@ class RequestMeta(msgspec.Struct, frozen=True):
 
 
 class RequestParams(msgspec.Struct, frozen=True):
-    """Parameters of any request."""
+    """The parameters that all requests share."""
 
     meta: RequestMeta = field(name="_meta", default=RequestMeta())
 
 
 class InitializeParams(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `initialize`."""
+    """The parameters of `initialize`."""
 
     protocol_version: str
 
 
 class ListToolsParams(msgspec.Struct, frozen=True):
-    """Of `tools/list`."""
+    """The parameters of `tools/list`."""
 
     cursor: str | None = None
 
 
 class InputResponse(msgspec.Struct, frozen=True):
-    """What a person said to what a tool asked for."""
+    """The user's response to an input request."""
 
     action: Literal["accept", "decline", "cancel"]
     content: dict[str, Raw] | None = None
 
 
 class CallToolParams(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `tools/call`."""
+    """The parameters of `tools/call`."""
 
     name: str
     arguments: Raw = Raw(b"{}")
@@ -85,36 +84,36 @@ class CallToolParams(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class CanceledParams(msgspec.Struct, frozen=True, rename="camel"):
-    """Of `notifications/cancelled`."""
+    """The parameters of `notifications/cancelled`."""
 
     request_id: MessageId
 
 
-# --- what the gateway says
+# --- results
 
 
 class McpResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What all results have, from 2026-07-28 on; before it, no more than what is added to it below."""
+    """The members of all results; earlier revisions than 2026-07-28 leave them out."""
 
     meta: dict[str, object] | UnsetType = field(name="_meta", default=UNSET)
     result_type: str | UnsetType = UNSET
 
 
 class Implementation(msgspec.Struct, frozen=True):
-    """Who speaks."""
+    """The name and version of the server."""
 
     name: str
     version: str = SERVER_VERSION
 
 
 class Capabilities(msgspec.Struct, frozen=True):
-    """What there is: tools, which do not change while one looks."""
+    """The capabilities of the server: tools, without change notifications."""
 
     tools: dict[str, bool] = {}
 
 
 class InitializeResult(McpResult, frozen=True, kw_only=True):
-    """The end of the handshake."""
+    """The result of `initialize`."""
 
     protocol_version: str
     capabilities: Capabilities
@@ -123,14 +122,14 @@ class InitializeResult(McpResult, frozen=True, kw_only=True):
 
 
 class CacheableResult(McpResult, frozen=True, kw_only=True):
-    """What a client may keep for a while."""
+    """A result that a client may cache."""
 
     ttl_ms: int | UnsetType = UNSET
     cache_scope: Literal["private", "public"] | UnsetType = UNSET
 
 
 class DiscoverResult(CacheableResult, frozen=True, kw_only=True):
-    """What the gateway speaks and has."""
+    """The result of `server/discover`."""
 
     supported_versions: tuple[str, ...]
     capabilities: Capabilities
@@ -138,7 +137,7 @@ class DiscoverResult(CacheableResult, frozen=True, kw_only=True):
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A tool, as models are told of it."""
+    """A tool in `tools/list`."""
 
     name: str
     description: str
@@ -147,20 +146,20 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class ToolList(CacheableResult, frozen=True, kw_only=True):
-    """A page of tools."""
+    """The result of `tools/list`: a page of tools."""
 
     tools: tuple[ToolDefinition, ...]
     next_cursor: str | UnsetType = UNSET
 
 
 class TextContent(msgspec.Struct, frozen=True, tag="text"):
-    """Something to read."""
+    """A text in a tool result."""
 
     text: str
 
 
 class ResourceLink(msgspec.Struct, frozen=True, kw_only=True, tag="resource_link", rename="camel"):
-    """Something that lies elsewhere."""
+    """A link to a result in S3."""
 
     uri: str
     name: str
@@ -169,7 +168,7 @@ class ResourceLink(msgspec.Struct, frozen=True, kw_only=True, tag="resource_link
 
 
 class ToolResult(McpResult, frozen=True, kw_only=True):
-    """What a call came to, or how it stands."""
+    """The result of `tools/call`: the task's result or its status."""
 
     content: tuple[TextContent | ResourceLink, ...]
     structured_content: object = UNSET
@@ -177,7 +176,7 @@ class ToolResult(McpResult, frozen=True, kw_only=True):
 
 
 class InputRequired(McpResult, frozen=True, kw_only=True):
-    """A call that goes on when a person has answered; `request_state` comes back with the answer."""
+    """A result that requests input; the client repeats the call with the answers and `request_state`."""
 
     input_requests: dict[str, object]
     request_state: str

@@ -1,4 +1,4 @@
-"""Puts the calls of Model Context Protocol together."""
+"""Builds the routes of Model Context Protocol."""
 
 from collections.abc import Callable
 
@@ -28,7 +28,7 @@ def build_mcp(
     warn: Callable[[str], None],
     environment: Environment,
 ) -> McpRoutes:
-    """The calls of `POST /mcp` and its companions."""
+    """Build the routes of `/mcp`."""
     return McpRoutes(
         mesh=tool_calls.mesh,
         access=access,

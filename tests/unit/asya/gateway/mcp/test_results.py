@@ -15,11 +15,11 @@ TASK = unknown_view("t", "AIDAALICE", "2026-11-20T09:00:00.000000Z")
 @pytest.mark.parametrize(
     ("task", "said", "is_error"),
     [
-        (TASK, "cannot be read just now", True),
-        (replace(TASK, status="succeeded"), "has succeeded, without a result", False),
-        (replace(TASK, status="pending"), "takes longer", False),
-        (replace(TASK, status="paused"), "takes longer", False),
-        (replace(TASK, status="failed"), "failed (for no known reason).", True),
+        (TASK, "cannot be read now", True),
+        (replace(TASK, status="succeeded"), "has succeeded without a result", False),
+        (replace(TASK, status="pending"), "to wait for its result", False),
+        (replace(TASK, status="paused"), "to wait for its result", False),
+        (replace(TASK, status="failed"), "failed (no reason given).", True),
     ],
 )
 def test_whatever_the_task_the_model_is_told(task: TaskView, said: str, is_error: bool) -> None:
