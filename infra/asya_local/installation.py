@@ -42,7 +42,7 @@ class UpOptions:
     auth: bool = False
     """Enforce IAM, as AWS does."""
     workers: WorkerSettings = field(default_factory=lambda: WorkerSettings(spares=1))
-    """How job runs become processes. One spare driver spares the first job the start of a JVM."""
+    """How job runs become processes. One driver starts in advance, so that the first job does not wait for a JVM."""
     starts_per_second: float = 1.0
     start_burst: int = 25
     """The quota of StartJobRun."""

@@ -1,4 +1,4 @@
-"""MiniStack and the EMR Serverless stand-in without any mesh: what the tests of the stand-in run against."""
+"""MiniStack and the EMR Serverless stand-in without a mesh, for the tests of the stand-in."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ APPLICATION = ApplicationSettings().application_id
 ROLE = f"arn:aws:iam::{ACCOUNT_ID}:role/stand-in-job"
 T = TypeVar("T")
 SECONDS = 300.0
-"""After which something is given up that a test waits for: no machine is so slow."""
+"""The timeout of each wait, for slow machines."""
 
-OVER = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
+TERMINAL = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
 
 
 @dataclass
 class StandIn:
-    """A running stand-in, and what a test needs to talk to it."""
+    """A running stand-in with its clients."""
 
     folder: StateFolder
     servers: Servers
     root: AccessKey
 
     def client(self, service: str, keys: AccessKey | None = None) -> Any:
-        """A boto3 client, with root's keys or the given ones."""
+        """Create a boto3 client with this key; root's is the default."""
         key = keys or self.root
         endpoint = self.servers.emr_endpoint if service == "emr-serverless" else self.servers.endpoint
         build: Any = boto3.client
@@ -56,7 +56,7 @@ class StandIn:
         )
 
     def user(self, name: str, *statements: dict[str, Any]) -> AccessKey:
-        """A new IAM user that may do what the statements say."""
+        """Create an IAM user with these permissions; return its key."""
         iam = self.client("iam")
         iam.create_user(UserName=name)
         document = json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
@@ -65,47 +65,47 @@ class StandIn:
         return AccessKey(key["AccessKeyId"], key["SecretAccessKey"])
 
     def put(self, key: str, body: str) -> str:
-        """Write an object; returns its URI."""
+        """Write an object; return its URI."""
         self.client("s3").put_object(Bucket=BUCKET, Key=key, Body=body.encode())
         return f"s3://{BUCKET}/{key}"
 
     def keys(self, prefix: str = "") -> list[str]:
-        """The keys of the objects under a prefix."""
-        found = self.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=prefix)
-        return [entry["Key"] for entry in found.get("Contents", [])]
+        """Return the keys of the objects under a prefix."""
+        page = self.client("s3").list_objects_v2(Bucket=BUCKET, Prefix=prefix)
+        return [entry["Key"] for entry in page.get("Contents", [])]
 
     def start(self, script: str, *arguments: str, name: str = "test", **more: Any) -> str:
-        """Start a run of a script; returns its id."""
+        """Start a run of a script; return its id."""
         job: dict[str, Any] = {
             "entryPoint": self.put(f"code/{name}.py", script),
             "entryPointArguments": list(arguments),
         }
         if "parameters" in more:
             job["sparkSubmitParameters"] = more.pop("parameters")
-        answer = self.client("emr-serverless").start_job_run(
+        response = self.client("emr-serverless").start_job_run(
             applicationId=APPLICATION,
             executionRoleArn=ROLE,
             name=name,
             jobDriver={"sparkSubmit": job},
             **{"clientToken": f"{name}-{time.time_ns()}", **more},
         )
-        return str(answer["jobRunId"])
+        return str(response["jobRunId"])
 
     def run(self, run_id: str) -> dict[str, Any]:
-        """What GetJobRun says."""
-        found = self.client("emr-serverless").get_job_run(applicationId=APPLICATION, jobRunId=run_id)
-        return dict(found["jobRun"])
+        """Return the description of GetJobRun."""
+        response = self.client("emr-serverless").get_job_run(applicationId=APPLICATION, jobRunId=run_id)
+        return dict(response["jobRun"])
 
     def wait(
-        self, run_id: str, states: Sequence[str] | frozenset[str] = OVER, seconds: float = SECONDS
+        self, run_id: str, states: Sequence[str] | frozenset[str] = TERMINAL, seconds: float = SECONDS
     ) -> dict[str, Any]:
-        """Wait until the run is in one of the states."""
+        """Wait until the run is in one of the states, or terminal."""
 
-        def arrived() -> dict[str, Any] | None:
-            found = self.run(run_id)
-            return found if found["state"] in states or found["state"] in OVER else None
+        def run_in_state() -> dict[str, Any] | None:
+            run = self.run(run_id)
+            return run if run["state"] in states or run["state"] in TERMINAL else None
 
-        return until(arrived, seconds, f"{run_id} in {sorted(states)}")
+        return until(run_in_state, seconds, f"{run_id} in {sorted(states)}")
 
     def faults(self, **faults: float) -> None:
         """Inject faults; without any, remove all."""
@@ -121,34 +121,34 @@ class StandIn:
         """Receive events from the completion queue until there are enough."""
         sqs = self.client("sqs")
         url = sqs.get_queue_url(QueueName=QUEUE)["QueueUrl"]
-        found: list[dict[str, Any]] = []
+        events: list[dict[str, Any]] = []
 
         def receive() -> bool:
             for message in sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=1).get(
                 "Messages", []
             ):
-                found.append(json.loads(message["Body"]))
+                events.append(json.loads(message["Body"]))
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-            return enough(found)
+            return enough(events)
 
         until(receive, seconds, "the events")
-        return found
+        return events
 
 
-def until(condition: Callable[[], T | None], seconds: float, what: str) -> T:
-    """Look for something until it is there."""
+def until(condition: Callable[[], T | None], seconds: float, subject: str) -> T:
+    """Poll a condition; return its first true result."""
     deadline = time.monotonic() + seconds
     while True:
-        found = condition()
-        if found:
-            return found
-        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        result = condition()
+        if result:
+            return result
+        assert time.monotonic() < deadline, f"waited {seconds} s for {subject}"
         time.sleep(0.2)
 
 
 @contextmanager
 def stand_in(path: Path, options: ServerOptions) -> Iterator[StandIn]:
-    """Both servers, a bucket, a queue, and a job role that may use the bucket's `data/`, `runs/`, `logs/` and `code/`."""
+    """Start both servers; create a bucket, a queue, and a job role for `data/`, `runs/`, `logs/` and `code/` of the bucket."""
     folder, root = StateFolder.at(path), new_root_key()
     folder.create()
     try:

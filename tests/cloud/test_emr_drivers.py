@@ -1,4 +1,4 @@
-"""The stand-in as the demo runs it: one driver process for each run; and what is left when the stand-in is killed."""
+"""The stand-in in the configuration of the demo: each run has a driver process, and none survives the cloud."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ time.sleep(float(sys.argv[2]))
 """
 
 
-def test_every_run_has_a_process_of_its_own_and_none_outlives_a_killed_stand_in(tmp_path: Path) -> None:
+def test_each_run_has_its_own_process_and_none_survives_the_cleanup(tmp_path: Path) -> None:
     with stand_in(tmp_path / "state", ServerOptions(workers=WorkerSettings(slots=1, spares=1))) as cloud:
         first = cloud.wait(cloud.start(PIDS, f"s3://{BUCKET}/data/first", "0", name="first"))
         assert first["state"] == "SUCCESS", first["stateDetails"]
@@ -42,10 +42,10 @@ def test_every_run_has_a_process_of_its_own_and_none_outlives_a_killed_stand_in(
         process = emr.process()
         assert process is not None
         process.kill()
-        until(lambda: emr.process() is None, SECONDS, "the stand-in's end")
-        left = cloud_processes(cloud.folder)
-        assert pid in {each.pid for each in left}
-        assert any("java" in each.name() for each in left)
+        until(lambda: emr.process() is None, SECONDS, "the end of the stand-in")
+        survivors = cloud_processes(cloud.folder)
+        assert pid in {each.pid for each in survivors}
+        assert any("java" in each.name() for each in survivors)
 
         end_all(cloud.folder)
 

@@ -70,7 +70,7 @@ def test_a_run_goes_through_the_states_and_every_change_is_an_event(cloud: Stand
     def mine(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return [event for event in events if event["detail"]["jobRunId"] == run_id]
 
-    events = mine(cloud.events(lambda found: len(mine(found)) == 4))
+    events = mine(cloud.events(lambda received: len(mine(received)) == 4))
     steps = {(event["detail"]["previousState"], event["detail"]["state"]) for event in events}
     assert steps == {
         ("SUBMITTED", "PENDING"),
@@ -86,7 +86,7 @@ def test_a_run_goes_through_the_states_and_every_change_is_an_event(cloud: Stand
 
 def test_spark_reads_and_writes_s3_under_the_job_role(cloud: StandIn) -> None:
     source = cloud.put("data/in/numbers.csv", "n\n1\n2\n3\n")
-    cloud.put("data/out/stale.txt", "gone after the overwrite")
+    cloud.put("data/out/stale.txt", "deleted by the overwrite")
     script = """
 import sys
 from pyspark.sql import SparkSession
@@ -109,7 +109,7 @@ print(spark.conf.get("spark.test.setting"), spark.sparkContext.appName)
     assert not any(key.rsplit("/", 1)[-1].startswith(".") for key in keys)
 
 
-def test_a_commit_reaches_s3_after_everything_it_speaks_of(cloud: StandIn) -> None:
+def test_a_commit_reaches_s3_after_the_files_that_it_refers_to(cloud: StandIn) -> None:
     script = """
 import time
 from pyspark.sql import SparkSession
@@ -180,17 +180,17 @@ spark.range(1).write.csv(f"s3://stand-in-bucket/data/{sys.argv[1]}/out")
     assert not cloud.keys("data/theirs/out")
 
 
-def test_failures_say_why(cloud: StandIn) -> None:
-    raised = cloud.wait(cloud.start("raise ValueError('no such flight')", name="raises"))
-    exited = cloud.wait(cloud.start("import os; os._exit(7)", name="exits"))
+def test_state_details_name_the_cause_of_a_failure(cloud: StandIn) -> None:
+    exception = cloud.wait(cloud.start("raise ValueError('no such flight')", name="raises"))
+    exit_code = cloud.wait(cloud.start("import os; os._exit(7)", name="exits"))
     missing = cloud.wait(cloud.start("", name="missing", parameters="--py-files s3://stand-in-bucket/code/none.zip"))
 
-    assert raised["state"] == exited["state"] == missing["state"] == "FAILED"
-    assert "ExitCode: 1. Last few exceptions: ValueError: no such flight" in raised["stateDetails"]
-    assert "ExitCode: 7." in exited["stateDetails"]
+    assert exception["state"] == exit_code["state"] == missing["state"] == "FAILED"
+    assert "ExitCode: 1. Last few exceptions: ValueError: no such flight" in exception["stateDetails"]
+    assert "ExitCode: 7." in exit_code["stateDetails"]
     assert "s3://stand-in-bucket/code/none.zip cannot be read with the job's role" in missing["stateDetails"]
     page = cloud.client("emr-serverless").get_dashboard_for_job_run(
-        applicationId=APPLICATION, jobRunId=raised["jobRunId"]
+        applicationId=APPLICATION, jobRunId=exception["jobRunId"]
     )
     assert "_local/runs/" in page["url"]
 
@@ -206,20 +206,20 @@ def test_a_client_token_starts_one_run(cloud: StandIn) -> None:
 
 def test_cancel_kill_and_timeout(cloud: StandIn) -> None:
     client = cloud.client("emr-serverless")
-    cancelled = cloud.start(SLEEPER, name="cancelled")
+    canceled = cloud.start(SLEEPER, name="canceled")
     killed = cloud.start(SLEEPER, name="killed")
-    cloud.wait(cancelled, ["RUNNING"])
+    cloud.wait(canceled, ["RUNNING"])
     cloud.wait(killed, ["RUNNING"])
 
-    client.cancel_job_run(applicationId=APPLICATION, jobRunId=cancelled)
+    client.cancel_job_run(applicationId=APPLICATION, jobRunId=canceled)
     assert cloud.kill(killed)
 
-    assert cloud.wait(cancelled)["state"] == "CANCELLED"
+    assert cloud.wait(canceled)["state"] == "CANCELLED"
     failed = cloud.wait(killed)
     assert failed["state"] == "FAILED"
     assert "ExitCode: 137" in failed["stateDetails"]
     with pytest.raises(ClientError, match="ValidationException"):
-        client.cancel_job_run(applicationId=APPLICATION, jobRunId=cancelled)
+        client.cancel_job_run(applicationId=APPLICATION, jobRunId=canceled)
 
 
 def test_runs_over_the_capacity_are_queued(cloud: StandIn) -> None:
@@ -258,34 +258,34 @@ def test_calls_are_throttled_at_random_too(cloud: StandIn) -> None:
         cloud.client("emr-serverless").list_applications()
 
 
-def test_a_run_without_room_fails_and_says_so(cloud: StandIn) -> None:
+def test_a_run_beyond_the_capacity_fails_with_that_reason(cloud: StandIn) -> None:
     cloud.faults(no_capacity=1)
-    run = cloud.wait(cloud.start(PLAIN, name="no-room"))
+    run = cloud.wait(cloud.start(PLAIN, name="no-capacity"))
     assert run["state"] == "FAILED"
     assert failed_for_capacity(run["state"], run["stateDetails"])
     assert "startedAt" not in run
 
 
-def test_a_call_that_arrives_twice_and_is_answered_late_starts_one_run(cloud: StandIn) -> None:
+def test_a_repeated_call_with_a_delayed_response_starts_one_run(cloud: StandIn) -> None:
     cloud.faults(repeat_calls=1, delay_responses=1, response_seconds=0.2)
     run_id = cloud.start(PLAIN, name="twice")
     cloud.faults()
-    found = cloud.client("emr-serverless").list_job_runs(applicationId=APPLICATION, maxResults=50)["jobRuns"]
-    assert [run["id"] for run in found if run["name"] == "twice"] == [run_id]
+    runs = cloud.client("emr-serverless").list_job_runs(applicationId=APPLICATION, maxResults=50)["jobRuns"]
+    assert [run["id"] for run in runs if run["name"] == "twice"] == [run_id]
 
 
-def test_events_get_lost_and_repeated(cloud: StandIn) -> None:
+def test_events_are_lost_and_repeated(cloud: StandIn) -> None:
     cloud.faults(lose_events=1)
-    cloud.wait(cloud.start(PLAIN, name="silent"))
+    cloud.wait(cloud.start(PLAIN, name="lost"))
     cloud.faults(repeat_events=1)
-    run_id = cloud.start(PLAIN, name="loud")
+    run_id = cloud.start(PLAIN, name="repeated")
     cloud.wait(run_id)
 
-    def of(name: str, found: list[dict[str, Any]]) -> list[str]:
-        return [event["detail"]["state"] for event in found if event["detail"]["jobRunName"] == name]
+    def states(name: str, events: list[dict[str, Any]]) -> list[str]:
+        return [event["detail"]["state"] for event in events if event["detail"]["jobRunName"] == name]
 
-    events = cloud.events(lambda found: of("loud", found).count("SUCCESS") == 2)
-    assert not of("silent", events)
+    received = cloud.events(lambda events: states("repeated", events).count("SUCCESS") == 2)
+    assert not states("lost", received)
 
 
 def test_a_lost_response_leaves_the_run(cloud: StandIn) -> None:
@@ -294,29 +294,29 @@ def test_a_lost_response_leaves_the_run(cloud: StandIn) -> None:
     job = {"entryPoint": cloud.put("code/plain.py", PLAIN)}
     request = {"applicationId": APPLICATION, "executionRoleArn": ROLE, "jobDriver": {"sparkSubmit": job}}
     with pytest.raises(Exception, match=r"(?i)connection|closed"):
-        client.start_job_run(**request, clientToken="lost", name="lost")
+        client.start_job_run(**request, clientToken="no-response", name="no-response")
     cloud.faults()
 
-    run_id = client.start_job_run(**request, clientToken="lost", name="lost")["jobRunId"]
+    run_id = client.start_job_run(**request, clientToken="no-response", name="no-response")["jobRunId"]
 
-    found = client.list_job_runs(applicationId=APPLICATION, maxResults=50)["jobRuns"]
-    assert [run["id"] for run in found if run["name"] == "lost"] == [run_id]
+    runs = client.list_job_runs(applicationId=APPLICATION, maxResults=50)["jobRuns"]
+    assert [run["id"] for run in runs if run["name"] == "no-response"] == [run_id]
 
 
-def test_iam_is_asked(cloud: StandIn) -> None:
+def test_the_policies_of_the_caller_are_enforced(cloud: StandIn) -> None:
     application = f"arn:aws:emr-serverless:us-east-1:000000000000:/applications/{APPLICATION}"
     start = {"Effect": "Allow", "Action": "emr-serverless:StartJobRun", "Resource": application}
     to_emr = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
     to_lambda = {"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}}
     passing = {"Effect": "Allow", "Action": "iam:PassRole", "Resource": ROLE}
 
-    nobody = cloud.user("nobody", {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"})
+    reader = cloud.user("reader", {"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"})
     starter = cloud.user("starter", start)
     wrong = cloud.user("wrong", start, {**passing, "Condition": to_lambda})
     right = cloud.user("right", start, {**passing, "Condition": to_emr})
 
-    with pytest.raises(ClientError, match=r"user/nobody is not authorized to perform: emr-serverless:StartJobRun"):
-        start_by(cloud, nobody)
+    with pytest.raises(ClientError, match=r"user/reader is not authorized to perform: emr-serverless:StartJobRun"):
+        start_by(cloud, reader)
     for key in (starter, wrong):
         with pytest.raises(ClientError, match=r"not authorized to perform: iam:PassRole"):
             start_by(cloud, key)
@@ -342,7 +342,7 @@ def test_signatures_are_checked(cloud: StandIn) -> None:
 
 def test_requests_are_checked_against_the_service_model(cloud: StandIn) -> None:
     client: Any = cloud.client("emr-serverless")
-    # What boto3 leaves to the service: patterns, longest lengths, and here a missing required member too.
+    # boto3 leaves patterns and maximum lengths to the service.
     shape: StructureShape = client.meta.service_model.operation_model("StartJobRun").input_shape
     assert "clientToken" in shape.required_members
     with pytest.raises(ClientError, match="clientToken does not match"):
@@ -361,11 +361,14 @@ def test_requests_are_checked_against_the_service_model(cloud: StandIn) -> None:
 
 def test_applications_and_lists(cloud: StandIn) -> None:
     client: Any = cloud.client("emr-serverless")
-    made = client.create_application(name="mine", releaseLabel="emr-spark-8.1.0", type="SPARK")
-    client.start_application(applicationId=made["applicationId"])
-    assert client.get_application(applicationId=made["applicationId"])["application"]["state"] == "STARTED"
-    client.stop_application(applicationId=made["applicationId"])
-    assert {one["id"] for one in client.list_applications()["applications"]} == {APPLICATION, made["applicationId"]}
+    created = client.create_application(name="mine", releaseLabel="emr-spark-8.1.0", type="SPARK")
+    client.start_application(applicationId=created["applicationId"])
+    assert client.get_application(applicationId=created["applicationId"])["application"]["state"] == "STARTED"
+    client.stop_application(applicationId=created["applicationId"])
+    assert {each["id"] for each in client.list_applications()["applications"]} == {
+        APPLICATION,
+        created["applicationId"],
+    }
 
     ids = {cloud.start(PLAIN, name=f"listed-{number}") for number in range(3)}
     for run_id in ids:

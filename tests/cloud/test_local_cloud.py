@@ -1,4 +1,4 @@
-"""`asya local`, from outside: up and down, and that no crash leaves a process behind."""
+"""The command `asya local`: it starts and stops a cloud, and no crash leaves a process."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ tools:
 
 
 class Asya:
-    """The command, with a mesh and a state folder outside of the project."""
+    """The command with a mesh and a state folder outside the project."""
 
     def __init__(self, path: Path) -> None:
         self.folder = StateFolder.at(path / "state")
@@ -49,7 +49,7 @@ class Asya:
     def begin(self, *arguments: str) -> subprocess.Popen[str]:
         """Start `asya local …`."""
         command = [sys.executable, "-m", "asya_cli.main", "local", *arguments, "--state", str(self.folder.root)]
-        # Keys of a developer, which nothing of the local cloud may pick up.
+        # The local cloud must not use the developer's own keys.
         environment = {**os.environ, "AWS_PROFILE": "none", "AWS_ACCESS_KEY_ID": "AKIAREAL", "AWS_REGION": "eu-west-1"}
         return subprocess.Popen(
             command,
@@ -62,19 +62,19 @@ class Asya:
         )
 
     def run(self, *arguments: str) -> tuple[int, str]:
-        """Run `asya local …` to its end; its exit code and what it said."""
+        """Run `asya local …` to its end; return its exit code and its output."""
         process = self.begin(*arguments)
-        said, _ = process.communicate(timeout=SECONDS)
-        return process.returncode, said
+        output, _ = process.communicate(timeout=SECONDS)
+        return process.returncode, output
 
     def up(self) -> tuple[int, str]:
         return self.run("up", "--mesh", str(self.mesh), "--auth")
 
     def client(self, service: str) -> Any:
-        """A client with the operator's key."""
-        described = json.loads(self.folder.connection.read_text())
+        """Create a client with the operator's key."""
+        connection = json.loads(self.folder.connection.read_text())
         return aws_client(
-            service, described["endpoint_url"], AccessKey(described["access_key"], described["secret_key"])
+            service, connection["endpoint_url"], AccessKey(connection["access_key"], connection["secret_key"])
         )
 
 
@@ -87,15 +87,15 @@ def asya(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asya]:
 
 @pytest.fixture
 def running(asya: Asya) -> Asya:
-    """The same, up: the tests above leave it so, each of those below can be run alone."""
+    """The command with a running cloud, so that each test below also runs alone."""
     if asya.run("status")[0] != 0:
-        code, said = asya.up()
-        assert code == 0, said
+        code, output = asya.up()
+        assert code == 0, output
     return asya
 
 
 def wait_for_servers(asya: Asya, process: subprocess.Popen[str]) -> None:
-    """Wait until the `up` that was begun has started its servers."""
+    """Wait until an `up` has started its servers."""
 
     def started() -> bool:
         assert process.poll() is None, process.communicate()[0]
@@ -104,22 +104,22 @@ def wait_for_servers(asya: Asya, process: subprocess.Popen[str]) -> None:
     until(started, SECONDS, "the servers")
 
 
-def say_something(asya: Asya) -> str:
-    """Have a worker of the mesh take a message; returns the URL of the queue it lay on."""
+def process_message(asya: Asya) -> str:
+    """Make a worker of the mesh process a message; return the URL of its queue."""
     sqs = asya.client("sqs")
     url: str = sqs.get_queue_url(QueueName="asya-tiny-echo")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="not an envelope")
 
     def handled() -> bool:
         names = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
-        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names))["Attributes"]
-        return all(found[name] == "0" for name in names)
+        counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(names))["Attributes"]
+        return all(counts[name] == "0" for name in names)
 
     until(handled, SECONDS, "the message to be handled")
     return url
 
 
-def test_ctrl_c_while_it_comes_up_ends_everything(asya: Asya) -> None:
+def test_ctrl_c_during_up_stops_all_processes(asya: Asya) -> None:
     process = asya.begin("up", "--mesh", str(asya.mesh))
     wait_for_servers(asya, process)
 
@@ -131,36 +131,36 @@ def test_ctrl_c_while_it_comes_up_ends_everything(asya: Asya) -> None:
     assert asya.run("status")[0] == 1
 
 
-def test_a_mistake_in_the_mesh_file_is_said_and_nothing_is_started(asya: Asya, tmp_path: Path) -> None:
+def test_an_invalid_mesh_file_is_reported_and_nothing_starts(asya: Asya, tmp_path: Path) -> None:
     wrong = tmp_path / "mesh.yaml"
     wrong.write_text(MESH.replace("handler:", "handlr:"))
 
-    code, said = asya.run("up", "--mesh", str(wrong))
+    code, output = asya.run("up", "--mesh", str(wrong))
 
     assert code == 1
-    assert "mesh.yaml" in said
-    assert "handlr" in said
-    assert "Traceback" not in said
+    assert "mesh.yaml" in output
+    assert "handlr" in output
+    assert "Traceback" not in output
     assert not cloud_processes(asya.folder)
 
 
-def test_up_after_an_up_that_was_killed(asya: Asya) -> None:
+def test_up_after_a_killed_up(asya: Asya) -> None:
     process = asya.begin("up", "--mesh", str(asya.mesh))
     wait_for_servers(asya, process)
-    left = cloud_processes(asya.folder)
+    survivors = cloud_processes(asya.folder)
     process.kill()
     process.communicate()
-    assert left
+    assert survivors
 
-    code, said = asya.up()
+    code, output = asya.up()
 
-    assert code == 0, said
-    assert not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in left)
+    assert code == 0, output
+    assert not any(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in survivors)
     assert asya.run("status")[0] == 0
 
 
-def test_it_takes_messages_and_iam_holds(running: Asya) -> None:
-    sqs, url = running.client("sqs"), say_something(running)
+def test_messages_are_processed_and_iam_is_enforced(running: Asya) -> None:
+    sqs, url = running.client("sqs"), process_message(running)
     with pytest.raises(ClientError, match="not authorized to perform: sqs:ReceiveMessage"):
         sqs.receive_message(QueueUrl=url)
     with pytest.raises(ClientError, match="not authorized"):
@@ -168,35 +168,35 @@ def test_it_takes_messages_and_iam_holds(running: Asya) -> None:
     assert running.folder.connection.stat().st_mode & 0o077 == 0
 
 
-def test_up_again_deploys_anew(running: Asya) -> None:
+def test_a_second_up_deploys_the_changes(running: Asya) -> None:
     before = read_records(running.folder)
     (running.mesh.parent / "handlers" / "echo.py").write_text(
         "def echo(payload):\n    return {**payload, 'new': True}\n"
     )
 
-    code, said = running.up()
+    code, output = running.up()
 
-    assert code == 0, said
+    assert code == 0, output
     assert read_records(running.folder) == before
-    code, said = running.run("up", "--mesh", str(running.mesh))
+    code, output = running.run("up", "--mesh", str(running.mesh))
     assert code == 1
-    assert "with --auth" in said
+    assert "with --auth" in output
 
 
-def test_a_killed_ministack_is_swept_with_its_workers(running: Asya) -> None:
-    record = next(one for one in read_records(running.folder) if one.name == "ministack")
-    say_something(running)
+def test_down_stops_the_workers_of_a_killed_ministack(running: Asya) -> None:
+    record = next(each for each in read_records(running.folder) if each.name == "ministack")
+    process_message(running)
     assert len(cloud_processes(running.folder)) > 2  # a worker beside the two servers
     process = record.process()
     assert process is not None
     process.kill()
-    until(lambda: record.process() is None, SECONDS, "MiniStack's end")
+    until(lambda: record.process() is None, SECONDS, "the end of MiniStack")
     assert running.run("status")[0] == 1
 
-    code, said = running.run("down")
+    code, output = running.run("down")
 
-    assert code == 0, said
-    until(lambda: not cloud_processes(running.folder), SECONDS, "the workers' end")
+    assert code == 0, output
+    until(lambda: not cloud_processes(running.folder), SECONDS, "the end of the workers")
     assert not running.folder.connection.exists()
     assert not running.folder.temporary.exists()
     assert (running.folder.logs / "ministack.log").exists()

@@ -1,4 +1,4 @@
-"""What the local cloud's functions run is unpacked once."""
+"""The code cache unpacks the code of functions once and links to it."""
 
 import tempfile
 import zipfile
@@ -12,7 +12,7 @@ from asya_local.code_cache import CodeCache, install
 
 @pytest.fixture
 def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A function's code, and a folder of its own for what is temporary."""
+    """The zip file of a function, and a temporary folder of its own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     path = tmp_path / "code.zip"
     with zipfile.ZipFile(path, "w") as file:
@@ -20,34 +20,34 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def unpacked(code: Path, into: Path) -> Path:
+def unpack(code: Path, into: Path) -> Path:
     into.mkdir()
     with CodeCache(str(code)) as file:
         file.extractall(str(into))
     return into
 
 
-def test_every_process_sees_the_same_files_where_it_wants_them(code: Path, tmp_path: Path) -> None:
-    first, second = (unpacked(code, tmp_path / name) for name in ("first", "second"))
+def test_every_process_gets_a_link_to_the_same_files(code: Path, tmp_path: Path) -> None:
+    first, second = (unpack(code, tmp_path / name) for name in ("first", "second"))
     assert (second / "orders" / "score.py").read_text() == "N = 1"
     assert first.resolve() == second.resolve()
-    first.unlink()  # as the end of its process does
+    first.unlink()  # as MiniStack does at the end of the process
     assert (second / "orders" / "score.py").exists()
 
 
-def test_other_code_lies_elsewhere(code: Path, tmp_path: Path) -> None:
+def test_other_code_has_another_folder(code: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.zip"
     with zipfile.ZipFile(other, "w") as file:
         file.writestr("orders/score.py", "N = 2")
-    assert unpacked(code, tmp_path / "first").resolve() != unpacked(other, tmp_path / "second").resolve()
+    assert unpack(code, tmp_path / "first").resolve() != unpack(other, tmp_path / "second").resolve()
 
 
-def test_a_part_cannot_be_shared(code: Path, tmp_path: Path) -> None:
-    with CodeCache(str(code)) as file, pytest.raises(NotImplementedError):
+def test_a_part_of_the_content_is_refused(code: Path, tmp_path: Path) -> None:
+    with CodeCache(str(code)) as file, pytest.raises(NotImplementedError, match="whole zip files only"):
         file.extractall(str(tmp_path / "part"), members=["orders/score.py"])
 
 
-def test_the_runtime_unpacks_so() -> None:
+def test_the_runtime_of_ministack_uses_the_cache() -> None:
     runtime = ModuleType("lambda_runtime")
     install(runtime)
     assert runtime.zipfile.ZipFile is CodeCache

@@ -1,4 +1,4 @@
-"""Processes of a local cloud: recorded, found by their mark, ended; nobody else's touched."""
+"""The processes of a local cloud are recorded, found by their mark and stopped; others are not touched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
-# A server whose worker is in a session of its own, as a killed MiniStack leaves them.
+# A server with a worker in its own session, which survives a kill of the server.
 PARENT = [
     sys.executable,
     "-c",
@@ -32,23 +32,23 @@ PARENT = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[StateFolder]:
-    made = StateFolder.at(tmp_path / "state")
-    made.create()
-    yield made
-    end_all(made)
+    state = StateFolder.at(tmp_path / "state")
+    state.create()
+    yield state
+    end_all(state)
 
 
 def wait_for_members(folder: StateFolder, count: int) -> list[psutil.Process]:
     import time
 
     deadline = time.monotonic() + 60
-    while len(found := cloud_processes(folder)) != count:
-        assert time.monotonic() < deadline, f"{len(found)} processes, not {count}"
+    while len(processes := cloud_processes(folder)) != count:
+        assert time.monotonic() < deadline, f"{len(processes)} processes, not {count}"
         time.sleep(0.05)
-    return found
+    return processes
 
 
-def test_a_killed_server_leaves_nobody_behind(folder: StateFolder) -> None:
+def test_the_worker_of_a_killed_server_is_stopped(folder: StateFolder) -> None:
     record = start("server", PARENT, os.environ, folder, log=folder.logs / "log", port=0)
     assert read_records(folder) == [record]
     wait_for_members(folder, 2)
@@ -63,13 +63,13 @@ def test_a_killed_server_leaves_nobody_behind(folder: StateFolder) -> None:
     assert not read_records(folder)
 
 
-def test_a_reused_id_is_not_taken_for_the_process(folder: StateFolder) -> None:
+def test_a_process_with_a_reused_id_is_not_stopped(folder: StateFolder) -> None:
     stranger = subprocess.Popen(SLEEP)
     try:
         record = start("server", SLEEP, os.environ, folder, log=folder.logs / "log", port=0)
         write_records(folder, [record, replace(record, name="old", pid=stranger.pid, started_at=1.0)])
 
-        assert [known.process() is not None for known in read_records(folder)] == [True, False]
+        assert [each.process() is not None for each in read_records(folder)] == [True, False]
         assert end_all(folder) == 1
         assert stranger.poll() is None
     finally:
@@ -77,7 +77,7 @@ def test_a_reused_id_is_not_taken_for_the_process(folder: StateFolder) -> None:
         stranger.wait()
 
 
-def test_strays_are_ended_and_servers_with_their_workers_kept(folder: StateFolder) -> None:
+def test_orphans_are_stopped_and_servers_with_their_workers_keep_running(folder: StateFolder) -> None:
     record = start("server", PARENT, os.environ, folder, log=folder.logs / "log", port=0)
     wait_for_members(folder, 2)
     orphan = subprocess.Popen(SLEEP, env={**os.environ, MARK: str(folder.root)})
@@ -90,7 +90,7 @@ def test_strays_are_ended_and_servers_with_their_workers_kept(folder: StateFolde
     assert len(cloud_processes(folder)) == 2
 
 
-def test_another_cloud_is_left_alone(folder: StateFolder, tmp_path: Path) -> None:
+def test_processes_of_another_cloud_keep_running(folder: StateFolder, tmp_path: Path) -> None:
     other = subprocess.Popen(SLEEP, env={**os.environ, MARK: str(tmp_path / "other")})
     try:
         assert end_all(folder) == 0
@@ -100,7 +100,7 @@ def test_another_cloud_is_left_alone(folder: StateFolder, tmp_path: Path) -> Non
         other.wait()
 
 
-def test_an_unreadable_note_is_no_note(folder: StateFolder) -> None:
+def test_unreadable_records_count_as_missing(folder: StateFolder) -> None:
     folder.processes.write_text("{half")
     assert read_records(folder) == []
     assert end_all(folder) == 0
@@ -113,7 +113,7 @@ def test_one_command_at_a_time(folder: StateFolder) -> None:
         pass
 
 
-def test_a_state_folder_reached_by_a_link_is_the_same(tmp_path: Path) -> None:
+def test_a_link_to_a_state_folder_is_the_same_folder(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert StateFolder.at(tmp_path / "link") == StateFolder.at(tmp_path / "real")

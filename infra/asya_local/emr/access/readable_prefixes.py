@@ -28,20 +28,20 @@ class ReadablePrefix:
     pattern: str
 
     @property
-    def prefix(self) -> str:
+    def key_prefix(self) -> str:
         """The key pattern up to the first wildcard."""
         return re.split(r"[*?]", self.pattern, maxsplit=1)[0]
 
     @property
     def is_single_object(self) -> bool:
         """Whether the pattern has no wildcard."""
-        return self.prefix == self.pattern
+        return self.key_prefix == self.pattern
 
     def covers(self, other: ReadablePrefix) -> bool:
         """Return whether this prefix includes all objects of the other."""
         return fnmatchcase(other.bucket, self.bucket) and (
             self.pattern == other.pattern
-            or (self.pattern == self.prefix + "*" and other.prefix.startswith(self.prefix))
+            or (self.pattern == self.key_prefix + "*" and other.key_prefix.startswith(self.key_prefix))
         )
 
 

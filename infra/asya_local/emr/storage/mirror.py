@@ -73,7 +73,9 @@ class Mirror:
             yield prefix.pattern
             return
         try:
-            for page in self.s3.get_paginator("list_objects_v2").paginate(Bucket=prefix.bucket, Prefix=prefix.prefix):
+            for page in self.s3.get_paginator("list_objects_v2").paginate(
+                Bucket=prefix.bucket, Prefix=prefix.key_prefix
+            ):
                 for entry in page.get("Contents", []):
                     if fnmatchcase(entry["Key"], prefix.pattern):
                         yield entry["Key"]

@@ -1,3 +1,5 @@
+"""The size of a job run, and whether it fits into the capacity."""
+
 import pytest
 
 from asya_local.emr.capacity import Limits, Size, fits, gigabytes, size_of
@@ -29,11 +31,11 @@ def test_the_size_of_a_run(conf: dict[str, str], size: Size) -> None:
 @pytest.mark.parametrize(
     ("text", "amount"), [("2g", 2), ("512m", 0.5), ("1024", 1), ("1tb", 1024), (None, 7), ("x", 7)]
 )
-def test_memory_as_spark_writes_it(text: str | None, amount: float) -> None:
+def test_memory_sizes_of_spark_are_converted_to_gigabytes(text: str | None, amount: float) -> None:
     assert gigabytes(text, 7) == amount
 
 
-def test_what_fits() -> None:
+def test_a_run_fits_within_all_limits_or_alone() -> None:
     limits, small = Limits(max_vcpu=16, max_memory_gb=128, max_concurrent_runs=2), Size(6, 12, 20)
 
     assert fits(small, [small], limits)

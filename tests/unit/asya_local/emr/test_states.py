@@ -1,3 +1,5 @@
+"""The states of a job run and their transitions."""
+
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,10 +18,10 @@ def make_run() -> JobRun:
         "executionRoleArn": "arn:aws:iam::000000000000:role/job",
         "jobDriver": {"sparkSubmit": {"entryPoint": "s3://b/e.py"}},
     }
-    return JobRun("00run", "00app", "arn", "emr-spark-8.1.0", "someone", BEGIN, request, {}, Size(2, 4, 40))
+    return JobRun("00run", "00app", "arn", "emr-spark-8.1.0", "caller", BEGIN, request, {}, Size(2, 4, 40))
 
 
-def test_the_ordinary_way() -> None:
+def test_a_run_succeeds_and_its_durations_are_measured() -> None:
     run = make_run()
     steps = [RunState.QUEUED, RunState.PENDING, RunState.SCHEDULED, RunState.RUNNING, RunState.SUCCESS]
 
@@ -27,15 +29,15 @@ def test_the_ordinary_way() -> None:
         change = run.transition(state, BEGIN + timedelta(seconds=seconds), f"now {state}")
 
     assert (change.previous, change.state) == (RunState.RUNNING, RunState.SUCCESS)
-    shown = run.description(BEGIN + timedelta(hours=1))
-    assert shown["state"] == "SUCCESS"
-    assert shown["queuedDurationMilliseconds"] == 1000
-    assert shown["totalExecutionDurationSeconds"] == 1
-    assert shown["totalResourceUtilization"]["vCPUHour"] == pytest.approx(2 / 3600, abs=1e-6)
-    assert shown["billedResourceUtilization"]["vCPUHour"] == pytest.approx(2 * 60 / 3600, abs=1e-6)
+    description = run.description(BEGIN + timedelta(hours=1))
+    assert description["state"] == "SUCCESS"
+    assert description["queuedDurationMilliseconds"] == 1000
+    assert description["totalExecutionDurationSeconds"] == 1
+    assert description["totalResourceUtilization"]["vCPUHour"] == pytest.approx(2 / 3600, abs=1e-6)
+    assert description["billedResourceUtilization"]["vCPUHour"] == pytest.approx(2 * 60 / 3600, abs=1e-6)
 
 
-def test_a_run_that_is_over_stays_over() -> None:
+def test_a_terminal_run_has_no_transition() -> None:
     run = make_run()
     run.transition(RunState.FAILED, BEGIN, "x" * 1000)
 
@@ -46,16 +48,16 @@ def test_a_run_that_is_over_stays_over() -> None:
 
 
 @given(st.lists(st.sampled_from(RunState)))
-def test_no_way_leads_out_of_an_end_or_back_to_the_start(states: list[RunState]) -> None:
-    current, over = RunState.SUBMITTED, False
+def test_no_transition_leaves_a_terminal_state_or_returns_to_the_first(states: list[RunState]) -> None:
+    current, is_terminal = RunState.SUBMITTED, False
     for state in states:
         if may_transition(current, state):
-            assert not over
+            assert not is_terminal
             assert state is not RunState.SUBMITTED
-            current, over = state, state in TERMINAL
+            current, is_terminal = state, state in TERMINAL
 
 
-def test_ids_are_what_the_service_model_allows() -> None:
+def test_ids_match_the_service_model() -> None:
     ids = {new_run_id() for _ in range(100)}
     assert len(ids) == 100
-    assert all(len(one) == 16 and one.isalnum() and one == one.lower() for one in ids)
+    assert all(len(each) == 16 and each.isalnum() and each == each.lower() for each in ids)

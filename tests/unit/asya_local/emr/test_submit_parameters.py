@@ -1,3 +1,5 @@
+"""`sparkSubmitParameters` are parsed as spark-submit parses its options."""
+
 import pytest
 
 from asya_local.emr.submit_parameters import SubmitParametersError, parse
@@ -8,19 +10,19 @@ def test_options_are_read_as_spark_submit_reads_them() -> None:
         "--conf spark.a=1 --conf 'spark.b=two words' --conf=spark.c=x=y --py-files s3://b/one.zip,s3://b/two.zip "
         "--archives=s3://b/e.tar.gz#env --driver-memory 2g --name job "
         "--conf spark.emr-serverless.driverEnv.PYTHONPATH=./env",
-        {"spark.a": "0", "spark.d": "kept"},
+        {"spark.a": "0", "spark.d": "default"},
     )
 
     assert parameters.conf["spark.a"] == "1"
     assert parameters.conf["spark.b"] == "two words"
     assert parameters.conf["spark.c"] == "x=y"
-    assert parameters.conf["spark.d"] == "kept"
+    assert parameters.conf["spark.d"] == "default"
     assert parameters.files("spark.submit.pyFiles") == ["s3://b/one.zip", "s3://b/two.zip"]
     assert parameters.files("spark.archives") == ["s3://b/e.tar.gz#env"]
     assert parameters.driver_environment() == {"PYTHONPATH": "./env"}
 
 
-def test_what_means_nothing_in_one_process_is_left_out() -> None:
+def test_the_local_configuration_leaves_out_cluster_options() -> None:
     parameters = parse(
         "--conf spark.master=yarn --conf spark.dynamicAllocation.maxExecutors=4 --conf spark.sql.x=1 --jars s3://b/j.jar"
     )
@@ -36,6 +38,6 @@ def test_what_means_nothing_in_one_process_is_left_out() -> None:
         ("--conf 'open", "cannot be split"),
     ],
 )
-def test_mistakes(text: str, message: str) -> None:
+def test_invalid_options_are_refused(text: str, message: str) -> None:
     with pytest.raises(SubmitParametersError, match=message):
         parse(text)

@@ -1,3 +1,5 @@
+"""The policies of a job: the objects that it may read, and the service that a role is passed to."""
+
 import json
 
 import pytest
@@ -14,7 +16,7 @@ def allow(action: object, resource: object, **more: object) -> dict[str, object]
     return {"Effect": "Allow", "Action": action, "Resource": resource, **more}
 
 
-def test_what_a_job_may_read() -> None:
+def test_a_job_may_read_the_objects_that_its_policies_allow() -> None:
     document = policy(
         allow("s3:GetObject", ["arn:aws:s3:::b/data/raw/*", "arn:aws:s3:::b/data/raw/2013/*", "arn:aws:s3:::b/one"]),
         allow(["s3:Get*", "s3:PutObject"], "arn:aws:s3:::b/runs/a/1/*"),
@@ -31,25 +33,28 @@ def test_what_a_job_may_read() -> None:
     ]
 
 
-def test_everything_covers_everything() -> None:
+def test_a_policy_for_everything_covers_all_others() -> None:
     assert readable_prefixes([policy(allow("*", "*")), policy(allow("s3:*", "arn:aws:s3:::b/x/*"))]) == [
         ReadablePrefix("*", "*")
     ]
 
 
-def test_prefix_and_exactness() -> None:
-    assert (ReadablePrefix("b", "a/b*.csv").prefix, ReadablePrefix("b", "a/b*.csv").is_single_object) == ("a/b", False)
-    assert (ReadablePrefix("b", "a/b").prefix, ReadablePrefix("b", "a/b").is_single_object) == ("a/b", True)
+def test_a_pattern_without_wildcard_is_a_single_object() -> None:
+    assert (ReadablePrefix("b", "a/b*.csv").key_prefix, ReadablePrefix("b", "a/b*.csv").is_single_object) == (
+        "a/b",
+        False,
+    )
+    assert (ReadablePrefix("b", "a/b").key_prefix, ReadablePrefix("b", "a/b").is_single_object) == ("a/b", True)
     assert not ReadablePrefix("b", "a/*.csv").covers(ReadablePrefix("b", "a/x.txt"))
 
 
-def test_bucket_patterns_meet_the_buckets_there_are() -> None:
-    found = expand_buckets(
+def test_bucket_patterns_expand_to_existing_buckets_without_code_buckets() -> None:
+    prefixes = expand_buckets(
         [ReadablePrefix("mesh-*", "data/*"), ReadablePrefix("*", "x")],
         ["mesh-1", "cdk-q-assets-0-r"],
         ["cdk-*-assets-*"],
     )
-    assert found == [ReadablePrefix("mesh-1", "data/*"), ReadablePrefix("mesh-1", "x")]
+    assert prefixes == [ReadablePrefix("mesh-1", "data/*"), ReadablePrefix("mesh-1", "x")]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,7 @@ def test_bucket_patterns_meet_the_buckets_there_are() -> None:
         ({"StringNotEquals": {"iam:PassedToService": "lambda.amazonaws.com"}}, 1),
     ],
 )
-def test_the_service_a_role_is_passed_to(condition: dict[str, object], statements: int) -> None:
+def test_conditions_on_the_passed_service_are_resolved(condition: dict[str, object], statements: int) -> None:
     document = json.loads(resolve_passed_service(policy(allow("iam:PassRole", "arn:role", Condition=condition))))
 
     assert len(document["Statement"]) == statements

@@ -1,5 +1,5 @@
 # ruff: noqa: N803 - boto3 names its parameters so
-"""The mirror against a bucket in memory that notes the order of what happens to it."""
+"""The mirror uploads to a bucket in memory, which records the order of the writes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ RULE = ControlRule()
 
 
 class Bucket:
-    """As much of an S3 client as the mirror uses; keys under `denied/` are refused."""
+    """The calls of an S3 client that the mirror uses. It refuses keys under `denied/`."""
 
     def __init__(self, objects: dict[str, bytes] | None = None) -> None:
         self.objects = dict(objects or {})
-        self.done: list[str] = []
+        self.writes: list[str] = []
 
     def get_paginator(self, _operation: str) -> Bucket:
         return self
@@ -44,12 +44,12 @@ class Bucket:
     def put_object(self, Bucket: str, Key: str, Body: io.BufferedReader) -> None:
         self._check(Key, "PutObject")
         self.objects[Key] = Body.read()
-        self.done.append(f"put {Key}")
+        self.writes.append(f"put {Key}")
 
     def delete_object(self, Bucket: str, Key: str) -> None:
         self._check(Key, "DeleteObject")
         del self.objects[Key]
-        self.done.append(f"delete {Key}")
+        self.writes.append(f"delete {Key}")
 
     def _check(self, key: str, operation: str) -> None:
         if key.startswith("denied/"):
@@ -57,7 +57,7 @@ class Bucket:
 
 
 class Folder:
-    """A mirror of one bucket, with the files that are open in it."""
+    """A mirror of one bucket; `busy` are its open files."""
 
     def __init__(self, path: Path, objects: dict[str, bytes] | None = None) -> None:
         self.bucket = Bucket(objects)
@@ -89,8 +89,8 @@ def test_only_what_matches_comes_in(tmp_path: Path) -> None:
     ]
     assert folder.mirror.fetch(prefixes) == 2
 
-    found = {str(path.relative_to(folder.root)) for path in folder.root.rglob("*") if path.is_file()}
-    assert found == {"b/data/a.csv", "b/one"}
+    files = {str(path.relative_to(folder.root)) for path in folder.root.rglob("*") if path.is_file()}
+    assert files == {"b/data/a.csv", "b/one"}
     assert not folder.mirror.push(everything=True)
 
 
@@ -102,37 +102,37 @@ def test_data_waits_until_a_control_file_needs_it(folder: Folder) -> None:
     folder.write("runs/a/1/heartbeat.json")
     folder.mirror.push(everything=False)
 
-    assert folder.bucket.done == ["put data/out/part", "put runs/a/1/heartbeat.json", "put runs/a/1/commit.json"]
+    assert folder.bucket.writes == ["put data/out/part", "put runs/a/1/heartbeat.json", "put runs/a/1/commit.json"]
 
 
-def test_what_is_being_written_waits(folder: Folder) -> None:
+def test_open_files_wait(folder: Folder) -> None:
     folder.write("data/done")
     folder.write("data/half", "hal")
     folder.write("runs/a/1/journal")
     folder.busy = {str(folder.root / "b/data/half")}
     folder.mirror.push(everything=False)
-    assert folder.bucket.done == ["put data/done", "put runs/a/1/journal"]
+    assert folder.bucket.writes == ["put data/done", "put runs/a/1/journal"]
 
     folder.write("data/half", "whole")
     folder.mirror.push(everything=True)
     assert folder.bucket.objects["data/half"] == b"whole"
 
 
-def test_a_statement_goes_as_it_was_when_it_was_seen(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job goes on writing during the pass: data that the second look finds goes, a later statement does not."""
+def test_a_control_file_is_uploaded_as_of_the_first_scan(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The job writes during the push. Data of the second scan is uploaded, a later control file is not."""
     folder.write("data/1")
     folder.write("runs/a/1/journal", "1 is done")
-    look, looks = folder.mirror._scan, 0
+    scan, scans = folder.mirror._scan, 0
 
-    def look_and_go_on() -> dict[str, FileVersion]:
-        nonlocal looks
-        looks += 1
-        if looks == 2:
+    def scan_while_the_job_writes() -> dict[str, FileVersion]:
+        nonlocal scans
+        scans += 1
+        if scans == 2:
             folder.write("data/2")
             folder.write("runs/a/1/journal", "1 and 2 are done")
-        return look()
+        return scan()
 
-    monkeypatch.setattr(folder.mirror, "_scan", look_and_go_on)
+    monkeypatch.setattr(folder.mirror, "_scan", scan_while_the_job_writes)
     folder.mirror.push(everything=False)
     assert folder.bucket.objects == {"data/1": b"x", "data/2": b"x", "runs/a/1/journal": b"1 is done"}
 
@@ -149,10 +149,10 @@ def test_overwriting_puts_before_it_deletes(tmp_path: Path) -> None:
 
     folder.mirror.push(everything=True)
 
-    assert folder.bucket.done == ["put data/out/new", "delete data/out/old", "put runs/a/1/commit.json"]
+    assert folder.bucket.writes == ["put data/out/new", "delete data/out/old", "put runs/a/1/commit.json"]
 
 
-def test_a_refused_write_keeps_the_commit_here(folder: Folder) -> None:
+def test_a_refused_write_holds_the_commit_back(folder: Folder) -> None:
     folder.write("denied/x")
     folder.write("runs/a/1/commit.json")
 
@@ -163,19 +163,19 @@ def test_a_refused_write_keeps_the_commit_here(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("name", ["b/data/.part.crc", "b/data/_temporary/0/part", "b/.spark-staging-1/part"])
-def test_drafts_are_no_objects(name: str) -> None:
+def test_drafts_are_not_objects(name: str) -> None:
     assert not is_object(name)
     assert is_object("b/data/_SUCCESS")
 
 
 def test_changes_are_sorted_by_kind() -> None:
     old, new = FileVersion(1, 1, 1), FileVersion(1, 2, 1)
-    found = compare(
+    differences = compare(
         {"b/same": old, "b/changed": old, "b/gone": old},
         {"b/same": old, "b/changed": new, "b/runs/1/commit.json": new, "b/runs/1/x": new, "b/data/commit.json": new},
         RULE,
     )
-    assert found.data == ("b/changed", "b/data/commit.json")
-    assert found.deleted == ("b/gone",)
-    assert found.control == ("b/runs/1/x",)
-    assert found.commits == ("b/runs/1/commit.json",)
+    assert differences.data == ("b/changed", "b/data/commit.json")
+    assert differences.deleted == ("b/gone",)
+    assert differences.control == ("b/runs/1/x",)
+    assert differences.commits == ("b/runs/1/commit.json",)
