@@ -1,1 +1,1 @@
-"""The `asya` command: the local cloud, the demo, and an operator's first questions about an envelope."""
+"""The `asya` command: runs a local cloud and the demo, and operates a mesh. `main` is the entry point."""

@@ -1,4 +1,4 @@
-"""How to reach one deployed mesh: the local cloud's `local.json`, or a mesh on AWS found by its namespace."""
+"""Connects to a deployed mesh: to a local cloud by its `local.json`, or to AWS by the namespace of the mesh."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import botocore.session
 from boto3.session import Session
@@ -15,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol import names
 from asya_cli.errors import CommandError
+from asya_infra.addresses import S3Prefix
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 LOCAL_FILE = "local.json"
 
-# Named by no variable and read from no file: what the developer has configured for AWS never reaches a local cloud.
-_NOBODYS = {
+# botocore's setting → (config key, variable, default, conversion). No variable and no file of the user is read, so the
+# user's own AWS configuration never reaches a local cloud.
+_ISOLATED_SETTINGS = {
     "profile": (None, None, None, None),
     "config_file": (None, None, os.devnull, None),
     "credentials_file": (None, None, os.devnull, None),
@@ -39,53 +40,40 @@ _NOBODYS = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """A bucket and a prefix in it: empty, or ending with a slash."""
-
-    bucket: str
-    prefix: str
-
-    @property
-    def uri(self) -> str:
-        """`s3://bucket/prefix/`."""
-        return f"s3://{self.bucket}/{self.prefix}"
-
-
-@dataclass(frozen=True)
 class Connection:
-    """One mesh, and the credentials of the person asking.
+    """The addresses of a mesh, and a session with the user's credentials.
 
     Attributes:
-        gateway_url: Where the status endpoint answers, without a trailing slash.
-        data: What references in payloads are relative to.
-        results: Where x-sink writes.
-        endpoint_url: Where all of AWS is, for a local cloud; None for AWS itself.
-        emr_endpoint_url: Where EMR Serverless is, for a local cloud.
+        gateway_url: The URL of the gateway, without a trailing slash.
+        data: The base of references in payloads.
+        results: The prefix of the objects that x-sink writes.
+        endpoint_url: The endpoint of all AWS services of a local cloud; None for AWS itself.
+        emr_endpoint_url: The endpoint of EMR Serverless of a local cloud.
     """
 
     namespace: str
     region: str
     gateway_url: str
-    data: Place
-    results: Place
+    data: S3Prefix
+    results: S3Prefix
     session: Session = field(repr=False)
     endpoint_url: str | None = None
     emr_endpoint_url: str | None = None
 
     def sqs(self) -> SQSClient:
-        """A client for the mesh's queues."""
+        """Create a client for the mesh's queues."""
         return self.session.client("sqs", self.region, endpoint_url=self.endpoint_url, config=self._config)
 
     def s3(self) -> S3Client:
-        """A client for the mesh's buckets."""
+        """Create a client for the mesh's buckets."""
         return self.session.client("s3", self.region, endpoint_url=self.endpoint_url, config=self._config)
 
     def dynamodb(self) -> DynamoDBClient:
-        """A client for the mesh's tables."""
+        """Create a client for the mesh's tables."""
         return self.session.client("dynamodb", self.region, endpoint_url=self.endpoint_url, config=self._config)
 
     def emr_serverless(self) -> EMRServerlessClient:
-        """A client for the mesh's job runs."""
+        """Create a client for the mesh's job runs."""
         endpoint = self.emr_endpoint_url
         return self.session.client("emr-serverless", self.region, endpoint_url=endpoint, config=self._config)
 
@@ -93,53 +81,53 @@ class Connection:
     def _config(self) -> Config | None:
         if self.endpoint_url is None:
             return None
-        # A local cloud is on loopback: no proxy stands before it, and buckets are found by path.
+        # A local cloud is on loopback: it needs no proxy, and it addresses buckets by path.
         return Config(proxies={}, s3={"addressing_style": "path"}, retries={"total_max_attempts": 2})
 
 
 def read_local(state: Path) -> Connection:
-    """The local cloud whose state folder this is, with the keys of its operator and nobody else's.
+    """Connect to the local cloud in a state folder, with the access key of its operator.
 
     Raises:
-        CommandError: There is no local cloud, or its file cannot be read.
+        CommandError: There is no local cloud, or its file is invalid.
     """
     path = state / LOCAL_FILE
     try:
-        described = json.loads(path.read_text())
-        core = botocore.session.Session(session_vars=_NOBODYS)
-        core.set_credentials(described["access_key"], described["secret_key"])
+        description = json.loads(path.read_text())
+        core = botocore.session.Session(session_vars=_ISOLATED_SETTINGS)
+        core.set_credentials(description["access_key"], description["secret_key"])
         return Connection(
-            namespace=described["namespace"],
-            region=described["region"],
-            gateway_url=described["gateway_url"].rstrip("/"),
-            data=Place(described["data_bucket"], described["data_prefix"]),
-            results=Place(described["results_bucket"], described["results_prefix"]),
-            session=Session(botocore_session=core, region_name=described["region"]),
-            endpoint_url=described["endpoint_url"],
-            emr_endpoint_url=described["emr_endpoint_url"],
+            namespace=description["namespace"],
+            region=description["region"],
+            gateway_url=description["gateway_url"].rstrip("/"),
+            data=S3Prefix(description["data_bucket"], description["data_prefix"]),
+            results=S3Prefix(description["results_bucket"], description["results_prefix"]),
+            session=Session(botocore_session=core, region_name=description["region"]),
+            endpoint_url=description["endpoint_url"],
+            emr_endpoint_url=description["emr_endpoint_url"],
         )
     except FileNotFoundError:
         raise CommandError(
-            f"no local cloud is described in {path}",
-            "Bring one up with `asya local up`, name its folder with --state, or name a mesh on AWS with --namespace.",
+            f"no local cloud is running: {path} does not exist",
+            "Start one with `asya local up`, select its folder with --state, or select a mesh on AWS with --namespace.",
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CommandError(
             f"{path} does not describe a local cloud ({type(error).__name__}: {error})",
-            "`asya local up` writes it anew.",
+            "Run `asya local up` to write the file again.",
         ) from error
 
 
 def find_on_aws(namespace: str, region: str | None = None) -> Connection:
-    """The mesh of this namespace in the account of the caller's own AWS credentials.
+    """Connect to a mesh on AWS, in the account of the user's credentials.
 
     Raises:
-        CommandError: There are no credentials or no region, or no such mesh is deployed there.
+        CommandError: Credentials or the region are missing, or the mesh is not deployed there.
     """
     try:
         session = Session(region_name=region)
         if session.region_name is None:
-            raise CommandError("no AWS region is configured", "Say which with --region, or set AWS_REGION.")
+            raise CommandError("no AWS region is configured", "Set --region or AWS_REGION.")
         stacks = session.client("cloudformation")
         gateway = _outputs(stacks, names.stack_name(namespace, "gateway"))
         state = _outputs(stacks, names.stack_name(namespace, "state"))
@@ -147,25 +135,22 @@ def find_on_aws(namespace: str, region: str | None = None) -> Connection:
             namespace=namespace,
             region=session.region_name,
             gateway_url=gateway["GatewayUrl"].rstrip("/"),
-            data=place_of(state["DataUri"]),
-            results=place_of(state["ResultsUri"]),
+            data=S3Prefix.from_uri(state["DataUri"]),
+            results=S3Prefix.from_uri(state["ResultsUri"]),
             session=session,
         )
     except (BotoCoreError, ClientError) as error:
-        raise CommandError(f"the mesh {namespace!r} was not found on AWS: {error}") from error
+        raise CommandError(
+            f"cannot find the mesh {namespace!r} on AWS: {error}",
+            "Check the namespace with its stage, the region and your AWS credentials.",
+        ) from error
     except KeyError as error:
         raise CommandError(
             f"the stacks of the mesh {namespace!r} have no output {error}",
-            "Deploy the mesh with this version's `make deploy`.",
+            "Deploy the mesh again with `make deploy` of this version.",
         ) from error
 
 
 def _outputs(stacks: CloudFormationClient, name: str) -> dict[str, str]:
-    found = stacks.describe_stacks(StackName=name)["Stacks"][0].get("Outputs", [])
-    return {output["OutputKey"]: output["OutputValue"] for output in found}
-
-
-def place_of(uri: str) -> Place:
-    """`s3://bucket/prefix/` taken apart."""
-    parts = urlsplit(uri)
-    return Place(parts.netloc, parts.path.lstrip("/"))
+    outputs = stacks.describe_stacks(StackName=name)["Stacks"][0].get("Outputs", [])
+    return {output["OutputKey"]: output["OutputValue"] for output in outputs}

@@ -1,4 +1,4 @@
-"""The dead letters of a mesh: found, told about, and sent again in a new generation (`protocol §12`)."""
+"""Scans the dead-letter queues of a mesh and redrives dead letters in a new generation (`protocol §12`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from asya.protocol.envelope import GENERATION_LIMIT
 from asya.protocol.headers import PAYLOAD_REF
 from asya.protocol.slices import slice_header
 from asya_cli.errors import CommandError
-from asya_cli.mesh_client import NotSendableError, RefusedError
+from asya_cli.mesh_client import ConflictError, OversizedEnvelopeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,47 +30,47 @@ if TYPE_CHECKING:
     from asya_cli.mesh_client import MeshClient
 
 HIDE_SECONDS = 300
-"""How long a message is hidden from others while it is looked at; it is put back as soon as that is over."""
+"""Visibility timeout of a message during a scan. The end of the scan makes it visible again at once."""
 
 _DLQ = "-dlq"
 _NAMESPACE_TAG = "asya:namespace"
 
 
 @dataclass(frozen=True)
-class Letter:
-    """A message, what it carries, and the queue it lies behind."""
+class QueuedLetter:
+    """A dead letter as received from its queue."""
 
     seen: Seen
     read: DeadLetter
 
     @property
     def actor(self) -> str:
-        """Whose message it was."""
+        """The actor or system function that the message was sent to."""
         return self.read.actor
 
     @property
     def envelope(self) -> Envelope | None:
-        """What it carries; None if that is no envelope."""
+        """The envelope in the message; None if the message has no valid envelope."""
         return self.read.envelope if self.read.readable else None
 
     @property
     def generation(self) -> int:
-        """Of the envelope; 0 of whatever is none."""
+        """The generation of the envelope; 0 without an envelope."""
         return self.envelope.generation if self.envelope else 0
 
     @property
     def id(self) -> str:
-        """The envelope's id, or the one that its task has if it cannot be read; the SQS message's if it is about no task."""
+        """The id of the envelope or of its task; the id of the SQS message if the message belongs to no task."""
         return self.read.envelope.id if self.read.envelope else self.seen.message_id
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Which dead letters are meant. Empty: all.
+class Filter:
+    """Selects dead letters. An empty field selects all.
 
     Attributes:
-        id: Of the envelope, or of the SQS message.
-        text: To be found in the reason or the error, be it the envelope's or its task's; upper and lower case are the same.
+        id: The id of the envelope or of the SQS message.
+        text: Part of the reason or the error of the envelope or of its task. Case does not matter.
     """
 
     id: str = ""
@@ -78,15 +78,15 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Redriven:
-    """What became of one dead letter.
+class RedriveResult:
+    """The outcome of one redrive.
 
     Attributes:
-        generation: It was, or would be, sent in; None where it goes as it is.
-        problem: Why it was left where it is; empty if it was not.
+        generation: The generation in which the envelope was sent; None if the message was sent unchanged.
+        problem: Why the message stays in its dead-letter queue; empty after a success.
     """
 
-    letter: Letter
+    letter: QueuedLetter
     generation: int | None = None
     problem: str = ""
 
@@ -98,134 +98,138 @@ class DeadLetters:
         self._mesh = mesh
         self._sqs = mesh.connection.sqs()
         self._namespace = mesh.connection.namespace
-        # What this process has sent: should it come back while the loop is at it, it is for the next loop.
-        self._sent: set[tuple[str, str, int]] = set()
+        # A message that this process has redriven may fail and return during the scan. This scan skips it.
+        self._redriven: set[tuple[str, str, int]] = set()
 
     def actors(self) -> list[str]:
-        """Every actor and system function whose dead-letter queue holds something, in alphabetical order.
+        """Return every actor and system function with dead letters, in alphabetical order.
 
-        SQS may be a minute behind; whoever knows better names the actor.
+        The counts of SQS may be a minute old.
 
         Raises:
-            CommandError: SQS did not answer, or refused.
+            CommandError: SQS fails or denies access.
         """
         start = names.queue_name(self._namespace, "")
-        with _told("the queues of the mesh could not be listed"):
+        with _aws_errors("cannot list the queues of the mesh"):
             pages = self._sqs.get_paginator("list_queues").paginate(QueueNamePrefix=start)
             urls = [url for page in pages for url in page.get("QueueUrls", []) if url.endswith(_DLQ)]
-            found = [url for url in urls if self._is_own(url) and DeadLetterQueue(self._sqs, url).count().total]
-        return sorted(url.rpartition("/")[2].removeprefix(start).removesuffix(_DLQ) for url in found)
+            nonempty = [url for url in urls if self._is_own(url) and DeadLetterQueue(self._sqs, url).count().total]
+        return sorted(url.rpartition("/")[2].removeprefix(start).removesuffix(_DLQ) for url in nonempty)
 
     def _is_own(self, url: str) -> bool:
-        """A mesh `shop-test` has queues whose names begin like those of `shop`; the tag tells them apart."""
+        """Check the tag of a queue: the queue names of a mesh `shop-test` start like those of `shop`."""
         tags = self._sqs.list_queue_tags(QueueUrl=url).get("Tags", {})
         return tags.get(_NAMESPACE_TAG, self._namespace) == self._namespace
 
-    def hidden(self, actor: str) -> int:
-        """About how many messages nobody can see just now, because somebody looks at them.
+    def hidden_count(self, actor: str) -> int:
+        """Return the approximate number of messages that are hidden by another reader.
 
         Raises:
-            CommandError: SQS did not answer, or refused.
+            CommandError: SQS fails or denies access.
         """
-        with _told(f"the dead letters of {actor} could not be counted"):
+        with _aws_errors(f"cannot count the dead letters of {actor}"):
             return self._queue(actor).count().hidden
 
     @contextmanager
-    def look(self, actor: str, wanted: Wanted) -> Iterator[Iterator[Letter]]:
-        """The dead letters behind an actor's queue that are wanted; those that are not taken away are put back at the end.
+    def scan(self, actor: str, selection: Filter) -> Iterator[Iterator[QueuedLetter]]:
+        """Iterate over the selected dead letters of an actor. At the end all others become visible again.
 
         Raises:
-            CommandError: There is no such queue; SQS did not answer, or refused.
+            CommandError: The queue does not exist, or SQS fails or denies access.
         """
-        with _told(f"the dead letters of {actor} could not be looked at"):
+        with _aws_errors(f"cannot read the dead letters of {actor}"):
             queue = self._queue(actor)
             seen: list[Seen] = []
             try:
-                yield self._wanted(queue, actor, wanted, seen)
+                yield self._selected(queue, actor, selection, seen)
             finally:
                 queue.put_back(seen)
 
-    def _wanted(self, queue: DeadLetterQueue, actor: str, wanted: Wanted, seen: list[Seen]) -> Iterator[Letter]:
-        for some in queue.look(hide_seconds=HIDE_SECONDS):
-            seen += some
-            for each in some:
-                letter = Letter(each, dead_letters.read(each.arrival, actor))
-                if self._is_wanted(letter, wanted):
+    def _selected(
+        self, queue: DeadLetterQueue, actor: str, selection: Filter, seen: list[Seen]
+    ) -> Iterator[QueuedLetter]:
+        for batch in queue.look(hide_seconds=HIDE_SECONDS):
+            seen += batch
+            for each in batch:
+                letter = QueuedLetter(each, dead_letters.read(each.arrival, actor))
+                if self._matches(letter, selection):
                     yield letter
 
-    def _is_wanted(self, letter: Letter, wanted: Wanted) -> bool:
-        if _name(letter, letter.generation) in self._sent:
+    def _matches(self, letter: QueuedLetter, selection: Filter) -> bool:
+        if _redrive_key(letter, letter.generation) in self._redriven:
             return False
-        if wanted.id and wanted.id not in (letter.id, letter.seen.message_id):
+        if selection.id and selection.id not in (letter.id, letter.seen.message_id):
             return False
-        return not wanted.text or wanted.text.casefold() in self._about(letter).casefold()
+        return not selection.text or selection.text.casefold() in self._error_text(letter).casefold()
 
-    def _about(self, letter: Letter) -> str:
+    def _error_text(self, letter: QueuedLetter) -> str:
         status = letter.envelope.status if letter.envelope else None
         task = self.task(letter)
-        words = [status.reason if status else None, task.reason if task else None]
+        texts = [status.reason if status else None, task.reason if task else None]
         for error in (status.error if status else None, task.error if task else None):
-            words += [error.type, error.message] if error else []
-        return "\n".join(filter(None, words))
+            texts += [error.type, error.message] if error else []
+        return "\n".join(filter(None, texts))
 
-    def task(self, letter: Letter) -> TaskView | None:
-        """The record of what it carries; None if there is none."""
+    def task(self, letter: QueuedLetter) -> TaskView | None:
+        """Return the task of a dead letter; None without a record."""
         return self._mesh.task(letter.id) if letter.read.envelope is not None else None
 
-    def redrive(self, letter: Letter, *, force: bool, now: datetime) -> Redriven:
-        """Reopen its task, send it in the next generation, and only then remove it.
+    def redrive(self, letter: QueuedLetter, *, force: bool, now: datetime) -> RedriveResult:
+        """Reopen the task, send the envelope in the next generation, then delete the message.
 
-        Should this process die after the reopening, doing it again finds the task reopened and sends; should it die after the
-        sending, the message is sent twice in the same generation, as SQS itself may do.
+        The steps are safe to repeat. After a crash behind the first step, a second redrive sends the envelope. After a
+        crash behind the second step, it sends the envelope twice in one generation, as SQS itself may do.
 
         Raises:
-            CommandError: The status endpoint or SQS did not answer, or refused for another reason than the task.
+            CommandError: The gateway or SQS fails or denies access.
         """
         try:
-            generation = self._generation(letter, force=force, now=now)
-        except (NotSendableError, RefusedError) as error:
-            return Redriven(letter, problem=error.problem)
+            generation = self._reopen(letter, force=force, now=now)
+        except (OversizedEnvelopeError, ConflictError) as error:
+            return RedriveResult(letter, problem=error.problem)
         body = letter.seen.arrival.body
         if letter.envelope is not None and generation is not None:
-            body = self._message(letter, redrive.redriven(letter.envelope, generation, now=now))
-        self._sent.add(_name(letter, letter.generation if generation is None else generation))
-        with _told(f"the dead letter {letter.seen.message_id} could not be sent again"):
+            body = self._message_body(letter, redrive.redriven(letter.envelope, generation, now=now))
+        self._redriven.add(_redrive_key(letter, letter.generation if generation is None else generation))
+        with _aws_errors(f"cannot redrive the dead letter {letter.seen.message_id} of {letter.actor}"):
             self._send(letter, body)
             self._queue(letter.actor).remove(letter.seen)
-        return Redriven(letter, generation)
+        return RedriveResult(letter, generation)
 
-    def _generation(self, letter: Letter, *, force: bool, now: datetime) -> int | None:
-        """The generation to send it in; None if it goes as it is, for there is no task to be run again."""
+    def _reopen(self, letter: QueuedLetter, *, force: bool, now: datetime) -> int | None:
+        """Reopen the task and return the new generation; None if the message is sent unchanged."""
         envelope = letter.envelope
         if envelope is None or redrive.is_at_rest(envelope):
             return None
         if redrive.is_past_deadline(envelope, now):
-            raise RefusedError("its deadline has passed; replay it: that gives it a new one")
-        following = min(envelope.generation + 1, GENERATION_LIMIT)
-        # Whether it can be sent at all shows now: once its task is reopened, that waits for it.
-        self._message(letter, redrive.redriven(envelope, following, now=now))
+            raise ConflictError(
+                f"its deadline has passed; `asya replay {envelope.id}` starts a task with a new deadline"
+            )
+        next_generation = min(envelope.generation + 1, GENERATION_LIMIT)
+        # Checks the size first: a reopened task waits for its envelope.
+        self._message_body(letter, redrive.redriven(envelope, next_generation, now=now))
         if envelope.is_stealth:
-            return following
-        asked = Reopening(
+            return next_generation
+        request = Reopening(
             generation=envelope.generation,
             position=envelope.route.position,
             slice=_slice_of(envelope),
             force=force,
         )
-        reopened = self._mesh.reopen(envelope.id, asked)
-        return following if reopened is None else reopened
+        generation = self._mesh.reopen(envelope.id, request)
+        return next_generation if generation is None else generation
 
-    def _message(self, letter: Letter, envelope: Envelope) -> bytes:
-        """It may have grown beyond what a message may be. A payload that was put aside stays where it is."""
+    def _message_body(self, letter: QueuedLetter, envelope: Envelope) -> bytes:
+        """Encode the envelope, with a claim check if it is too large. An existing claim check stays."""
         if PAYLOAD_REF in envelope.headers:
             return encode(envelope)
-        with _told(f"the payload of the dead letter {letter.seen.message_id} could not be put aside"):
+        with _aws_errors(f"cannot store the payload of the dead letter {letter.seen.message_id} in S3"):
             return self._mesh.sendable(envelope, self._url(letter))
 
-    def _url(self, letter: Letter) -> str:
+    def _url(self, letter: QueuedLetter) -> str:
         return self._sqs.get_queue_url(QueueName=names.queue_name(self._namespace, letter.actor))["QueueUrl"]
 
-    def _send(self, letter: Letter, body: bytes) -> None:
+    def _send(self, letter: QueuedLetter, body: bytes) -> None:
         url = self._url(letter)
         text = body.decode("utf-8", "surrogatepass")
         if letter.seen.group:
@@ -240,12 +244,13 @@ class DeadLetters:
         except ClientError as error:
             if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
                 raise CommandError(
-                    f"the mesh {self._namespace!r} has no dead-letter queue of an actor {actor!r}"
+                    f"the mesh {self._namespace!r} has no dead-letter queue for an actor {actor!r}",
+                    "`asya dlq list` shows every actor with dead letters.",
                 ) from None
             raise
 
 
-def _name(letter: Letter, generation: int) -> tuple[str, str, int]:
+def _redrive_key(letter: QueuedLetter, generation: int) -> tuple[str, str, int]:
     return (letter.actor, letter.id, generation)
 
 
@@ -260,7 +265,8 @@ def _slice_of(envelope: Envelope) -> SliceOf | None:
 
 
 @contextmanager
-def _told(problem: str) -> Iterator[None]:
+def _aws_errors(problem: str) -> Iterator[None]:
+    """Turn an error of AWS into a CommandError."""
     try:
         yield
     except (ClientError, BotoCoreError) as error:

@@ -1,4 +1,4 @@
-"""`asya dlq`: what lies in the dead-letter queues, and how it is sent again."""
+"""`asya dlq`: lists, shows and redrives dead letters."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
 
 if TYPE_CHECKING:
-    from asya_cli.dead_letters import DeadLetters, Letter, Redriven
+    from asya_cli.dead_letters import DeadLetters, QueuedLetter, RedriveResult
 
-app = typer.Typer(no_args_is_help=True, help="Messages that could not be delivered: see them, send them again.")
+app = typer.Typer(no_args_is_help=True, help="List, show and redrive dead letters: messages that failed too often.")
 
-Actor = Annotated[str | None, typer.Argument(help="Only those of this actor.", show_default=False)]
-Id = Annotated[str, typer.Option("--id", help="Only this envelope, or this SQS message.", show_default=False)]
+Actor = Annotated[str | None, typer.Argument(help="Only the dead letters of this actor.", show_default=False)]
+Id = Annotated[
+    str, typer.Option("--id", help="Only the dead letter with this envelope id or SQS message id.", show_default=False)
+]
 Error = Annotated[
-    str, typer.Option("--error", help="Only those with this text in their reason or error.", show_default=False)
+    str,
+    typer.Option("--error", help="Only dead letters with this text in their reason or error.", show_default=False),
 ]
 
 
@@ -30,24 +33,24 @@ def list_(
     *,
     envelope_id: Id = "",
     error: Error = "",
-    limit: Annotated[int, typer.Option(min=1, help="Not more of an actor than this.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of dead letters per actor.")] = 100,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """List the dead letters of a mesh. They stay where they are."""
+    """List the dead letters of a mesh. The messages stay in their queues."""
     from rich.console import Console
     from rich.table import Table
 
-    from asya_cli.dead_letters import Wanted
+    from asya_cli.dead_letters import Filter
 
-    office = _office(state, namespace, region)
-    table = Table("queue of", "id", "hop", "generation", "sent", "status", "error", box=None, pad_edge=False)
-    for name in _actors(office, actor):
-        with office.look(name, Wanted(envelope_id, error)) as letters:
+    dead_letters = _dead_letters(state, namespace, region)
+    table = Table("actor", "id", "hop", "generation", "sent", "task", "error", box=None, pad_edge=False)
+    for name in _actors(dead_letters, actor):
+        with dead_letters.scan(name, Filter(envelope_id, error)) as letters:
             for letter in islice(letters, limit):
-                table.add_row(*_row(office, letter))
-        _tell_hidden(office, name)
+                table.add_row(*_row(dead_letters, letter))
+        _warn_of_hidden(dead_letters, name)
     if table.row_count:
         Console().print(table, soft_wrap=True)
     else:
@@ -57,7 +60,7 @@ def list_(
 @app.command()
 def show(
     envelope_id: Annotated[
-        str, typer.Argument(metavar="ID", help="Of the envelope, or of the SQS message.", show_default=False)
+        str, typer.Argument(metavar="ID", help="The id of the envelope or of the SQS message.", show_default=False)
     ],
     actor: Actor = None,
     *,
@@ -65,19 +68,19 @@ def show(
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Print a dead letter as it lies in its queue."""
-    from asya_cli.dead_letters import Wanted
+    """Print a dead letter. The message stays in its queue."""
+    from asya_cli.dead_letters import Filter
 
-    office = _office(state, namespace, region)
-    found = 0
-    for name in _actors(office, actor):
-        with office.look(name, Wanted(envelope_id)) as letters:
+    dead_letters = _dead_letters(state, namespace, region)
+    count = 0
+    for name in _actors(dead_letters, actor):
+        with dead_letters.scan(name, Filter(envelope_id)) as letters:
             for letter in letters:
-                found += 1
+                count += 1
                 typer.echo(f"{name}, SQS message {letter.seen.message_id}", err=True)
                 sys.stdout.buffer.write(_pretty(letter.seen.arrival.body))
-    if not found:
-        raise CommandError(f"there is no dead letter {envelope_id!r}", "`asya dlq list` shows those that there are.")
+    if not count:
+        raise CommandError(f"there is no dead letter {envelope_id!r}", "`asya dlq list` shows all dead letters.")
 
 
 @app.command()
@@ -86,25 +89,29 @@ def redrive(
     *,
     envelope_id: Id = "",
     error: Error = "",
-    limit: Annotated[int, typer.Option(min=1, help="Not more than this.")] = 1000,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say which are meant.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of dead letters in total.")] = 1000,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the selected dead letters, send nothing.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also those whose task succeeded, was canceled or goes on elsewhere.")
+        bool,
+        typer.Option(
+            "--force", help="Also redrive if the task succeeded, was canceled, is paused or went on elsewhere."
+        ),
     ] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Send dead letters to their actors again, each as a new generation of its task.
+    """Send dead letters to their actors again, each in the next generation of its task.
 
-    Mend the cause first. An envelope whose deadline has passed is refused: `asya replay` gives it a new one.
+    Repair the cause first. After its deadline an envelope needs `asya replay`, which sets a new deadline. Exit code 1
+    if a dead letter is refused.
     """
-    from asya_cli.dead_letters import Wanted
+    from asya_cli.dead_letters import Filter
 
-    office, wanted = _office(state, namespace, region), Wanted(envelope_id, error)
+    dead_letters, selection = _dead_letters(state, namespace, region), Filter(envelope_id, error)
     sent, refused = 0, 0
-    for name in _actors(office, actor):
-        with office.look(name, wanted) as letters:
+    for name in _actors(dead_letters, actor):
+        with dead_letters.scan(name, selection) as letters:
             for letter in letters:
                 if sent >= limit:
                     break
@@ -112,29 +119,29 @@ def redrive(
                     typer.echo(f"{name}  {letter.id}  would be sent again")
                     sent += 1
                     continue
-                done = office.redrive(letter, force=force, now=datetime.now(UTC))
-                typer.echo(_outcome(done))
-                sent, refused = (sent, refused + 1) if done.problem else (sent + 1, refused)
-        _tell_hidden(office, name)
-    typer.echo(f"{sent} {'meant' if dry_run else 'sent again'}, {refused} refused", err=True)
+                result = dead_letters.redrive(letter, force=force, now=datetime.now(UTC))
+                typer.echo(_outcome(result))
+                sent, refused = (sent, refused + 1) if result.problem else (sent + 1, refused)
+        _warn_of_hidden(dead_letters, name)
+    typer.echo(f"{sent} {'selected' if dry_run else 'sent again'}, {refused} refused", err=True)
     if refused:
         raise typer.Exit(1)
 
 
-def _office(state: State, namespace: str | None, region: str | None) -> DeadLetters:
+def _dead_letters(state: State, namespace: str | None, region: str | None) -> DeadLetters:
     from asya_cli.dead_letters import DeadLetters
 
     return DeadLetters(client(state, namespace, region))
 
 
-def _actors(office: DeadLetters, actor: str | None) -> list[str]:
-    return [actor] if actor else office.actors()
+def _actors(dead_letters: DeadLetters, actor: str | None) -> list[str]:
+    return [actor] if actor else dead_letters.actors()
 
 
-def _row(office: DeadLetters, letter: Letter) -> tuple[str, ...]:
-    envelope, task = letter.envelope, office.task(letter)
+def _row(dead_letters: DeadLetters, letter: QueuedLetter) -> tuple[str, ...]:
+    envelope, task = letter.envelope, dead_letters.task(letter)
     sent = letter.seen.arrival.sent_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    word = task.status if task else "no record"
+    status = task.status if task else "no record"
     reason = f" ({task.reason})" if task and task.reason else ""
     error = (envelope.status.error if envelope and envelope.status else None) or (task.error if task else None)
     return (
@@ -143,25 +150,25 @@ def _row(office: DeadLetters, letter: Letter) -> tuple[str, ...]:
         str(envelope.route.position) if envelope else "-",
         str(envelope.generation) if envelope else "-",
         sent,
-        word + reason,
+        status + reason,
         f"{error.type}: {error.message}"[:120] if error else "",
     )
 
 
-def _outcome(done: Redriven) -> str:
-    letter = done.letter
-    if done.problem:
-        return f"{letter.actor}  {letter.id}  refused: {done.problem}"
-    how = "as it is" if done.generation is None else f"in generation {done.generation}"
+def _outcome(result: RedriveResult) -> str:
+    letter = result.letter
+    if result.problem:
+        return f"{letter.actor}  {letter.id}  refused: {result.problem}"
+    how = "unchanged" if result.generation is None else f"in generation {result.generation}"
     return f"{letter.actor}  {letter.id}  sent again {how}"
 
 
-def _tell_hidden(office: DeadLetters, actor: str) -> None:
-    """Somebody else may be looking: what they look at cannot be seen."""
-    hidden = office.hidden(actor)
-    if hidden:
+def _warn_of_hidden(dead_letters: DeadLetters, actor: str) -> None:
+    """Report messages that another reader hides at the moment."""
+    count = dead_letters.hidden_count(actor)
+    if count:
         typer.echo(
-            f"{actor}: {hidden} more cannot be seen just now, somebody else looks at them; try again in a while",
+            f"{actor}: {count} more hidden by another reader, such as a second `asya dlq`; try again in 5 minutes",
             err=True,
         )
 

@@ -1,15 +1,12 @@
-"""What a command tells a person when it could not do its work."""
+"""The error that a command reports to its user."""
 
 
 class CommandError(Exception):
-    """One line saying what was wrong, and one saying what to do, if there is something.
+    """A failed command.
 
-    Parameters
-    ----------
-    problem:
-        What was wrong, and with what.
-    advice:
-        What the person can do about it; empty if nothing is known.
+    Args:
+        problem: What is wrong, and where.
+        advice: What the user can do about it; empty if unknown.
     """
 
     def __init__(self, problem: str, advice: str = "") -> None:

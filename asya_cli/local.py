@@ -1,4 +1,4 @@
-"""`asya local`: a mesh on this machine."""
+"""`asya local`: starts, stops and checks a local cloud."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from asya_local.steps import Step
 
-app = typer.Typer(no_args_is_help=True, help="The local cloud: the mesh's own CDK stacks, deployed on this machine.")
+app = typer.Typer(no_args_is_help=True, help="Deploy the CDK stacks of a mesh to a local cloud on this machine.")
 
-State = Annotated[Path, typer.Option("--state", help="Folder for everything of this local cloud.")]
+State = Annotated[Path, typer.Option("--state", help="Folder for the files of this local cloud.")]
 
 
 @app.command()
@@ -26,36 +26,36 @@ def up(
     state: State = DEFAULT_STATE,
     auth: Annotated[bool, typer.Option("--auth", help="Enforce IAM, as AWS does.")] = False,
 ) -> None:
-    """Bring a local cloud up with a mesh, or deploy the mesh anew; returns when messages are being taken."""
+    """Start a local cloud with a mesh, or deploy the mesh again. Returns when the mesh takes messages."""
     from rich.console import Console
 
     from asya_local.cloud import UpOptions
-    from asya_local.cloud import up as bring_up
+    from asya_local.cloud import up as start_cloud
     from asya_local.steps import Steps
 
     console = Console(highlight=False)
 
-    def tell(step: Step) -> None:
+    def print_step(step: Step) -> None:
         console.print(f"  [green]✔[/] {step.name:<16}{step.seconds:6.1f} s")
 
     signal.signal(signal.SIGTERM, _leave)
-    with console.status("bringing the local cloud up"):
-        connection = bring_up(mesh, state, UpOptions(auth=auth), Steps(tell))
-    console.print(f"\n[bold]{connection.namespace}[/] takes messages; how to talk to it: {state / 'local.json'}")
+    with console.status("starting the local cloud"):
+        connection = start_cloud(mesh, state, UpOptions(auth=auth), Steps(print_step))
+    console.print(f"\n[bold]{connection.namespace}[/] takes messages. Its endpoints and keys: {state / 'local.json'}")
 
 
 @app.command()
 def down(state: State = DEFAULT_STATE) -> None:
-    """Take a local cloud down, also one that crashed. Its logs stay in the state folder."""
-    from asya_local.cloud import down as take_down
+    """Stop all processes of a local cloud, also after a crash. Its logs stay in the state folder."""
+    from asya_local.cloud import down as stop_cloud
 
-    count = take_down(state)
-    typer.echo(f"{count} processes ended." if count else f"Nothing of {state} was running.")
+    count = stop_cloud(state)
+    typer.echo(f"{count} processes ended." if count else f"No process of {state} was running.")
 
 
 @app.command()
 def status(state: State = DEFAULT_STATE) -> None:
-    """Say how a local cloud is; exit code 0 if all of it is up."""
+    """Show the processes of a local cloud. Exit code 0 if all of them are up."""
     from rich.console import Console
     from rich.table import Table
 
@@ -65,7 +65,7 @@ def status(state: State = DEFAULT_STATE) -> None:
     table = Table("", "", "process", "", box=None)
     for part in parts:
         mark = "[green]up[/]" if part.up else "[red]down[/]"
-        table.add_row(part.name, mark, str(part.pid or ""), "  ".join(filter(None, (part.where, part.note))))
+        table.add_row(part.name, mark, str(part.pid or ""), "  ".join(filter(None, (part.url, part.note))))
     Console(highlight=False, soft_wrap=True).print(table)
     raise typer.Exit(0 if all(part.up for part in parts) else 1)
 

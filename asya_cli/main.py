@@ -1,4 +1,4 @@
-"""The `asya` command."""
+"""The entry point of the `asya` command."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from asya_local.errors import LocalCloudError
 
 
 class Asya(typer.Typer):
-    """The command, with failures told to a person: what was wrong, what to do, exit code 1."""
+    """The command. A failure prints the problem and the advice, and exits with code 1."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run what the command line says."""
+        """Run the command line."""
         try:
             return super().__call__(*args, **kwargs)
         except CommandError as error:
-            _tell(error.problem, error.advice)
+            _print_error(error.problem, error.advice)
         except LocalCloudError as error:
-            _tell(error.message, error.detail)
+            _print_error(error.message, error.detail)
         sys.exit(1)
 
 
-def _tell(problem: str, more: str) -> None:
+def _print_error(problem: str, advice: str) -> None:
     typer.secho(f"asya: {problem}", fg="red", err=True)
-    if more:
-        typer.echo(more, err=True)
+    if advice:
+        typer.echo(advice, err=True)
 
 
 app = Asya(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="A mesh of actors: run one on this machine, send to it, see what became of an envelope.",
+    help="Run a mesh of actors on this machine, send envelopes to a mesh, and operate it.",
 )
 app.command()(demo)
 app.command()(send)

@@ -1,4 +1,4 @@
-"""What an operator does with a mesh: send to it, ask how a task is, fetch what became of it."""
+"""A client of a mesh: sends envelopes, calls the gateway, reads stored objects."""
 
 from __future__ import annotations
 
@@ -31,39 +31,39 @@ if TYPE_CHECKING:
     from asya.tasks.timeline import TimelineEntry
     from asya_cli.connection import Connection
 
-SECONDS = 30.0
-"""How long the status endpoint may take to answer: an HTTP API never takes longer."""
+TIMEOUT_SECONDS = 30.0
+"""The time limit of a call to the gateway; API Gateway has the same limit."""
 
-USUAL_PREFIXES = ("succeeded/", "failed/", CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX)
-"""Where an envelope's object is looked for when no record tells (`protocol §11`, layout `by-id`)."""
+RESULT_PREFIXES = ("succeeded/", "failed/", CANCELED_PREFIX, PAUSED_PREFIX, SUMP_PREFIX)
+"""The prefixes to search for the object of an envelope without a record (`protocol §11`, layout `by-id`)."""
 
 T = TypeVar("T")
 
-_NOT_THERE = frozenset({"404", "NoSuchKey", "NotFound"})
+_NOT_FOUND_CODES = frozenset({"404", "NoSuchKey", "NotFound"})
 
 
-class NotThereError(Exception):
-    """The status endpoint knows nothing of that id."""
+class NotFoundError(Exception):
+    """The gateway answered 404."""
 
 
-class RefusedError(CommandError):
-    """The status endpoint understood, and would not: it says why."""
+class ConflictError(CommandError):
+    """The gateway answered 409. The problem is the gateway's own message."""
 
 
-class NotSendableError(CommandError):
-    """An envelope that is too large for a message even without its payload."""
+class OversizedEnvelopeError(CommandError):
+    """The envelope is too large for a message even without its payload."""
 
 
 class InvalidAnswersError(CommandError):
-    """The answers to a pause do not fit what it asks for; the task stays paused.
+    """The answers to a pause are invalid; the task stays paused.
 
     Args:
-        fields: What is wrong, by field.
+        fields: The problem of each invalid field.
     """
 
     def __init__(self, envelope_id: str, fields: dict[str, str]) -> None:
-        told = "\n".join(f"  {name}: {problem}" for name, problem in fields.items())
-        super().__init__(f"task {envelope_id!r} stays paused: the input does not answer what it asks for", told)
+        details = "\n".join(f"  {name}: {problem}" for name, problem in fields.items())
+        super().__init__(f"task {envelope_id!r} stays paused: the answers in --input are invalid", details)
         self.fields = fields
 
 
@@ -77,18 +77,18 @@ class StoredObject:
 
 @dataclass(frozen=True)
 class MeshClient:
-    """One mesh, asked with an operator's credentials. Nothing is tried twice but by the AWS SDK."""
+    """A client with the user's credentials. Calls to the gateway are not retried; the AWS SDK retries its own."""
 
     connection: Connection
     _pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(retries=False), repr=False)
 
     def send(self, envelope: Envelope) -> str:
-        """Send an envelope to the actor its route names; returns the id of the SQS message.
+        """Send an envelope to the current actor of its route and return the id of the SQS message.
 
-        A payload that is too large for a message goes through the mesh's bucket (`protocol §4`).
+        A payload that is too large for a message becomes a claim check (`protocol §4`).
 
         Raises:
-            CommandError: The mesh has no such actor, or AWS did not take it.
+            CommandError: The mesh has no such actor, or AWS fails or denies access.
         """
         actor = envelope.route.curr
         sqs = self.connection.sqs()
@@ -99,201 +99,202 @@ class MeshClient:
         except ClientError as error:
             if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
                 raise CommandError(
-                    f"the mesh {self.connection.namespace!r} has no actor {actor!r}", "The mesh file lists the actors."
+                    f"the mesh {self.connection.namespace!r} has no actor {actor!r}",
+                    "Check the name in the mesh file, and the namespace.",
                 ) from None
-            raise CommandError(f"the message for {actor} was not sent: {error}") from error
+            raise CommandError(f"cannot send the envelope to {actor}: {error}") from error
         except BotoCoreError as error:
-            raise CommandError(f"the message for {actor} was not sent: {error}") from error
+            raise CommandError(f"cannot send the envelope to {actor}: {error}") from error
 
     def sendable(self, envelope: Envelope, queue_url: str) -> bytes:
-        """The message of an envelope. A payload that is too large for it is put into the mesh's bucket (`protocol §4`).
+        """Encode an envelope as a message, with a claim check for a large payload (`protocol §4`).
 
         Raises:
-            NotSendableError: It is too large even without its payload.
-            ClientError, BotoCoreError: S3 does not take the payload.
+            OversizedEnvelopeError: The envelope is too large even without its payload.
+            ClientError, BotoCoreError: S3 fails or denies access.
         """
-        problem = f"the envelope is too large for a message even without its payload ({envelope.id})"
+        problem = f"envelope {envelope.id!r} is too large for a message even without its payload; shorten its headers"
         try:
             delivery = self._claim_check(queue_url).offload(Delivery(envelope.route.curr, encode(envelope), "next"))
         except EnvelopeTooLargeError:
-            raise NotSendableError(problem) from None
+            raise OversizedEnvelopeError(problem) from None
         if delivery.actor != envelope.route.curr:
-            raise NotSendableError(problem)
+            raise OversizedEnvelopeError(problem)
         return delivery.body
 
     def _claim_check(self, queue_url: str) -> ClaimCheck:
-        """Where payloads go that are too large for a message: the mesh's own bucket, which is named after its account."""
+        """Create the claim check with the mesh's own bucket. Its name contains the account id of the queue's URL."""
         account = queue_url.split("/")[-2]
         bucket = names.bucket_name(self.connection.namespace, account, self.connection.region)
         return ClaimCheck(self.connection.s3(), bucket, prefix=INBOX_PREFIX)
 
     def task(self, envelope_id: str) -> TaskView | None:
-        """The task's record (`protocol §13`); None if there is none, or it is somebody else's.
+        """Return a task (`protocol §13`); None if it does not exist or belongs to another owner.
 
         Raises:
-            CommandError: The status endpoint did not answer, or refused.
+            CommandError: The gateway does not answer, or answers with an error.
         """
         try:
-            return _understood(self._ask("GET", _path(envelope_id)), TaskView)
-        except NotThereError:
+            return _decode(self._request("GET", _path(envelope_id)), TaskView)
+        except NotFoundError:
             return None
 
     def tasks(self, *, status: str | None, parent: str | None, limit: int) -> list[TaskView]:
-        """The newest tasks that the caller may see (`protocol §13`, lists).
+        """Return the newest tasks that the caller may see, over as many pages as needed (`protocol §13`, lists).
 
         Raises:
-            CommandError: The status endpoint did not answer, or refused.
+            CommandError: The gateway does not answer, or answers with an error.
         """
-        found: list[TaskView] = []
-        query = {"status": status, "parent": parent, "cursor": None}
+        tasks: list[TaskView] = []
+        query = {name: value for name, value in (("status", status), ("parent", parent)) if value is not None}
         while True:
-            given = {name: value for name, value in query.items() if value is not None}
-            page_size = str(min(limit - len(found), LARGEST_LIMIT))
-            answer = self._ask("GET", f"/api/v1/mesh?{urlencode(given | {'limit': page_size})}")
-            page = _understood(answer, TaskList)
-            found += page.items
-            if page.next_cursor is None or len(found) >= limit:
-                return found
+            page_size = str(min(limit - len(tasks), LARGEST_LIMIT))
+            answer = self._request("GET", f"/api/v1/mesh?{urlencode(query | {'limit': page_size})}")
+            page = _decode(answer, TaskList)
+            tasks += page.items
+            if page.next_cursor is None or len(tasks) >= limit:
+                return tasks
             query["cursor"] = page.next_cursor
 
     def timeline(self, envelope_id: str) -> list[TimelineEntry]:
-        """A task's hops with their times, first to last; empty if there is no task.
+        """Return the hops of a task with their times, first to last; empty without a task.
 
         Raises:
-            CommandError: The status endpoint did not answer, or refused.
+            CommandError: The gateway does not answer, or answers with an error.
         """
-        found: list[TimelineEntry] = []
+        hops: list[TimelineEntry] = []
         query = ""
         while True:
             try:
-                page = _understood(self._ask("GET", f"{_path(envelope_id)}/timeline{query}"), Timeline)
-            except NotThereError:
-                return found
-            found += page.items
+                page = _decode(self._request("GET", f"{_path(envelope_id)}/timeline{query}"), Timeline)
+            except NotFoundError:
+                return hops
+            hops += page.items
             if page.next_cursor is None:
-                return found
+                return hops
             query = "?" + urlencode({"cursor": page.next_cursor})
 
-    def reopen(self, envelope_id: str, asked: Reopening) -> int | None:
-        """Begin the next generation of a task, for a dead letter that is about to be sent; None if there is no task.
+    def reopen(self, envelope_id: str, request: Reopening) -> int | None:
+        """Reopen the task of a dead letter and return its new generation; None without a task.
 
         Raises:
-            RefusedError: The task is better left alone; the message says why.
-            CommandError: The status endpoint did not answer, or refused.
+            ConflictError: The gateway refuses to reopen the task; the message says why.
+            CommandError: The gateway does not answer, or answers with another error.
         """
         try:
-            answer = self._ask("POST", f"{_path(envelope_id)}/reopen", msgspec.json.encode(asked))
-        except NotThereError:
+            answer = self._request("POST", f"{_path(envelope_id)}/reopen", msgspec.json.encode(request))
+        except NotFoundError:
             return None
-        return _understood(answer, Reopened).generation
+        return _decode(answer, Reopened).generation
 
-    def replay(self, envelope_id: str, asked: ReplayRequest) -> Replayed:
-        """Start a new task from what is kept of an envelope.
+    def replay(self, envelope_id: str, request: ReplayRequest) -> Replayed:
+        """Start a new task from a stored copy of an envelope.
 
         Raises:
-            RefusedError: There is nothing it can be started from there; the message lists what there is.
-            CommandError: The status endpoint did not answer, or refused.
+            ConflictError: The requested copy does not exist; the message lists the copies that do.
+            CommandError: There is no such task, or the gateway does not answer, or answers with another error.
         """
         try:
-            answer = self._ask("POST", f"{_path(envelope_id)}/replay", msgspec.json.encode(asked))
-        except NotThereError:
+            answer = self._request("POST", f"{_path(envelope_id)}/replay", msgspec.json.encode(request))
+        except NotFoundError:
             raise CommandError(f"there is no task {envelope_id!r}") from None
-        return _understood(answer, Replayed)
+        return _decode(answer, Replayed)
 
     def resume(self, envelope_id: str, answers: bytes) -> None:
-        """Let a paused task go on.
+        """Resume a paused task.
 
         Args:
-            answers: A JSON object: the answers by the fields' names.
+            envelope_id: The id of the task.
+            answers: A JSON object with the answers by field name.
 
         Raises:
-            InvalidAnswersError: The answers do not fit; the task stays paused.
-            RefusedError: It is not paused (any more).
-            CommandError: There is no such task; or the status endpoint did not answer, or refused.
+            InvalidAnswersError: The answers are invalid; the task stays paused.
+            ConflictError: The task is not paused.
+            CommandError: There is no such task, or the gateway does not answer, or answers with another error.
         """
         path = f"{_path(envelope_id)}/resume"
         try:
-            self._ask("POST", path, b'{"input": ' + answers + b"}")
-        except NotThereError:
+            self._request("POST", path, b'{"input": ' + answers + b"}")
+        except NotFoundError:
             raise CommandError(f"there is no task {envelope_id!r}") from None
-        except _InvalidInputError as invalid:
-            raise InvalidAnswersError(envelope_id, invalid.fields) from None
+        except _InvalidInputError as error:
+            raise InvalidAnswersError(envelope_id, error.fields) from None
 
     def cancel(self, envelope_id: str) -> None:
-        """End a task before its time, with all that came of it; one that has ended stays as it is.
+        """Cancel a task with its children and its job runs. A task that has ended does not change.
 
         Raises:
-            CommandError: There is no such task; or the status endpoint did not answer, or refused.
+            CommandError: There is no such task, or the gateway does not answer, or answers with another error.
         """
         try:
-            self._ask("DELETE", _path(envelope_id))
-        except NotThereError:
+            self._request("DELETE", _path(envelope_id))
+        except NotFoundError:
             raise CommandError(f"there is no task {envelope_id!r}") from None
 
     def stored(self, envelope_id: str, result_uri: str | None = None) -> StoredObject | None:
-        """What the mesh keeps of an envelope that ended: the object its record names, else where it would usually lie.
+        """Return the stored envelope, from the URI in the record or else from the default keys; None without one.
 
         Raises:
-            CommandError: S3 did not answer, or refused.
+            CommandError: S3 fails or denies access.
         """
-        for uri in [result_uri] if result_uri else self._usual_uris(envelope_id):
+        for uri in [result_uri] if result_uri else self._default_uris(envelope_id):
             body = self.fetch(uri)
             if body is not None:
                 return StoredObject(uri, body)
         return None
 
     def fetch(self, uri: str) -> bytes | None:
-        """An object's bytes; None if there is none.
+        """Return the bytes of an object; None if it does not exist.
 
         Raises:
-            CommandError: S3 did not answer, or refused.
+            CommandError: S3 fails or denies access.
         """
         parts = urlsplit(uri)
         try:
             return self.connection.s3().get_object(Bucket=parts.netloc, Key=parts.path.lstrip("/"))["Body"].read()
         except ClientError as error:
-            if error.response["Error"]["Code"] in _NOT_THERE:
+            if error.response["Error"]["Code"] in _NOT_FOUND_CODES:
                 return None
-            raise CommandError(f"{uri} could not be read: {error}") from error
+            raise CommandError(f"cannot read {uri}: {error}") from error
         except BotoCoreError as error:
-            raise CommandError(f"S3 was not reached: {error}") from error
+            raise CommandError(f"cannot reach S3 for {uri}: {error}") from error
 
     def upload(self, reference: str, body: bytes) -> None:
-        """Put a file into the mesh's data, where payloads can refer to it.
+        """Write a file to the data of the mesh, under the reference that payloads use.
 
         Raises:
-            CommandError: S3 did not answer, or refused.
+            CommandError: S3 fails or denies access.
         """
-        place = self.connection.data
+        data = self.connection.data
         try:
-            self.connection.s3().put_object(Bucket=place.bucket, Key=place.prefix + reference, Body=body)
+            self.connection.s3().put_object(Bucket=data.bucket, Key=data.prefix + reference, Body=body)
         except (ClientError, BotoCoreError) as error:
-            raise CommandError(f"{place.uri}{reference} could not be written: {error}") from error
+            raise CommandError(f"cannot write {data.uri}{reference}: {error}") from error
 
-    def _usual_uris(self, envelope_id: str) -> Iterator[str]:
-        for prefix in USUAL_PREFIXES:
+    def _default_uris(self, envelope_id: str) -> Iterator[str]:
+        for prefix in RESULT_PREFIXES:
             yield f"{self.connection.results.uri}{prefix}{safe_segment(envelope_id)}.json"
 
-    def _ask(self, method: str, path: str, body: bytes = b"") -> bytes:
+    def _request(self, method: str, path: str, body: bytes = b"") -> bytes:
         status, answer = self._call(method, path, body)
         if status == 404:
-            raise NotThereError(path)
+            raise NotFoundError(path)
         if status < 300:
             return answer
-        problem = _problem(answer)
+        problem = _error_message(answer)
         if status == 409 and problem:
-            raise RefusedError(problem)
+            raise ConflictError(problem)
         if status == 422:
-            raise _InvalidInputError(_understood(answer, _FieldsAnswer).error)
+            raise _InvalidInputError(_decode(answer, _FieldsAnswer).error)
         advice = "Your credentials need execute-api:Invoke on the mesh's API." if status == 403 else ""
-        said = problem or answer[:300].decode("utf-8", "replace")
-        raise CommandError(f"the status endpoint answered {status}: {said}", advice)
+        message = problem or answer[:300].decode("utf-8", "replace")
+        raise CommandError(f"the gateway answered {status}: {message}", advice)
 
     def _call(self, method: str, path: str, body: bytes) -> tuple[int, bytes]:
         url = self.connection.gateway_url + path
         credentials = self.connection.session.get_credentials()
         if credentials is None:
-            raise CommandError("there are no AWS credentials", "Configure them as for the AWS command line.")
+            raise CommandError("there are no AWS credentials", "Configure them as for the AWS CLI.")
         headers = {"host": urlsplit(url).netloc} | ({"content-type": "application/json"} if body else {})
         request = AWSRequest(method, url, data=body, headers=headers)
         SigV4Auth(credentials, "execute-api", self.connection.region).add_auth(request)
@@ -303,11 +304,11 @@ class MeshClient:
                 address_of(url),
                 body=body,
                 headers=dict(request.headers.items()),
-                timeout=SECONDS,
+                timeout=TIMEOUT_SECONDS,
                 redirect=False,
             )
         except urllib3.exceptions.HTTPError as error:
-            raise CommandError(f"the status endpoint did not answer ({url}): {error}") from error
+            raise CommandError(f"the gateway did not answer ({url}): {error}") from error
         return answer.status, answer.data
 
 
@@ -333,7 +334,7 @@ class _FieldsAnswer(msgspec.Struct):
 
 
 class _InvalidInputError(Exception):
-    """The status endpoint names fields that are wrong."""
+    """The gateway answered 422 with the problems of fields."""
 
     def __init__(self, problems: _FieldProblems) -> None:
         super().__init__()
@@ -344,15 +345,15 @@ def _path(envelope_id: str) -> str:
     return f"/api/v1/mesh/{quote(envelope_id, safe='')}"
 
 
-def _understood(answer: bytes, kind: type[T]) -> T:
+def _decode(answer: bytes, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(answer, type=kind)
     except msgspec.MsgspecError as error:
-        raise CommandError(f"the status endpoint's answer is not understood: {error}") from error
+        raise CommandError(f"the gateway sent an unexpected answer: {error}") from error
 
 
-def _problem(answer: bytes) -> str:
-    """What an error answer says to people; empty if it is none of the mesh's own."""
+def _error_message(answer: bytes) -> str:
+    """Return the message of an error answer; empty if the gateway's functions did not write it."""
     try:
         return msgspec.json.decode(answer, type=_Answer).error.message
     except msgspec.MsgspecError:

@@ -1,4 +1,4 @@
-"""Which mesh a command is about: the options that all of them share."""
+"""The options that select a mesh, shared by the commands."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
 
 DEFAULT_STATE = Path(".asya")
 
-State = Annotated[Path, typer.Option("--state", help="State folder of the local cloud to talk to.")]
+State = Annotated[Path, typer.Option("--state", help="State folder of the local cloud to use.")]
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", help="Talk to the mesh of this namespace on AWS instead, with your AWS credentials."),
+    typer.Option("--namespace", help="Use the mesh with this namespace on AWS instead, with your AWS credentials."),
 ]
 Region = Annotated[str | None, typer.Option("--region", help="AWS region, with --namespace.")]
 EnvelopeId = Annotated[str, typer.Argument(metavar="ID", help="The envelope's id.", show_default=False)]
 
 
 def client(state: Path, namespace: str | None, region: str | None) -> MeshClient:
-    """A client of the mesh that the options name.
+    """Connect to the mesh that the options select.
 
     Raises:
         CommandError: There is no such mesh.
     """
-    # Only here: `asya --help` does not wait for the AWS SDK.
+    # A late import: the AWS SDK would slow down `asya --help`.
     from asya_cli.connection import find_on_aws, read_local
     from asya_cli.mesh_client import MeshClient
 

@@ -1,4 +1,4 @@
-"""`asya replay`: a new task from what is kept of an envelope."""
+"""`asya replay`: starts a new task from a stored copy of an envelope."""
 
 from __future__ import annotations
 
@@ -15,24 +15,27 @@ def replay(
     *,
     hop: Annotated[
         int | None,
-        typer.Option("--from", metavar="HOP", min=0, help="From this hop (0: the first) of an actor with keep_input."),
+        typer.Option(
+            "--from", metavar="HOP", min=0, help="Start at this hop; 0 is the first. Its actor needs keep_input."
+        ),
     ] = None,
     checkpoint: Annotated[
-        int | None, typer.Option("--from-checkpoint", metavar="N", min=0, help="From the checkpoint at this position.")
+        int | None,
+        typer.Option("--from-checkpoint", metavar="N", min=0, help="Start from the checkpoint at this position."),
     ] = None,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Run an envelope again, from where it failed unless said otherwise, and print the new task's id.
+    """Run an envelope again as a new task, by default from the hop that failed, and print the id of the new task.
 
-    It gets a new id, and a new deadline if it had one. Of the old task nothing changes.
+    The new task gets a new deadline if the old one had one. The old task does not change.
     """
     if hop is not None and checkpoint is not None:
-        raise CommandError("--from and --from-checkpoint exclude each other")
+        raise CommandError("--from and --from-checkpoint exclude each other", "Use one of them.")
 
     from asya.dead_letters.replay import ReplayRequest
 
-    started = client(state, namespace, region).replay(envelope_id, ReplayRequest(hop=hop, checkpoint=checkpoint))
-    typer.echo(f"started from {started.source}", err=True)
-    typer.echo(started.id)
+    new_task = client(state, namespace, region).replay(envelope_id, ReplayRequest(hop=hop, checkpoint=checkpoint))
+    typer.echo(f"started from {new_task.source}", err=True)
+    typer.echo(new_task.id)

@@ -1,4 +1,4 @@
-"""`asya result`: the object that the mesh wrote for an envelope, as it is."""
+"""`asya result`: prints the stored object of an envelope that has ended."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ def result(
     envelope_id: EnvelopeId,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Write it here instead of to the screen.")
+        Path | None, typer.Option("--output", "-o", help="Write the object to this file instead of standard output.")
     ] = None,
-    payload: Annotated[bool, typer.Option("--payload", help="Only its payload, not the whole envelope.")] = False,
+    payload: Annotated[bool, typer.Option("--payload", help="Only the payload of the envelope.")] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Print the envelope that the mesh stored in S3 when it ended, byte for byte."""
+    """Print the stored envelope of a task that has ended, byte for byte."""
     mesh = client(state, namespace, region)
     task = mesh.task(envelope_id)
     stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if stored is None:
-        standing = f"its task is {task.status}" if task else "there is no task of that id either"
+        reason = f"its task is {task.status}" if task else "there is no task with this id either"
         raise CommandError(
-            f"there is no result of {envelope_id!r}: {standing}", f"asya status {envelope_id} tells more."
+            f"there is no result of {envelope_id!r}: {reason}", f"See `asya status {envelope_id}` for details."
         )
     body = payload_of(stored.body, stored.uri) if payload else stored.body
     if output is None:
@@ -39,19 +39,19 @@ def result(
     try:
         output.write_bytes(body)
     except OSError as error:
-        raise CommandError(f"{output} cannot be written: {error.strerror}") from error
+        raise CommandError(f"cannot write {output}: {error.strerror}") from error
     typer.echo(f"{stored.uri} → {output}", err=True)
 
 
 def payload_of(body: bytes, uri: str) -> bytes:
-    """The payload of a stored envelope.
+    """Return the payload of a stored envelope.
 
     Raises:
-        CommandError: The object is no envelope (x-sump keeps what it could not read as it came).
+        CommandError: The object is not an envelope. x-sump stores unreadable messages unchanged.
     """
     from asya.protocol.codec import ParseError, decode
 
     try:
         return bytes(decode(body).payload)
     except ParseError as error:
-        raise CommandError(f"{uri} holds no envelope: {error}") from error
+        raise CommandError(f"{uri} is not an envelope: {error}", "Run the command without --payload.") from error

@@ -1,4 +1,4 @@
-"""`asya resume`: the answers for a task that waits for a person."""
+"""`asya resume`: answers the questions of a paused task."""
 
 from __future__ import annotations
 
@@ -9,28 +9,30 @@ import typer
 from asya_cli.errors import CommandError
 from asya_cli.options import DEFAULT_STATE, EnvelopeId, Namespace, Region, State, client
 
+_EXAMPLE = "Example: --input '{\"approved\": true}'"
+
 
 def resume(
     envelope_id: EnvelopeId,
     *,
     answers: Annotated[
-        str, typer.Option("--input", metavar="JSON", help="The answers by name, such as '{\"approved\": true}'.")
+        str, typer.Option("--input", metavar="JSON", help="The answers by field, such as '{\"approved\": true}'.")
     ] = "{}",
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Let a paused task go on with these answers. `asya status ID` shows what it asks for.
+    """Resume a paused task with these answers. `asya status ID` shows the questions.
 
-    Answers that do not fit are told one by one, and the task stays paused.
+    If an answer is invalid, the command lists each problem and the task stays paused.
     """
     import msgspec
 
     try:
-        found = msgspec.json.decode(answers.encode("utf-8", "surrogatepass"))
+        value = msgspec.json.decode(answers.encode("utf-8", "surrogatepass"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CommandError(f"--input is no JSON: {error}", "Such as: --input '{\"approved\": true}'") from None
-    if not isinstance(found, dict):
-        raise CommandError("--input should be a JSON object", "Such as: --input '{\"approved\": true}'")
+        raise CommandError(f"--input is not valid JSON: {error}", _EXAMPLE) from None
+    if not isinstance(value, dict):
+        raise CommandError("--input is not a JSON object", _EXAMPLE)
     client(state, namespace, region).resume(envelope_id, answers.encode())
-    typer.echo(f"{envelope_id} goes on", err=True)
+    typer.echo(f"resumed {envelope_id}", err=True)

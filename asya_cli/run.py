@@ -1,4 +1,4 @@
-"""`asya run`: what a job run of a heavy actor is, was, and took."""
+"""`asya run`: shows the job runs of heavy actors."""
 
 from __future__ import annotations
 
@@ -16,26 +16,28 @@ if TYPE_CHECKING:
     from asya.spark.aws.run_items import RunRecord
     from asya_cli.connection import Connection
 
-app = typer.Typer(no_args_is_help=True, help="Look at the job runs of heavy actors.")
+app = typer.Typer(no_args_is_help=True, help="Show the job runs of heavy actors.")
 
 
 @app.callback()
 def run() -> None:
-    """Look at the job runs of heavy actors."""
+    """Show the job runs of heavy actors."""
 
 
 @app.command()
 def show(
     run_id: Annotated[
         str,
-        typer.Argument(metavar="RUN", help="As errors and timelines name it: asya.….0000000001", show_default=False),
+        typer.Argument(
+            metavar="RUN", help="The run id from an error or a task, such as asya.….0000000001.", show_default=False
+        ),
     ],
     *,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Tell how a job run is or ended, what it took, where its log lies; with a link to Spark's own page, good for an hour."""
+    """Show the state of a job run, its resources, the key of its log, and a link to its Spark UI (valid for an hour)."""
     connection = client(state, namespace, region).connection
     record = read_record(connection, run_id)
     for name, value in lines(record, run_id):
@@ -45,7 +47,7 @@ def show(
 
 
 def read_record(connection: Connection, run_id: str) -> RunRecord:
-    """The run's record.
+    """Return the record of a run.
 
     Raises:
         CommandError: There is no such run.
@@ -57,23 +59,23 @@ def read_record(connection: Connection, run_id: str) -> RunRecord:
     place = parse_run_id(run_id, connection.namespace)
     if place is None:
         raise CommandError(
-            f"{run_id!r} is no job run of the mesh {connection.namespace!r}",
-            f"Its runs are called asya.{connection.namespace}.ACTOR.NUMBER, the number with ten digits.",
+            f"{run_id!r} is not a job run of the mesh {connection.namespace!r}",
+            f"A run id has the form asya.{connection.namespace}.ACTOR.NUMBER; the number has ten digits.",
         )
     table = names.table_name(connection.namespace, "pending")
     record = RunRecords(connection.dynamodb(), table=table, retention=timedelta(0)).get(*place)
     if record is None:
-        raise CommandError(f"there is no job run {run_id!r}", "Or it was so long ago that its record has expired.")
+        raise CommandError(f"there is no job run {run_id!r}", "Check the id. The records of old runs expire.")
     return record
 
 
 def lines(record: RunRecord, run_id: str) -> Iterator[tuple[str, str]]:
-    """What there is to say of a run, line by line."""
+    """Yield the name and the value of each known fact of a run."""
     from asya.protocol.job_runs import driver_log_key
 
     yield "run", run_id
     yield "job run", record.job_run_id or "not started"
-    yield "state", f"{record.job_state or 'SUBMITTED'} (here: {record.state})"
+    yield "state", f"{record.job_state or 'SUBMITTED'} (in the mesh: {record.state})"
     if record.details:
         yield "details", record.details
     yield "envelopes", str(record.members)
@@ -96,4 +98,4 @@ def _dashboard(connection: Connection, record: RunRecord) -> str:
         job_runs = EmrServerless(connection.emr_serverless(), application_id=record.application_id)
         return job_runs.dashboard(record.job_run_id or "")
     except (ClientError, BotoCoreError) as error:
-        return f"not to be had: {error}"
+        return f"not available: {error}"

@@ -1,4 +1,4 @@
-"""`asya send`: an envelope from a file, or from a payload, onto its first actor's queue."""
+"""`asya send`: sends an envelope from a file, or a payload in a new envelope."""
 
 from __future__ import annotations
 
@@ -17,42 +17,46 @@ if TYPE_CHECKING:
 
 
 def send(
-    event: Annotated[str, typer.Argument(metavar="FILE", help="JSON file; - for standard input.", show_default=False)],
+    event: Annotated[
+        str, typer.Argument(metavar="FILE", help="A JSON file; - reads standard input.", show_default=False)
+    ],
     *,
     actor: Annotated[
-        str | None, typer.Option(help="FILE holds only a payload: wrap it in an envelope for this actor.")
+        str | None, typer.Option(help="FILE has only a payload: send it to this actor in a new envelope.")
     ] = None,
     then: Annotated[
-        list[str] | None, typer.Option("--next", help="With --actor: the actors after it, in order. Repeatable.")
+        list[str] | None,
+        typer.Option("--next", help="With --actor: the actors after it, in order. Repeat the option for each."),
     ] = None,
-    envelope_id: Annotated[str | None, typer.Option("--id", help="Send under this id.")] = None,
-    new_id: Annotated[bool, typer.Option("--new-id", help="Send under a new id, whichever the file has.")] = False,
+    envelope_id: Annotated[str | None, typer.Option("--id", help="Use this id instead of the one in the file.")] = None,
+    new_id: Annotated[
+        bool, typer.Option("--new-id", help="Use a new random id instead of the one in the file.")
+    ] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
     """Send an envelope to the first actor of its route, and print its id.
 
-    An id names one envelope for good: sent again under the id of one that has ended, it runs but changes nothing that
-    was recorded.
+    An id names one task for good. A second envelope with the id of an ended task runs, but it changes no record.
     """
     if then and not actor:
-        raise CommandError("--next belongs to --actor", "An envelope in a file names the next actors in its route.")
+        raise CommandError("--next needs --actor", "An envelope in a file has the next actors in its route.")
     if envelope_id and new_id:
-        raise CommandError("--id and --new-id exclude each other")
+        raise CommandError("--id and --new-id exclude each other", "Use one of them.")
     body = read_bytes(event)
-    chosen = str(uuid.uuid4()) if new_id else envelope_id
+    override = str(uuid.uuid4()) if new_id else envelope_id
     if actor:
-        envelope = wrapped(body, event, actor, then or [], chosen or str(uuid.uuid4()))
+        envelope = wrap_payload(body, event, actor, then or [], override or str(uuid.uuid4()))
     else:
-        envelope = as_envelope(body, event, chosen)
+        envelope = parse_envelope(body, event, override)
     client(state, namespace, region).send(envelope)
     typer.echo(f"sent to {envelope.route.curr}", err=True)
     typer.echo(envelope.id)
 
 
 def read_bytes(name: str) -> bytes:
-    """The content of a file, or of standard input for `-`.
+    """Read a file, or standard input for `-`.
 
     Raises:
         CommandError: The file cannot be read.
@@ -62,14 +66,14 @@ def read_bytes(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except OSError as error:
-        raise CommandError(f"{name} cannot be read: {error.strerror}") from error
+        raise CommandError(f"cannot read {name}: {error.strerror}") from error
 
 
-def as_envelope(body: bytes, source: str, envelope_id: str | None = None) -> Envelope:
-    """An envelope as it is written in a file, under another id if one is given, under a new one if it has none.
+def parse_envelope(body: bytes, source: str, envelope_id: str | None = None) -> Envelope:
+    """Parse the envelope in a file. `envelope_id` replaces its id; an envelope without an id gets a new one.
 
     Raises:
-        CommandError: It is no envelope; the message names the field.
+        CommandError: The file is not an envelope; the message names the field.
     """
     import msgspec
 
@@ -82,21 +86,23 @@ def as_envelope(body: bytes, source: str, envelope_id: str | None = None) -> Env
         envelope = decode(msgspec.json.encode(members))
     except ParseError as error:
         raise CommandError(
-            f"{source} holds no envelope: {str(error).removeprefix('Failed to parse message: ')}",
-            "If it holds only a payload, say for which actor: --actor NAME.",
+            f"{source} is not an envelope: {str(error).removeprefix('Failed to parse message: ')}",
+            "If the file has only a payload, name the actor with --actor.",
         ) from error
     except msgspec.MsgspecError as error:
-        raise CommandError(f"{source} holds no JSON object: {error}") from error
+        raise CommandError(f"{source} is not a JSON object: {error}") from error
     if not envelope.route.curr:
-        raise CommandError(f"{source} names no actor: route.curr is empty")
+        raise CommandError(
+            f"{source} has no actor to send to: route.curr is empty", "Set route.curr to the first actor."
+        )
     return envelope
 
 
-def wrapped(payload: bytes, source: str, actor: str, then: list[str], envelope_id: str) -> Envelope:
-    """An envelope around a payload.
+def wrap_payload(payload: bytes, source: str, actor: str, then: list[str], envelope_id: str) -> Envelope:
+    """Return a new envelope with a payload from a file.
 
     Raises:
-        CommandError: The payload is no JSON.
+        CommandError: The payload is not valid JSON.
     """
     import msgspec
 
@@ -106,5 +112,5 @@ def wrapped(payload: bytes, source: str, actor: str, then: list[str], envelope_i
     try:
         raw = msgspec.json.decode(payload, type=msgspec.Raw)
     except msgspec.MsgspecError as error:
-        raise CommandError(f"{source} holds no JSON: {error}") from error
+        raise CommandError(f"{source} is not valid JSON: {error}") from error
     return Envelope(id=envelope_id, route=Route((), actor, tuple(then)), payload=raw)

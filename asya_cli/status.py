@@ -1,4 +1,4 @@
-"""`asya status`: what happened to an envelope, from its record and from what the mesh stored of it."""
+"""`asya status`: shows a task and the stored envelope."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ FOLLOW_SECONDS = 24 * 3600.0
 def status(
     envelope_id: EnvelopeId,
     *,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show its progress until it ends.")] = False,
-    timeline: Annotated[bool, typer.Option("--timeline", help="Every hop with its times, too.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Show the progress until the task ends.")] = False,
+    timeline: Annotated[bool, typer.Option("--timeline", help="Also show each hop with its times.")] = False,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Only the record, as the status endpoint answers it.")
+        bool, typer.Option("--json", help="Print the record as JSON, as the gateway answers it.")
     ] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Tell what happened to an envelope: its record, and the route, status and error it ended with."""
+    """Show a task: its status, route, error with traceback, and the address of the stored envelope."""
     import msgspec
     from rich.console import Console
 
@@ -37,9 +37,9 @@ def status(
 
     mesh = client(state, namespace, region)
     if follow:
-        from asya_cli.progress.display import follow as follow_to_its_end
+        from asya_cli.progress.display import follow as follow_task
 
-        task = follow_to_its_end(mesh, envelope_id, Console(stderr=True), FOLLOW_SECONDS)
+        task = follow_task(mesh, envelope_id, Console(stderr=True), FOLLOW_SECONDS)
     else:
         task = mesh.task(envelope_id)
     if as_json:
@@ -50,9 +50,9 @@ def status(
     stored = mesh.stored(envelope_id, task.result_uri if task else None)
     if task is None and stored is None:
         raise CommandError(
-            f"nothing is known of {envelope_id!r}: no task, and no object under {mesh.connection.results.uri}",
-            "Either the id is another one, or no sidecar has received the envelope yet (a raw message gets its record\n"
-            "there), or the task is somebody else's, or everything of it has expired.",
+            f"there is no record of {envelope_id!r}: no task, and no object under {mesh.connection.results.uri}",
+            "Possible causes: the id is wrong; no sidecar has received the envelope yet (check the queue and\n"
+            "`asya dlq list`); the task belongs to another owner; the record has expired.",
         )
     console = Console()
     show_task_report(console, task, stored, envelope_of(stored))
@@ -61,7 +61,7 @@ def status(
 
 
 def envelope_of(stored: StoredObject | None) -> Envelope | None:
-    """The stored envelope; None if there is none, or it was never readable."""
+    """Decode the stored envelope; None without an object or if the object is not an envelope."""
     from asya.protocol.codec import ParseError, decode
 
     try:

@@ -1,4 +1,4 @@
-"""What is known of an envelope, as a person reads it."""
+"""Prints a task with its stored envelope, and its timeline."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from asya_cli.mesh_client import StoredObject
 
 KINDS = {
-    "string": "a text",
+    "string": "text",
     "number": "a number",
     "boolean": "true or false",
     "array": "a list",
     "object": "an object",
 }
-COLOURS = {"succeeded": "green", "failed": "red", "canceled": "yellow", "paused": "yellow"}
+COLORS = {"succeeded": "green", "failed": "red", "canceled": "yellow", "paused": "yellow"}
 
 
 def show_task_report(
     console: Console, task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None
 ) -> None:
-    """Print the record, and beside it what the stored envelope says."""
+    """Print the record, completed from the stored envelope."""
     console.print(headline(task, envelope), soft_wrap=True)
     for name, value in facts_of(task, stored, envelope):
         console.print(Text.assemble((f"  {name:<12}", "dim"), value), soft_wrap=True)
@@ -44,7 +44,7 @@ def show_task_report(
 
 
 def show_timeline(console: Console, hops: Sequence[TimelineEntry]) -> None:
-    """Print every hop with its times; those of a generation below each other."""
+    """Print one line for each hop, with its times. Generations after the first prefix the position."""
     for hop in hops:
         generation = f"{hop.generation}." if hop.generation else ""
         again = f" (attempt {hop.attempt})" if hop.attempt > 1 else ""
@@ -58,21 +58,21 @@ def show_timeline(console: Console, hops: Sequence[TimelineEntry]) -> None:
 
 
 def headline(task: TaskView | None, envelope: Envelope | None) -> Text:
-    """The id, and the one word that matters most."""
+    """Return the id and the status."""
     status = envelope.status if envelope else None
-    word = task.status if task else (status.phase if status and status.phase else "no record")
+    state = task.status if task else (status.phase if status and status.phase else "no record")
     reason = (task.reason if task else None) or (status.reason if status else None)
     name = task.id if task else (envelope.id if envelope else "")
-    text = Text.assemble((name, "bold"), "  ", (word, COLOURS.get(word, "cyan")))
+    text = Text.assemble((name, "bold"), "  ", (state, COLORS.get(state, "cyan")))
     if reason and reason != "Completed":
         text.append(f" ({reason})")
-    if task and word not in COLOURS:
+    if task and state not in COLORS:
         text.append(f"  {task.progress_percent} %")
     return text
 
 
 def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envelope | None) -> list[tuple[str, Text]]:
-    """The lines below the headline: name and value, those that there are."""
+    """Return the name and the value of each known fact, in the order of the report."""
     status = envelope.status if envelope else None
     route = envelope.route if envelope else (task.route if task else None)
     ended_well = (task.status if task else (status.phase if status else None)) == "succeeded"
@@ -99,16 +99,16 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
 
 
 def pause_lines(pause: TaskPause) -> list[tuple[str, str]]:
-    """What a paused task waits for: the prompt, then a line for each answer."""
+    """Return the prompt of a pause, its start, and a line for each field."""
     return [
         ("waiting for", pause.prompt),
         ("since", pause.since),
-        *((field.name, asked_line(field)) for field in pause.fields),
+        *((field.name, field_line(field)) for field in pause.fields),
     ]
 
 
-def asked_line(field: PauseField) -> str:
-    """`one of "web", "mail": Where to? ("web" if nothing is said)`."""
+def field_line(field: PauseField) -> str:
+    """Describe a field, such as `one of "web", "mail": Where to? (default "web")`."""
     if field.options is not None:
         kind = "one of " + ", ".join(map(_json, field.options))
         kind = f"a list of {kind}" if field.type == "array" else kind
@@ -116,8 +116,8 @@ def asked_line(field: PauseField) -> str:
         kind = KINDS[field.type]
     prompt = f": {field.prompt}" if field.prompt else ""
     if field.default is not None:
-        return f"{kind}{prompt} ({_json(field.default)} if nothing is said)"
-    return f"{kind}{prompt}" if field.required else f"{kind}{prompt} (may be left out)"
+        return f"{kind}{prompt} (default {_json(field.default)})"
+    return f"{kind}{prompt}" if field.required else f"{kind}{prompt} (optional)"
 
 
 def _json(value: object) -> str:
@@ -125,7 +125,7 @@ def _json(value: object) -> str:
 
 
 def earlier_line(earlier: EarlierGeneration) -> str:
-    """`generation 0: failed (DeliveryExhausted) at score, 2026-…`."""
+    """Describe an earlier generation, such as `generation 0: failed (DeliveryExhausted) at score, 2026-…`."""
     reason = f" ({earlier.reason})" if earlier.reason and earlier.reason != "Completed" else ""
     actor = f" at {earlier.actor}" if earlier.actor else ""
     ended = f", {earlier.ended_at}" if earlier.ended_at else ""
@@ -133,7 +133,7 @@ def earlier_line(earlier: EarlierGeneration) -> str:
 
 
 def attempts(task: TaskView | None, envelope: Envelope | None) -> str | None:
-    """`2 of 3`, as far as it is known."""
+    """Return the attempt, such as `2 of 3`; without the maximum if it is unknown, None if both are."""
     status = envelope.status if envelope else None
     if status and status.attempt and status.max_attempts:
         return f"{status.attempt} of {status.max_attempts}"
@@ -141,13 +141,13 @@ def attempts(task: TaskView | None, envelope: Envelope | None) -> str | None:
 
 
 def error_of(task: TaskView | None, envelope: Envelope | None) -> ErrorInfo | None:
-    """The error it ended with; the stored one has the traceback."""
+    """Return the error, from the stored envelope if possible, because only that has the traceback."""
     stored = envelope.status.error if envelope and envelope.status else None
     return stored or (task.error if task else None)
 
 
 def route_line(route: Route, *, ended_well: bool) -> Text:
-    """Done, here, still to come: `inspect ✓ → clean ● → report`."""
+    """Return the route with the done, current and next actors, such as `inspect ✓ → clean ● → report`."""
     line = Text()
     done = [*route.prev, route.curr] if ended_well and route.curr else [*route.prev]
     for actor in done:

@@ -1,4 +1,4 @@
-"""`asya list` and `asya cancel`: which tasks there are, and ending one before its time."""
+"""`asya list` and `asya cancel`: lists and cancels tasks."""
 
 from __future__ import annotations
 
@@ -14,36 +14,39 @@ Status = Literal["pending", "running", "paused", "succeeded", "failed", "cancele
 
 def list_tasks(
     *,
-    status: Annotated[Status | None, typer.Option("--status", help="Only tasks of this status.")] = None,
+    status: Annotated[Status | None, typer.Option("--status", help="Only tasks with this status.")] = None,
     parent: Annotated[str | None, typer.Option("--parent", metavar="ID", help="Only children of this task.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="At most so many.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="As the gateway answers it, one task on each line.")] = False,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=10_000, help="Maximum number of tasks.")] = 20,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object per line, as the gateway answers.")
+    ] = False,
     state: State = DEFAULT_STATE,
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """Tell which tasks there are, newest first: your own, everybody's if you operate the mesh."""
+    """List tasks, newest first: your own, or all tasks if you are an operator."""
     import msgspec
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from asya_cli.task_report import COLOURS
+    from asya_cli.task_report import COLORS
 
-    found = client(state, namespace, region).tasks(status=status, parent=parent, limit=limit)
+    views = client(state, namespace, region).tasks(status=status, parent=parent, limit=limit)
     if as_json:
-        for task in found:
+        for task in views:
             sys.stdout.buffer.write(msgspec.json.encode(task) + b"\n")
         return
-    if not found:
+    if not views:
         typer.echo("no tasks", err=True)
         return
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("task", "status", "%", "actor", "created", "updated"):
         table.add_column(column, no_wrap=column == "task", justify="right" if column == "%" else "left")
-    for task in found:
-        word = Text(task.status, style=COLOURS.get(task.status, "cyan"))
-        table.add_row(task.id, word, str(task.progress_percent), task.actor, task.created_at[:19], task.updated_at[:19])
+    for task in views:
+        status_text = Text(task.status, style=COLORS.get(task.status, "cyan"))
+        percent = str(task.progress_percent)
+        table.add_row(task.id, status_text, percent, task.actor, task.created_at[:19], task.updated_at[:19])
     Console(width=None if sys.stdout.isatty() else 160).print(table)
 
 
@@ -54,7 +57,7 @@ def cancel(
     namespace: Namespace = None,
     region: Region = None,
 ) -> None:
-    """End a task before its time, with all that came of it and its job runs. One that has ended stays as it ended."""
+    """Cancel a task with its children and its job runs. A task that has ended does not change."""
     mesh = client(state, namespace, region)
     mesh.cancel(envelope_id)
     task = mesh.task(envelope_id)

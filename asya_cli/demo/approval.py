@@ -21,26 +21,26 @@ APPROVAL = "approve-report"
 
 def with_approval(envelope: Envelope) -> Envelope:
     """Return the envelope with a pause in its route, between the fan-in and the report."""
-    place = envelope.route.next.index(names.FAN_IN) + 1
-    ahead = envelope.route.next
-    route = replace(envelope.route, next=(*ahead[:place], APPROVAL, *ahead[place:]))
+    actors = envelope.route.next
+    position = actors.index(names.FAN_IN) + 1
+    route = replace(envelope.route, next=(*actors[:position], APPROVAL, *actors[position:]))
     return replace(envelope, route=route)
 
 
-def passed(route: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the actors that an envelope of this route passes: x-resume follows the pause."""
+def full_route(route: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the route with x-resume after the pause, as the envelope passes it."""
     return tuple(name for actor in route for name in ((actor, names.RESUME) if actor == APPROVAL else (actor,)))
 
 
 def answers(pause: TaskPause, console: Console) -> bytes:
     """Return the answers to a pause as JSON, from the terminal. Without a terminal the mesh file's defaults apply."""
     console.print(f"  [yellow]‖[/] {pause.prompt}")
-    given: dict[str, object] = {}
+    replies: dict[str, object] = {}
     for field in pause.fields:
         question = f"    {field.prompt or field.name} [dim]({field.default})[/]"
         if not (console.is_terminal and sys.stdin.isatty()):
             console.print(f"{question}: [dim]no terminal, so the default applies[/]")
         elif answer := console.input(f"{question}: ").strip():
-            given[field.name] = answer
+            replies[field.name] = answer
     console.print()
-    return msgspec.json.encode(given)
+    return msgspec.json.encode(replies)

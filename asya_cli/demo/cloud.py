@@ -27,10 +27,10 @@ class DemoCloud:
 
     state: Path
 
-    def up(self, tell: Callable[[str, float], None]) -> None:
+    def up(self, on_step: Callable[[str, float], None]) -> None:
         """Start the cloud with the example mesh; returns when the mesh takes messages.
 
-        `tell` is called after each step with its name and its seconds.
+        `on_step` is called after each step with its name and its seconds.
 
         Raises:
             LocalCloudError: The cloud does not start.
@@ -45,7 +45,7 @@ class DemoCloud:
             MESH_FILE,
             self.state,
             UpOptions(auth=True, workers=workers),
-            Steps(lambda step: tell(step.name, step.seconds)),
+            Steps(lambda step: on_step(step.name, step.seconds)),
         )
 
     @property
@@ -60,12 +60,12 @@ class DemoCloud:
         down(self.state)
 
     @contextmanager
-    def ended_afterwards(self, *, keep: bool, stopwatch: Stopwatch) -> Iterator[None]:
+    def stopped_on_exit(self, *, keep: bool, stopwatch: Stopwatch) -> Iterator[None]:
         """Stop the cloud at the end, also after an error, Ctrl-C, SIGTERM or a closed terminal.
 
         With `keep` the cloud keeps running if it has started.
         """
-        before = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+        handlers = {number: signal.signal(number, _leave) for number in (signal.SIGTERM, signal.SIGHUP)}
         try:
             yield
         except BaseException:
@@ -77,7 +77,7 @@ class DemoCloud:
                 with stopwatch.lap("stop the cloud"):
                     self.down()
         finally:
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
 
 

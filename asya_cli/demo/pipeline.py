@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from asya.protocol import names
-from asya_cli.demo.approval import answers, passed
+from asya_cli.demo.approval import answers, full_route
 from asya_cli.errors import CommandError
 from asya_cli.progress.actors import Progress
 from asya_cli.progress.display import Display
-from asya_cli.progress.slices import SliceWatch
+from asya_cli.progress.slices import SlicePoller
 from asya_cli.progress.watch import watch
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ SLICES_PASS = ("delay-statistics",)
 
 RESULT = "result.json"
 REPORT = "report.html"
-SECONDS = 15 * 60.0
+TIMEOUT_SECONDS = 15 * 60.0
 """The time limit of the pipeline."""
 
 
@@ -65,21 +65,21 @@ class Pipeline:
         Raises:
             CommandError: The task failed. If the mesh stored the failed envelope, the folder has a copy.
         """
-        route = passed((envelope.route.curr, *envelope.route.next))
+        route = full_route((envelope.route.curr, *envelope.route.next))
         fan_in = route.index(names.FAN_IN)
-        slices = SliceWatch(self.mesh, envelope.id, fan_in - 1, SLICES_PASS)
+        slices = SlicePoller(self.mesh, envelope.id, fan_in - 1, SLICES_PASS)
         task: TaskView | None = None
         answered: set[str] = set()
         with self.stopwatch.lap("pipeline"):
             self.mesh.send(envelope)
             self.console.print(f"  [green]✔[/] SendMessage  envelope {envelope.id}\n")
             with Display(self.console, Progress.of(route, SLICES_PASS, fan_in), remarks) as display:
-                for task in watch(self.mesh, envelope.id, SECONDS):
+                for task in watch(self.mesh, envelope.id, TIMEOUT_SECONDS):
                     if task is not None:
-                        display.show(display.progress.after(task).after_slices(slices.look(task)))
+                        display.show(display.progress.after(task).after_slices(slices.poll(task)))
                         self._answer(task, display, answered)
             self.console.print()
-            for line in display.progress.shown:
+            for line in display.progress.all_lines:
                 if line.seconds is not None:
                     self.stopwatch.note(line.actor, line.seconds)
         assert task is not None
@@ -104,26 +104,26 @@ class Pipeline:
             report = self.mesh.fetch(uri)
             if report is None:
                 raise CommandError(f"the report that the result names is missing: {uri}")
-            result = self._keep(RESULT, stored.body)
-            return Outcome(stored.uri, payload, result, self._keep(REPORT, report))
+            result = self._save(RESULT, stored.body)
+            return Outcome(stored.uri, payload, result, self._save(REPORT, report))
 
     def _answer(self, task: TaskView, display: Display, answered: set[str]) -> None:
         """Resume a paused task with the answers, once per pause."""
         if task.status == "paused" and task.pause is not None and task.pause.since not in answered:
-            with display.aside():
+            with display.suspended():
                 self.mesh.resume(task.id, answers(task.pause, self.console))
             answered.add(task.pause.since)
 
     def _failure(self, task: TaskView) -> CommandError:
-        what = f"{task.error.type}: {task.error.message}" if task.error else task.reason or "the record has no error"
-        where = f" at {task.actor}" if task.actor else ""
+        error = f"{task.error.type}: {task.error.message}" if task.error else task.reason or "the record has no error"
+        location = f" at {task.actor}" if task.actor else ""
         advice = f"See the logs in {self.folder / 'logs'}"
         stored = self.mesh.stored(task.id, task.result_uri)
         if stored is not None:
-            advice += f", and the failed envelope with its traceback in {self._keep(RESULT, stored.body)}"
-        return CommandError(f"the pipeline {task.status}{where}: {what}", f"{advice}.")
+            advice += f", and the failed envelope with its traceback in {self._save(RESULT, stored.body)}"
+        return CommandError(f"the pipeline {task.status}{location}: {error}", f"{advice}.")
 
-    def _keep(self, name: str, body: bytes) -> Path:
+    def _save(self, name: str, body: bytes) -> Path:
         path = self.folder / name
         path.write_bytes(body)
         return path

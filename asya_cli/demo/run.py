@@ -15,7 +15,7 @@ from asya_cli.demo.pipeline import REPORT, RESULT, Outcome, Pipeline
 from asya_cli.demo.stopwatch import Stopwatch
 from asya_cli.demo.summary import summary
 from asya_cli.mesh_client import MeshClient
-from asya_cli.send import as_envelope
+from asya_cli.send import parse_envelope
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,13 +50,13 @@ class Demo:
         self.console.print("[bold]Flight delays[/]  SQS → Lambda → Spark → S3, on a local cloud\n")
         cloud, envelope_id = DemoCloud(self.state), str(uuid.uuid4())
         try:
-            with cloud.ended_afterwards(keep=self.keep, stopwatch=self.stopwatch):
-                envelope = as_envelope(EVENT.read_bytes(), str(EVENT), envelope_id)
+            with cloud.stopped_on_exit(keep=self.keep, stopwatch=self.stopwatch):
+                envelope = parse_envelope(EVENT.read_bytes(), str(EVENT), envelope_id)
                 outcome = self._outcome(cloud, with_approval(envelope) if self.approve else envelope)
             self._show(outcome)
         finally:
             if cloud.is_up:
-                self._say_how_to_talk(envelope_id)
+                self._print_commands(envelope_id)
 
     def _outcome(self, cloud: DemoCloud, envelope: Envelope) -> Outcome:
         with self._step("local cloud", "cdk deploy, with the stacks as on AWS"):
@@ -78,7 +78,7 @@ class Demo:
         self.console.print(f"        {outcome.result}", soft_wrap=True)
         self.console.print(f"report  {outcome.report}", soft_wrap=True)
 
-    def _say_how_to_talk(self, envelope_id: str) -> None:
+    def _print_commands(self, envelope_id: str) -> None:
         option = f" --state {self.state}"
         self.console.print("\nThe local cloud is still running. Use it, or stop it:")
         for command in (

@@ -1,1 +1,1 @@
-"""A task's progress, actor by actor, as it is seen from outside."""
+"""Follows the progress of a task, actor by actor, by polling the gateway."""

@@ -1,4 +1,4 @@
-"""From one look at a task to the next: which actor is where, since when, and how long it took. No clock, no I/O."""
+"""The progress of each actor of a route, computed from successive views of a task. No clock, no I/O."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class ActorLine:
     """One actor of the route.
 
     Attributes:
-        began_at: When it was first seen at work, seconds since the epoch by the mesh's clock; None if it never was.
-        seconds: How long it took, once it is done; None if it was too quick to be seen at work.
+        began_at: When a view first showed the actor at work, in epoch seconds of the mesh's clock; None if no view did.
+        seconds: The duration of an actor that is done; None if no view showed it at work.
     """
 
     actor: str
@@ -35,11 +35,11 @@ class ActorLine:
 
 @dataclass(frozen=True)
 class Progress:
-    """All actors of a route in order, and the whole task.
+    """All actors of a route in order, and the task as a whole.
 
     Attributes:
-        slices: The actors that the slices of a fan-out pass, before the fan-in actor: a line for all slices together.
-        slices_at: How many actors of the route come before them.
+        slices: The actors between fan-out and fan-in, with one line for all slices together.
+        slices_at: The number of actors of the route before them.
     """
 
     lines: tuple[ActorLine, ...]
@@ -50,17 +50,17 @@ class Progress:
 
     @classmethod
     def of(cls, route: Iterable[str], slices: Iterable[str] = (), slices_at: int = 0) -> Progress:
-        """Nothing has happened yet."""
-        lines, beside = (tuple(ActorLine(actor) for actor in actors) for actors in (route, slices))
-        return cls(lines, slices=beside, slices_at=slices_at)
+        """Return the progress at the start: all actors wait."""
+        lines, slice_lines = (tuple(ActorLine(actor) for actor in actors) for actors in (route, slices))
+        return cls(lines, slices=slice_lines, slices_at=slices_at)
 
     @property
-    def shown(self) -> tuple[ActorLine, ...]:
-        """Every line, those of slices where they belong."""
+    def all_lines(self) -> tuple[ActorLine, ...]:
+        """All lines in display order, with the lines of slices before the fan-in actor."""
         return self.lines[: self.slices_at] + self.slices + self.lines[self.slices_at :]
 
     def after(self, task: TaskView) -> Progress:
-        """The progress after a look at the task. Looks may skip actors; a stage never goes back."""
+        """Return the progress after another view of the task. Views may skip actors; a stage never goes back."""
         route = task.route
         if route is None:
             return replace(self, percent=task.progress_percent, status=task.status)
@@ -70,18 +70,18 @@ class Progress:
         stage = _current_stage(task)
         lines = []
         for position, name in enumerate(names):
-            known = self.lines[position] if position < len(self.lines) else ActorLine(name)
-            line = replace(known, actor=name)
+            previous = self.lines[position] if position < len(self.lines) else ActorLine(name)
+            line = replace(previous, actor=name)
             if position < current:
-                line = _moved(line, "done", at)
+                line = _advance(line, "done", at)
             elif position == current:
-                line = _moved(line, stage, at)
+                line = _advance(line, stage, at)
             lines.append(line)
         percent = max(self.percent, task.progress_percent)
         return replace(self, lines=tuple(lines), percent=percent, status=task.status)
 
     def after_slices(self, slices: Iterable[ActorLine]) -> Progress:
-        """The same with what is known of the slices now."""
+        """Return the progress with other lines of slices."""
         return replace(self, slices=tuple(slices) or self.slices)
 
 
@@ -93,7 +93,7 @@ def _current_stage(task: TaskView) -> Stage:
     if task.status == "paused":
         return "paused"
     assert task.route is not None
-    # The record says how far the task is, not at which stage its actor is: that is in the percentage.
+    # The record has no stage of the actor, so the percentage tells it.
     for status in ("completed", "processing", "received"):
         if task.progress_percent >= progress_percent(task.route, status):
             return _STAGE_OF[status]
@@ -103,8 +103,8 @@ def _current_stage(task: TaskView) -> Stage:
 _ORDER = {"waiting": 0, "received": 1, "processing": 2, "paused": 3, "done": 4, "failed": 4}
 
 
-def _moved(line: ActorLine, stage: Stage, at: float) -> ActorLine:
-    if stage == "paused" and line.stage == "done":  # the actor was done with it before the task was known to wait
+def _advance(line: ActorLine, stage: Stage, at: float) -> ActorLine:
+    if stage == "paused" and line.stage == "done":  # a pause actor completes its hop before the task shows the pause
         return replace(line, stage=stage, began_at=at, seconds=None)
     if _ORDER[stage] <= _ORDER[line.stage]:
         return line

@@ -1,4 +1,4 @@
-"""The progress as a person watches it: a line per actor, a bar for the whole task."""
+"""Shows the progress of a task: a line per actor, and a bar for the task."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 BAR_WIDTH = 40
 UNKNOWN_SECONDS = 60.0
-"""How long an envelope that was just sent may take until a sidecar has it."""
+"""How long `follow` waits for the record of an envelope that was just sent."""
 
 MARKS = {"waiting": "[dim]·[/]", "paused": "[yellow]‖[/]", "done": "[green]✔[/]", "failed": "[red]✘[/]"}
 STYLES = {
@@ -40,10 +40,10 @@ STYLES = {
 
 
 class Display:
-    """Shows a `Progress`, redrawn in place on a terminal, a line per change elsewhere.
+    """Shows a `Progress`: redrawn in place on a terminal, elsewhere a line per change.
 
     Args:
-        remarks: What to say of an actor beside its name, such as what it runs on.
+        remarks: A remark for each actor, such as its platform.
     """
 
     def __init__(self, console: Console, progress: Progress, remarks: Mapping[str, str] | None = None) -> None:
@@ -52,11 +52,11 @@ class Display:
         self._remarks = remarks or {}
         self._spinner = Spinner("dots", style="cyan")
         self._began = time.monotonic()
-        self._live = self._drawing() if console.is_terminal else None
+        self._live = self._new_live() if console.is_terminal else None
 
     @property
     def progress(self) -> Progress:
-        """As last shown."""
+        """The progress shown last."""
         return self._progress
 
     def __enter__(self) -> Display:
@@ -69,27 +69,27 @@ class Display:
             self._live.stop()
 
     @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Leave the screen to somebody else for a while. What was drawn makes room, and is drawn anew below what is said then."""
+    def suspended(self) -> Iterator[None]:
+        """Erase the display, leave the terminal to the body, and draw the display again below its output."""
         if self._live:
             self._live.transient = True
             self._live.stop()
         yield
         if self._live:
-            self._live = self._drawing()
+            self._live = self._new_live()
             self._live.start()
 
-    def _drawing(self) -> Live:
-        """A picture from here on: one that was stopped would be drawn over what has been said since."""
+    def _new_live(self) -> Live:
+        """Create a live display at the cursor. A stopped one would overwrite later output."""
         return Live(self, console=self._console, refresh_per_second=10, transient=False)
 
     def show(self, progress: Progress) -> None:
-        """Show a new state."""
+        """Show another progress."""
         if self._live is None:
-            for line in changed(self._progress, progress):
-                took = "" if line.seconds is None else f"{line.seconds:.1f} s"
+            for line in changed_lines(self._progress, progress):
+                seconds = "" if line.seconds is None else f"{line.seconds:.1f} s"
                 self._console.print(
-                    f"  {progress.percent:3d} %  {line.actor:<24} {line.stage:<12}{took}", highlight=False
+                    f"  {progress.percent:3d} %  {line.actor:<24} {line.stage:<12}{seconds}", highlight=False
                 )
         self._progress = progress
 
@@ -100,19 +100,19 @@ class Display:
         table.add_column(style="dim", no_wrap=True)
         table.add_column(no_wrap=True, min_width=10)
         table.add_column(justify="right", no_wrap=True, min_width=8)
-        for line in self._progress.shown:
+        for line in self._progress.all_lines:
             mark = self._spinner if line.stage in ("received", "processing") else Text.from_markup(MARKS[line.stage])
             stage = Text(line.stage, STYLES[line.stage])
             table.add_row(mark, line.actor, self._remarks.get(line.actor, ""), stage, duration(line, time.time()))
         total = Table.grid(padding=(0, 2))
-        colour = "red" if self._progress.status in ("failed", "canceled") else "cyan"
-        bar = ProgressBar(100, self._progress.percent, width=BAR_WIDTH, complete_style=colour, finished_style="green")
+        color = "red" if self._progress.status in ("failed", "canceled") else "cyan"
+        bar = ProgressBar(100, self._progress.percent, width=BAR_WIDTH, complete_style=color, finished_style="green")
         total.add_row("", bar, f"{self._progress.percent:3d} %", Text(f"{time.monotonic() - self._began:.0f} s", "dim"))
         return Group(table, Text(), total)
 
 
 def duration(line: ActorLine, now: float) -> str:
-    """How long the actor took, or has been at it so far."""
+    """Return the duration of an actor: final, or so far; empty if unknown."""
     if line.seconds is not None:
         return f"{line.seconds:.1f} s"
     if line.stage == "done":
@@ -122,21 +122,21 @@ def duration(line: ActorLine, now: float) -> str:
     return f"{max(0.0, now - line.began_at):.0f} s"
 
 
-def changed(before: Progress, after: Progress) -> list[ActorLine]:
-    """The lines that say something new."""
-    known = dict(enumerate(before.shown))
+def changed_lines(before: Progress, after: Progress) -> list[ActorLine]:
+    """Return the lines whose stage differs from before."""
+    previous = dict(enumerate(before.all_lines))
     return [
         line
-        for position, line in enumerate(after.shown)
-        if line.stage != "waiting" and (position not in known or known[position].stage != line.stage)
+        for position, line in enumerate(after.all_lines)
+        if line.stage != "waiting" and (position not in previous or previous[position].stage != line.stage)
     ]
 
 
 def follow(mesh: MeshClient, envelope_id: str, console: Console, seconds: float) -> TaskView | None:
-    """Show a task until it ends; returns it as it ended, or None if nobody hears of it within a minute.
+    """Show a task until it ends, and return it; None if it has no record within a minute.
 
     Raises:
-        CommandError: As `watch` does.
+        CommandError: As in `watch`.
     """
     task: TaskView | None = None
     with Display(console, Progress(())) as display:

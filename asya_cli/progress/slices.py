@@ -1,4 +1,4 @@
-"""The slices of a fan-out as a person watches them: one line for each actor that they pass, all of them together."""
+"""The progress of the slices of a fan-out: one line for each actor, merged over all slices."""
 
 from __future__ import annotations
 
@@ -14,51 +14,53 @@ if TYPE_CHECKING:
     from asya.tasks.view import TaskView
     from asya_cli.mesh_client import MeshClient
 
-MOST = 50
-"""Slices that are looked at; of more, the first ones stand for the others."""
+MAX_SLICES = 50
+"""The number of slices to poll. In a larger set the first ones represent the others."""
 
 
 @dataclass
-class SliceWatch:
-    """The slices that an envelope fans out at one position of its route.
+class SlicePoller:
+    """Polls the slices of one fan-out.
 
     Attributes:
-        position: Of the actor that fans out: how many come before it.
-        actors: Whom each slice passes on its way to the fan-in actor.
+        origin: The id of the envelope that was fanned out.
+        position: The position of the actor that fans out.
+        actors: The actors between fan-out and fan-in.
+        slices: The progress of each slice that has a record, in order.
     """
 
     mesh: MeshClient
     origin: str
     position: int
     actors: tuple[str, ...]
-    seen: list[Progress] = field(default_factory=list)
+    slices: list[Progress] = field(default_factory=list)
 
-    def look(self, task: TaskView) -> Iterator[ActorLine]:
-        """The actors' lines now.
+    def poll(self, task: TaskView) -> Iterator[ActorLine]:
+        """Yield the line of each actor.
 
         Raises:
-            CommandError: The status endpoint did not answer.
+            CommandError: The gateway does not answer, or answers with an error.
         """
         if self.actors and task.route is not None and len(task.route.prev) >= self.position:
-            self._ask(task.generation)
-        for place, actor in enumerate(self.actors, start=self.position + 1):
-            yield together(actor, [line for slice_ in self.seen for line in slice_.lines[place : place + 1]])
+            self._poll_slices(task.generation)
+        for position, actor in enumerate(self.actors, start=self.position + 1):
+            yield merge_lines(actor, [line for each in self.slices for line in each.lines[position : position + 1]])
 
-    def _ask(self, generation: int) -> None:
-        """Ask for each slice that has not ended, and for the next one as long as there is one."""
-        for index in range(MOST):
-            known = self.seen[index] if index < len(self.seen) else None
-            if known is not None and known.status in ("succeeded", "failed", "canceled"):
+    def _poll_slices(self, generation: int) -> None:
+        """Read the task of each slice that has not ended, until one has no record yet."""
+        for index in range(MAX_SLICES):
+            progress = self.slices[index] if index < len(self.slices) else None
+            if progress is not None and progress.status in ("succeeded", "failed", "canceled"):
                 continue
             # Frame 0 is the origin itself.
-            found = self.mesh.task(ids.child_id(self.origin, generation, self.position, index + 1))
-            if found is None:
+            task = self.mesh.task(ids.child_id(self.origin, generation, self.position, index + 1))
+            if task is None:
                 return
-            self.seen[index : index + 1] = [(known or Progress(())).after(found)]
+            self.slices[index : index + 1] = [(progress or Progress(())).after(task)]
 
 
-def together(actor: str, lines: Sequence[ActorLine]) -> ActorLine:
-    """Several slices at one actor as one line: it began with the first of them and is done with the last."""
+def merge_lines(actor: str, lines: Sequence[ActorLine]) -> ActorLine:
+    """Merge the lines of several slices at one actor: it begins with the first slice and is done with the last."""
     stages = {line.stage for line in lines}
     began = [line.began_at for line in lines if line.began_at is not None]
     ends = [line.began_at + line.seconds for line in lines if line.began_at is not None and line.seconds is not None]

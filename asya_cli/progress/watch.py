@@ -1,4 +1,4 @@
-"""Looking at a task again and again until it has ended."""
+"""Polls a task until it ends."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from asya.tasks.view import TaskView
     from asya_cli.mesh_client import MeshClient
 
-PAUSE = 0.25
-"""Seconds between two looks."""
+POLL_SECONDS = 0.25
+"""The time between two polls."""
 
-PATIENCE = 15.0
-"""Seconds for which the status endpoint may fail before the watcher gives up."""
+RETRY_SECONDS = 15.0
+"""How long failed polls are retried."""
 
 TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 
@@ -25,12 +25,12 @@ TERMINAL = frozenset({"succeeded", "failed", "canceled"})
 def watch(
     mesh: MeshClient, envelope_id: str, seconds: float, unknown_seconds: float | None = None
 ) -> Iterator[TaskView | None]:
-    """Every look at the task, None while nobody has heard of it; the last one shows how it ended.
+    """Yield the task after each poll, None while it has no record; the last one is the ended task.
 
-    Stops early, without an error, if nobody has heard of it after `unknown_seconds`.
+    The iteration stops without an error if the task has no record after `unknown_seconds`.
 
     Raises:
-        CommandError: It has not ended after so many seconds, or the status endpoint does not answer.
+        CommandError: The task has not ended after `seconds`, or the gateway does not answer for 15 seconds.
     """
     began = answered = time.monotonic()
     deadline = began + seconds
@@ -40,7 +40,7 @@ def watch(
             task = mesh.task(envelope_id)
             answered = time.monotonic()
         except CommandError:
-            if time.monotonic() > answered + PATIENCE:
+            if time.monotonic() > answered + RETRY_SECONDS:
                 raise
         yield task
         if task is not None and task.status in TERMINAL:
@@ -48,6 +48,9 @@ def watch(
         if task is None and unknown_seconds is not None and time.monotonic() > began + unknown_seconds:
             return
         if time.monotonic() > deadline:
-            standing = f"{task.status} at {task.actor}" if task else "not received by any actor"
-            raise CommandError(f"{envelope_id} has not ended after {seconds:.0f} s: {standing}")
-        time.sleep(PAUSE)
+            state = f"{task.status} at {task.actor}" if task else "no actor has received it"
+            raise CommandError(
+                f"{envelope_id} has not ended after {seconds:.0f} s: {state}",
+                f"`asya status {envelope_id}` shows its state.",
+            )
+        time.sleep(POLL_SECONDS)

@@ -1,6 +1,7 @@
 """Names turned into ARNs, URLs and URIs: every stack computes them, so that stacks need not export them to each other."""
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from asya.protocol import names
 
@@ -10,14 +11,20 @@ RESULTS_PREFIX = "results/"
 
 @dataclass(frozen=True)
 class S3Prefix:
-    """A bucket and a prefix in it: empty, or ending with a slash."""
+    """A bucket and a prefix in it. The prefix is empty or ends with a slash."""
 
     bucket: str
     prefix: str
 
+    @classmethod
+    def from_uri(cls, uri: str) -> "S3Prefix":
+        """Parse `s3://bucket/prefix/`."""
+        parts = urlsplit(uri)
+        return cls(parts.netloc, parts.path.lstrip("/"))
+
     @property
     def uri(self) -> str:
-        """`s3://bucket/prefix/`."""
+        """The prefix in the form `s3://bucket/prefix/`."""
         return f"s3://{self.bucket}/{self.prefix}"
 
 

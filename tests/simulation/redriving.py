@@ -7,7 +7,7 @@ from typing import Any
 
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import INBOX_PREFIX, ClaimCheck
-from asya_cli.dead_letters import DeadLetters, Wanted
+from asya_cli.dead_letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient
 from tests.simulation.functions import BUCKET, OFFLOAD_FROM
@@ -45,13 +45,13 @@ def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, a
     start = f"asya-{namespace}-"
     with running(process):
         connection: Any = SimpleNamespace(namespace=namespace, sqs=lambda: sqs)
-        office = DeadLetters(SimulatedMeshClient(connection, api=api, arn=arn))
+        dead_letters = DeadLetters(SimulatedMeshClient(connection, api=api, arn=arn))
         for name in [name for name, queue in queues.queues.items() if queue.max_receives is None and queue.messages]:
             actor = name.removeprefix(start).removesuffix("-dlq")
             try:
-                with office.look(actor, Wanted()) as letters:
+                with dead_letters.scan(actor, Filter()) as letters:
                     for letter in letters:
-                        done = office.redrive(letter, force=False, now=process.now())
+                        done = dead_letters.redrive(letter, force=False, now=process.now())
                         process.note(f"redrives {letter.id} of {actor}: {done.problem or done.generation}")
             except CommandError as error:
                 process.note(f"gives up on the dead letters of {actor}: {error}")

@@ -1,12 +1,13 @@
-"""`local.json`: the local cloud's operator, and nobody else."""
+"""Connecting to a local cloud by its `local.json`."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from asya_cli.connection import Place, place_of, read_local
+from asya_cli.connection import read_local
 from asya_cli.errors import CommandError
+from asya_infra.addresses import S3Prefix
 
 LOCAL = {
     "endpoint_url": "http://127.0.0.1:4566",
@@ -30,14 +31,14 @@ def state(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_the_file_says_is_taken(state: Path) -> None:
+def test_the_connection_has_the_values_of_the_file(state: Path) -> None:
     connection = read_local(state)
     assert connection.gateway_url == "http://127.0.0.1:4566/_aws/execute-api/abc/$default"
-    assert (connection.data, connection.results) == (Place("bucket", "data/"), Place("bucket", "results/"))
+    assert (connection.data, connection.results) == (S3Prefix("bucket", "data/"), S3Prefix("bucket", "results/"))
     assert connection.results.uri == "s3://bucket/results/"
 
 
-def test_the_developers_own_aws_settings_are_left_alone(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_developers_own_aws_settings_are_ignored(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = {
         "AWS_PROFILE": "production",
         "AWS_DEFAULT_PROFILE": "production",
@@ -66,8 +67,8 @@ def test_no_secret_is_printed(state: Path) -> None:
     assert "secret" not in repr(read_local(state))
 
 
-def test_where_no_cloud_is_the_person_hears_how_to_get_one(tmp_path: Path) -> None:
-    with pytest.raises(CommandError, match=r"no local cloud is described in .*local\.json") as caught:
+def test_without_a_cloud_the_error_says_how_to_start_one(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match=r"no local cloud is running: .*local\.json does not exist") as caught:
         read_local(tmp_path)
     assert "asya local up" in caught.value.advice
 
@@ -77,11 +78,3 @@ def test_a_broken_file_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "local.json").write_text(text)
     with pytest.raises(CommandError, match=r"local\.json does not describe a local cloud"):
         read_local(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("uri", "place"),
-    [("s3://b/results/", Place("b", "results/")), ("s3://b/", Place("b", "")), ("s3://b", Place("b", ""))],
-)
-def test_places(uri: str, place: Place) -> None:
-    assert place_of(uri) == place

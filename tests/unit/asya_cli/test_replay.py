@@ -1,4 +1,4 @@
-"""`asya replay`, and how the command tells what the status endpoint answers."""
+"""`asya replay`, and the client's handling of the gateway's answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from asya.dead_letters.replay import ReplayRequest
 from asya_cli import replay
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.mesh_client import MeshClient, RefusedError
+from asya_cli.mesh_client import ConflictError, MeshClient
 
 CALLS: list[tuple[str, str, Any]] = []
 
@@ -61,15 +61,15 @@ def test_hop_and_checkpoint_exclude_each_other(client: Any) -> None:
     assert CALLS == []
 
 
-def test_a_refusal_is_told_in_the_gateways_own_words(client: Any) -> None:
+def test_a_conflict_has_the_message_of_the_gateway(client: Any) -> None:
     mesh = client(409, {"error": {"code": "nothing_to_replay", "message": "it can be replayed from hop 2"}})
-    with pytest.raises(RefusedError, match=r"^it can be replayed from hop 2$"):
+    with pytest.raises(ConflictError, match=r"^it can be replayed from hop 2$"):
         mesh.replay("a", ReplayRequest())
-    with pytest.raises(RefusedError):
+    with pytest.raises(ConflictError):
         mesh.reopen("a", Reopening())
 
 
-def test_a_task_that_is_not_there(client: Any) -> None:
+def test_a_task_that_does_not_exist(client: Any) -> None:
     mesh = client(404, {"error": {"code": "not_found", "message": "there is no task"}})
     assert mesh.reopen("a", Reopening()) is None
     assert mesh.task("a") is None
@@ -77,7 +77,7 @@ def test_a_task_that_is_not_there(client: Any) -> None:
         mesh.replay("a", ReplayRequest())
 
 
-def test_the_generation_is_the_gateways_to_choose(client: Any) -> None:
+def test_the_gateway_chooses_the_generation(client: Any) -> None:
     mesh = client(200, {"id": "a", "generation": 7})
     assert mesh.reopen("a", Reopening(generation=1, position=2)) == 7
     assert CALLS == [("POST", "/api/v1/mesh/a/reopen", {"generation": 1, "position": 2})]
@@ -89,9 +89,9 @@ def test_the_generation_is_the_gateways_to_choose(client: Any) -> None:
         (403, {"error": {"code": "forbidden", "message": "only operators"}}, "answered 403: only operators"),
         (403, {"message": "Forbidden"}, 'answered 403: {"message": "Forbidden"}'),
         (503, b"<html>", "answered 503: <html>"),
-        (200, b"<html>", "is not understood"),
+        (200, b"<html>", "sent an unexpected answer"),
     ],
 )
-def test_other_answers_are_told_as_they_are(client: Any, status: int, answer: object, said: str) -> None:
+def test_other_answers_are_part_of_the_error(client: Any, status: int, answer: object, said: str) -> None:
     with pytest.raises(CommandError, match=said.replace("{", r"\{")):
         client(status, answer).reopen("a", Reopening())

@@ -1,4 +1,4 @@
-"""`asya resume`, and how `asya status` shows what a task waits for."""
+"""`asya resume`, and the questions of a paused task in `asya status`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from asya.tasks.view import TaskView
 from asya_cli import resume
 from asya_cli.errors import CommandError
 from asya_cli.main import app
-from asya_cli.mesh_client import InvalidAnswersError, MeshClient, RefusedError
+from asya_cli.mesh_client import ConflictError, InvalidAnswersError, MeshClient
 from asya_cli.task_report import show_task_report
 
 CALLS: list[tuple[str, str, Any]] = []
@@ -56,14 +56,14 @@ def test_without_answers_none_are_sent(client: Any) -> None:
 
 
 @pytest.mark.parametrize("answers", ["{", "[]", "true", '"x"', ""])
-def test_what_is_no_object_is_not_sent(client: Any, answers: str) -> None:
+def test_input_that_is_not_a_json_object_is_not_sent(client: Any, answers: str) -> None:
     client(202, {})
     done = run("--input", answers)
     assert isinstance(done.exception, CommandError)
     assert CALLS == []
 
 
-def test_what_does_not_fit_is_told_field_by_field(client: Any) -> None:
+def test_invalid_answers_are_listed_by_field(client: Any) -> None:
     fields = [{"name": "approved", "message": "is missing"}, {"name": "x", "message": "is not asked for"}]
     client(422, {"error": {"code": "invalid_input", "message": "…", "fields": fields}})
     done = run()
@@ -72,10 +72,10 @@ def test_what_does_not_fit_is_told_field_by_field(client: Any) -> None:
     assert done.exception.advice.splitlines() == ["  approved: is missing", "  x: is not asked for"]
 
 
-def test_a_task_that_is_not_paused_is_told(client: Any) -> None:
+def test_a_task_that_is_not_paused_is_an_error(client: Any) -> None:
     client(409, {"error": {"code": "not_paused", "message": "task 'a/b' is not paused"}})
     done = run()
-    assert isinstance(done.exception, RefusedError)
+    assert isinstance(done.exception, ConflictError)
     assert "is not paused" in done.exception.problem
 
 
@@ -106,6 +106,6 @@ def test_status_shows_prompt_and_fields() -> None:
     assert lines[0] == "one paused"
     assert "waiting for Publish the report?" in lines
     assert "approved true or false: Publish it?" in lines
-    assert "title a text (may be left out)" in lines
-    assert 'channel one of "web", "mail" ("web" if nothing is said)' in lines
+    assert "title text (optional)" in lines
+    assert 'channel one of "web", "mail" (default "web")' in lines
     assert 'tags a list of one of "a", 1' in lines

@@ -1,4 +1,4 @@
-"""`asya status`: what a person reads of an envelope."""
+"""`asya status`: the report of a task."""
 
 import json
 from io import StringIO
@@ -42,16 +42,16 @@ STORED = {
 }
 
 
-def told(task: TaskView | None, stored: dict[str, object] | None) -> str:
+def report(task: TaskView | None, stored: dict[str, object] | None) -> str:
     output = StringIO()
     body = json.dumps(stored).encode() if stored else b""
-    kept = StoredObject("s3://bucket/results/failed/one.json", body) if stored else None
-    show_task_report(Console(file=output, width=120), task, kept, decode(body) if stored else None)
+    item = StoredObject("s3://bucket/results/failed/one.json", body) if stored else None
+    show_task_report(Console(file=output, width=120), task, item, decode(body) if stored else None)
     return output.getvalue()
 
 
-def test_a_failure_says_what_where_and_how_often() -> None:
-    text = told(FAILED, STORED)
+def test_a_failure_shows_error_actor_and_attempts() -> None:
+    text = report(FAILED, STORED)
     assert "one  failed (RuntimeError)" in text
     assert "a ✓ → b ● → c" in text
     assert "3 of 3" in text
@@ -60,15 +60,15 @@ def test_a_failure_says_what_where_and_how_often() -> None:
     assert "s3://bucket/results/failed/one.json" in text
 
 
-def test_a_redriven_task_says_what_came_of_the_generations_before() -> None:
+def test_a_redriven_task_shows_its_earlier_generations() -> None:
     earlier = EarlierGeneration(
         generation=0, status="failed", ended_at="2026-01-01T00:00:00Z", actor="b", reason="DeliveryExhausted"
     )
-    text = told(replace(FAILED, generation=1, earlier=(earlier,)), None)
+    text = report(replace(FAILED, generation=1, earlier=(earlier,)), None)
     assert "generation 0: failed (DeliveryExhausted) at b, 2026-01-01T00:00:00Z" in text
 
 
-def test_a_task_under_way_says_how_far_it_is() -> None:
+def test_a_running_task_shows_its_progress() -> None:
     running = TaskView(
         id="two",
         status="running",
@@ -80,18 +80,18 @@ def test_a_task_under_way_says_how_far_it_is() -> None:
         updated_at="2026-01-01T00:00:01.000000Z",
         generation=0,
     )
-    text = told(running, None)
+    text = report(running, None)
     assert "two  running  45 %" in text
     assert "a ✓ → b ●" in text
     assert "stored as" not in text
 
 
-def test_an_envelope_without_record_is_told_from_what_is_stored() -> None:
-    text = told(None, STORED)
+def test_without_a_record_the_stored_envelope_is_shown() -> None:
+    text = report(None, STORED)
     assert "one  failed (RuntimeError)" in text
     assert "reporting was off" in text
 
 
-def test_an_object_that_is_no_envelope_is_only_pointed_at() -> None:
+def test_an_object_that_is_not_an_envelope_is_not_decoded() -> None:
     assert envelope_of(StoredObject("s3://bucket/results/sump/one.json", b"not json")) is None
     assert envelope_of(None) is None

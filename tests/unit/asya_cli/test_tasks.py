@@ -1,4 +1,4 @@
-"""`asya list`, `asya cancel` and the timeline of `asya status`, against answers of the gateway's."""
+"""`asya list`, `asya cancel` and the timeline of `asya status`, with a fake gateway."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,7 @@ TASK = {"status": "running", "progress_percent": 33, "created_at": "2026-11-20T0
 
 @dataclass
 class Answering:
-    """Answers calls from a list, and notes them."""
+    """Answers calls from a list, and records them."""
 
     answers: list[tuple[int, Any]]
     calls: list[tuple[str, str]] = field(default_factory=list)
@@ -32,12 +32,12 @@ class Answering:
 
 @pytest.fixture
 def answering(monkeypatch: pytest.MonkeyPatch) -> Answering:
-    found = Answering([])
-    monkeypatch.setattr(mesh_client.MeshClient, "_call", lambda *args: found(*args))  # noqa: PLW0108 - bound like a method
+    fake = Answering([])
+    monkeypatch.setattr(mesh_client.MeshClient, "_call", lambda *args: fake(*args))  # noqa: PLW0108 - bound like a method
     for module in (tasks, status):
         monkeypatch.setattr(module, "client", lambda *_: MeshClient(connection=None))  # type: ignore[arg-type]
     monkeypatch.setattr(MeshClient, "stored", lambda *_: None)
-    return found
+    return fake
 
 
 def run(*args: str) -> tuple[int, str]:
@@ -45,7 +45,7 @@ def run(*args: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-def test_tasks_are_listed_over_as_many_pages_as_it_takes(answering: Answering) -> None:
+def test_tasks_are_listed_over_several_pages(answering: Answering) -> None:
     answering.answers = [
         (200, {"items": [TASK | {"id": f"t{number}"} for number in range(100)], "next_cursor": "c1"}),
         (200, {"items": [TASK | {"id": "t100", "status": "failed"}]}),
@@ -71,13 +71,13 @@ def test_no_tasks_at_all(answering: Answering) -> None:
     assert run("list") == (0, "no tasks\n")
 
 
-def test_a_task_is_canceled_and_its_status_told(answering: Answering) -> None:
+def test_cancel_prints_the_status_of_the_task(answering: Answering) -> None:
     answering.answers = [(204, None), (200, TASK | {"id": "a b", "status": "canceled"})]
     assert run("cancel", "a b") == (0, "canceled\n")
     assert answering.calls[0] == ("DELETE", "/api/v1/mesh/a%20b")
 
 
-def test_what_is_not_there_cannot_be_canceled(answering: Answering) -> None:
+def test_cancel_fails_without_a_task(answering: Answering) -> None:
     answering.answers = [(404, {"error": {"code": "not_found", "message": "there is no task"}})]
     assert run("cancel", "t")[0] == 1
 

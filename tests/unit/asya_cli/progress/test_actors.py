@@ -1,4 +1,4 @@
-"""Progress as it is seen from outside: from one look at a task to the next."""
+"""The progress of a task, computed from successive views of it."""
 
 from io import StringIO
 
@@ -8,7 +8,7 @@ from rich.console import Console
 from asya.protocol.route import Route, progress_percent
 from asya.tasks.view import TaskView
 from asya_cli.progress.actors import ActorLine, Progress
-from asya_cli.progress.display import Display, changed, duration
+from asya_cli.progress.display import Display, changed_lines, duration
 
 ACTORS = ("a", "b", "c")
 
@@ -32,26 +32,26 @@ def stages(progress: Progress) -> list[str]:
     return [line.stage for line in progress.lines]
 
 
-def test_an_actor_waits_until_something_is_heard_of_it() -> None:
+def test_an_actor_waits_until_a_view_shows_it() -> None:
     assert stages(Progress.of(ACTORS)) == ["waiting", "waiting", "waiting"]
 
 
 @pytest.mark.parametrize(
     ("stage", "shown"), [("received", "received"), ("processing", "processing"), ("completed", "done")]
 )
-def test_the_stage_of_the_actor_at_work_is_told_by_the_percentage(stage: str, shown: str) -> None:
+def test_the_percentage_tells_the_stage_of_the_current_actor(stage: str, shown: str) -> None:
     assert stages(Progress.of(ACTORS).after(look(1, stage, 1))) == ["done", shown, "waiting"]
 
 
-def test_an_actor_takes_from_when_it_is_seen_until_it_is_done() -> None:
+def test_the_duration_of_an_actor_starts_at_the_first_view_of_it() -> None:
     progress = Progress.of(ACTORS)
-    for seen in (look(0, "received", 1), look(0, "processing", 2), look(0, "completed", 4.5), look(1, "received", 5)):
-        progress = progress.after(seen)
+    for view in (look(0, "received", 1), look(0, "processing", 2), look(0, "completed", 4.5), look(1, "received", 5)):
+        progress = progress.after(view)
     assert progress.lines[0].seconds == pytest.approx(3.5)
     assert progress.lines[1].seconds is None
 
 
-def test_an_actor_too_quick_to_be_seen_has_no_time() -> None:
+def test_an_actor_that_no_view_showed_has_no_duration() -> None:
     progress = Progress.of(ACTORS).after(look(0, "completed", 1)).after(look(2, "received", 3))
     assert [line.seconds for line in progress.lines] == [None, None, None]
     assert stages(progress) == ["done", "done", "received"]
@@ -63,17 +63,17 @@ def test_the_end_of_the_task_ends_its_actors() -> None:
     assert (progress.percent, progress.status, progress.lines[2].seconds) == (100, "succeeded", 3.0)
 
 
-def test_a_failure_is_shown_where_it_happened() -> None:
+def test_a_failure_is_shown_at_its_actor() -> None:
     assert stages(Progress.of(ACTORS).after(look(1, "processing", 1, "failed"))) == ["done", "failed", "waiting"]
 
 
-def test_nothing_ever_goes_back() -> None:
+def test_stages_never_go_back() -> None:
     progress = Progress.of(ACTORS).after(look(1, "processing", 2)).after(look(1, "received", 1))
     assert stages(progress) == ["done", "processing", "waiting"]
     assert progress.percent == look(1, "processing", 2).progress_percent
 
 
-def test_a_route_that_handlers_rewrite_is_shown_as_it_is_now() -> None:
+def test_a_rewritten_route_replaces_the_old_one() -> None:
     progress = Progress.of(("a", "other")).after(look(1, "received", 1))
     assert [line.actor for line in progress.lines] == ["a", "b", "c"]
 
@@ -81,13 +81,13 @@ def test_a_route_that_handlers_rewrite_is_shown_as_it_is_now() -> None:
 def test_outside_a_terminal_each_change_is_a_line() -> None:
     output = StringIO()
     with Display(Console(file=output, width=100), Progress.of(ACTORS)) as display:
-        for seen in (look(0, "completed", 1), look(0, "completed", 1), look(1, "processing", 2)):
-            display.show(display.progress.after(seen))
-    said = [line.split()[2:] for line in output.getvalue().splitlines()]
-    assert said == [["a", "done"], ["b", "processing"]]
+        for view in (look(0, "completed", 1), look(0, "completed", 1), look(1, "processing", 2)):
+            display.show(display.progress.after(view))
+    lines = [line.split()[2:] for line in output.getvalue().splitlines()]
+    assert lines == [["a", "done"], ["b", "processing"]]
 
 
-def test_on_a_terminal_all_actors_and_the_whole_are_drawn() -> None:
+def test_on_a_terminal_all_actors_and_the_total_are_drawn() -> None:
     output = StringIO()
     console = Console(file=output, width=100, force_terminal=True, color_system=None)
     with Display(console, Progress.of(ACTORS), {"b": "Spark"}) as display:
@@ -97,26 +97,26 @@ def test_on_a_terminal_all_actors_and_the_whole_are_drawn() -> None:
 
 
 @pytest.mark.parametrize("before", ["received", "completed"])
-def test_a_pause_lasts_until_the_task_goes_on(before: str) -> None:
+def test_a_pause_lasts_until_the_task_resumes(before: str) -> None:
     progress = Progress.of(ACTORS).after(look(0, before, 1)).after(look(0, "completed", 1, "paused"))
     assert stages(progress) == ["paused", "waiting", "waiting"]
     progress = progress.after(look(1, "received", 31))
     assert (stages(progress), progress.lines[0].seconds) == (["done", "received", "waiting"], 30.0)
 
 
-def test_what_somebody_says_meanwhile_is_not_drawn_over() -> None:
+def test_the_display_does_not_overwrite_output_during_a_suspension() -> None:
     output = StringIO()
     console = Console(file=output, width=100, force_terminal=True, color_system=None)
     with Display(console, Progress.of(ACTORS)) as display:
         display.show(display.progress.after(look(0, "completed", 2, "paused")))
-        with display.aside():
+        with display.suspended():
             before = output.getvalue()
             console.print("Shall it go on?")
         display.show(display.progress.after(look(1, "processing", 3)))
-    said, _, later = output.getvalue().partition("Shall it go on?")
+    earlier, _, later = output.getvalue().partition("Shall it go on?")
     up = "\x1b[1A"
-    assert before.endswith("\x1b[2K")  # the picture made room
-    assert said.count(up) >= len(ACTORS)
+    assert before.endswith("\x1b[2K")  # the display was erased
+    assert earlier.count(up) >= len(ACTORS)
     first_drawn = later[: later.index("processing")]
     assert up not in first_drawn
 
@@ -136,7 +136,7 @@ def test_durations(line: ActorLine, shown: str) -> None:
     assert duration(line, now=107.4) == shown
 
 
-def test_only_what_changed_is_said_again() -> None:
+def test_only_changed_lines_are_printed_again() -> None:
     before = Progress.of(ACTORS).after(look(0, "completed", 1))
-    assert changed(before, before) == []
-    assert [line.actor for line in changed(before, before.after(look(1, "received", 2)))] == ["b"]
+    assert changed_lines(before, before) == []
+    assert [line.actor for line in changed_lines(before, before.after(look(1, "received", 2)))] == ["b"]
