@@ -25,7 +25,7 @@ class ComponentHealth:
     name: str
     up: bool
     pid: int | None = None
-    where: str = ""
+    url: str = ""
     note: str = ""
 
 
@@ -55,6 +55,6 @@ def _mesh(connection: LocalConnection | None, servers: Servers | None) -> Compon
         sqs = aws_client("sqs", connection.endpoint_url, key)
         queues = sqs.list_queues(QueueNamePrefix=f"asya-{connection.namespace}-").get("QueueUrls", [])
     except (ClientError, BotoCoreError) as error:
-        return ComponentHealth(name, up=False, where=connection.gateway_url, note=str(error))
+        return ComponentHealth(name, up=False, url=connection.gateway_url, note=str(error))
     actors = sum(not url.endswith("-dlq") for url in queues)
-    return ComponentHealth(name, bool(actors), where=connection.gateway_url, note=f"{actors} queues, {auth}")
+    return ComponentHealth(name, bool(actors), url=connection.gateway_url, note=f"{actors} queues, {auth}")
