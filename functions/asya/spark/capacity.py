@@ -1,7 +1,7 @@
-"""Runs that ended because EMR Serverless had no room for them: that is waiting, and nobody's fault (`protocol §10`)."""
+"""Detects runs that EMR Serverless gave up for lack of capacity; they charge no envelope (`protocol §10`)."""
 
-# What the service says of runs that it gave up before, or while, it found workers for them.
-_SIGNS = (
+# Texts in `stateDetails` of runs that EMR Serverless gave up before they had their workers.
+_CAPACITY_ERRORS = (
     "ApplicationMaxCapacityExceededException",
     "exceeded maximumCapacity",
     "ServiceQuotaExceededException",
@@ -12,11 +12,11 @@ _SIGNS = (
 
 
 def failed_for_capacity(state: str, details: str) -> bool:
-    """Whether a run ended for want of workers, and may simply be started again.
+    """Whether a run failed for lack of workers, so that it may start again unchanged.
 
     Args:
-        state: in which it ended.
-        details: the service's own words.
+        state: the final state.
+        details: the `stateDetails` of EMR Serverless.
     """
-    said = details.casefold()
-    return state == "FAILED" and any(sign.casefold() in said for sign in _SIGNS)
+    text = details.casefold()
+    return state == "FAILED" and any(error.casefold() in text for error in _CAPACITY_ERRORS)

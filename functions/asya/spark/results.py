@@ -1,4 +1,4 @@
-"""From what a job said about one envelope to what leaves: the same decisions as in the sidecar (`protocol §10`)."""
+"""Turns the result of one envelope into deliveries, by the rules of the sidecar (`protocol §10`)."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -20,22 +20,22 @@ from asya.spark.run_failures import SPARK_JOB_FAILED
 def deliveries(
     hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], *, first: int = 0, now: datetime, jitter: float
 ) -> Iterator[Delivery]:
-    """What leaves for one member.
+    """The deliveries of one member.
 
     Args:
-        frames: all that the job gave.
-        first: so many deliveries of this member have left before.
+        frames: all frames of the job.
+        first: number of deliveries already sent for this member.
         jitter: uniform in [0, 1).
     """
-    return islice(_routed(hop, head, frames, now, jitter), first, None)
+    return islice(_all_deliveries(hop, head, frames, now, jitter), first, None)
 
 
-def _routed(
+def _all_deliveries(
     hop: Hop, head: ResultHead, frames: Iterable[ResultFrame], now: datetime, jitter: float
 ) -> Iterator[Delivery]:
     index = 0
     try:
-        for frame in _checked(hop, head, frames, now):
+        for frame in _checked_frames(hop, head, frames, now):
             yield outcome.frame(hop, frame, index, now=now)
             index += 1
     except SecondFrameError as error:
@@ -51,15 +51,15 @@ def _routed(
 
 
 def failure(hop: Hop, error: ErrorInfo, *, now: datetime, jitter: float) -> Delivery:
-    """A member without a result: charged with what the run died of, under its actor's rules."""
+    """The delivery of a member without a result: it fails with the error of its run, under its actor's rules."""
     return _failed(hop, error, 0, now, jitter)
 
 
-def _checked(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], now: datetime) -> Iterator[Frame]:
-    """The frames that may leave: of a slice, and of what opens a set, all of them or none.
+def _checked_frames(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], now: datetime) -> Iterator[Frame]:
+    """The frames to send; a slice and an origin send all their frames or no frame.
 
     Raises:
-        SecondFrameError, UnknownTargetError: before any has left.
+        SecondFrameError, UnknownTargetError: before the first frame.
     """
     frames = (_frame(result, alone=head.frames == 1) for result in results)
     ahead = list(islice(frames, 2))
@@ -67,7 +67,9 @@ def _checked(hop: Hop, head: ResultHead, results: Iterable[ResultFrame], now: da
         if head.end != "done":
             return
         check_frames(hop, ahead)
-        for index, frame in enumerate(ahead):  # all slices but the first go the same way
+        for index, frame in enumerate(
+            ahead
+        ):  # raises UnknownTargetError; all slices after the first have the same target
             outcome.frame(hop, frame, index, now=now)
     yield from ahead
     yield from frames

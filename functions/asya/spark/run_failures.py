@@ -1,9 +1,8 @@
-"""What becomes of the envelopes that a run left without a result (`protocol §10`).
+"""Decides the fate of envelopes that a failed run left without a result (`protocol §10`).
 
-A run that died with an envelope at work died of that one: it is charged an attempt, the others run again. With nobody at
-work the run is halved, and its halves again, until one envelope stands alone. A single culprit among n is found in about
-2·log2(n) runs; where not one envelope but everything is to blame (settings, memory, an outage), halving would go on for 2·n
-runs, so deaths of one origin are counted and there is an end to it.
+If an envelope was at work, that envelope is charged an attempt and the others run again. Otherwise the run is halved, and
+its halves again, until one envelope stands alone. This isolates one bad envelope among n in about 2·log2(n) runs. If every
+run fails (settings, memory, an outage), halving would take 2·n runs, so a limit on the failures per origin ends it.
 """
 
 from collections.abc import Sequence
@@ -17,22 +16,23 @@ from asya.protocol.job_runs import Half, Manifest, Member
 
 SPARK_JOB_FAILED = "SparkJobFailed"
 
-# So many runs of one origin may die before user code was called: an envelope can hardly be the reason.
+# Failures per origin before user code was called; an envelope is hardly their cause.
 START_FAILURE_LIMIT = 4
-# So many may die in user code: two culprits among 10,000 are found within that.
+# Failures per origin in user code; enough to isolate two bad envelopes among 10,000.
 FAILURE_LIMIT = 32
 
-# charged: whoever has no result · again: whoever has none but the one at work · halved: in two runs · waiting: as they were
+# For members without a result. charged: all fail · again: all but the member at work run again · halved: they run again in
+# two runs · waiting: they run again unchanged.
 Fate = Literal["charged", "again", "halved", "waiting"]
 RunStage = Literal["absent", "starting", "working"]
 
 
 @dataclass(frozen=True, slots=True)
 class FailureDecision:
-    """What becomes of the members without a result.
+    """The fate of the members without a result.
 
     Attributes:
-        at_work: the member that is charged where the others run again.
+        at_work: the index of the member that is charged while the others run again.
     """
 
     fate: Fate
@@ -40,51 +40,51 @@ class FailureDecision:
 
 
 CHARGED = FailureDecision("charged")
-# There was no room for the run: nobody's fault, and no death.
+# EMR Serverless lacked capacity; this counts as no failure.
 WAITING = FailureDecision("waiting")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedRun:
-    """What a run that died left.
+    """The output of a failed run.
 
     Attributes:
-        lost: the members without a result, in the order of the manifest.
-        stage: how far its last attempt had come; absent: the driver wrote nothing at all.
-        at_work: the member that user code was busy with, if the journal names one.
-        deaths: of runs of the same origin, this one included.
+        missing: indexes of the members without a result, ascending.
+        stage: the progress of the last attempt; `absent`: the driver wrote nothing.
+        at_work: the index of the member in user code, if the journal names one.
+        failures: failed runs of the same origin, this one included.
     """
 
-    lost: Sequence[int]
+    missing: Sequence[int]
     stage: RunStage
     at_work: int | None
     failures: int
 
 
 def decide(manifest: Manifest, failed_run: FailedRun) -> FailureDecision:
-    """Who is charged with a death."""
-    if failed_run.at_work is not None and failed_run.at_work in failed_run.lost:
+    """Decides which members are charged with a failed run and which run again."""
+    if failed_run.at_work is not None and failed_run.at_work in failed_run.missing:
         return FailureDecision("again", failed_run.at_work)
-    if len(failed_run.lost) <= 1:
+    if len(failed_run.missing) <= 1:
         return CHARGED
-    if len(failed_run.lost) < len(manifest.members) and manifest.shape == "payload":
-        return FailureDecision("again")  # it died between two envelopes, and every such run gets further
+    if len(failed_run.missing) < len(manifest.members) and manifest.shape == "payload":
+        return FailureDecision("again")  # it failed between two envelopes, so the next run gets further
     return CHARGED if failed_run.failures >= _limit(failed_run.stage) else FailureDecision("halved")
 
 
 def origin(manifest: Manifest) -> int:
-    """The number of the run whose halving led to this one; its own if none did."""
+    """The number of the run that was halved first on the way to this run, or its own number."""
     half = manifest.members[0].half if manifest.members else None
     return half.origin if half else manifest.number
 
 
-def returned_members(manifest: Manifest, decision: FailureDecision, lost: Sequence[int]) -> dict[int, Member]:
-    """The members that run again, as they are to wait, by their places in the manifest."""
+def returned_members(manifest: Manifest, decision: FailureDecision, missing: Sequence[int]) -> dict[int, Member]:
+    """The members that run again, in their new form, by their index in the manifest."""
     if decision.fate == "charged":
         return {}
     if decision.fate == "waiting":
-        return {index: replace(manifest.members[index], returned_by=manifest.number) for index in lost}
-    back = [index for index in lost if index != decision.at_work]
+        return {index: replace(manifest.members[index], returned_by=manifest.number) for index in missing}
+    back = [index for index in missing if index != decision.at_work]
     if decision.fate == "again":
         return {index: _returned(manifest, index, None) for index in back}
     middle = (len(back) + 1) // 2
@@ -92,22 +92,24 @@ def returned_members(manifest: Manifest, decision: FailureDecision, lost: Sequen
         Half(run=manifest.number, side=0, size=middle, origin=origin(manifest)),
         Half(run=manifest.number, side=1, size=len(back) - middle, origin=origin(manifest)),
     )
-    return {index: _returned(manifest, index, first if place < middle else second) for place, index in enumerate(back)}
+    return {
+        index: _returned(manifest, index, first if position < middle else second) for position, index in enumerate(back)
+    }
 
 
 def charge_error(
-    died: str, decision: FailureDecision, *, lost: int, started: bool, python_error: ErrorInfo | None, hint: str
+    ending: str, decision: FailureDecision, *, missing: int, started: bool, python_error: ErrorInfo | None, hint: str
 ) -> ErrorInfo:
-    """The error that an envelope is charged with.
+    """The error of an envelope that is charged with a failed run.
 
     Args:
-        died: which run ended how, and the service's words on it.
-        lost: how many members had no result.
-        started: whether user code was reached.
-        python_error: what the driver's Python ended with, if it could still say so.
-        hint: where to look further.
+        ending: names the run, its final state and the details of EMR Serverless.
+        missing: number of members without a result.
+        started: whether user code was called.
+        python_error: the exception that ended the driver's Python, if it was written.
+        hint: where to find more information.
     """
-    sentences = [f"{died}{_circumstances(decision, lost, started=started)}"]
+    sentences = [f"{ending}{_circumstances(decision, missing, started=started)}"]
     if python_error is not None:
         sentences.append(f"The driver's Python ended with {python_error.type}: {python_error.message}")
     sentences.append(hint)
@@ -118,15 +120,15 @@ def charge_error(
     )
 
 
-def _circumstances(decision: FailureDecision, lost: int, *, started: bool) -> str:
+def _circumstances(decision: FailureDecision, missing: int, *, started: bool) -> str:
     if decision.at_work is not None:
         return ", while this envelope was at work"
-    if lost <= 1:
+    if missing <= 1:
         return ", with this envelope alone in it"
     when = "" if started else " before the job was called"
     return (
-        f"; runs with these envelopes went on dying{when}, however they were divided, so it is hardly one of the {lost} "
-        "that is to blame: look at the job's settings and sizes, its files and its permissions"
+        f"; runs with these envelopes failed repeatedly{when}, even after halving, so the cause is probably not one of the "
+        f"{missing} envelopes: check the job's settings and sizes, its files and its permissions"
     )
 
 

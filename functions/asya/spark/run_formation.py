@@ -1,4 +1,4 @@
-"""Which envelopes form a job run, and how it is started (`protocol §10`)."""
+"""Selects the envelopes of a job run and builds its manifest (`protocol §10`)."""
 
 import hashlib
 import math
@@ -10,16 +10,15 @@ from asya.protocol.job_runs import Manifest, Member, run_id
 from asya.protocol.mesh_table import Actor, SparkJob
 from asya.protocol.times import format_time, parse_time
 
-# What EMR Serverless takes to start a driver, on top of what the envelopes may take; without it a slow start would be
-# charged to the envelopes.
+# Seconds for the start of a driver, on top of the envelopes' timeouts; without them a slow start would time envelopes out.
 START_ALLOWANCE = 5 * 60.0
-# Envelopes above this total wait for the next run: the manifest has to fit into a function's memory.
+# Limits the envelopes of a run, because the manifest must fit into a function's memory.
 MANIFEST_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The envelopes of the next run, and whether more are left than it takes."""
+    """The envelopes of the next run, and whether more envelopes are pending."""
 
     members: tuple[Member, ...]
     more: bool
@@ -32,13 +31,15 @@ def select(
     *,
     is_closed: Callable[[int], bool] = lambda _: True,
 ) -> Selection:
-    """Take the oldest envelopes, at most `size` of them, no id twice, all of one company.
+    """Selects the oldest envelopes: at most `size`, each id once, all of one group.
 
-    An id can be waiting twice (an override may route it here in two places); ids tell the rows of a DataFrame apart, so the
-    second one waits for the next run. Those that a run gave back wait until it is closed, so that none of them is missed.
+    An id can be pending twice, because an override may route it here at two positions. Ids identify the rows of a DataFrame,
+    so the second one waits for the next run. Returned members wait until their run is closed, so that all of them are pending.
 
     Args:
-        is_closed: whether the run of this number is.
+        waiting: pending envelopes, oldest first.
+        byte_limit: maximum sum of the inline envelopes; the first envelope is always selected.
+        is_closed: whether the run with this number is closed.
     """
     chosen: list[Member] = []
     ids: set[str] = set()
@@ -48,7 +49,7 @@ def select(
         if member.returned_by and not is_closed(member.returned_by):
             continue
         weight = len(bytes(member.envelope)) if member.envelope else 0
-        if chosen and (len(chosen) == _most(chosen[0], size) or total + weight > byte_limit):
+        if chosen and (len(chosen) == _max_size(chosen[0], size) or total + weight > byte_limit):
             return Selection(tuple(chosen), more=True)
         if member.id in ids or (chosen and member.group_key != chosen[0].group_key):
             skipped = True
@@ -59,13 +60,13 @@ def select(
     return Selection(tuple(chosen), more=skipped)
 
 
-def _most(member: Member, size: int) -> int:
-    """How many a run with this member may have; beyond its half there is nobody to look for."""
+def _max_size(member: Member, size: int) -> int:
+    """The maximum size of a run with this member; a half has a known size."""
     return min(size, member.half.size) if member.half else size
 
 
 def form(members: Sequence[Member], *, namespace: str, actor: str, spec: Actor, number: int, now: datetime) -> Manifest:
-    """Make run `number` of these envelopes."""
+    """The manifest of run `number` with these envelopes."""
     job = spark_job(actor, spec)
     name = run_id(namespace, actor, number)
     return Manifest(
@@ -89,7 +90,7 @@ def spark_job(actor: str, spec: Actor) -> SparkJob:
     """The job of a heavy actor.
 
     Raises:
-        ValueError: if the actor has none.
+        ValueError: if the actor has no Spark job.
     """
     if spec.spark is None:
         raise ValueError(f"actor {actor!r} is of kind {spec.kind!r} and has no Spark job")
@@ -97,10 +98,10 @@ def spark_job(actor: str, spec: Actor) -> SparkJob:
 
 
 def client_token(name: str, members: Iterable[Member]) -> str:
-    """64 characters that are the same for the same run of the same envelopes at the same attempts, and for nothing else.
+    """The client token of a run with these members at these attempts: 64 hex digits.
 
-    The attempts are in it because the same token would give back the dead run; the members because a mesh that was taken
-    down and deployed again counts its runs from the beginning.
+    With the attempts, a repeated attempt never gets the failed run back. With the members, a mesh that was deleted and
+    deployed again gets new runs, although it numbers them from 1.
     """
     digest = hashlib.sha256(f"{len(name)}:{name}".encode())
     for member in members:
@@ -112,13 +113,13 @@ def client_token(name: str, members: Iterable[Member]) -> str:
 
 
 def time_limit(members: Sequence[Member], spec: Actor, job: SparkJob, now: datetime) -> int:
-    """Minutes for the whole run, at least one.
+    """The time limit of a run in minutes, at least 1.
 
-    The envelopes' timeouts add up (a DataFrame job has one for all of them), capped by `max_run` and by the latest deadline
-    among the members; one without a deadline lifts that cap.
+    It is the sum of the envelopes' timeouts (a DataFrame job has one timeout). `max_run` caps it, and so does the latest
+    deadline if every member has one.
     """
-    parts = 1 if job.shape == "dataframe" else len(members)
-    seconds = min(parts * spec.timeout + START_ALLOWANCE, job.max_run)
+    calls = 1 if job.shape == "dataframe" else len(members)
+    seconds = min(calls * spec.timeout + START_ALLOWANCE, job.max_run)
     deadlines = [parse_time(member.deadline_at) for member in members if member.deadline_at]
     if members and len(deadlines) == len(members):
         seconds = min(seconds, (max(deadlines) - now).total_seconds())

@@ -1,4 +1,4 @@
-"""How a job run is asked for: its arguments, Spark's parameters, and the rights of its session (`protocol §10`)."""
+"""Builds the StartJobRun request of a run: arguments, Spark parameters and session policy (`protocol §10`)."""
 
 import json
 import shlex
@@ -27,19 +27,19 @@ RESULTS_URI_VARIABLE = "ASYA_RESULTS_URI"
 
 
 class RunRequestError(ValueError):
-    """A job's settings make a request that EMR Serverless cannot take; the message says which."""
+    """A job's settings exceed a limit of StartJobRun; the message names the setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobDeployment:
-    """Where a mesh's jobs run and what they run.
+    """The deployed resources that all jobs of a mesh share.
 
     Attributes:
-        bucket: the mesh's own bucket.
-        data_uri: what references are relative to; ends with `/`.
-        results_uri: where x-sink writes; ends with `/`.
-        entry_point, py_files: `s3://` URIs of our side of every job and of the user's jobs.
-        access_policy_prefix: the ARN of an actor's access policy is this and the policy's name.
+        bucket: the mesh's bucket.
+        data_uri: the base of references; ends with `/`.
+        results_uri: the folder of x-sink; ends with `/`.
+        entry_point, py_files: `s3://` URIs of the job library and of the user's jobs.
+        access_policy_prefix: the ARN of an actor's access policy without the policy's name.
     """
 
     bucket: str
@@ -52,13 +52,13 @@ class JobDeployment:
 
     @property
     def partition(self) -> str:
-        """`aws`, `aws-cn`, `aws-us-gov`."""
+        """The AWS partition: `aws`, `aws-cn` or `aws-us-gov`."""
         return self.job_role_arn.split(":")[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """Everything that StartJobRun is told. The same manifest and deployment give the same request."""
+    """The parameters of StartJobRun; the same manifest and deployment give the same request."""
 
     name: str
     client_token: str
@@ -74,10 +74,10 @@ class RunRequest:
 
 
 def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) -> RunRequest:
-    """What to ask of EMR Serverless for this run.
+    """Builds the request of a run.
 
     Raises:
-        UnstartableError: if a limit of the API is passed.
+        UnstartableError: if a limit of the API is exceeded.
     """
     manifest_uri = f"s3://{deployment.bucket}/{manifest_key(manifest.actor, manifest.number)}"
     policy_name = names.access_policy_name(manifest.namespace, manifest.actor)
@@ -86,7 +86,7 @@ def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) ->
         client_token=manifest.client_token,
         role_arn=deployment.job_role_arn,
         entry_point=deployment.entry_point,
-        # Arguments are visible to everyone who may read the job run: pointers only.
+        # All readers of the job run see its arguments, so they carry no payload.
         arguments=("--manifest", manifest_uri, "--data-uri", deployment.data_uri),
         submit_parameters=submit_parameters(job, deployment),
         session_policy=session_policy(manifest, job, deployment),
@@ -98,10 +98,10 @@ def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) ->
 
 
 def submit_parameters(job: SparkJob, deployment: JobDeployment) -> str:
-    """`sparkSubmitParameters`: sizes, files, environment; the mesh file's own `conf` comes last and so wins.
+    """`sparkSubmitParameters`: sizes, files, environment; the `conf` of the mesh file overrides them.
 
     Raises:
-        UnstartableError: if they are too long.
+        UnstartableError: if the parameters are too long.
     """
     words: list[str] = []
     for name, value in _conf(job, deployment).items():
@@ -114,7 +114,8 @@ def submit_parameters(job: SparkJob, deployment: JobDeployment) -> str:
     text = shlex.join(words)
     if len(text) > PARAMETERS_LIMIT:
         raise RunRequestError(
-            f"the Spark parameters of job {job.job!r} have {len(text)} characters; {PARAMETERS_LIMIT} at most"
+            f"the Spark parameters of job {job.job!r} have {len(text)} characters; {PARAMETERS_LIMIT} at most. "
+            "Shorten its conf, env, py_files or archives"
         )
     return text
 
@@ -127,7 +128,7 @@ def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
         "spark.executor.memory": f"{job.executor.memory_mb}m",
         "spark.dynamicAllocation.enabled": "true",
         "spark.dynamicAllocation.minExecutors": str(job.min_executors),
-        # The service's default of three would be above the maximum of a small job.
+        # The default of EMR Serverless, 3, would exceed the maximum of a small job.
         "spark.dynamicAllocation.initialExecutors": str(min(max(job.min_executors, 1), job.max_executors)),
         "spark.dynamicAllocation.maxExecutors": str(job.max_executors),
     }
@@ -135,18 +136,18 @@ def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
         conf["spark.emr-serverless.driver.disk"] = f"{job.driver.disk_gb}g"
     if job.executor.disk_gb is not None:
         conf["spark.emr-serverless.executor.disk"] = f"{job.executor.disk_gb}g"
-    places = {DATA_URI_VARIABLE: deployment.data_uri, RESULTS_URI_VARIABLE: deployment.results_uri}
-    for name, value in (places | job.env).items():
+    variables = {DATA_URI_VARIABLE: deployment.data_uri, RESULTS_URI_VARIABLE: deployment.results_uri}
+    for name, value in (variables | job.env).items():
         conf[f"spark.emr-serverless.driverEnv.{name}"] = value
         conf[f"spark.executorEnv.{name}"] = value
     return conf | job.conf
 
 
 def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment) -> str:
-    """What this one run may touch beside its actor's `access`: its own folder, its envelopes, its code, its scratch.
+    """The session policy of one run: its folder, envelopes, code and scratch, beside its actor's `access`.
 
     Raises:
-        UnstartableError: if it cannot be said within 2,048 characters.
+        UnstartableError: if the policy exceeds 2,048 characters.
     """
     code = (
         deployment.entry_point,
@@ -154,7 +155,7 @@ def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment)
         *job.py_files,
         *(uri.partition("#")[0] for uri in job.archives),
     )
-    text = _policy(manifest, deployment, [_object(uri) for uri in code])
+    text = _policy(manifest, deployment, [_object_path(uri) for uri in code])
     if len(text) > POLICY_LIMIT:
         text = _policy(manifest, deployment, _patterns(code))
     if len(text) > POLICY_LIMIT:
@@ -168,7 +169,7 @@ def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment)
 def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) -> str:
     run = f"{deployment.bucket}/{run_prefix(manifest.actor, manifest.number)}"
     pending = f"{deployment.bucket}/{PENDING_PREFIX}{manifest.actor}/"
-    scratch = _object(deployment.data_uri) + scratch_prefix(manifest.actor, manifest.number)
+    scratch = _object_path(deployment.data_uri) + scratch_prefix(manifest.actor, manifest.number)
     resource = f"arn:{deployment.partition}:s3:::".__add__
     statements: list[dict[str, object]] = [
         {"Effect": "Allow", "Action": "s3:GetObject", "Resource": [resource(name) for name in (f"{pending}*", *code)]},
@@ -181,7 +182,7 @@ def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) 
     folders: dict[str, list[str]] = defaultdict(list)
     for folder in (run, pending, scratch):
         bucket, _, prefix = folder.partition("/")
-        # Without the slash too: file systems look for a folder by its bare name.
+        # Hadoop lists a folder by its name without the slash too.
         folders[bucket] += [prefix.rstrip("/"), f"{prefix}*"]
     for bucket, prefixes in folders.items():
         condition = {"StringLike": {"s3:prefix": prefixes}}
@@ -191,19 +192,19 @@ def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) 
     return json.dumps({"Version": "2012-10-17", "Statement": statements}, separators=(",", ":"))
 
 
-def _object(uri: str) -> str:
+def _object_path(uri: str) -> str:
     """`bucket/key` of an `s3://` URI."""
     parts = urlsplit(uri)
     return f"{parts.netloc}{parts.path}"
 
 
 def _patterns(uris: Iterable[str]) -> list[str]:
-    """One pattern per bucket, as narrow as the longest prefix that its objects share."""
+    """One pattern for each bucket: the longest common prefix of its objects."""
     by_bucket: dict[str, list[str]] = defaultdict(list)
     for uri in uris:
-        name = _object(uri)
+        name = _object_path(uri)
         by_bucket[name.partition("/")[0] + "/"].append(name)
     return [
-        commonprefix(some) + "*" if len(some) > 1 else some[0]  # noqa: RUF071 - patterns match by character
-        for some in by_bucket.values()
+        commonprefix(paths) + "*" if len(paths) > 1 else paths[0]  # noqa: RUF071 - patterns match by character
+        for paths in by_bucket.values()
     ]

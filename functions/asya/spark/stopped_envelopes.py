@@ -1,4 +1,4 @@
-"""Envelopes of a heavy actor that may not go on: checked when a run is formed and when it is done (`protocol §10`)."""
+"""Diverts canceled and late envelopes when a run is formed and when its results are routed (`protocol §10`)."""
 
 from datetime import datetime, timedelta
 
@@ -12,19 +12,19 @@ from asya.sidecar.arrival import MIN_TIME_LEFT, divert
 
 
 def check_before_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
-    """Whether an envelope that is to join a run was canceled meanwhile, or has no time left to start."""
+    """The diversion of an envelope that is canceled or too late to join a run; None if it may run."""
     return _canceled(hop, state, now) or _too_late(hop, MIN_TIME_LEFT, f"before {hop.actor} started", now)
 
 
 def check_after_run(hop: Hop, state: TaskState | None, *, now: datetime) -> Diversion | None:
-    """Whether an envelope whose run is over was canceled meanwhile, or its deadline passed."""
+    """The diversion of an envelope that was canceled, or missed its deadline, during its run; None if it continues."""
     return _canceled(hop, state, now) or _too_late(
         hop, timedelta(0), f"before the results of {hop.actor} were routed", now
     )
 
 
 def is_too_late_to_start(deadline_at: datetime | None, now: datetime) -> bool:
-    """Whether a deadline leaves too little time to start; the envelope itself need not be at hand."""
+    """Whether a deadline leaves too little time to start; this needs no envelope."""
     return deadline_at is not None and deadline_at - now < MIN_TIME_LEFT
 
 

@@ -272,7 +272,9 @@ def test_messages_to_the_completion(state: Recording) -> None:
     assert [decode_message(body) for body in state.messages["x-completion"]] == [
         JobRunEvent("00app", "00f1abc", MANIFEST.run_id, "FAILED", "Job failed: exit code 137"),
         WatchRequest(MANIFEST.run_id, "00f1abc"),
-        WatchRequest(MANIFEST.run_id, "00f1abc", turn=7, attempt=DIED, beat=3, said="fly-000001.jsonl", told_to=200),
+        WatchRequest(
+            MANIFEST.run_id, "00f1abc", turn=7, attempt=DIED, beat=3, partials_file="fly-000001.jsonl", next_member=200
+        ),
         CanceledTask("order/7 ü#%"),
     ]
 
@@ -316,7 +318,7 @@ def test_a_commit_counts(results: RunResults) -> None:
     assert (found.source, found.attempt, found.error, found.unreached) == ("commit", COMMITTED, None, 2)
     (part,) = found.parts
     assert (part.file, part.first, part.last, part.lines) == ("part-000000.jsonl", 0, 1, 5)
-    assert found.lost(3) == [2]
+    assert found.missing(3) == [2]
     commit = results.commit(ACTOR, 13, COMMITTED)
     assert commit == Commit(
         run_id=OTHERS[13].run_id, attempt=COMMITTED, finished_at=moment(90), parts=(part,), unreached=2
@@ -367,14 +369,14 @@ def test_an_attempt_that_had_hardly_begun(results: RunResults) -> None:
 def test_signs_of_life(state: Recording) -> None:
     heartbeats = Heartbeats(state.s3, bucket=BUCKET)  # type: ignore[arg-type]
     stage = StageNote(stage=4, name="collect at cleaning.py:20", tasks=8, done=7, rows_read=100, rows_written=3)
-    assert heartbeats.beat(ACTOR, 12, DIED) == HeartbeatRecord(
+    assert heartbeats.latest(ACTOR, 12, DIED) == HeartbeatRecord(
         at=moment(90), beat=3, at_work=1, done=1, stages=(stage,)
     )
-    assert list(heartbeats.said(ACTOR, 12, DIED, "")) == [
+    assert list(heartbeats.partials(ACTOR, 12, DIED, "")) == [
         ("fly-000000.jsonl", SAID[:1]),
         ("fly-000001.jsonl", SAID[1:]),
     ]
-    assert list(heartbeats.said(ACTOR, 12, DIED, "fly-000000.jsonl")) == [("fly-000001.jsonl", SAID[1:])]
+    assert list(heartbeats.partials(ACTOR, 12, DIED, "fly-000000.jsonl")) == [("fly-000001.jsonl", SAID[1:])]
 
 
 class RunFiles:

@@ -1,7 +1,7 @@
-"""Requests to stop the job runs of tasks that were canceled (`protocol §13`, DELETE).
+"""Requests to cancel the job runs of canceled tasks (`protocol §13`, DELETE).
 
-A canceled envelope that still waits is left out when a run is formed, and one whose run goes on is dropped when that ends.
-What is left is a run that works for nobody any more: the completion, which knows the runs, is asked to look for such.
+The dispatcher leaves canceled envelopes out of a run, and the completion drops their results. A run whose members are all
+canceled would still cost money, so the completion searches the open runs and cancels it.
 """
 
 import json
@@ -14,31 +14,31 @@ DETAIL_TYPE = "asya.task-canceled"
 
 
 class CancelRequests:
-    """Requests on the completion's queue. Only a mesh with a heavy actor has one."""
+    """Sends requests to the completion's queue, which only a mesh with a heavy actor has."""
 
     def __init__(self, sqs: "SQSClient", *, queue_url: str) -> None:
         self._sqs = sqs
         self._queue_url = queue_url
 
     def send(self, task_id: str, *, delay: int = 0) -> None:
-        """Ask that runs which work for canceled tasks only are canceled; asking again does no harm.
+        """Requests the cancellation of runs whose tasks are all canceled; idempotent.
 
-        To be called once the task's record says that it is canceled: the completion asks for the states itself.
+        Call it after the task's record is canceled, because the completion reads the states of the tasks itself.
 
         Args:
-            task_id: of the task, or of the root of the tree that was canceled.
-            delay: seconds until it is looked at, 900 at most.
+            task_id: the id of the canceled task, or of the root of the canceled tree.
+            delay: seconds until the completion receives the request, 900 at most.
         """
         self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode_cancel(task_id), DelaySeconds=delay)
 
 
 def encode_cancel(task_id: str) -> str:
-    """The message."""
+    """The message of a request."""
     return json.dumps({"detail-type": DETAIL_TYPE, "detail": {"taskId": task_id}})
 
 
 def decode_cancel(content: dict[str, Any]) -> str | None:
-    """The id of the task that such a message is about; None if it is another kind of message."""
+    """The id of the canceled task; None for another kind of message."""
     detail = content.get("detail")
     if content.get("detail-type") != DETAIL_TYPE or not isinstance(detail, dict):
         return None

@@ -1,4 +1,4 @@
-"""What comes to the completion: events of job runs, requests to look at one, tasks that were canceled (`protocol §10`)."""
+"""The messages of the completion's queue: job run events, watch requests, canceled tasks (`protocol §10`)."""
 
 import json
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from asya.spark.aws.watch_requests import WatchRequest, decode_watch
 
 @dataclass(frozen=True, slots=True)
 class CanceledTask:
-    """A task, or the root of a tree, was canceled."""
+    """A canceled task, or the canceled root of a tree."""
 
     task_id: str
 
 
 def decode_message(body: bytes) -> JobRunEvent | WatchRequest | CanceledTask | None:
-    """Read a message of the completion's queue; None if it is about something else.
+    """Decodes a message of the completion's queue; None for an unknown kind.
 
     Raises:
-        ValueError: if it is no message at all.
+        ValueError: if the body is no JSON object, or a malformed watch request.
     """
     content = json.loads(body)
     if not isinstance(content, dict):
-        raise ValueError("a message is a JSON object")
+        raise ValueError("the message must be a JSON object")
     task_id = decode_cancel(content)
     if task_id is not None:
         return CanceledTask(task_id)

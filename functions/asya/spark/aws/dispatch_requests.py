@@ -1,12 +1,12 @@
-"""Requests that the dispatcher look after an actor: never lost, and seldom more than one on its way (`protocol §10`).
+"""Dispatch requests: each pending envelope has one on its way, and an actor seldom has two (`protocol §10`).
 
-The flag (`REQUEST#{actor}` / `request`) says that a request is on its way. It is set after sending and cleared before the
-dispatcher reads what is pending, so that whoever sees it set knows: the read is still to come. `clears` closes the gap
-between sending and setting: if the flag was cleared since it was looked at, that may have been for the request just sent, and
-the flag stays down, which only costs a request too many.
+The flag (`REQUEST#{actor}` / `request`) stands for a request on its way. The sender sets it after sending. The dispatcher
+clears it before it reads the pending envelopes, so a set flag means that the read is still to come. `clears` counts the
+clears. If it grew between reading and setting, the request may have arrived already, and the flag stays clear. The cost is
+one surplus request.
 
-A request carries the `clears` that it was sent at, its *turn*. So it shows on arrival whether the flag that is up stands for
-another one: then the flag stays up, nothing is sent in its stead, and requests too many die out instead of going round.
+A request carries the `clears` at which it was sent, its *turn*. A request with another turn is surplus: it leaves the flag
+set and sends no successor, so surplus requests do not multiply.
 """
 
 import json
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
     from mypy_boto3_sqs import SQSClient
 
-# A request that has not been taken up so long after it was due is taken for lost.
+# A request that has not arrived so long after it was due counts as lost.
 LOST_AFTER = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
 class DispatchRequest:
-    """That the dispatcher look after an actor.
+    """A request to form and start the runs of an actor.
 
     Attributes:
-        turn: how often the actor's flag had been cleared when it was sent; None if no flag was to stand for it.
+        turn: the `clears` of the actor's flag at sending; None if no flag stands for the request.
     """
 
     actor: str
@@ -52,47 +52,47 @@ class DispatchRequests:
         self._queue_url = queue_url
 
     def ensure(self, actor: str, delay: float, *, now: datetime, for_capacity: bool = False) -> bool:
-        """Make sure that a request is on its way.
+        """Ensures that a request is on its way.
 
         Args:
-            delay: seconds until it should be taken up, 900 at most; rounded up.
-            for_capacity: it waits for EMR Serverless to have room; `expedite` may come before it.
+            delay: seconds until it is due, 900 at most; rounded up.
+            for_capacity: it waits for capacity of EMR Serverless; `expedite` may send another one earlier.
 
         Returns:
-            Whether one had to be sent.
+            Whether a request was sent.
         """
         flag = self._flag(actor)
-        if _is_up(flag, now):
+        if _is_set(flag, now):
             return False
         seconds = min(math.ceil(delay), DELAY_SECONDS)
         self._send(DispatchRequest(actor, _clears(flag)), seconds)
-        self._raise_flag(actor, flag, until=now + timedelta(seconds=seconds) + LOST_AFTER, for_capacity=for_capacity)
+        self._set_flag(actor, flag, until=now + timedelta(seconds=seconds) + LOST_AFTER, for_capacity=for_capacity)
         return True
 
     def expedite(self, actor: str, *, now: datetime) -> None:
-        """There may be room now: if a request waits for that, send another at once."""
+        """Sends a request at once if one waits for capacity."""
         flag = self._flag(actor)
-        if _is_up(flag, now) and "for_capacity" in flag:
+        if _is_set(flag, now) and "for_capacity" in flag:
             self._send(DispatchRequest(actor), 0)
 
     def is_requested(self, actor: str, *, now: datetime) -> bool:
         """Whether a request is on its way."""
-        return _is_up(self._flag(actor), now)
+        return _is_set(self._flag(actor), now)
 
     def accept(self, request: DispatchRequest, *, now: datetime) -> bool:
-        """A request has arrived, and what is pending will be read after this: take the flag down that stands for it.
+        """Clears the flag of an arrived request; call it before the pending envelopes are read.
 
         Returns:
-            Whether the flag is down. If not, another request is on its way, which reads later still.
+            Whether the flag is clear. If it is not, another request is on its way, and its read comes later.
         """
         flag = self._flag(request.actor)
-        if _is_up(flag, now) and _clears(flag) != request.turn:
+        if _is_set(flag, now) and _clears(flag) != request.turn:
             return False
         self.clear(request.actor)
         return True
 
     def clear(self, actor: str) -> None:
-        """Take the flag down, whatever request it stands for."""
+        """Clears the flag, whichever request it stands for."""
         self._dynamodb.update_item(
             TableName=self._table,
             Key=_key(actor),
@@ -106,13 +106,13 @@ class DispatchRequests:
     def _send(self, request: DispatchRequest, seconds: int) -> None:
         self._sqs.send_message(QueueUrl=self._queue_url, MessageBody=encode_request(request), DelaySeconds=seconds)
 
-    def _raise_flag(
-        self, actor: str, seen: "dict[str, AttributeValueTypeDef]", *, until: datetime, for_capacity: bool
+    def _set_flag(
+        self, actor: str, flag: "dict[str, AttributeValueTypeDef]", *, until: datetime, for_capacity: bool
     ) -> None:
         values: dict[str, AttributeValueTypeDef] = {":until": {"N": f"{until.timestamp():.3f}"}}
         condition = "attribute_not_exists(clears)"
-        if "clears" in seen:
-            condition, values[":clears"] = "clears = :clears", seen["clears"]
+        if "clears" in flag:
+            condition, values[":clears"] = "clears = :clears", flag["clears"]
         changes = "SET raised_until = :until REMOVE for_capacity"
         if for_capacity:
             changes, values[":yes"] = "SET raised_until = :until, for_capacity = :yes", {"BOOL": True}
@@ -130,21 +130,21 @@ class DispatchRequests:
 
 
 def encode_request(request: DispatchRequest) -> str:
-    """The message that asks for a look at an actor."""
+    """The message of a request."""
     return json.dumps({"actor": request.actor, **({} if request.turn is None else {"turn": request.turn})})
 
 
 def decode_request(body: bytes) -> DispatchRequest:
-    """What a message asks for.
+    """Decodes a request.
 
     Raises:
-        ValueError: if it is no such message.
+        ValueError: if the message is malformed.
     """
     content = json.loads(body)
     actor = content.get("actor") if isinstance(content, dict) else None
     turn = content.get("turn") if isinstance(content, dict) else None
     if not isinstance(actor, str) or not isinstance(turn, int | None):
-        raise ValueError("a dispatch request is an object with the name of an actor, and perhaps its turn")
+        raise ValueError("a dispatch request must be an object with an 'actor' name and an optional integer 'turn'")
     return DispatchRequest(names.check_label(actor, "actor"), turn)
 
 
@@ -152,7 +152,7 @@ def _key(actor: str) -> "dict[str, AttributeValueTypeDef]":
     return {"pk": {"S": f"REQUEST#{actor}"}, "sk": {"S": "request"}}
 
 
-def _is_up(flag: "dict[str, AttributeValueTypeDef]", now: datetime) -> bool:
+def _is_set(flag: "dict[str, AttributeValueTypeDef]", now: datetime) -> bool:
     return "raised_until" in flag and float(flag["raised_until"]["N"]) > now.timestamp()
 
 

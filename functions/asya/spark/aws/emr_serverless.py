@@ -1,4 +1,4 @@
-"""EMR Serverless: starting job runs, and asking how they are (`protocol §10`)."""
+"""The job runs of EMR Serverless: start, state, cancel, find (`protocol §10`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from mypy_boto3_emr_serverless.type_defs import JobRunTypeDef
 
 TERMINAL_STATES = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
-# Taken, and nothing done for it yet; SCHEDULED means that its workers are being started.
+# Accepted, without workers; in SCHEDULED the workers start.
 WAITING_STATES = frozenset({"SUBMITTED", "PENDING", "QUEUED"})
 
-# What EMR Serverless answers when it has no room or no time: waiting is what helps.
 _THROTTLED = frozenset(
     {
         "ThrottlingException",
@@ -35,11 +34,11 @@ _UNAVAILABLE = frozenset(
 
 
 class BusyError(RuntimeError):
-    """Not now: throttled, at capacity, or no answer. Asking again later, with the same token, does no harm.
+    """EMR Serverless is throttled, at capacity or unavailable; a retry with the same token is idempotent.
 
     Attributes:
-        seconds: when it is worth trying again.
-        for_capacity: it waits for another run to end.
+        seconds: delay before the retry.
+        for_capacity: whether the retry needs another run to end.
     """
 
     def __init__(self, message: str, *, seconds: float, for_capacity: bool = False) -> None:
@@ -49,16 +48,22 @@ class BusyError(RuntimeError):
 
 
 class RefusedRunError(RuntimeError):
-    """Never: EMR Serverless does not accept what is asked for."""
+    """EMR Serverless rejects the request as invalid; a retry does not help."""
 
 
 class ConflictingRunError(RuntimeError):
-    """The token stands for another request, or the application is changing state."""
+    """The client token belongs to another request, or the application changes its state."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRunState:
-    """How a job run is, and since when. `details` say why, when it failed; `usage` what it took, once that is known."""
+    """The state of a job run.
+
+    Attributes:
+        details: the reason of a failure.
+        usage: the resources used, once EMR Serverless reports them.
+        since: when the run was updated last.
+    """
 
     job_run_id: str
     name: str
@@ -69,7 +74,7 @@ class JobRunState:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether it is over."""
+        """Whether the run has ended."""
         return self.state in TERMINAL_STATES
 
 
@@ -81,16 +86,16 @@ class EmrServerless:
         self._application_id = application_id
 
     def start(self, request: RunRequest) -> str:
-        """Start a run, once: the same request gives the same run.
+        """Starts a run; idempotent, because the same request gives the same run.
 
         Returns:
-            EMR Serverless's id of the run.
+            The job run id of EMR Serverless.
 
         Raises:
-            BusyError: later.
-            RefusedRunError: never.
-            ConflictingRunError: perhaps it runs already, under a request that has changed since (a deployment).
-            botocore.exceptions.ClientError: not allowed, or the application is gone: something for the mesh's owner.
+            BusyError: retry later.
+            RefusedRunError: the request is invalid.
+            ConflictingRunError: a run with this token may exist; a deployment may have changed the request since.
+            botocore.exceptions.ClientError: access is denied, or the application is missing.
         """
         try:
             answer = self._emr.start_job_run(
@@ -119,31 +124,31 @@ class EmrServerless:
         return answer["jobRunId"]
 
     def state(self, job_run_id: str) -> JobRunState:
-        """How a run is (GetJobRun: 10 calls a second for the whole account)."""
+        """The state of a run; an account may call GetJobRun 10 times per second."""
         run = self._emr.get_job_run(applicationId=self._application_id, jobRunId=job_run_id)["jobRun"]
         details, since = run.get("stateDetails", ""), run.get("updatedAt")
         return JobRunState(job_run_id, run.get("name", ""), run["state"], details, _usage(run), since)
 
     def cancel(self, job_run_id: str) -> None:
-        """Cancel a run; one that is over stays as it is.
+        """Cancels a run; an ended run stays unchanged.
 
         Raises:
-            BusyError: later.
+            BusyError: retry later.
         """
         try:
             self._emr.cancel_job_run(applicationId=self._application_id, jobRunId=job_run_id)
         except ClientError as error:
-            explained = _typed_error(error)
-            if isinstance(explained, RefusedRunError):
+            typed = _typed_error(error)
+            if isinstance(typed, RefusedRunError):
                 return
-            raise explained from error
+            raise typed from error
 
     def dashboard(self, job_run_id: str) -> str:
-        """A link to the run's Spark UI that works for an hour (one such call a second for the whole account)."""
+        """A link to the run's Spark UI, valid for an hour; an account may make one such call per second."""
         return self._emr.get_dashboard_for_job_run(applicationId=self._application_id, jobRunId=job_run_id)["url"]
 
     def find(self, name: str, *, since: datetime) -> str | None:
-        """The id of the run of this name, started since then; for runs whose start was never heard of."""
+        """The id of the run with this name, started since then; for starts whose response was lost."""
         pages = self._emr.get_paginator("list_job_runs").paginate(
             applicationId=self._application_id, createdAtAfter=since
         )
@@ -151,15 +156,15 @@ class EmrServerless:
 
 
 def _usage(run: "JobRunTypeDef") -> Usage | None:
-    """What is billed, where that is told already; else what was used."""
+    """The billed resources if EMR Serverless reports them, else the used ones."""
     billed, total = run.get("billedResourceUtilization"), run.get("totalResourceUtilization")
-    found = billed or total
-    if not found:
+    resources = billed or total
+    if not resources:
         return None
     return Usage(
-        vcpu_hours=found.get("vCPUHour", 0.0),
-        memory_gb_hours=found.get("memoryGBHour", 0.0),
-        storage_gb_hours=found.get("storageGBHour", 0.0),
+        vcpu_hours=resources.get("vCPUHour", 0.0),
+        memory_gb_hours=resources.get("memoryGBHour", 0.0),
+        storage_gb_hours=resources.get("storageGBHour", 0.0),
         billed=bool(billed),
     )
 

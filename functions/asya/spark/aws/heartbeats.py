@@ -1,4 +1,4 @@
-"""What a job run says of itself while it works: heartbeats and ephemeral messages, as files in S3 (`protocol §10`)."""
+"""Reads the heartbeats and partials that a running job writes to S3 (`protocol §10`)."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -14,33 +14,33 @@ if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
 _SLOTS = 2
-_beat_decoder = msgspec.json.Decoder(HeartbeatRecord)
+_heartbeat_decoder = msgspec.json.Decoder(HeartbeatRecord)
 _partial_decoder = msgspec.json.Decoder(JobPartial)
 
 
 class Heartbeats:
-    """The signs of life in the mesh's bucket."""
+    """The heartbeats and partials in the mesh's bucket."""
 
     def __init__(self, s3: "S3Client", *, bucket: str) -> None:
         self._s3 = s3
         self._bucket = bucket
 
-    def beat(self, actor: str, number: int, attempt: str) -> HeartbeatRecord | None:
+    def latest(self, actor: str, number: int, attempt: str) -> HeartbeatRecord | None:
         """The latest heartbeat of an attempt."""
-        beats = []
+        heartbeats = []
         for slot in range(_SLOTS):
             content = self._read(f"{attempts_prefix(actor, number)}{attempt}/heartbeat-{slot}.json")
             try:
-                beats += [_beat_decoder.decode(content)] if content else []
+                heartbeats += [_heartbeat_decoder.decode(content)] if content else []
             except msgspec.MsgspecError:
-                continue  # it broke off while it was written; the other one is whole
-        return max(beats, key=lambda beat: beat.beat, default=None)
+                continue  # the driver failed during the write; the other slot is complete
+        return max(heartbeats, key=lambda heartbeat: heartbeat.beat, default=None)
 
-    def said(self, actor: str, number: int, attempt: str, after: str) -> Iterator[tuple[str, list[JobPartial]]]:
-        """What an attempt's jobs said, file by file, each with its name.
+    def partials(self, actor: str, number: int, attempt: str, after: str) -> Iterator[tuple[str, list[JobPartial]]]:
+        """The partials of an attempt by file name, in order.
 
         Args:
-            after: the name of the last file that was read, empty for none.
+            after: the name of the last file read; empty at first.
         """
         folder = f"{attempts_prefix(actor, number)}{attempt}/"
         pages = self._s3.get_paginator("list_objects_v2").paginate(

@@ -1,4 +1,4 @@
-"""Manifests of job runs: writing one is what forms a run (`protocol §10`)."""
+"""The manifests of job runs; creating a manifest forms the run (`protocol §10`)."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ _decoder = msgspec.json.Decoder(Manifest)
 
 
 class ManifestError(RuntimeError):
-    """A manifest that this version of asya cannot read."""
+    """A manifest is missing, or this version of asya cannot read it."""
 
 
 class Manifests:
@@ -24,14 +24,14 @@ class Manifests:
     def __init__(self, s3: "S3Client", *, bucket: str) -> None:
         self._s3 = s3
         self._bucket = bucket
-        # The one read last: whoever watches a run reads its manifest again and again, and it never changes.
+        # The watch reads one manifest repeatedly, and a manifest never changes.
         self._last: tuple[str, Manifest] | None = None
 
     def create(self, manifest: Manifest) -> bool:
-        """Form the run: write its manifest unless there is one.
+        """Forms a run: writes its manifest if that is absent.
 
         Returns:
-            False if a run of this number was formed before, by whomever and of whatever envelopes.
+            False if a run with this number exists, whatever its envelopes.
         """
         try:
             self._s3.put_object(
@@ -48,10 +48,10 @@ class Manifests:
         return True
 
     def read(self, actor: str, number: int) -> Manifest | None:
-        """A run's manifest, None if there is none.
+        """The manifest of a run; None if the run was never formed.
 
         Raises:
-            ManifestError: if it is of another version.
+            ManifestError: if this version of asya cannot read it.
         """
         key = manifest_key(actor, number)
         if self._last is not None and self._last[0] == key:
@@ -65,12 +65,14 @@ class Manifests:
         try:
             manifest = _decoder.decode(content)
         except msgspec.MsgspecError as error:
-            raise ManifestError(f"s3://{self._bucket}/{key} is no manifest of this version of asya: {error}") from error
+            raise ManifestError(
+                f"this version of asya cannot read s3://{self._bucket}/{key}: {error}; deploy the version that wrote it"
+            ) from error
         self._last = (key, manifest)
         return manifest
 
     def exists(self, actor: str, number: int) -> bool:
-        """Whether a run of this number was formed."""
+        """Whether a run with this number was formed."""
         try:
             self._s3.head_object(Bucket=self._bucket, Key=manifest_key(actor, number))
         except ClientError as error:

@@ -1,11 +1,11 @@
-"""Envelopes of heavy actors that wait for a job run (`protocol §10`).
+"""The pending envelopes of heavy actors (`protocol §10`).
 
-Keys (they can never change), in the table `asya-{namespace}-pending`:
+Keys in the table `asya-{namespace}-pending`; stored items use them, so they never change:
 
-- claim: `CLAIM#{id}` / `{generation:04d}#{position:06d}#{attempt:06d}`: this attempt became pending once, and never again;
-  with `#{run:010d}` at its end: that run gave it back, once.
-- pending: `PENDING#{actor}#{shard:02d}` / `{admitted_at}#{id}#{generation}#{position}#{attempt}`: it waits; with `#{run}` at its
-  end if that run gave it back, so that whoever still deletes what went into that run does not meet it.
+- claim: `CLAIM#{id}` / `{generation:04d}#{position:06d}#{attempt:06d}`; it makes an attempt pending once. With a final
+  `#{run:010d}` it makes an envelope that this run returned pending once.
+- pending: `PENDING#{actor}#{shard:02d}` / `{admitted_at}#{id}#{generation}#{position}#{attempt}`. A returned envelope has a
+  final `#{run}`, so a late deletion of that run's members does not delete it.
 """
 
 import hashlib
@@ -36,24 +36,24 @@ if TYPE_CHECKING:
 SHARDS = 8
 COUNT_LIMIT = 10_000
 INLINE_BYTES = 4096
-# A queue keeps a message for 14 days at most; a redelivery after that cannot be.
+# A queue keeps a message for 14 days at most, so no redelivery comes later.
 CLAIM_LIFETIME = timedelta(days=15)
 _Select = Literal["ALL_ATTRIBUTES", "COUNT"]
 _DELETE_BATCH = 25
-_TRANSACTION_BATCH = 50  # a transaction takes 100 items, and each of these is two
+_TRANSACTION_BATCH = 50  # a transaction takes 100 items, and an envelope has two
 _DELETE_TRIES = 8
 _FIRST_PAUSE = 0.05  # seconds
 
 
 class PendingError(RuntimeError):
-    """The table is too busy for now."""
+    """DynamoDB throttles the table; retry later."""
 
 
 class Pending:
-    """The envelopes that wait, of all heavy actors of a mesh.
+    """The pending envelopes of all heavy actors of a mesh.
 
     Args:
-        pause: waits about so many seconds: those who were refused together shall not return together.
+        pause: sleeps for about so many seconds, with jitter, so throttled callers do not retry in lockstep.
     """
 
     def __init__(
@@ -74,30 +74,30 @@ class Pending:
     def enqueue(
         self, actor: str, envelopes: "Sequence[tuple[Member, bytes]]", *, now: datetime
     ) -> list[bool | Exception]:
-        """Make envelopes pending, each once; bodies over 4 KB wait in S3. Together, so that a burst costs few calls.
+        """Makes envelopes pending, each attempt once, in few transactions; bodies above 4 KiB go to S3.
 
         Args:
             envelopes: each member without its envelope, and the stamped envelope; no attempt twice.
 
         Returns:
-            For each: False if this attempt became pending before (a redelivery), or why it could not be settled now.
+            For each envelope True, False if this attempt became pending before (a redelivery), or the error.
         """
         answers: list[bool | Exception] = [False] * len(envelopes)
-        placed: list[tuple[int, Member]] = []
-        for place, (member, body) in enumerate(envelopes):
+        stored: list[tuple[int, Member]] = []
+        for index, (member, body) in enumerate(envelopes):
             try:
-                placed.append((place, self._stored(actor, member, body)))
+                stored.append((index, self._stored(actor, member, body)))
             except (ClientError, BotoCoreError) as error:
-                answers[place] = error
-        for start in range(0, len(placed), _TRANSACTION_BATCH):
-            some = placed[start : start + _TRANSACTION_BATCH]
-            enqueued = self._enqueue_together(actor, [member for _, member in some], now)
-            for (place, _), answer in zip(some, enqueued, strict=True):
-                answers[place] = answer
+                answers[index] = error
+        for start in range(0, len(stored), _TRANSACTION_BATCH):
+            batch = stored[start : start + _TRANSACTION_BATCH]
+            enqueued = self._enqueue_together(actor, [member for _, member in batch], now)
+            for (index, _), answer in zip(batch, enqueued, strict=True):
+                answers[index] = answer
         return answers
 
     def _enqueue_together(self, actor: str, members: Sequence[Member], now: datetime) -> Sequence[bool | Exception]:
-        """All at once; where that cannot be, because one is a redelivery or the table is busy, one by one."""
+        """Writes all in one transaction; if that fails (a redelivery, a throttled table), one by one."""
         try:
             if self._put(actor, members, now):
                 return [True] * len(members)
@@ -109,25 +109,25 @@ class Pending:
         return [answer for member in members for answer in self._enqueue_together(actor, [member], now)]
 
     def requeue(self, actor: str, members: Sequence[Member], *, now: datetime) -> None:
-        """Make members of a run pending again, each once for this run; where they lie already, nothing happens.
+        """Makes members of a run pending again, each once for this run; idempotent.
 
         Args:
-            members: as they are to be in the next run; `returned_by` is the run that they were in.
+            members: the members of the next run; `returned_by` is the number of their last run.
 
         Raises:
-            botocore.exceptions.ClientError: not now; what was given back stays so.
+            botocore.exceptions.ClientError: if a write fails; earlier batches stay pending.
         """
         for start in range(0, len(members), _TRANSACTION_BATCH):
-            some = members[start : start + _TRANSACTION_BATCH]
-            if not self._put(actor, some, now):
-                for member in some:
+            batch = members[start : start + _TRANSACTION_BATCH]
+            if not self._put(actor, batch, now):
+                for member in batch:
                     self._put(actor, [member], now)
 
     def _put(self, actor: str, members: Sequence[Member], now: datetime) -> bool:
-        """Claim them and have them wait, all together; or none, because one was claimed before.
+        """Claims members and makes them pending in one transaction; False if one was claimed before.
 
         Raises:
-            botocore.exceptions.ClientError: not now.
+            botocore.exceptions.ClientError: if the write fails for another reason.
         """
         expires: AttributeValueTypeDef = {"N": str(int((now + CLAIM_LIFETIME).timestamp()))}
         items: list[TransactWriteItemTypeDef] = []
@@ -145,17 +145,17 @@ class Pending:
         return True
 
     def members(self, actor: str) -> Iterator[Member]:
-        """Everything that waits for this actor, oldest first, as a consistent read that goes only as far as it is followed."""
+        """The pending envelopes of an actor, oldest first; consistent reads, page by page as they are consumed."""
         shards = [self._shard(actor, number) for number in range(SHARDS)]
         for _, member in heapq.merge(*shards, key=lambda pair: pair[0]):
             yield member
 
     def has_any(self, actor: str) -> bool:
-        """Whether anything waits for this actor."""
+        """Whether an envelope of this actor is pending."""
         return next(self.members(actor), None) is not None
 
     def count(self, actor: str) -> int:
-        """How many wait for this actor, for people to see; beyond `COUNTED_AT_MOST` nobody counts on."""
+        """The number of pending envelopes, for a metric; counting stops soon after `COUNT_LIMIT`."""
         counted = 0
         for number in range(SHARDS):
             for page in self._pages(actor, number, "COUNT"):
@@ -165,31 +165,31 @@ class Pending:
         return counted
 
     def remove(self, actor: str, members: Sequence[Member]) -> None:
-        """Delete pending items: their envelopes are in a manifest, or have left. Doing it again changes nothing.
+        """Deletes pending items whose envelopes are in a manifest or diverted; idempotent.
 
         Raises:
-            PendingError: if the table did not take all of it.
+            PendingError: if the table stays throttled.
         """
         for start in range(0, len(members), _DELETE_BATCH):
-            some = members[start : start + _DELETE_BATCH]
-            self._delete([{"DeleteRequest": {"Key": _pending_key(actor, member)}} for member in some])
+            batch = members[start : start + _DELETE_BATCH]
+            self._delete([{"DeleteRequest": {"Key": _pending_key(actor, member)}} for member in batch])
 
     def body(self, member: Member) -> bytes:
-        """The stamped envelope of a member, from wherever it waits."""
+        """The stamped envelope of a member, from its item or from S3."""
         if member.envelope is not msgspec.UNSET:
             return bytes(member.envelope)
         if member.envelope_key is None:
-            raise ValueError(f"member {member.id} has neither an envelope nor the key of one")
+            raise ValueError(f"member {member.id} has neither 'envelope' nor 'envelope_key'")
         return self._s3.get_object(Bucket=self._bucket, Key=member.envelope_key)["Body"].read()
 
     def _stored(self, actor: str, member: Member, body: bytes) -> Member:
         if len(body) <= INLINE_BYTES:
             return replace(member, envelope=Raw(body))
-        # An id may hold anything, and keys of S3 and file systems may not.
+        # An id may contain characters that keys of S3 and file names cannot.
         digest = hashlib.sha256(_identity(member).encode("utf-8", "surrogatepass")).hexdigest()
         key = f"{PENDING_PREFIX}{actor}/{digest}.json"
         try:
-            # A redelivery stamps anew; what may be in a manifest already must not change under it.
+            # A redelivery is stamped again, and a manifest may reference the first object: it must not change.
             self._s3.put_object(
                 Bucket=self._bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
             )
@@ -213,14 +213,14 @@ class Pending:
         )
 
     def _delete(self, requests: "Sequence[WriteRequestTypeDef]") -> None:
-        for turn in range(_DELETE_TRIES):
+        for attempt in range(_DELETE_TRIES):
             answer = self._dynamodb.batch_write_item(RequestItems={self._table: requests})
             left = answer["UnprocessedItems"].get(self._table)
             if not left:
                 return
             requests = [{"DeleteRequest": {"Key": request["DeleteRequest"]["Key"]}} for request in left]
-            self._pause(_FIRST_PAUSE * 2**turn)
-        raise PendingError(f"the table {self._table} is too busy to delete pending envelopes")
+            self._pause(_FIRST_PAUSE * 2**attempt)
+        raise PendingError(f"the table {self._table} is throttled; pending envelopes were not deleted")
 
 
 def _identity(member: Member) -> str:
@@ -248,7 +248,7 @@ def _shard_key(actor: str, number: int) -> str:
 
 
 def _item(actor: str, member: Member) -> "dict[str, AttributeValueTypeDef]":
-    """The item of a member: its envelope as bytes beside the rest as JSON, so that reading it parses no payload."""
+    """The item of a member: the envelope as bytes beside the other fields, so that a read parses no payload."""
     rest = replace(member, envelope=msgspec.UNSET)
     item: dict[str, AttributeValueTypeDef] = {**_pending_key(actor, member), "member": {"B": msgspec.json.encode(rest)}}
     if member.envelope is not msgspec.UNSET:

@@ -1,4 +1,4 @@
-"""What happened to a job run, as EventBridge tells it, and as we tell ourselves where it does not (`protocol §10`)."""
+"""Job run events: from EventBridge, or from the mesh itself if EventBridge sends no event (`protocol §10`)."""
 
 import json
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ OWN_SOURCE = "asya.job-runs"
 
 @dataclass(frozen=True, slots=True)
 class JobRunEvent:
-    """A job run came into a state.
+    """A state change of a job run.
 
     Attributes:
-        name: the run's name: for runs of a mesh, its run id.
-        details: why, where known; events of EMR Serverless do not say.
+        name: the run's name; for runs of a mesh, the run id.
+        details: the reason, if known; events of EMR Serverless carry no reason.
     """
 
     application_id: str
@@ -27,14 +27,14 @@ class JobRunEvent:
 
 
 def decode_event(body: bytes) -> JobRunEvent | None:
-    """Read a message of the completion queue; None if it is about something else.
+    """Decodes a message of the completion's queue; None for another kind of message.
 
     Raises:
-        ValueError: if it is no event at all.
+        ValueError: if the body is no JSON object.
     """
     content = json.loads(body)
     if not isinstance(content, dict):
-        raise ValueError("an event is a JSON object")
+        raise ValueError("the event must be a JSON object")
     detail = content.get("detail")
     if content.get("detail-type") != DETAIL_TYPE or not isinstance(detail, dict):
         return None
@@ -48,7 +48,7 @@ def decode_event(body: bytes) -> JobRunEvent | None:
 
 
 def encode_event(event: JobRunEvent) -> str:
-    """The message that the rule would have made of such an event; where the event was lost, or never was."""
+    """The message of an event that EventBridge lost or never sends, in the form of the EventBridge rule."""
     detail = {
         "applicationId": event.application_id,
         "jobRunId": event.job_run_id,

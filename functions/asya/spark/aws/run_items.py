@@ -1,10 +1,10 @@
-"""The items of job runs: what is kept of each, and how it lies in the table (`protocol §10`).
+"""The records of job runs and their items in the table (`protocol §10`).
 
-Keys (they can never change), in the table `asya-{namespace}-pending`:
+Keys in the table `asya-{namespace}-pending`; stored items use them, so they never change:
 
-- run: `RUN#{actor}` / `{number:010d}`; `RUN#{actor}` / `latest` holds the highest number ever, and never expires.
-- open: `OPEN#{actor}` / `{number:010d}`, there as long as the run is not closed.
-- deaths: `DEATHS#{actor}` / `{number:010d}`: how many of the runs died that this one was divided into, itself included.
+- run: `RUN#{actor}` / `{number:010d}`; `RUN#{actor}` / `latest` holds the highest number and never expires.
+- open: `OPEN#{actor}` / `{number:010d}` exists until the run is closed.
+- failures: `DEATHS#{actor}` / `{number:010d}` counts the failed runs of one origin, the origin included.
 """
 
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
     Item = dict[str, AttributeValueTypeDef]
 
-# formed: its manifest is there · started: its envelopes are pending no more and EMR Serverless has it · closed: all is routed
+# formed: the manifest exists · started: EMR Serverless has the run, its members are no longer pending · closed: all is routed
 RunState = Literal["formed", "started", "closed"]
 NO_MEMBER = -1
-# The states of EMR Serverless, by how far a run is. The service never goes back, but what it tells may come late.
+# The states of EMR Serverless in order. A run never goes back, but events may arrive late.
 _RANKS = {
     "SUBMITTED": 0,
     "QUEUED": 1,
@@ -40,11 +40,11 @@ _RANKS = {
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Whose results count, and what becomes of members without any; decided once, so that routing it twice is the same.
+    """The results of a run that count, and the fate of its other members; recorded once, so routing is repeatable.
 
     Attributes:
-        source: an attempt's commit, the first `parts` parts of a dead one's journal, or none.
-        started: whether the run came as far as user code.
+        source: an attempt's commit, the first `parts` parts of a failed attempt's journal, or none.
+        started: whether user code was called.
     """
 
     source: ResultSource
@@ -56,32 +56,32 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True, order=True)
 class RoutingCursor:
-    """How far the routing of a run has come.
+    """The progress of the routing of a run.
 
     Attributes:
-        part: parts done.
-        line: in the part after those, the number of the line at which the next envelope begins.
-        frame: frames of that envelope that have left.
-        lost: members without a result that have been dealt with, after all parts.
+        part: number of routed parts.
+        line: in the next part, the line where the next result begins.
+        frame: number of sent frames of that result.
+        missing: number of handled members without a result, after all parts; stored as `cursor_lost`.
     """
 
     part: int = 0
     line: int = 0
     frame: int = 0
-    lost: int = 0
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run.
+    """The record of one run.
 
     Attributes:
         formed_at, running_at: RFC 3339.
-        job_run_id: EMR Serverless's id of it, once known.
-        members: how many envelopes it was formed of.
-        job_state: what EMR Serverless called its state last, with its words on it.
-        usage: what it took, once it is over.
-        application_id: the Spark application that it is on, once it has been heard of.
+        job_run_id: the id at EMR Serverless, once started.
+        members: number of envelopes in the manifest.
+        job_state, details: the last state at EMR Serverless, with its reason.
+        usage: the resources used, once the run has ended.
+        application_id: the Spark application, once an event has named it.
     """
 
     actor: str
@@ -100,12 +100,12 @@ class RunRecord:
 
 
 def state_rank(state: str) -> int:
-    """How far a job run is in this state; a state that nobody knows is nowhere."""
+    """The rank of a state in the order of EMR Serverless; -1 for an unknown state."""
     return _RANKS.get(state, -1)
 
 
 def digits(number: int) -> str:
-    """A run's number as it sorts."""
+    """A run's number as a sort key."""
     return f"{number:0{NUMBER_DIGITS}d}"
 
 
@@ -115,17 +115,17 @@ def run_key(actor: str, sort: str) -> "Item":
 
 
 def failures_key(actor: str, origin: int) -> "Item":
-    """The key of the deaths that came of a run."""
+    """The key of the failure count of an origin."""
     return {"pk": {"S": f"DEATHS#{actor}"}, "sk": {"S": digits(origin)}}
 
 
 def open_key(actor: str, number: int) -> "Item":
-    """The key that is there as long as the run is open."""
+    """The key of the item that exists while the run is open."""
     return {"pk": {"S": f"OPEN#{actor}"}, "sk": {"S": digits(number)}}
 
 
 def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
-    """A run's item, read."""
+    """Decodes the item of a run."""
     resolution = None
     if "source" in item:
         source = cast("ResultSource", item["source"]["S"])

@@ -1,4 +1,4 @@
-"""What is known about each job run (`protocol §10`); how its items lie in the table says `run_items`."""
+"""Reads and writes the records of job runs (`protocol §10`); `run_items` defines the items."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -31,7 +31,11 @@ if TYPE_CHECKING:
 
 
 class RunRecords:
-    """The runs of all heavy actors of a mesh."""
+    """The records of all heavy actors' runs.
+
+    Args:
+        retention: how long a record is kept.
+    """
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str, retention: timedelta) -> None:
         self._dynamodb = dynamodb
@@ -39,17 +43,17 @@ class RunRecords:
         self._retention = retention
 
     def latest(self, actor: str) -> int:
-        """The number of the actor's latest run, 0 if there was none."""
+        """The number of the actor's latest run; 0 before the first run."""
         item = self._get(actor, "latest")
         return int(item["number"]["N"]) if item else 0
 
     def get(self, actor: str, number: int) -> RunRecord | None:
-        """One run."""
+        """The record of a run; None if it is unknown or expired."""
         item = self._get(actor, digits(number))
         return decode_record(actor, number, item) if item else None
 
     def open(self, manifest: Manifest, *, now: datetime) -> RunRecord:
-        """Note that a manifest was written; what is noted already stays as it is."""
+        """Records a formed run; an existing record stays unchanged and is returned."""
         record = RunRecord(manifest.actor, manifest.number, "formed", manifest.formed_at, members=len(manifest.members))
         try:
             self._dynamodb.transact_write_items(
@@ -87,7 +91,7 @@ class RunRecords:
         return record
 
     def mark_started(self, actor: str, number: int, job_run_id: str) -> None:
-        """Note that EMR Serverless has it; a run that is closed already stays so."""
+        """Records that EMR Serverless has a run; a closed run stays closed."""
         self._update(
             actor,
             number,
@@ -107,7 +111,7 @@ class RunRecords:
         running_at: str | None = None,
         application_id: str = "",
     ) -> None:
-        """Note how the job run is; events come in any order, and what lies behind it already is not noted any more."""
+        """Records the state of a job run; an event that arrives late never sets an earlier state."""
         changes = ["job_state = :state", "details = :details", "job_rank = :rank"]
         if application_id:
             changes.append("application_id = :application")
@@ -124,7 +128,7 @@ class RunRecords:
         self._update(actor, number, "SET " + ", ".join(changes), condition, values)
 
     def claim_turn(self, actor: str, number: int, turn: int, owner: str) -> bool:
-        """Take a turn at watching a run: of several who would, one may go on, and again if it has to repeat its turn."""
+        """Claims a turn of the watch; one owner gets each turn, and gets it again on a redelivery."""
         return self._update(
             actor,
             number,
@@ -134,7 +138,7 @@ class RunRecords:
         )
 
     def failures(self, actor: str, origin: int) -> int:
-        """How many of the runs died that this one was divided into, itself included."""
+        """The number of failed runs with this origin, the origin included."""
         key = failures_key(actor, origin)
         item = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get("Item")
         return int(item["deaths"]["N"]) if item else 0
@@ -142,10 +146,10 @@ class RunRecords:
     def resolve(
         self, actor: str, number: int, resolution: Resolution, *, now: datetime, failed_origin: int | None = None
     ) -> Resolution:
-        """Decide whose results count; the first decision stands, and is the answer.
+        """Records a resolution; the first one stands and is returned.
 
         Args:
-            died_for: the origin to count a death for, if the run died.
+            failed_origin: the origin whose failures are counted, if the run failed.
         """
         update: TransactWriteItemTypeDef = {
             "Update": {
@@ -188,7 +192,7 @@ class RunRecords:
         return record.resolution if record and record.resolution else resolution
 
     def acquire_lease(self, actor: str, number: int, owner: str, *, until: datetime, now: datetime) -> bool:
-        """Take the routing of a run for a while. It only saves work: everything routed is the same whoever routes it."""
+        """Leases the routing of a run; this only saves work, because routing is repeatable."""
         return self._update(
             actor,
             number,
@@ -203,11 +207,11 @@ class RunRecords:
         )
 
     def release_lease(self, actor: str, number: int, owner: str) -> None:
-        """Let somebody else go on."""
+        """Ends a lease, so that another invocation continues."""
         self._update(actor, number, "REMOVE lease_owner, lease_until", "lease_owner = :owner", {":owner": {"S": owner}})
 
     def advance(self, actor: str, number: int, before: RoutingCursor, after: RoutingCursor) -> None:
-        """Note that everything up to `after` has left; if another has come further meanwhile, theirs stands."""
+        """Records that everything before `after` was sent; a cursor that is further ahead stands."""
         if after <= before:
             return
         self._update(
@@ -221,12 +225,12 @@ class RunRecords:
                 ":part": {"N": str(after.part)},
                 ":line": {"N": str(after.line)},
                 ":frame": {"N": str(after.frame)},
-                ":lost": {"N": str(after.lost)},
+                ":lost": {"N": str(after.missing)},
             },
         )
 
     def close(self, actor: str, number: int) -> None:
-        """Everything of this run has been routed."""
+        """Closes a run whose results are all routed."""
         self._dynamodb.transact_write_items(
             TransactItems=[
                 {
@@ -244,7 +248,7 @@ class RunRecords:
         )
 
     def open_numbers(self, actor: str) -> Iterator[int]:
-        """The runs that are not closed, oldest first."""
+        """The numbers of the open runs, oldest first."""
         pages = self._dynamodb.get_paginator("query").paginate(
             TableName=self._table,
             KeyConditionExpression="pk = :actor",
@@ -259,17 +263,17 @@ class RunRecords:
         return answer.get("Item", {})
 
     def _update(self, actor: str, number: int, update: str, condition: str, values: "Item") -> bool:
-        """Update a run if it is there and the condition holds; whether it did."""
-        whole = f"attribute_exists(pk) AND ({condition})"
-        used = {name: name[1:] for name in ("#state", "#usage") if name in update + whole}
+        """Updates a run if it exists and the condition holds; returns whether it did."""
+        full_condition = f"attribute_exists(pk) AND ({condition})"
+        names = {name: name[1:] for name in ("#state", "#usage") if name in update + full_condition}
         try:
             self._dynamodb.update_item(
                 TableName=self._table,
                 Key=run_key(actor, digits(number)),
                 UpdateExpression=update,
-                ConditionExpression=whole,
+                ConditionExpression=full_condition,
                 ExpressionAttributeValues=values,
-                **({"ExpressionAttributeNames": used} if used else {}),  # type: ignore[arg-type]
+                **({"ExpressionAttributeNames": names} if names else {}),  # type: ignore[arg-type]
             )
         except ClientError as error:
             if not is_condition_failure(error):

@@ -1,4 +1,4 @@
-"""What job runs left in S3: commits, journals, results (`protocol §10`)."""
+"""Reads commits, journals and results of job runs from S3 (`protocol §10`)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,18 +24,18 @@ ResultSource = Literal["commit", "journal", "none"]
 
 
 class ResultsError(RuntimeError):
-    """Results that are not what the commit says they are."""
+    """The results in S3 do not match their commit or journal."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutput:
-    """What a run left.
+    """The output of a run.
 
     Attributes:
-        source: a commit, the journal of an attempt that died, or nothing.
-        parts: those that are there as a whole.
-        at_work, stage: of a journal.
-        error, unreached: of a commit.
+        source: a commit, the journal of a failed attempt, or none.
+        parts: the complete parts.
+        at_work, stage: from a journal.
+        error, unreached: from a commit.
     """
 
     source: ResultSource = "none"
@@ -46,10 +46,10 @@ class RunOutput:
     error: ErrorInfo | None = None
     unreached: int | None = None
 
-    def lost(self, members: int) -> list[int]:
-        """The places of the members without a result."""
-        found = {index for part in self.parts for index in range(part.first, part.last + 1)}
-        return [index for index in range(members) if index not in found]
+    def missing(self, members: int) -> list[int]:
+        """The indexes of the members without a result."""
+        present = {index for part in self.parts for index in range(part.first, part.last + 1)}
+        return [index for index in range(members) if index not in present]
 
 
 class RunResults:
@@ -60,10 +60,10 @@ class RunResults:
         self._bucket = bucket
 
     def find(self, actor: str, number: int) -> RunOutput:
-        """Whose results may count: a commit if there is one, else the journal that got furthest, else nothing.
+        """Selects the output that counts: a commit, else the journal with the most progress, else none.
 
-        A listing is used only for the names of attempts (S3's are consistent); which results there are stands in the commit or
-        the journal, and of a journal's parts only those count that are there as a whole.
+        The listing gives only the names of attempts (S3 listings are consistent). The commit or the journal names the results,
+        and the complete parts of a journal count.
         """
         attempts = self.attempts(actor, number)
         for attempt in attempts:
@@ -77,66 +77,66 @@ class RunResults:
         return RunOutput("journal", attempt, parts, journal.at_work, journal.stage)
 
     def read(self, actor: str, number: int, source: ResultSource, attempt: str, parts: int) -> RunOutput:
-        """What was settled on, read again.
+        """Reads the output that a resolution names.
 
         Raises:
-            ResultsError: if it is gone.
+            ResultsError: if its commit or journal is missing.
         """
         if source == "none":
             return RunOutput()
         if source == "commit":
             commit = self.commit(actor, number, attempt)
             if commit is None:
-                raise ResultsError(f"the commit of attempt {attempt} of run {number} of {actor} is gone")
+                raise ResultsError(f"the commit of attempt {attempt} of run {number} of {actor} is missing")
             return RunOutput("commit", attempt, commit.parts, error=commit.error, unreached=commit.unreached)
         journal = self.journal(actor, number, attempt)
         if journal is None:
-            raise ResultsError(f"the journal of attempt {attempt} of run {number} of {actor} is gone")
+            raise ResultsError(f"the journal of attempt {attempt} of run {number} of {actor} is missing")
         return RunOutput("journal", attempt, journal.parts[:parts], journal.at_work, journal.stage)
 
     def last_error(self, actor: str, number: int) -> ErrorInfo | None:
-        """What the driver's Python ended with, if the latest attempt could still say so."""
+        """The exception that ended the driver's Python, if the latest attempt wrote it."""
         for attempt in reversed(self.attempts(actor, number)):
             return self._read_file(self._folder(actor, number, attempt) + "error.json", ErrorInfo)
         return None
 
     def commit(self, actor: str, number: int, attempt: str) -> Commit | None:
-        """An attempt's commit."""
+        """The commit of an attempt; None without one."""
         return self._read_file(self._folder(actor, number, attempt) + "commit.json", Commit)
 
     def journal(self, actor: str, number: int, attempt: str) -> Journal | None:
-        """An attempt's journal: the later one of the slots that can be read."""
+        """The journal of an attempt: the readable slot with the higher sequence."""
         folder = self._folder(actor, number, attempt)
         slots = [self._read_file(f"{folder}journal-{slot}.json", Journal) for slot in range(_JOURNAL_SLOTS)]
         return max((slot for slot in slots if slot), key=lambda journal: journal.sequence, default=None)
 
     def lines(self, actor: str, number: int, attempt: str, part: ResultPart) -> Iterator[bytes]:
-        """The lines of a part, streamed.
+        """Streams the lines of a part.
 
         Raises:
-            ResultsError: if it is not as large as it was when it was written.
+            ResultsError: if its size is not the recorded one.
         """
         key = self._folder(actor, number, attempt) + part.file
         answer = self._s3.get_object(Bucket=self._bucket, Key=key)
         if answer["ContentLength"] != part.size:
-            raise ResultsError(f"s3://{self._bucket}/{key} has {answer['ContentLength']} bytes, not {part.size}")
+            raise ResultsError(
+                f"s3://{self._bucket}/{key} has {answer['ContentLength']} bytes, not the recorded {part.size}"
+            )
         yield from answer["Body"].iter_lines(chunk_size=_CHUNK)
 
     def _complete_parts(self, actor: str, number: int, attempt: str, journal: Journal) -> int:
-        """How many parts, from the first on, are there as a whole."""
+        """The number of complete parts before the first incomplete one."""
         for count, part in enumerate(journal.parts):
             if self._size(self._folder(actor, number, attempt) + part.file) != part.size:
                 return count
         return len(journal.parts)
 
     def attempts(self, actor: str, number: int) -> list[str]:
-        """The names of the attempts at a run, oldest first."""
+        """The names of a run's attempts, oldest first."""
         prefix = attempts_prefix(actor, number)
-        pages = self._s3.get_paginator("list_objects_v2").paginate(
-            Bucket=self._bucket, Prefix=prefix, Delimiter="/"
-        )
-        found = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
-        return sorted(name.removeprefix(prefix).rstrip("/") for name in found)
+        pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=prefix, Delimiter="/")
+        folders = [entry["Prefix"] for page in pages for entry in page.get("CommonPrefixes", [])]
+        return sorted(name.removeprefix(prefix).rstrip("/") for name in folders)
 
     def _folder(self, actor: str, number: int, attempt: str) -> str:
         return f"{attempts_prefix(actor, number)}{attempt}/"
@@ -150,7 +150,7 @@ class RunResults:
             raise
 
     def _read_file(self, key: str, kind: type[Kind]) -> Kind | None:
-        """A control file; one that breaks off, because its writer died, is none."""
+        """A control file; None if it is missing, or truncated because its writer failed."""
         try:
             content = self._s3.get_object(Bucket=self._bucket, Key=key)["Body"].read()
             return msgspec.json.decode(content, type=kind)

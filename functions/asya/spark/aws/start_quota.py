@@ -1,6 +1,6 @@
-"""The account's quota of StartJobRun, as a token bucket that all dispatchers of a mesh share.
+"""A token bucket for StartJobRun that all dispatchers of a mesh share.
 
-It only saves calls: whether EMR Serverless throttles is the truth.
+It only saves calls: EMR Serverless enforces the quota of the account.
 """
 
 from dataclasses import dataclass
@@ -20,22 +20,22 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class QuotaBucket:
-    """So many tokens were there at that time (epoch seconds)."""
+    """The number of tokens at a time (epoch seconds)."""
 
     tokens: float
     at: float
 
     def filled(self, now: float, per_second: float, burst: int) -> "QuotaBucket":
-        """The same bucket now."""
+        """The bucket at `now`."""
         return QuotaBucket(min(burst, self.tokens + max(0.0, now - self.at) * per_second), max(now, self.at))
 
     def wait(self, per_second: float) -> float:
-        """Seconds until there is a token."""
+        """Seconds until the next token."""
         return max(0.0, (1 - self.tokens) / per_second)
 
 
 class StartQuota:
-    """`QUOTA#start-job-run` / `bucket` in the pending table."""
+    """The token bucket in the pending table, item `QUOTA#start-job-run` / `bucket`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str, per_second: float, burst: int) -> None:
         self._dynamodb = dynamodb
@@ -44,7 +44,7 @@ class StartQuota:
         self._burst = burst
 
     def take(self, *, now: datetime) -> float:
-        """Take a token: 0 if there was one, else the seconds until there will be."""
+        """Takes a token; returns 0, or the seconds until the next token if the bucket is empty."""
         wait = 1 / self._per_second
         for _ in range(_TRIES):
             item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
@@ -54,12 +54,14 @@ class StartQuota:
                 return filled.wait(self._per_second)
             if self._put(QuotaBucket(filled.tokens - 1, filled.at), item):
                 return 0.0
-        return wait  # others are quicker, again and again: the bucket is busy enough
+        return wait  # other dispatchers won each write
 
-    def _put(self, bucket: QuotaBucket, seen: "dict[str, AttributeValueTypeDef] | None") -> bool:
-        unchanged = "#tokens = :tokens AND #at = :at" if seen else "attribute_not_exists(pk)"
-        names = {"ExpressionAttributeNames": {"#tokens": "tokens", "#at": "at"}} if seen else {}
-        values = {"ExpressionAttributeValues": {":tokens": seen["tokens"], ":at": seen["at"]}} if seen else {}
+    def _put(self, bucket: QuotaBucket, previous: "dict[str, AttributeValueTypeDef] | None") -> bool:
+        unchanged = "#tokens = :tokens AND #at = :at" if previous else "attribute_not_exists(pk)"
+        names = {"ExpressionAttributeNames": {"#tokens": "tokens", "#at": "at"}} if previous else {}
+        values = (
+            {"ExpressionAttributeValues": {":tokens": previous["tokens"], ":at": previous["at"]}} if previous else {}
+        )
         try:
             self._dynamodb.put_item(
                 TableName=self._table,

@@ -1,28 +1,28 @@
-"""Requests to look at a job run that works, to tell how far it is (`protocol §10`): a message that is sent on and on."""
+"""Watch requests: delayed messages by which the completion polls a running job run (`protocol §10`)."""
 
 import json
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 DETAIL_TYPE = "asya.watch-run"
-# A job writes how far it is every three seconds, and what it wants known every second.
+# A job writes a heartbeat every 3 s and its partials every second.
 INTERVAL_SECONDS = 4
 
 
-@dataclass(frozen=True, slots=True)
-class WatchRequest:
-    """One look at a run.
+class WatchRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request to poll a run once.
 
     Attributes:
-        run_id: the run's id, its name at EMR Serverless.
-        turn: the how-manieth look, from 1.
-        attempt: whose signs were seen last.
-        beat: the number of the heartbeat that was told last.
-        said: the name of the last file of messages that was passed on.
-        told_to: where in the manifest the next turn begins to tell, if not all can be told at once.
+        run_id: the run's id, also its name at EMR Serverless.
+        turn: number of this poll, from 1.
+        attempt: the attempt polled last.
+        beat: number of the last reported heartbeat.
+        partials_file: name of the last reported file of partials.
+        next_member: index of the first member that the next turn reports, if a run has too many members for one turn.
     """
 
     run_id: str
@@ -30,26 +30,26 @@ class WatchRequest:
     turn: int = 1
     attempt: str = ""
     beat: int = 0
-    said: str = ""
-    told_to: int = 0
+    partials_file: str = msgspec.field(default="", name="said")
+    next_member: int = msgspec.field(default=0, name="told_to")
 
 
 def send_watch(sqs: "SQSClient", queue_url: str, watch: WatchRequest) -> None:
-    """Have a run looked at in a few seconds."""
-    body = json.dumps({"detail-type": DETAIL_TYPE, "detail": asdict(watch)})
+    """Requests a poll in `INTERVAL_SECONDS`."""
+    body = json.dumps({"detail-type": DETAIL_TYPE, "detail": msgspec.to_builtins(watch)})
     sqs.send_message(QueueUrl=queue_url, MessageBody=body, DelaySeconds=INTERVAL_SECONDS)
 
 
 def decode_watch(content: dict[str, Any]) -> WatchRequest | None:
-    """Such a message; None if it is another kind of message.
+    """Decodes a watch request; None for another kind of message.
 
     Raises:
-        ValueError: if it is one and malformed.
+        ValueError: if the request is malformed.
     """
     detail = content.get("detail")
     if content.get("detail-type") != DETAIL_TYPE or not isinstance(detail, dict):
         return None
     try:
-        return WatchRequest(**detail)
-    except TypeError as error:
-        raise ValueError(f"no request to look at a run: {error}") from None
+        return msgspec.convert(detail, WatchRequest)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"malformed watch request: {error}") from None

@@ -1,1 +1,1 @@
-"""The functions that enqueue, dispatch, complete and reconcile."""
+"""The Lambda functions of heavy actors: enqueue, dispatch, complete, reconcile."""

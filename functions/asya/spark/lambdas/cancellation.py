@@ -1,4 +1,4 @@
-"""Canceling job runs that work for canceled tasks only (`protocol §10`, `§13`)."""
+"""Cancels job runs whose tasks are all canceled (`protocol §10`, `§13`)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,45 +15,46 @@ _RETRY_SECONDS = 5
 
 
 class UnknownStatesError(RuntimeError):
-    """Whether a run still works for somebody cannot be told now."""
+    """The gateway did not answer for all tasks of a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunCancellation:
-    """Looks through the runs that are open."""
+    """Searches the open runs for runs to cancel."""
 
     services: SparkServices
 
     def cancel_runs_of(self, task_id: str) -> None:
-        """Cancel the runs that this task, or a child of this root, is in, if they work for nobody else.
+        """Cancels each open run with this task, or a child of this root, if all its members are canceled.
 
         Raises:
-            UnknownStatesError: if that cannot be told now.
-            botocore.exceptions.ClientError: if a run could not be canceled now.
+            UnknownStatesError: if the states of the members are unknown.
+            botocore.exceptions.ClientError: if a run could not be canceled.
         """
         services = self.services
         for actor in services.heavy_actors():
             for number in services.records.open_numbers(actor):
                 record = services.records.get(actor, number)
-                # One that is not started yet is looked at when it runs.
+                # A run that is not started yet is checked when it starts.
                 if record is None or not record.job_run_id or record.resolution is not None:
                     continue
                 manifest = services.manifests.read(actor, number)
-                if manifest is not None and any(task_id in (one.id, one.root_id) for one in manifest.members):
+                if manifest is not None and any(task_id in (member.id, member.root_id) for member in manifest.members):
                     self.cancel_if_idle(record, manifest, task_id)
 
     def cancel_if_idle(self, record: RunRecord, manifest: Manifest, task_id: str) -> None:
-        """Cancel a run if all its members are canceled; what it had done counts for nothing then.
+        """Cancels a run if all its members are canceled; its results are dropped.
 
         Raises:
-            UnknownStatesError, botocore.exceptions.ClientError: as above.
+            UnknownStatesError: if the states of the members are unknown.
+            botocore.exceptions.ClientError: if the run could not be canceled.
         """
         services = self.services
         members = manifest.members
         for start in range(0, len(members), _STATES_BATCH):
             if not self._all_canceled(members[start : start + _STATES_BATCH]):
                 return
-        services.base.telemetry.log.info("canceled: it works for nobody any more", run_id=manifest.run_id)
+        services.base.telemetry.log.info("job run canceled: all its tasks are canceled", run_id=manifest.run_id)
         try:
             services.job_runs.cancel(record.job_run_id or "")
         except BusyError:
@@ -62,10 +63,10 @@ class RunCancellation:
 
     def _all_canceled(self, members: Sequence[Member]) -> bool:
         if any(member.callback is None for member in members):
-            return False  # nobody can cancel a stealth envelope
+            return False  # a stealth envelope has no task to cancel
         states = self.services.states(members)
         if any(state is not None and not state.is_canceled for state in map(states.get, (m.id for m in members))):
             return False
         if len(states) < len({member.id for member in members}):
-            raise UnknownStatesError("the states of a run's tasks could not be learned")
+            raise UnknownStatesError("the gateway did not return the states of all tasks of the run")
         return True

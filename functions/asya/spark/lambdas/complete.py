@@ -1,4 +1,4 @@
-"""The completion: hears of job runs, reports that they run, and routes what they gave when they are over (`protocol §10`)."""
+"""The completion: reports running job runs, and routes the results of ended ones (`protocol §10`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,45 +21,44 @@ from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import RunRecord, state_rank
 from asya.spark.aws.watch_requests import WatchRequest
 from asya.spark.lambdas.cancellation import RunCancellation, UnknownStatesError
-from asya.spark.lambdas.resolution import is_of_a_double
+from asya.spark.lambdas.resolution import is_duplicate_run
 from asya.spark.lambdas.result_routing import OutOfTime, ResultRouter
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.lambdas.watch import RunWatch
 from asya.spark.run_failures import CHARGED, FailureDecision
 
-# Before the function's time is up; a chunk has to fit in.
+# Time left in the function below which no new chunk starts.
 MARGIN_SECONDS = 60.0
-_REPORTS_AT_ONCE = 500
-# Of a message about a canceled task: one receive before it would be a dead letter.
+_REPORT_BATCH = 500
+# The last receive of a message before the queue makes it a dead letter.
 LAST_RECEIVE = 4
 
-
-# Where there was no room for a run, the same again at once would come to the same.
+# Delay before a run that failed for lack of capacity is formed again.
 CAPACITY_SECONDS = 15.0
-# There was room for the run, so that there may be for the next.
+# States that show free capacity, so the next run may start.
 STARTING_STATES = frozenset({"SCHEDULED", "RUNNING"})
 
 
 class UnknownActorError(LookupError):
-    """An actor was taken out of the mesh while it had job runs; its envelopes are kept until a person has looked."""
+    """An actor was removed from the mesh while it had job runs; the message becomes a dead letter for an operator."""
 
 
 class LambdaContext(Protocol):
-    """What Lambda tells about the invocation."""
+    """Lambda's context of an invocation."""
 
     def get_remaining_time_in_millis(self) -> int:
-        """Milliseconds until the function is ended."""
+        """Milliseconds until Lambda ends the invocation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Works through events about job runs."""
+    """Handles the messages of the completion's queue."""
 
     services: SparkServices
     context: LambdaContext
 
     def process(self, event: Mapping[str, Any]) -> Answer:
-        """Work through one batch."""
+        """Processes one batch and reports partial batch failures."""
         base = self.services.base
         try:
             return base.worker.process(records(event), self._handle)
@@ -72,34 +71,34 @@ class Completion:
         try:
             message = decode_message(record.arrival.body)
         except ValueError as error:
-            log.warning("not an event; dropped", problem=str(error), message_id=record.message_id)
+            log.warning("malformed message dropped", problem=str(error), message_id=record.message_id)
             return []
         match message:
             case JobRunEvent():
                 self._handle_event(message, record)
             case WatchRequest():
-                RunWatch(self.services).look(message, record.message_id)
+                RunWatch(self.services).poll(message, record.message_id)
             case CanceledTask():
-                self._stop_idle_runs(message.task_id, record)
+                self._cancel_idle_runs(message.task_id, record)
             case None:
-                log.info("an event about something else", message_id=record.message_id)
+                log.info("unknown message dropped", message_id=record.message_id)
         return []
 
-    def _stop_idle_runs(self, task_id: str, record: Record) -> None:
-        """A task was canceled; a run that goes on for nobody only costs money, which is no reason for a dead letter."""
+    def _cancel_idle_runs(self, task_id: str, record: Record) -> None:
+        """Cancels the runs of a canceled task; unknown states never make a dead letter, because a run only costs money."""
         try:
             RunCancellation(self.services).cancel_runs_of(task_id)
         except UnknownStatesError:
             if record.arrival.receive_count < LAST_RECEIVE:
                 raise
-            self.services.base.telemetry.log.warning("not known who wants its runs; they go on", envelope_id=task_id)
+            self.services.base.telemetry.log.warning("task states unknown; job runs not canceled", envelope_id=task_id)
 
     def _handle_event(self, event: JobRunEvent, record: Record) -> None:
-        """A job run came into a state. All states are known; one that is new to us is noted and of no consequence."""
+        """Records the new state of a job run and acts on it; an unknown state is only logged."""
         services, log = self.services, self.services.base.telemetry.log
         name = parse_run_id(event.name, services.settings.namespace)
         if name is None or event.application_id != services.spark.application_id:
-            log.info("an event about something else", message_id=record.message_id)
+            log.info("event of another job run dropped", message_id=record.message_id)
             return
         services.base.telemetry.count("JobRuns", by=("state", event.state.lower()), actor=name[0])
         log.info("job run", run_id=event.name, job_run_id=event.job_run_id, state=event.state)
@@ -109,7 +108,7 @@ class Completion:
             self._complete(*name, event, record)
             return
         if state_rank(event.state) < 0:
-            log.warning("a state of job runs that is not known here", state=event.state, run_id=event.name)
+            log.warning("unknown job run state", state=event.state, run_id=event.name)
             return
         running_at = format_time(services.now()) if event.state == "RUNNING" else None
         application = event.application_id
@@ -118,42 +117,42 @@ class Completion:
             self._handle_running(*name, event)
 
     def _handle_running(self, actor: str, number: int, event: JobRunEvent) -> None:
-        """A run works from now on: its tasks are told, it is looked at, and stopped if nobody wants it any more."""
+        """Reports and watches a run that started; cancels it if all its members are canceled."""
         record = self.services.records.get(actor, number)
         if record is None or record.resolution is not None:
             return
         self._report_running(record, event)
-        RunWatch(self.services).begin(event.name, event.job_run_id)
+        RunWatch(self.services).start(event.name, event.job_run_id)
         manifest = self.services.manifests.read(actor, number)
         if manifest is not None and manifest.members:
             try:
                 RunCancellation(self.services).cancel_if_idle(record, manifest, manifest.members[0].id)
             except UnknownStatesError:
-                self.services.base.telemetry.log.info("whether it is wanted is not known", run_id=event.name)
+                self.services.base.telemetry.log.info("task states unknown; job run not canceled", run_id=event.name)
 
     def _complete(self, actor: str, number: int, event: JobRunEvent, message: Record) -> None:
-        """Route what is left to route, and close the run."""
+        """Routes the remaining results of an ended run and closes it."""
         services, log = self.services, self.services.base.telemetry.log
         record = services.records.get(actor, number)
         spec = services.heavy_actor(actor)
         if record is None:
-            log.info("a run that is not on record", run_id=event.name)
+            log.info("run without a record", run_id=event.name)
             return
         if record.state == "closed":
-            log.info("nothing left to do for this run", run_id=event.name)
+            log.info("run already closed", run_id=event.name)
             self._request_returned(actor, record.resolution.decision if record.resolution else CHARGED)
             return
         if spec is None:
             raise UnknownActorError(
-                f"run {event.name} has results, and this mesh has no heavy actor {actor!r} any more"
+                f"run {event.name} has results, but the mesh has no heavy actor {actor!r}; deploy it again to route them"
             )
-        if is_of_a_double(services, record, event):
-            log.warning("a second run of the same envelopes ended", run_id=event.name, job_run_id=event.job_run_id)
+        if is_duplicate_run(services, record, event):
+            log.warning("duplicate job run ended", run_id=event.name, job_run_id=event.job_run_id)
             return
-        owner, moment = message.message_id, self.services.now()
-        # Whoever holds the lease has a message of their own, which comes again if they die: this one is not needed.
-        if not services.records.acquire_lease(actor, number, owner, until=moment + self._time_left, now=moment):
-            log.info("being routed by another", run_id=event.name)
+        owner, now = message.message_id, self.services.now()
+        # The owner of the lease has its own message, which SQS delivers again if the owner fails.
+        if not services.records.acquire_lease(actor, number, owner, until=now + self._time_left, now=now):
+            log.info("another invocation routes this run", run_id=event.name)
             return
         event, usage = self._with_details(record, event)
         router = ResultRouter(
@@ -168,15 +167,15 @@ class Completion:
         try:
             decision = router.route()
         except OutOfTime:
-            log.info("going on in another invocation", run_id=event.name)
+            log.info("routing continues in another invocation", run_id=event.name)
             services.records.release_lease(actor, number, owner)
             self._resend(message)
             return
         services.records.close(actor, number)
         log.info("run closed", run_id=event.name, state=event.state)
-        for other in services.heavy_actors():
-            services.requests.expedite(other, now=self.services.now())
-        # After closing: what a run gave back may be in the next one only then.
+        for heavy_actor in services.heavy_actors():
+            services.requests.expedite(heavy_actor, now=self.services.now())
+        # Only after the close, because returned members wait for it.
         self._request_returned(actor, decision)
 
     def _request_returned(self, actor: str, decision: FailureDecision) -> None:
@@ -185,10 +184,10 @@ class Completion:
             self.services.requests.ensure(actor, delay, now=self.services.now(), for_capacity=delay > 0)
 
     def _with_details(self, record: RunRecord, event: JobRunEvent) -> tuple[JobRunEvent, Usage | None]:
-        """The event with what EMR Serverless says about the end, and what the run took; both go on record.
+        """Completes the event with the reason of the end, and returns the usage; both are recorded.
 
         Raises:
-            botocore.exceptions.ClientError: if that is needed to say why the run failed, and cannot be learned now.
+            botocore.exceptions.ClientError: if the reason of a failure cannot be read.
         """
         details = event.details or record.details
         if not event.job_run_id or record.usage is not None:
@@ -198,7 +197,7 @@ class Completion:
         except (ClientError, BotoCoreError) as error:
             if event.state != "SUCCESS" and not details:
                 raise
-            self.services.base.telemetry.log.warning("what the run took is not known", exc_info=error)
+            self.services.base.telemetry.log.warning("usage of the run unknown", exc_info=error)
             return replace(event, details=details), None
         details = details or ended.details
         self.services.records.record_state(
@@ -212,7 +211,7 @@ class Completion:
         return replace(event, details=details), ended.usage
 
     def _note(self, record: RunRecord, event: JobRunEvent, usage: Usage | None) -> RunNote:
-        """What the tasks are told of the run; what it took, once it is over."""
+        """The note on the run for reports; with its usage, once it has ended."""
         return RunNote(
             run_id=event.name,
             job_run_id=event.job_run_id,
@@ -223,28 +222,28 @@ class Completion:
         )
 
     def _report_running(self, record: RunRecord, event: JobRunEvent) -> None:
-        """`processing` for every member (`protocol §10`): progress, so whatever goes wrong here is only logged."""
+        """Reports `processing` for every member (`protocol §10`); errors are only logged."""
         services, spec = self.services, self.services.heavy_actor(record.actor)
         if spec is None:
             return
-        note, began = self._note(record, event, None), parse_time(record.running_at or record.formed_at)
+        note, started_at = self._note(record, event, None), parse_time(record.running_at or record.formed_at)
         try:
             manifest = self._manifest(record)
             for count, member in enumerate(manifest.members, start=1):
                 if member.callback is not None:
-                    told = reports.processing(services.hop(record.actor, spec, member), now=began)
-                    services.base.progress.report(member.callback, reports.with_run(told, note))
-                if count % _REPORTS_AT_ONCE == 0:
+                    report = reports.processing(services.hop(record.actor, spec, member), now=started_at)
+                    services.base.progress.report(member.callback, reports.with_run(report, note))
+                if count % _REPORT_BATCH == 0:
                     services.base.progress.flush()
                     if self._time_left < timedelta(seconds=MARGIN_SECONDS):
                         break
-        except Exception as error:  # progress never fails a message
-            services.base.telemetry.log.warning("could not report that a run is running", exc_info=error)
+        except Exception as error:  # a report of progress never fails a message
+            services.base.telemetry.log.warning("running job run not reported", exc_info=error)
 
     def _manifest(self, record: RunRecord) -> Manifest:
         manifest = self.services.manifests.read(record.actor, record.number)
         if manifest is None:
-            raise ManifestError(f"the manifest of run {record.number} of {record.actor} is gone")
+            raise ManifestError(f"the manifest of run {record.number} of {record.actor} is missing")
         return manifest
 
     def _resend(self, message: Record) -> None:

@@ -1,8 +1,8 @@
-"""The dispatcher: forms job runs of what is pending and starts them, each once (`protocol §10`).
+"""The dispatcher: forms job runs from pending envelopes and starts each of them once (`protocol §10`).
 
-That a run's manifest exists is what forms it. Whoever comes next, by whatever way, finishes the latest run (its envelopes are
-pending no more, EMR Serverless has it) before forming another: so no envelope is ever in two manifests, and no run is
-forgotten. Being throttled or at capacity is waiting: the request goes out again, for later.
+The manifest forms a run. A dispatcher finishes the latest run before it forms the next one: it deletes the run's pending
+envelopes and starts the run. So no envelope is in two manifests, and no run is forgotten. If EMR Serverless is throttled or
+at capacity, the dispatcher sends a delayed request.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,85 +27,85 @@ from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_request import RunRequestError, run_request
 from asya.spark.stopped_envelopes import check_before_run, is_too_late_to_start
 
-# Nobody says how long EMR Serverless remembers a token; after this long a run is looked for by its name first.
+# EMR Serverless does not document how long it remembers a token; later the dispatcher searches the run by name first.
 TOKEN_LIFETIME = timedelta(hours=1)
-# Clocks differ, and a run cannot have been started before it was formed.
+# Clock skew: a run is started after it was formed.
 CLOCK_MARGIN = timedelta(minutes=5)
-# How long to wait for the run before, which has no room yet, if nothing is heard of it.
+# Delay while the previous run waits for capacity; an event of that run expedites the request.
 CAPACITY_SECONDS = 10.0
-# A conflict may mean that the application is starting or stopping.
+# A conflict can mean that the application starts or stops.
 CONFLICT_SECONDS = 30.0
 
 
 class MissingManifestError(RuntimeError):
-    """A run that is on record has no manifest; a person has to look."""
+    """A recorded run has no manifest; its request becomes a dead letter for an operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dispatcher:
-    """Looks after heavy actors, one request at a time."""
+    """Handles dispatch requests, one at a time."""
 
     services: SparkServices
 
     def process(self, event: Mapping[str, Any]) -> Answer:
-        """Work through one batch of requests."""
+        """Processes one batch of requests and reports partial batch failures."""
         base = self.services.base
-        seen: set[str] = set()
+        dispatched: set[str] = set()
         try:
-            return base.worker.process(records(event), lambda record: self._handle(record, seen))
+            return base.worker.process(records(event), lambda record: self._handle(record, dispatched))
         finally:
             base.telemetry.flush()
 
-    def _handle(self, record: Record, seen: set[str]) -> list[Receipt]:
+    def _handle(self, record: Record, dispatched: set[str]) -> list[Receipt]:
         log = self.services.base.telemetry.log
         try:
             request = decode_request(record.arrival.body)
         except ValueError as error:
-            log.warning("not a dispatch request; dropped", problem=str(error), message_id=record.message_id)
+            log.warning("malformed dispatch request dropped", problem=str(error), message_id=record.message_id)
             return []
         spec = self.services.heavy_actor(request.actor)
         if spec is None:
-            log.error("a dispatch request for what is no heavy actor of this mesh; dropped", requested=request.actor)
-        elif request.actor not in seen and self.dispatch(request, spec):
-            # What became pending since has a request of its own: the flag was down before the reading.
-            seen.add(request.actor)
+            log.error("dispatch request for an unknown heavy actor dropped", requested=request.actor)
+        elif request.actor not in dispatched and self.dispatch(request, spec):
+            # Later envelopes have their own request, because the flag was cleared before the read.
+            dispatched.add(request.actor)
         return []
 
     def dispatch(self, request: DispatchRequest, spec: Actor) -> bool:
-        """Finish the actor's latest run if that is not done; form and start the next one of what is pending.
+        """Finishes the actor's latest run, then forms and starts the next one.
 
-        The order is what makes it safe: flag down, latest run finished, pending read, manifest written.
+        The order makes this safe: clear the flag, finish the latest run, read the pending envelopes, write the manifest.
 
         Returns:
-            Whether the actor's flag was taken down; if not, a request that it stands for is still on its way.
+            Whether the actor's flag was cleared; if not, the request that it stands for is still on its way.
         """
         services, actor = self.services, request.actor
-        flag_down = services.requests.accept(request, now=services.now())
+        is_flag_clear = services.requests.accept(request, now=services.now())
         if not self._form_and_start(actor, spec):
-            return flag_down
-        if flag_down:
+            return is_flag_clear
+        if is_flag_clear:
             services.requests.ensure(actor, 0, now=services.now())
         else:
             services.requests.expedite(actor, now=services.now())
-        return flag_down
+        return is_flag_clear
 
     def _form_and_start(self, actor: str, spec: Actor) -> bool:
-        """Whether more is pending that might run at once."""
+        """Forms and starts a run; returns whether more envelopes are ready for the next one."""
         services = self.services
         number = services.records.latest(actor)
         record = services.records.get(actor, number) if number else None
         unfinished = record is not None and record.state == "formed"
-        # The quota first: a run that has to wait is not read over and over again.
+        # The quota first, so that a waiting run is not read repeatedly.
         if unfinished and not (self._may_start(actor) and self._start(self._manifest(actor, number), spec)):
             return False
-        closed = cache(lambda earlier: self._is_closed(actor, earlier))
+        closed = cache(lambda returned_by: self._is_closed(actor, returned_by))
         selection = run_formation.select(services.pending.members(actor), spec.batch.size, is_closed=closed)
         if selection.members and self._should_wait_for_more(actor, spec, selection, record):
             return False
         members = self._runnable(actor, spec, selection.members)
         manifest, more = self._form(actor, spec, number + 1, members), selection.more
         if manifest is not None:
-            # What another dispatcher took of the pending is not known here, so look again afterwards.
+            # Another dispatcher formed this run of other members, so envelopes may be left.
             more = more or manifest.members != tuple(members)
             if services.records.open(manifest, now=self.services.now()).state == "formed" and not (
                 self._may_start(actor) and self._start(manifest, spec)
@@ -114,7 +114,7 @@ class Dispatcher:
         return more
 
     def _form(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> Manifest | None:
-        """Run `number`: of these members, or as another dispatcher was quick to form it and perhaps died of it."""
+        """Forms run `number` of these members, or returns the manifest that another dispatcher wrote first."""
         manifests = self.services.manifests
         if members:
             namespace, now = self.services.settings.namespace, self.services.now()
@@ -128,9 +128,9 @@ class Dispatcher:
     def _should_wait_for_more(
         self, actor: str, spec: Actor, selection: run_formation.Selection, latest: RunRecord | None
     ) -> bool:
-        """Whether the next run had better take more envelopes: EMR Serverless has no room even for the one before it.
+        """Whether the next run is not full and the previous one still waits for capacity.
 
-        Another look is on its way then, and comes early if that run begins.
+        Then a delayed request is on its way, and the start of the previous run expedites it.
         """
         if selection.more or len(selection.members) >= spec.batch.size:
             return False
@@ -139,7 +139,9 @@ class Dispatcher:
         try:
             state = self.services.job_runs.state(latest.job_run_id).state
         except (ClientError, BotoCoreError) as error:
-            self.services.base.telemetry.log.info("not known whether there is room; going on", problem=str(error))
+            self.services.base.telemetry.log.info(
+                "state of the latest run unknown; forming the next run", problem=str(error)
+            )
             return False
         if state not in WAITING_STATES:
             return False
@@ -147,7 +149,7 @@ class Dispatcher:
         return True
 
     def _is_closed(self, actor: str, number: int) -> bool:
-        """Whether everything that a run gave back is pending; closing it asks for another look."""
+        """Whether all returned members of a run are pending; its close sends another request."""
         record = self.services.records.get(actor, number)
         return record is None or record.state == "closed"
 
@@ -158,26 +160,28 @@ class Dispatcher:
         return manifest
 
     def _runnable(self, actor: str, spec: Actor, members: Sequence[Member]) -> list[Member]:
-        """The members that are to run; the canceled and those without time leave for x-sink."""
+        """The members that may run; sends canceled and late ones to x-sink."""
         states = self.services.states(members)
-        fit: list[Member] = []
+        runnable: list[Member] = []
         stopped: list[tuple[Member, Receipt]] = []
         for member in members:
             deadline = parse_time(member.deadline_at) if member.deadline_at else None
             state = states.get(member.id)
             is_canceled = state is not None and state.is_canceled
             if not is_canceled and not is_too_late_to_start(deadline, self.services.now()):
-                fit.append(member)
+                runnable.append(member)
                 continue
             diversion = check_before_run(self.services.hop(actor, spec, member), state, now=self.services.now())
             if diversion is None:
-                fit.append(member)
+                runnable.append(member)
                 continue
             record_diversion(self.services.base, diversion.why, actor=actor)
-            self.services.base.telemetry.log.info("left out of the run", why=diversion.why, envelope_id=member.id)
+            self.services.base.telemetry.log.info(
+                "envelope left out of the run", why=diversion.why, envelope_id=member.id
+            )
             stopped += [(member, self.services.base.outbox.send(delivery)) for delivery in diversion.deliveries]
         self._flush_stopped(actor, stopped)
-        return fit
+        return runnable
 
     def _flush_stopped(self, actor: str, stopped: Sequence[tuple[Member, Receipt]]) -> None:
         if not stopped:
@@ -190,18 +194,18 @@ class Dispatcher:
         self.services.pending.remove(actor, [member for member, _ in stopped])
 
     def _may_start(self, actor: str) -> bool:
-        """Whether the account's quota leaves room for a start; if not, another request is on its way."""
-        moment = self.services.now()
-        wait = self.services.quota.take(now=moment)
+        """Whether the start quota allows a start; if not, a delayed request is on its way."""
+        now = self.services.now()
+        wait = self.services.quota.take(now=now)
         if wait:
-            self.services.requests.ensure(actor, wait, now=moment)
+            self.services.requests.ensure(actor, wait, now=now)
         return not wait
 
     def _start(self, manifest: Manifest, spec: Actor) -> bool:
-        """See to it that a run's envelopes are pending no more and that EMR Serverless has it.
+        """Deletes a run's pending envelopes and starts the run; idempotent.
 
         Returns:
-            False if it has to wait; another request is on its way then.
+            False if the run must wait; then a delayed request is on its way.
         """
         services, actor = self.services, manifest.actor
         services.pending.remove(actor, manifest.members)
@@ -209,13 +213,13 @@ class Dispatcher:
         try:
             job_run_id = self._start_job_run(manifest, spec)
         except BusyError as busy:
-            log.info("the run waits", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
+            log.info("run waits for EMR Serverless", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
             seconds = busy.seconds * (0.5 + services.base.environment.random())
             services.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
             return False
         except (RefusedRunError, RunRequestError) as refused:
-            log.exception("the run cannot be started; its envelopes fail", run_id=manifest.run_id)
+            log.exception("run rejected; its envelopes fail", run_id=manifest.run_id)
             services.notify_completion(manifest, job_run_id="", state="FAILED", details=str(refused))
             job_run_id = ""
         services.records.mark_started(actor, manifest.number, job_run_id)
@@ -226,7 +230,7 @@ class Dispatcher:
         return True
 
     def _start_job_run(self, manifest: Manifest, spec: Actor) -> str:
-        """EMR Serverless's id of the run, which is started unless it was."""
+        """Starts the run unless EMR Serverless has it; returns its job run id."""
         job_runs = self.services.job_runs
         request = run_request(manifest, run_formation.spark_job(manifest.actor, spec), self.services.deployment)
         formed = parse_time(manifest.formed_at)

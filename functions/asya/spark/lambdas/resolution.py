@@ -1,4 +1,4 @@
-"""Settling a job run that is over: whose results count, who is charged, who runs again (`protocol §10`)."""
+"""Resolves an ended job run: which results count, who is charged, who runs again (`protocol §10`)."""
 
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Manifest, driver_log_key
@@ -12,40 +12,40 @@ from asya.spark.run_failures import CHARGED, SPARK_JOB_FAILED, WAITING, FailedRu
 
 
 def resolve(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> Resolution:
-    """Settle a run, once: who comes second gets what was decided first.
+    """Resolves a run once; later calls return the first resolution.
 
     Raises:
-        botocore.exceptions.ClientError: if it could not be settled now.
+        botocore.exceptions.ClientError: if S3 or DynamoDB fails.
     """
     records, actor, number = services.records, manifest.actor, manifest.number
-    findings = services.results.find(actor, number)
+    output = services.results.find(actor, number)
     failed_origin = None
-    if findings.source == "commit":
-        decision = FailureDecision("again") if findings.unreached is not None and findings.error is None else CHARGED
+    if output.source == "commit":
+        decision = FailureDecision("again") if output.unreached is not None and output.error is None else CHARGED
     elif not event.job_run_id:
-        decision = CHARGED  # it could not even be asked for, and asking for less of it will not help
-    elif findings.stage == "absent" and failed_for_capacity(event.state, event.details):
+        decision = CHARGED  # EMR Serverless rejected the run; a smaller one would be rejected too
+    elif output.stage == "absent" and failed_for_capacity(event.state, event.details):
         decision = WAITING
     else:
         failed_origin = run_failures.origin(manifest)
         failed_run = FailedRun(
-            lost=findings.lost(len(manifest.members)),
-            stage=findings.stage,
-            at_work=findings.at_work,
+            missing=output.missing(len(manifest.members)),
+            stage=output.stage,
+            at_work=output.at_work,
             failures=records.failures(actor, failed_origin) + 1,
         )
         decision = run_failures.decide(manifest, failed_run)
     resolution = Resolution(
-        findings.source, findings.attempt, len(findings.parts), decision, started=findings.stage == "working"
+        output.source, output.attempt, len(output.parts), decision, started=output.stage == "working"
     )
     return records.resolve(actor, number, resolution, now=services.now(), failed_origin=failed_origin)
 
 
-def is_of_a_double(services: SparkServices, record: RunRecord, event: JobRunEvent) -> bool:
-    """Whether the event tells of the end of a second run of the same manifest while the one on record goes on.
+def is_duplicate_run(services: SparkServices, record: RunRecord, event: JobRunEvent) -> bool:
+    """Whether a second job run of the same manifest ended while the recorded one continues.
 
-    Such a double is made where EMR Serverless forgets a token. It costs money only: its death is no reason to run anything
-    again, and if it was the quicker one, its commit counts.
+    EMR Serverless starts a second run if it forgets a client token. Its failure changes nothing, and its commit counts if it
+    is the first one.
     """
     if record.resolution is not None or not record.job_run_id or record.job_run_id == event.job_run_id:
         return False
@@ -55,23 +55,23 @@ def is_of_a_double(services: SparkServices, record: RunRecord, event: JobRunEven
 
 
 def charge_error(
-    services: SparkServices, manifest: Manifest, resolution: Resolution, findings: RunOutput, event: JobRunEvent
+    services: SparkServices, manifest: Manifest, resolution: Resolution, output: RunOutput, event: JobRunEvent
 ) -> ErrorInfo:
-    """The error for the members that a run is to be charged to."""
-    if findings.error is not None:
-        return findings.error
+    """The error of the members that are charged with a run."""
+    if output.error is not None:
+        return output.error
     name = f"{event.job_run_id} ({manifest.run_id})" if event.job_run_id else manifest.run_id
-    died = f"job run {name} ended {event.state}: {event.details or 'it left no word why'}".rstrip(". ")
-    if findings.source == "commit":
-        return ErrorInfo(type=SPARK_JOB_FAILED, message=f"{died}, without a result for this envelope")
+    ending = f"job run {name} ended {event.state}: {event.details or 'no reason given'}".rstrip(". ")
+    if output.source == "commit":
+        return ErrorInfo(type=SPARK_JOB_FAILED, message=f"{ending}, without a result for this envelope")
     if not event.job_run_id:
-        return ErrorInfo(type=SPARK_JOB_FAILED, message=died)
+        return ErrorInfo(type=SPARK_JOB_FAILED, message=ending)
     log = driver_log_key(manifest.actor, manifest.number, event.application_id, event.job_run_id)
     return run_failures.charge_error(
-        died,
+        ending,
         resolution.decision,
-        lost=len(findings.lost(len(manifest.members))),
+        missing=len(output.missing(len(manifest.members))),
         started=resolution.started,
         python_error=services.results.last_error(manifest.actor, manifest.number),
-        hint=f"Its log: s3://{services.settings.bucket}/{log}; more by: asya run show {manifest.run_id}",
+        hint=f"Log: s3://{services.settings.bucket}/{log}; details: asya run show {manifest.run_id}",
     )

@@ -1,4 +1,4 @@
-"""Routing the results of a job run that is over: in chunks, resumable, one commit only (`protocol §10`)."""
+"""Routes the results of an ended job run: in chunks, resumable, from one commit (`protocol §10`)."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -25,7 +25,7 @@ from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_failures import FailureDecision, returned_members
 from asya.spark.stopped_envelopes import check_after_run
 
-# So many deliveries are on their way before it is noted how far the routing has come.
+# Number of deliveries between two checkpoints.
 CHUNK = 500
 _STATES_AHEAD = 100
 
@@ -34,11 +34,11 @@ _frame_decoder = msgspec.json.Decoder(ResultFrame)
 
 
 class OutOfTime(Exception):  # noqa: N818 - no error: the rest is for the next invocation
-    """The function's time is nearly up; the run's record tells where to go on."""
+    """The invocation has no time left; the next one continues at the recorded cursor."""
 
 
 class ResultRouter:
-    """The routing of one run, from where its record says it has come."""
+    """Routes one run, from the cursor of its record."""
 
     def __init__(
         self,
@@ -65,52 +65,52 @@ class ResultRouter:
         self._states_end = 0
 
     def route(self) -> FailureDecision:
-        """Route whatever has not been routed yet.
+        """Routes the results after the cursor.
 
         Returns:
-            What became of the members without a result.
+            The fate of the members without a result.
 
         Raises:
-            OutOfTime: there is more.
-            ResultsError, SendError, botocore.exceptions.ClientError: not now; going on later repeats one chunk at most.
+            OutOfTime: if results are left.
+            ResultsError, SendError, botocore.exceptions.ClientError: if routing fails; a retry repeats one chunk at most.
         """
         services, actor, number = self._services, self._manifest.actor, self._manifest.number
-        settled = self._record.resolution or resolve(services, self._manifest, self._event)
-        findings = services.results.read(actor, number, settled.source, settled.attempt, settled.parts)
-        for place in range(self._cursor.part, len(findings.parts)):
-            self._route_part(services.results.lines(actor, number, settled.attempt, findings.parts[place]))
-            self._cursor = RoutingCursor(part=place + 1)
-        self._route_missing(settled, findings)
+        resolution = self._record.resolution or resolve(services, self._manifest, self._event)
+        output = services.results.read(actor, number, resolution.source, resolution.attempt, resolution.parts)
+        for index in range(self._cursor.part, len(output.parts)):
+            self._route_part(services.results.lines(actor, number, resolution.attempt, output.parts[index]))
+            self._cursor = RoutingCursor(part=index + 1)
+        self._route_missing(resolution, output)
         self._checkpoint()
-        return settled.decision
+        return resolution.decision
 
     def _route_part(self, lines: Iterator[bytes]) -> None:
-        """One file of results, from the cursor on."""
+        """Routes the results of one part, from the cursor on."""
         _skip(lines, self._cursor.line)
         for text in lines:
             head = _head_decoder.decode(text)
             frames = islice(lines, head.frames)
             self._route_result(head, map(_frame_decoder.decode, frames))
-            _skip(frames)  # a result that was stopped, or ended early, leaves some behind
+            _skip(frames)  # a diverted result leaves frames unread
             self._cursor = RoutingCursor(self._cursor.part, self._cursor.line + 1 + head.frames)
             self._checkpoint_if_due()
 
     def _route_result(self, head: ResultHead, frames: Iterator[ResultFrame]) -> None:
-        """What leaves for one member; with a cursor amidst its frames only the rest."""
+        """Sends the deliveries of one member, from the cursor on."""
         member = self._manifest.members[head.index]
         hop = self._services.hop(self._manifest.actor, self._spec, member)
-        left_before = self._cursor.frame
-        # Once frame 0 has left, the id is elsewhere, and whatever stops the task will meet it there.
-        if not left_before and self._divert_stopped(hop, head.index, member):
+        sent_before = self._cursor.frame
+        # After frame 0 was sent, the next actor checks the envelope.
+        if not sent_before and self._divert_stopped(hop, head.index, member):
             return
-        if not left_before:
+        if not sent_before:
             record_job_result(self._services.base, head, self._manifest.actor)
             frames = self._with_report(hop, member, head, frames)
         for delivery in job_results.deliveries(
             hop,
             head,
             frames,
-            first=left_before,
+            first=sent_before,
             now=self._services.now(),
             jitter=self._services.base.environment.random(),
         ):
@@ -121,7 +121,7 @@ class ResultRouter:
     def _with_report(
         self, hop: Hop, member: Member, head: ResultHead, frames: Iterator[ResultFrame]
     ) -> Iterator[ResultFrame]:
-        """The frames; `completed` is reported with the first, or when it is known that there will be none."""
+        """The frames; reports `completed` with the first frame, or without frames if the job is done."""
         first = next(frames, None)
         if first is None and head.end != "done":
             return
@@ -133,31 +133,31 @@ class ResultRouter:
             yield first
             yield from frames
 
-    def _route_missing(self, settled: Resolution, findings: RunOutput) -> None:
-        """Members without a result are charged, or run again."""
-        lost = findings.lost(len(self._manifest.members))
-        if len(lost) <= self._cursor.lost:
+    def _route_missing(self, resolution: Resolution, output: RunOutput) -> None:
+        """Charges the members without a result, or makes them run again."""
+        missing = output.missing(len(self._manifest.members))
+        if len(missing) <= self._cursor.missing:
             return
-        back = returned_members(self._manifest, settled.decision, lost)
+        back = returned_members(self._manifest, resolution.decision, missing)
         error = (
-            charge_error(self._services, self._manifest, settled, findings, self._event)
-            if len(back) < len(lost)
+            charge_error(self._services, self._manifest, resolution, output, self._event)
+            if len(back) < len(missing)
             else None
         )
         self._services.base.telemetry.log.warning(
             "envelopes without a result",
             run_id=self._manifest.run_id,
-            charged=len(lost) - len(back),
+            charged=len(missing) - len(back),
             again=len(back),
-            problem=error.message if error else "the run had no time for them",
+            problem=error.message if error else "the run had no time left",
         )
-        for index in lost[self._cursor.lost :]:
+        for index in missing[self._cursor.missing :]:
             self._route_member(index, back.get(index), error)
-            self._cursor = RoutingCursor(part=self._cursor.part, lost=self._cursor.lost + 1)
+            self._cursor = RoutingCursor(part=self._cursor.part, missing=self._cursor.missing + 1)
             self._checkpoint_if_due()
 
     def _route_member(self, index: int, again: Member | None, error: ErrorInfo | None) -> None:
-        """One member without a result. Those that run again are many, so their envelopes stay where they are."""
+        """Handles one member without a result; a member that runs again needs no read of its envelope."""
         member = self._manifest.members[index]
         if again is not None and not self._may_be_stopped(index, member):
             self._requeued.append(again)
@@ -171,7 +171,7 @@ class ResultRouter:
             self._charge(hop, error)
 
     def _may_be_stopped(self, index: int, member: Member) -> bool:
-        """Whether the task was canceled, or its deadline has passed."""
+        """Whether the task is canceled or its deadline has passed; needs no envelope."""
         deadline = parse_time(member.deadline_at) if member.deadline_at else None
         state = self._state(index, member)
         is_late = deadline is not None and deadline < self._services.now()
@@ -183,17 +183,17 @@ class ResultRouter:
         self._send(job_results.failure(hop, error, now=self._services.now(), jitter=base.environment.random()))
 
     def _divert_stopped(self, hop: Hop, index: int, member: Member) -> bool:
-        """Whether the task was canceled meanwhile or its deadline passed; then that is what leaves."""
-        stopped = check_after_run(hop, self._state(index, member), now=self._services.now())
-        if stopped is None:
+        """Diverts a canceled or late envelope; returns whether it did."""
+        diversion = check_after_run(hop, self._state(index, member), now=self._services.now())
+        if diversion is None:
             return False
-        record_diversion(self._services.base, stopped.why, actor=self._manifest.actor)
-        for delivery in stopped.deliveries:
+        record_diversion(self._services.base, diversion.why, actor=self._manifest.actor)
+        for delivery in diversion.deliveries:
             self._send(delivery)
         return True
 
     def _state(self, index: int, member: Member) -> TaskState | None:
-        """How a member's task stands; asked for many at a time."""
+        """The state of a member's task; queried in batches."""
         if index >= self._states_end:
             ahead = self._manifest.members[index : index + _STATES_AHEAD]
             self._states = self._services.states(ahead)
@@ -212,7 +212,7 @@ class ResultRouter:
                 raise OutOfTime
 
     def _checkpoint(self) -> None:
-        """See everything out, then note how far it has come."""
+        """Sends all deliveries, then records the cursor."""
         base = self._services.base
         base.outbox.flush()
         for receipt in self._receipts:

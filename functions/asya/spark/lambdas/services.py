@@ -1,4 +1,4 @@
-"""What the functions of the heavy path work with beside the common services, made once per process."""
+"""The services of the heavy path beside the common ones, created once per process."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,71 +29,73 @@ from asya.spark.run_failures import SPARK_JOB_FAILED
 from asya.spark.run_request import JobDeployment
 
 _STATES_BATCH = 100
-_SECONDS_FOR_STATES = 2.0
+_STATES_TIMEOUT = 2.0  # seconds
 
 
 @dataclass(frozen=True)
 class SparkServices:
-    """The edges of the heavy path."""
+    """The services of the heavy path."""
 
     base: Services
 
     def now(self) -> datetime:
-        """The time of day."""
+        """The current time in UTC."""
         return self.base.now()
 
     @property
     def settings(self) -> Settings:
-        """Where this function runs."""
+        """The settings of this function."""
         return self.base.settings
 
     @property
     def spark(self) -> SparkSettings:
-        """The Spark application and what runs on it.
+        """The settings of the Spark application and its jobs.
 
         Raises:
-            SettingsError: in a function that was not given them.
+            SettingsError: if this function has none.
         """
         if self.settings.spark is None:
-            raise SettingsError("ASYA_SPARK_APPLICATION_ID is not set, and this function deals with job runs")
+            raise SettingsError(
+                "ASYA_SPARK_APPLICATION_ID is not set, but this function handles job runs; deploy the mesh again"
+            )
         return self.settings.spark
 
     @cached_property
     def pending(self) -> Pending:
-        """Envelopes that wait."""
+        """The pending envelopes."""
         bucket, pause = self.settings.bucket, self.base.environment.sleep
         return Pending(clients.dynamodb(), clients.s3(), table=self._table, bucket=bucket, pause=pause)
 
     @cached_property
     def requests(self) -> DispatchRequests:
-        """Requests to the dispatcher."""
+        """The dispatch requests."""
         url = self.settings.queue_url(names.DISPATCH)
         return DispatchRequests(clients.dynamodb(), clients.sqs(), table=self._table, queue_url=url)
 
     @cached_property
     def records(self) -> RunRecords:
-        """What is known about each run."""
+        """The records of runs."""
         retention = timedelta(seconds=self.settings.table.retention.runs)
         return RunRecords(clients.dynamodb(), table=self._table, retention=retention)
 
     @cached_property
     def manifests(self) -> Manifests:
-        """The runs as they were formed."""
+        """The manifests of runs."""
         return Manifests(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
     def results(self) -> RunResults:
-        """What the runs left."""
+        """The results of runs."""
         return RunResults(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
     def heartbeats(self) -> Heartbeats:
-        """What the runs say of themselves while they work."""
+        """The heartbeats and partials of runs."""
         return Heartbeats(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
     def quota(self) -> StartQuota:
-        """How fast runs may be started."""
+        """The token bucket for starts."""
         limits = self.settings.table.spark
         return StartQuota(
             clients.dynamodb(), table=self._table, per_second=limits.start_per_second, burst=limits.start_burst
@@ -101,12 +103,12 @@ class SparkServices:
 
     @cached_property
     def job_runs(self) -> EmrServerless:
-        """EMR Serverless."""
+        """The job runs at EMR Serverless."""
         return EmrServerless(clients.emr_serverless(), application_id=self.spark.application_id)
 
     @cached_property
     def deployment(self) -> JobDeployment:
-        """Where this mesh's jobs run and what they run."""
+        """The deployed resources of this mesh's jobs."""
         return JobDeployment(
             bucket=self.settings.bucket,
             data_uri=self.settings.data_uri,
@@ -118,37 +120,37 @@ class SparkServices:
         )
 
     def heavy_actors(self) -> list[str]:
-        """The names of all heavy actors."""
+        """The names of all heavy actors, sorted."""
         return sorted(name for name, actor in self.settings.table.actors.items() if actor.kind == "spark")
 
     def heavy_actor(self, name: str) -> Actor | None:
-        """A heavy actor; None if the mesh has none of this name (any more)."""
+        """A heavy actor; None if the mesh has no heavy actor of this name."""
         actor = self.settings.table.actors.get(name)
         return actor if actor is not None and actor.kind == "spark" else None
 
     def hop(self, actor: str, spec: Actor, member: Member) -> Hop:
-        """A member's envelope at this actor, as it was stamped when it became pending."""
+        """The hop of a member, with the envelope as stamped when it became pending."""
         body = self.pending.body(member)
         arrival = Arrival(body=body, message_id="", sent_at=parse_time(member.admitted_at), size=len(body))
         return Hop.of(decode(body), actor, spec, self.settings.table, arrival)
 
     def states(self, members: Sequence[Member]) -> dict[str, TaskState]:
-        """The states of these members' tasks by id; what cannot be learned in time is left out."""
+        """The states of the members' tasks by id, without those that the gateway does not answer in time."""
         states: dict[str, TaskState] = {}
         for url in sorted({member.callback for member in members if member.callback}):
             queries = [StateQuery(id=member.id, root_id=member.root_id) for member in members if member.callback == url]
             for start in range(0, len(queries), _STATES_BATCH):
-                some = queries[start : start + _STATES_BATCH]
+                batch = queries[start : start + _STATES_BATCH]
                 try:
-                    answer = self.base.gateway.states(url, some, seconds=_SECONDS_FOR_STATES)
+                    answer = self.base.gateway.states(url, batch, seconds=_STATES_TIMEOUT)
                 except GatewayError as error:
-                    self.base.telemetry.log.warning("states not learned; going on", problem=str(error))
+                    self.base.telemetry.log.warning("task states unknown; continuing without them", problem=str(error))
                     break
                 states |= {state.id: state for state in answer}
         return states
 
     def notify_completion(self, manifest: Manifest, *, job_run_id: str, state: str, details: str) -> None:
-        """Tell the completion what no event of EMR Serverless tells it."""
+        """Sends the completion an event that EMR Serverless did not send."""
         event = JobRunEvent(self.spark.application_id, job_run_id, manifest.run_id, state, details)
         clients.sqs().send_message(QueueUrl=self.settings.queue_url(names.COMPLETION), MessageBody=encode_event(event))
 
@@ -164,7 +166,7 @@ def spark_services() -> SparkServices:
 
 
 def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Member:
-    """A started hop as a member of a run to come, without its envelope."""
+    """A started hop as a member of a later run, without its envelope."""
     envelope = hop.envelope
     return Member(
         id=envelope.id,
@@ -180,6 +182,6 @@ def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Membe
 
 
 def _is_suspect(hop: Hop) -> bool:
-    """Whether a run has died of this envelope: it is not to take others along again."""
+    """Whether a run failed with this envelope at work; then it runs only with other suspects."""
     error = hop.status.error
     return hop.attempt > 1 and error is not None and error.type == SPARK_JOB_FAILED

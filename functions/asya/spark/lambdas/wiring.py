@@ -1,4 +1,4 @@
-"""The entry points of heavy actors, the dispatcher, the completion and the reconciler."""
+"""The Lambda entry points of heavy actors, the dispatcher, the completion and the reconciler."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,17 +14,17 @@ from asya.spark.lambdas.services import SparkServices, spark_services
 
 
 def build_enqueue(services: Services) -> Enqueuer:
-    """The function that makes a heavy actor's envelopes pending."""
+    """The sidecar of a heavy actor."""
     return Enqueuer(SparkServices(services))
 
 
 def build_dispatch(services: Services) -> Dispatcher:
-    """The function that forms and starts job runs."""
+    """The dispatcher."""
     return Dispatcher(SparkServices(services))
 
 
 def build_reconcile(services: Services) -> Reconciler:
-    """The sweep over pending envelopes and job runs."""
+    """The reconciler."""
     return Reconciler(SparkServices(services))
 
 
@@ -34,5 +34,5 @@ reconcile = schedule_entry_point(build_reconcile)
 
 
 def complete(event: Mapping[str, Any], context: LambdaContext) -> Answer:
-    """Lambda's handler of the completion: one batch of its queue."""
+    """The completion: processes one batch of its queue."""
     return Completion(spark_services(), context).process(event)

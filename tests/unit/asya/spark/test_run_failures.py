@@ -12,7 +12,7 @@ from asya.spark import run_failures, run_formation
 from asya.spark.run_failures import CHARGED, FAILURE_LIMIT, START_FAILURE_LIMIT, FailedRun, FailureDecision
 from tests.doubles.heavy import BUCKET, Context, World, done, heavy_world
 
-NOTHING = FailedRun(lost=(0, 1, 2), stage="absent", at_work=None, failures=1)
+NOTHING = FailedRun(missing=(0, 1, 2), stage="absent", at_work=None, failures=1)
 
 
 def manifest(*names: str, shape: str = "payload", half: Half | None = None) -> Manifest:
@@ -37,26 +37,26 @@ def manifest(*names: str, shape: str = "payload", half: Half | None = None) -> M
 @pytest.mark.parametrize(
     ("failed_run", "decision"),
     [
-        (FailedRun(lost=(1, 2), stage="working", at_work=1, failures=1), FailureDecision("again", 1)),
-        (FailedRun(lost=(1,), stage="working", at_work=1, failures=1), FailureDecision("again", 1)),
-        (FailedRun(lost=(0, 1, 2), stage="working", at_work=None, failures=1), FailureDecision("halved")),
-        (FailedRun(lost=(0, 1, 2), stage="starting", at_work=None, failures=1), FailureDecision("halved")),
-        (FailedRun(lost=(0, 1, 2), stage="absent", at_work=None, failures=START_FAILURE_LIMIT), CHARGED),
+        (FailedRun(missing=(1, 2), stage="working", at_work=1, failures=1), FailureDecision("again", 1)),
+        (FailedRun(missing=(1,), stage="working", at_work=1, failures=1), FailureDecision("again", 1)),
+        (FailedRun(missing=(0, 1, 2), stage="working", at_work=None, failures=1), FailureDecision("halved")),
+        (FailedRun(missing=(0, 1, 2), stage="starting", at_work=None, failures=1), FailureDecision("halved")),
+        (FailedRun(missing=(0, 1, 2), stage="absent", at_work=None, failures=START_FAILURE_LIMIT), CHARGED),
         (
-            FailedRun(lost=(0, 1, 2), stage="working", at_work=None, failures=START_FAILURE_LIMIT),
+            FailedRun(missing=(0, 1, 2), stage="working", at_work=None, failures=START_FAILURE_LIMIT),
             FailureDecision("halved"),
         ),
-        (FailedRun(lost=(0, 1, 2), stage="working", at_work=None, failures=FAILURE_LIMIT), CHARGED),
-        (FailedRun(lost=(2,), stage="absent", at_work=None, failures=1), CHARGED),
+        (FailedRun(missing=(0, 1, 2), stage="working", at_work=None, failures=FAILURE_LIMIT), CHARGED),
+        (FailedRun(missing=(2,), stage="absent", at_work=None, failures=1), CHARGED),
         (
-            FailedRun(lost=(1, 2), stage="working", at_work=None, failures=1),
+            FailedRun(missing=(1, 2), stage="working", at_work=None, failures=1),
             FailureDecision("again"),
         ),  # between two envelopes
         (
-            FailedRun(lost=(1, 2), stage="working", at_work=0, failures=1),
+            FailedRun(missing=(1, 2), stage="working", at_work=0, failures=1),
             FailureDecision("again"),
         ),  # its result is there
-        (FailedRun(lost=(), stage="working", at_work=None, failures=1), CHARGED),
+        (FailedRun(missing=(), stage="working", at_work=None, failures=1), CHARGED),
     ],
 )
 def test_10_who_is_charged(failed_run: FailedRun, decision: FailureDecision) -> None:
@@ -64,7 +64,7 @@ def test_10_who_is_charged(failed_run: FailedRun, decision: FailureDecision) -> 
 
 
 def test_10_a_dataframe_that_died_amidst_its_results_is_halved() -> None:
-    failed_run = FailedRun(lost=(1, 2), stage="working", at_work=None, failures=1)
+    failed_run = FailedRun(missing=(1, 2), stage="working", at_work=None, failures=1)
     assert run_failures.decide(manifest("a", "b", "c", shape="dataframe"), failed_run) == FailureDecision("halved")
 
 
@@ -218,12 +218,12 @@ def count_runs(members: Sequence[Member], shape: str, culprits: set[str]) -> tup
             continue
         failures += 1
         done_before = places[0] if shape == "payload" else 0
-        lost = range(done_before, len(chosen))
+        missing = range(done_before, len(chosen))
         at_work = places[0] if shape == "payload" else None
-        failed_run = FailedRun(lost=lost, stage="working", at_work=at_work, failures=failures)
+        failed_run = FailedRun(missing=missing, stage="working", at_work=at_work, failures=failures)
         decision = run_failures.decide(run, failed_run)
-        back = run_failures.returned_members(run, decision, lost)
-        charged += [chosen[index].id for index in lost if index not in back]
+        back = run_failures.returned_members(run, decision, missing)
+        charged += [chosen[index].id for index in missing if index not in back]
         waiting += back.values()
     return number, charged
 
@@ -268,7 +268,7 @@ def test_10_a_start_that_dies_for_nobodys_sake_fails_all_in_a_bounded_number_of_
     went_on, failed = ends(world)
     assert (went_on, len(failed)) == ([], 9)
     said = {str(body["status"]["error"]["message"]) for body in failed}  # type: ignore[index]
-    assert all("before the job was called, however they were divided" in text for text in said)
+    assert all("before the job was called, even after halving" in text for text in said)
 
 
 @pytest.mark.rule("10.death.once")

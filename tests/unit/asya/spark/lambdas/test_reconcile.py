@@ -118,7 +118,7 @@ def test_a_run_that_emr_knows_no_more_is_over(world: World, monkeypatch: pytest.
     monkeypatch.setattr(world.emr, "get_job_run", unknown)
     world.reconcile()
     (record,) = world.receive("x-completion")["Records"]
-    assert "EMR Serverless knows it no more" in record["body"]
+    assert "EMR Serverless no longer knows the run" in record["body"]
 
 
 def test_a_run_that_goes_on_is_left_alone_and_so_is_a_closed_one(world: World) -> None:

@@ -271,7 +271,7 @@ def test_10_messages_of_the_completions_queue() -> None:
     assert decode_cancel({"detail-type": "another"}) is None
     watch = {"detail-type": "asya.watch-run", "detail": {"run_id": "r", "job_run_id": "j"}}
     assert decode_message(json.dumps(watch).encode()) == WatchRequest("r", "j")
-    with pytest.raises(ValueError, match="no request to look"):
+    with pytest.raises(ValueError, match="malformed watch request"):
         decode_message(b'{"detail-type": "asya.watch-run", "detail": {"else": 1}}')
     with pytest.raises(ValueError, match="JSON object"):
         decode_message(b"[]")
