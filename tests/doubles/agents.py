@@ -94,12 +94,12 @@ def paused(gateway: Gateway, *fields: PauseField) -> str:
     asks = Actor(kind="pause", pause=Pause(prompt="Go on?", fields=fields))
     route = {"prev": ["inspect-dataset"], "curr": "approve", "next": ["publish-report"]}
     held = hop(message(id=task_id, route=route, payload=GOOD), actor="approve", spec=asks)
-    kept = pausing.kept(held, now=at(1))
+    kept = pausing.paused_envelope(held, now=at(1))
     about = pausing.pause_of(kept)
     assert about is not None
     bucket = gateway.environ["ASYA_BUCKET"]
-    PausedEnvelopes(clients.s3(), bucket).keep(PauseKey(task_id, 0, 1), kept)
-    told = json.loads(msgspec.json.encode([pausing.paused(held, about)]))
+    PausedEnvelopes(clients.s3(), bucket).save(PauseKey(task_id, 0, 1), kept)
+    told = json.loads(msgspec.json.encode([pausing.paused_report(held, about)]))
     assert gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, told))[1]["items"][0]["status"] == 204
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-resume"))
     return task_id

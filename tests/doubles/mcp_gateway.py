@@ -189,8 +189,8 @@ class McpGateway:
             "status": {"phase": "pending", "actor": "approve", "attempt": 1, "created_at": format_time(at(0))},
         }
         paused = hop(json.dumps(body).encode(), actor="approve", spec=spec)
-        kept: Envelope = pausing.kept(paused, now=at(seconds))
-        PausedEnvelopes(clients.s3(), self.gateway.environ["ASYA_BUCKET"]).keep(
+        kept: Envelope = pausing.paused_envelope(paused, now=at(seconds))
+        PausedEnvelopes(clients.s3(), self.gateway.environ["ASYA_BUCKET"]).save(
             PauseKey(self.task(), 0, position), kept
         )
         asked = spec.pause or Pause()

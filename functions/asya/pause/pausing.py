@@ -1,4 +1,4 @@
-"""Pausing: the envelope as it is kept until somebody resumes it (`protocol §11`)."""
+"""Builds the paused envelope to store, and the report of the pause (`protocol §11`)."""
 
 from datetime import datetime
 
@@ -12,38 +12,37 @@ from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
-from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause, PauseHeader
 from asya.protocol.times import format_time
 from asya.sidecar.arrival import divert
 
-_UNHEARD = "nothing is reported of this envelope ({header}: off), so nobody could resume it: it cannot pause"
+_NO_REPORTS = "the envelope cannot pause: its task is not reported ({header}: off), so it could not be resumed"
 
 
-def refused(hop: Hop, *, is_reported: bool, now: datetime) -> Diversion | None:
-    """A pause that nobody would hear of would never end: the envelope fails instead, saying so."""
+def refusal(hop: Hop, *, is_reported: bool, now: datetime) -> Diversion | None:
+    """Fail an envelope whose reports are off, because its pause could never end; None if it may pause."""
     if is_reported:
         return None
-    error = ErrorInfo(type="RuntimeError", message=_UNHEARD.format(header=headers.MESH_STATUS))
+    error = ErrorInfo(type="RuntimeError", message=_NO_REPORTS.format(header=headers.MESH_STATUS))
     failed = status.failed(hop.status, reason="RuntimeError", now=format_time(now), error=error)
     return divert(hop, names.SINK, failed, why="CannotPause")
 
 
-def kept(hop: Hop, *, now: datetime) -> Envelope:
-    """The envelope to keep: its route shifted towards x-resume, its pause and the time it has left in `x-asya-pause`.
+def paused_envelope(hop: Hop, *, now: datetime) -> Envelope:
+    """The envelope to store: its route shifted to x-resume, the pause and the remaining time in `x-asya-pause`.
 
-    The deadline stands still from here on: what was left of it counts again from the moment it is resumed.
+    The time until the deadline stands still during the pause and counts again from the resume.
     """
     route = hop.envelope.route
     ahead = route.next if route.next[:1] == (names.RESUME,) else (names.RESUME, *route.next)
     at = format_time(now)
-    asked = _asked(hop.spec)
+    question = hop.spec.pause or Pause()
     deadline = hop.deadline
     pause = PauseHeader(
         epoch=route.position,
         paused_at=at,
-        prompt=asked.prompt,
-        fields=asked.fields,
+        prompt=question.prompt,
+        fields=question.fields,
         remaining=None if deadline is None else max(0.0, (deadline - now).total_seconds()),
     )
     envelope = replace(
@@ -57,10 +56,10 @@ def kept(hop: Hop, *, now: datetime) -> Envelope:
 
 
 def pause_of(envelope: Envelope) -> PauseHeader | None:
-    """The pause that an envelope comes from; None if from none.
+    """Read the pause header of an envelope; None without one.
 
     Raises:
-        ParseError: if its header is no such thing.
+        ParseError: the header is malformed.
     """
     raw = envelope.headers.get(headers.PAUSE)
     if raw is None:
@@ -71,8 +70,8 @@ def pause_of(envelope: Envelope) -> PauseHeader | None:
         raise ParseError(f"headers.{headers.PAUSE}: {error}", envelope.id) from None
 
 
-def paused(hop: Hop, pause: PauseHeader) -> TaskEvent:
-    """The report of a pause; repeated, it is the same."""
+def paused_report(hop: Hop, pause: PauseHeader) -> TaskEvent:
+    """The report of a pause; a repeated report is equal."""
     envelope = hop.envelope
     data = EventData(
         actor=hop.actor,
@@ -93,7 +92,3 @@ def paused(hop: Hop, pause: PauseHeader) -> TaskEvent:
         root_id=envelope.root_id,
         data=data,
     )
-
-
-def _asked(spec: Actor) -> Pause:
-    return spec.pause or Pause()

@@ -1,4 +1,4 @@
-"""The answers of whoever resumes: read, checked against what was asked for, put into the payload (`protocol §11`)."""
+"""Reads the answers of a resume, checks them against the pause's fields and inserts them into the payload (`protocol §11`)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ from asya.protocol.strict_json import escape
 Answers = dict[str, Raw]
 
 _answers_decoder = msgspec.json.Decoder(dict[str, Raw])
-_WORDS = {
+_TYPE_NAMES = {
     "string": "a string",
     "number": "a number",
     "boolean": "true or false",
@@ -34,15 +34,15 @@ class _Request(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class InvalidInputError(ApiError):
-    """The input does not answer what was asked.
+    """The answers do not fit the fields of the pause.
 
     Attributes:
-        fields: what is wrong, by field.
+        fields: the problem of each wrong field, by name.
     """
 
     def __init__(self, fields: Mapping[str, str]) -> None:
-        told = "; ".join(f"{name}: {problem}" for name, problem in fields.items())
-        super().__init__(422, "invalid_input", f"the task stays paused: {told}", next(iter(fields), None))
+        problems = "; ".join(f"{name}: {problem}" for name, problem in fields.items())
+        super().__init__(422, "invalid_input", f"the task stays paused: {problems}", next(iter(fields), None))
         self.fields = dict(fields)
 
 
@@ -50,11 +50,11 @@ def read_request(body: bytes) -> Answers:
     """Read the body of `POST /api/v1/mesh/{id}/resume`: `{"input": {…}}`.
 
     Raises:
-        ApiError: 400 if it is no such thing.
+        ApiError: 400 if the body is malformed.
     """
     try:
         raw = msgspec.json.decode(body or b"{}", type=_Request).input
-        msgspec.json.decode(raw)  # numbers out of range and the like show only when they are read
+        msgspec.json.decode(raw)  # a raw value may hold a number out of range
         return _answers_decoder.decode(raw)
     except msgspec.ValidationError as error:
         problem = f'the body should be {{"input": {{…}}}} with the answers by name: {error}'
@@ -63,18 +63,20 @@ def read_request(body: bytes) -> Answers:
         raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
 
 
-def checked(fields: Iterable[PauseField], answers: Answers) -> Answers:
-    """The answers, completed by the defaults.
+def complete_answers(fields: Iterable[PauseField], answers: Answers) -> Answers:
+    """Check the answers and complete them with the defaults.
 
     Raises:
-        InvalidInputError: naming every field that is missing, not asked for, or answered by what it cannot be.
+        InvalidInputError: a field is missing, unknown or has a wrong value; names every such field.
     """
-    asked = {field.name: field for field in fields}
-    if not asked:
+    by_name = {field.name: field for field in fields}
+    if not by_name:
         return dict(answers)
-    problems = {name: f"is not asked for; the fields are {', '.join(asked)}" for name in answers if name not in asked}
+    problems = {
+        name: f"is not asked for; the fields are {', '.join(by_name)}" for name in answers if name not in by_name
+    }
     complete: Answers = {}
-    for name, field in asked.items():
+    for name, field in by_name.items():
         if name in answers:
             problem = problem_of(field, msgspec.json.decode(answers[name]))
             if problem:
@@ -83,21 +85,21 @@ def checked(fields: Iterable[PauseField], answers: Answers) -> Answers:
         elif field.default is not None:
             complete[name] = Raw(escape(msgspec.json.encode(field.default)))
         elif field.required:
-            problems[name] = f"is missing: {field.prompt or _WORDS[field.type]}"
+            problems[name] = f"is missing: {field.prompt or _TYPE_NAMES[field.type]}"
     if problems:
         raise InvalidInputError(problems)
     return complete
 
 
-def merged(payload: Raw, fields: Iterable[PauseField], answers: Answers) -> Raw:
-    """The payload with each answer at its field's place; without fields, with the answers at its root.
+def merge_answers(payload: Raw, fields: Iterable[PauseField], answers: Answers) -> Raw:
+    """Insert each answer at its field's pointer; without fields, at the root of the payload.
 
     Raises:
-        InvalidInputError: if there is no room for an answer.
+        InvalidInputError: an answer cannot be inserted at its pointer.
     """
-    places = {field.name: field.pointer for field in fields}
+    pointers = {field.name: field.pointer for field in fields}
     for name, value in answers.items():
-        pointer = places.get(name, "/" + name.replace("~", "~0").replace("/", "~1"))
+        pointer = pointers.get(name, "/" + name.replace("~", "~0").replace("/", "~1"))
         try:
             payload = insert(payload, pointer, value)
         except ValueError as error:
@@ -106,19 +108,19 @@ def merged(payload: Raw, fields: Iterable[PauseField], answers: Answers) -> Raw:
 
 
 def problem_of(field: PauseField, value: object) -> str | None:
-    """What is wrong with an answer; None if nothing is."""
+    """The problem of an answer; None if it is valid."""
     if not isinstance(value, _TYPES[field.type]) or (isinstance(value, bool) and field.type != "boolean"):
-        return f"should be {_WORDS[field.type]}, not {msgspec.json.encode(value).decode()[:100]}"
+        return f"should be {_TYPE_NAMES[field.type]}, not {msgspec.json.encode(value).decode()[:100]}"
     if field.options is None:
         return None
-    chosen = value if isinstance(value, list) else [value]
-    strange = next((each for each in chosen if not any(_same(each, option) for option in field.options)), None)
-    if strange is None:
+    choices = value if isinstance(value, list) else [value]
+    invalid = next((choice for choice in choices if not any(_equal(choice, option) for option in field.options)), None)
+    if invalid is None:
         return None
     options = ", ".join(msgspec.json.encode(option).decode() for option in field.options)
-    return f"should be one of {options}; not {msgspec.json.encode(strange).decode()[:100]}"
+    return f"should be one of {options}; not {msgspec.json.encode(invalid).decode()[:100]}"
 
 
-def _same(one: object, other: object) -> bool:
-    """Equal as JSON values: to Python `True` is 1 as well."""
+def _equal(one: object, other: object) -> bool:
+    """Whether two JSON values are equal; in Python `True == 1`."""
     return isinstance(one, bool) == isinstance(other, bool) and one == other

@@ -160,14 +160,14 @@ def test_an_envelope_that_waits(state: Recording) -> None:
     assert _plain(found) == _plain(PAUSED)
     assert pause_of(found) == PAUSE
     assert paused.is_notified(WAITING)
-    assert not paused.keep(WAITING, SUCCEEDED)
+    assert not paused.save(WAITING, SUCCEEDED)
 
 
 def test_what_is_left_of_one_that_was_resumed(state: Recording) -> None:
     paused = PausedEnvelopes(state.s3, BUCKET)  # type: ignore[arg-type]
     assert paused.load(RESUMED) == Tombstone(resumed_at=AT)
     assert not paused.is_notified(RESUMED)
-    assert not paused.keep(RESUMED, PAUSED)
+    assert not paused.save(RESUMED, PAUSED)
 
 
 def test_frames_that_were_kept_are_everybodys(state: Recording) -> None:

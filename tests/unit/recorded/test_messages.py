@@ -22,7 +22,7 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.environment import REAL
-from asya.pause.resuming import restored
+from asya.pause.resuming import restore
 from asya.protocol import ids, job_runs, keys
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope, UnknownMembers
@@ -289,7 +289,7 @@ def test_an_envelope_on_its_way(state: Recording) -> None:
 
 def test_an_envelope_that_was_handed_over_goes_on_with_its_answers(state: Recording) -> None:
     resumed, canceled = (state.messages[actor][0] for actor in ("x-resume", "x-sink"))
-    started, frame = restored(hop(resumed, actor=decode(resumed).route.curr, spec=Actor(kind="crew"), now=NOW))
+    started, frame = restore(hop(resumed, actor=decode(resumed).route.curr, spec=Actor(kind="crew"), now=NOW))
     assert started.envelope.route == Route(("prep", "approve"), "x-resume", ("post",))
     assert bytes(frame.payload or b"") == b'{"text":"hello","size":2.5}'
     assert started.status.deadline_at == "2026-11-20T09:32:00.500000Z"

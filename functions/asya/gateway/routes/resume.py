@@ -12,7 +12,7 @@ from asya.gateway.http.visible_tasks import unknown_task
 from asya.pause.aws.paused_envelopes import PauseKey
 from asya.pause.lambdas.pause_release import PauseReleases
 from asya.pause.resume_input import Answers, InvalidInputError, read_request
-from asya.pause.resuming import check_paused, resumed
+from asya.pause.resuming import check_paused, resume_task
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
@@ -78,7 +78,7 @@ class ResumeRoutes:
                 raise unknown_task(task_id)
             if since is not None and record.pause is not None and record.pause.since != since:
                 raise ApiError(409, "not_paused", f"task {task_id!r} is in another pause than the one of {since}")
-            return resumed(record, self._kept(record, check_paused(record)), answers, now=now)
+            return resume_task(record, self._kept(record, check_paused(record)), answers, now=now)
 
         record = self.tasks.update(task_id, decide, now)
         if record is None:

@@ -1,4 +1,4 @@
-"""Telling people that a task waits for them: an event on EventBridge's default bus, which rules lead anywhere (`protocol §11`)."""
+"""Publishes the event of a paused task on EventBridge's default bus (`protocol §11`)."""
 
 from typing import TYPE_CHECKING
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from mypy_boto3_events import EventBridgeClient
 
 DETAIL_TYPE = "Task Paused"
-# EventBridge takes 256 KB in one call.
+# EventBridge takes 256 KB in one call; the rest is for the other fields of the entry.
 _DETAIL_LIMIT = 200 * 1024
 
 
 class NotNotifiedError(RuntimeError):
-    """EventBridge did not take the event."""
+    """EventBridge rejected the event."""
 
 
 class PauseNotice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The event's detail, as it also comes by e-mail: first what a person wants to know.
+    """The detail of the event. An e-mail shows it as it is, so the fields for the reader come first.
 
     Attributes:
-        message: what happened, in a sentence.
-        resume: the command that ends the pause.
+        message: one sentence on the pause.
+        resume: the command that resumes the task.
     """
 
     message: str
@@ -40,7 +40,7 @@ class PauseNotice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 def source_of(namespace: str) -> str:
-    """The events' source."""
+    """The source of a mesh's events."""
     return f"asya.{namespace}"
 
 
@@ -52,11 +52,11 @@ class PauseNotices:
         self._source = source_of(namespace)
 
     def publish(self, notice: PauseNotice) -> None:
-        """Publish one event. One with more fields than an event may tell of goes without: the task's record has them.
+        """Publish one event, without its fields if they are too large; the task's record has them.
 
         Raises:
-            NotNotifiedError: if EventBridge refused the event.
-            ClientError, BotoCoreError: if it could not be asked.
+            NotNotifiedError: EventBridge rejected the event.
+            ClientError, BotoCoreError: the call failed.
         """
         detail = msgspec.json.encode(notice)
         if len(detail) > _DETAIL_LIMIT:
@@ -65,8 +65,8 @@ class PauseNotices:
             Entries=[{"Source": self._source, "DetailType": DETAIL_TYPE, "Detail": detail.decode()}]
         )
         if answer["FailedEntryCount"]:
-            refused = answer["Entries"][0]
+            entry = answer["Entries"][0]
             raise NotNotifiedError(
-                f"EventBridge refused the event that task {notice.id} is paused: "
-                f"{refused.get('ErrorCode')}: {refused.get('ErrorMessage')}"
+                f"EventBridge rejected the event that task {notice.id} is paused: "
+                f"{entry.get('ErrorCode')}: {entry.get('ErrorMessage')}"
             )

@@ -1,4 +1,4 @@
-"""Envelopes that wait for a person, and what is left of those that no longer do (`protocol §11`)."""
+"""Paused envelopes and their tombstones in S3 (`protocol §11`)."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,11 +14,11 @@ from asya.protocol.keys import pause_key
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-_TOLD = ".notified"
+_NOTIFIED_SUFFIX = ".notified"
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What stands in the place of an envelope that was resumed, so that nobody resumes it again."""
+    """Replaces a resumed envelope, so that it cannot resume again."""
 
     resumed_at: str
     resumed: bool = True
@@ -26,43 +26,45 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 @dataclass(frozen=True, slots=True)
 class PauseKey:
-    """Which pause: of which envelope, in which generation, at which position."""
+    """Identifies a pause by envelope id, generation and epoch (the position of the pause)."""
 
     envelope_id: str
     generation: int
     epoch: int
 
     @property
-    def key(self) -> str:
-        """Of its object in the mesh's own bucket."""
+    def object_key(self) -> str:
+        """The key of its object in the mesh's bucket."""
         return pause_key(self.envelope_id, self.generation, self.epoch)
 
 
 class PausedEnvelopes:
-    """One object per pause in the mesh's own bucket: `paused/{id}/{generation}/{position}.json`, payload and all.
+    """One object per pause in the mesh's bucket: `paused/{id}/{generation}/{position}.json`, with the payload.
 
-    It is written once, by the first who comes; when the envelope has been resumed a tombstone takes its place. All methods raise
-    ClientError or BotoCoreError if S3 does not do it now.
+    The first save wins. After the resume a tombstone replaces the envelope.
+
+    Raises:
+        ClientError, BotoCoreError: from every method, if a call to S3 fails.
     """
 
     def __init__(self, s3: "S3Client", bucket: str) -> None:
         self._s3 = s3
         self._bucket = bucket
 
-    def keep(self, place: PauseKey, envelope: Envelope) -> bool:
-        """Keep an envelope; False if one was kept here before, which stays."""
+    def save(self, key: PauseKey, envelope: Envelope) -> bool:
+        """Save an envelope unless the pause has one; returns whether it was saved."""
         try:
-            self._put(place.key, encode(envelope), if_none_match="*")
+            self._put(key.object_key, encode(envelope), if_none_match="*")
         except ClientError as error:
             if not is_precondition_failure(error):
                 raise
             return False
         return True
 
-    def load(self, place: PauseKey) -> Envelope | Tombstone | None:
-        """What is kept of a pause; None if nothing is (any more)."""
+    def load(self, key: PauseKey) -> Envelope | Tombstone | None:
+        """Read the envelope or the tombstone of a pause; None if there is none or it has expired."""
         try:
-            body = self._s3.get_object(Bucket=self._bucket, Key=place.key)["Body"].read()
+            body = self._s3.get_object(Bucket=self._bucket, Key=key.object_key)["Body"].read()
         except ClientError as error:
             if is_missing(error):
                 return None
@@ -72,23 +74,23 @@ class PausedEnvelopes:
         except msgspec.ValidationError:
             return decode(body)
 
-    def bury(self, place: PauseKey, *, at: str) -> None:
-        """Put the tombstone; done again it is as good."""
-        self._put(place.key, msgspec.json.encode(Tombstone(resumed_at=at)))
+    def mark_resumed(self, key: PauseKey, *, at: str) -> None:
+        """Replace the envelope with a tombstone; idempotent."""
+        self._put(key.object_key, msgspec.json.encode(Tombstone(resumed_at=at)))
 
-    def is_notified(self, place: PauseKey) -> bool:
-        """Whether people have been notified of a pause."""
+    def is_notified(self, key: PauseKey) -> bool:
+        """Whether the event of a pause was published."""
         try:
-            self._s3.head_object(Bucket=self._bucket, Key=place.key + _TOLD)
+            self._s3.head_object(Bucket=self._bucket, Key=key.object_key + _NOTIFIED_SUFFIX)
         except ClientError as error:
             if is_missing(error):
                 return False
             raise
         return True
 
-    def mark_notified(self, place: PauseKey) -> None:
-        """Note that people have been notified."""
-        self._put(place.key + _TOLD, b"{}")
+    def mark_notified(self, key: PauseKey) -> None:
+        """Record that the event of a pause was published."""
+        self._put(key.object_key + _NOTIFIED_SUFFIX, b"{}")
 
     def _put(self, key: str, body: bytes, *, if_none_match: str | None = None) -> None:
         condition = {"IfNoneMatch": if_none_match} if if_none_match else {}

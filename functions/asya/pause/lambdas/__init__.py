@@ -1,1 +1,1 @@
-"""The functions of x-pause and x-resume, and their sweep."""
+"""The Lambda functions of pause actors, x-resume and the sweep."""

@@ -1,8 +1,7 @@
-"""x-pause, and any actor of kind `pause`: keeps the envelope until somebody resumes it (`protocol §11`, `§5.9`).
+"""x-pause and any actor of kind `pause`: stores the envelope until a caller resumes its task (`protocol §11`, `§5.9`).
 
-In this order, so that whoever dies in between leaves something that its redelivery completes: the envelope is kept, the pause is
-reported, people are notified, that is noted, the message is acked. A redelivery finds the envelope kept, and does only what is
-missing.
+The order makes every step repeatable: store the envelope, report the pause, publish the event, record the publication,
+acknowledge the message. After a crash the redelivery finds the stored envelope and completes the missing steps.
 """
 
 import shlex
@@ -29,22 +28,22 @@ from asya.sidecar.lambdas.services import Services
 
 @dataclass(frozen=True, slots=True)
 class PauseActor:
-    """What a pause actor does with each message. Nothing leaves it but what could not pause."""
+    """Processes the messages of a pause actor; only an envelope that cannot pause leaves it."""
 
     services: Services
     paused: PausedEnvelopes
     notices: PauseNotices
 
     def process(self, event: Mapping[str, Any]) -> Answer:
-        """Work through one batch."""
+        """Process one batch."""
         return process_batch(self.services, event, self._handle)
 
     def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
-        """Raises whatever keeps the pause from being kept, reported or told: then the message comes again."""
+        """Pause one envelope. An error in any step keeps the message on the queue."""
         started = intake.start(record)
         if isinstance(started, Hop):
             url = self.services.callback(started.envelope)
-            refusal = pausing.refused(started, is_reported=url is not None, now=self.services.now())
+            refusal = pausing.refusal(started, is_reported=url is not None, now=self.services.now())
             if refusal is None and url is not None:
                 self._pause(started, url)
                 return []
@@ -52,63 +51,65 @@ class PauseActor:
         return send_diversion(self.services, started, record, "not paused")
 
     def _pause(self, hop: Hop, url: str) -> None:
-        kept = pausing.kept(hop, now=self.services.now())
-        place = PauseKey(kept.id, kept.generation, hop.envelope.route.position)
-        if not self.paused.keep(place, kept):
-            found = self.paused.load(place)
-            if not isinstance(found, Envelope):
-                outcome = "resumed" if isinstance(found, Tombstone) else "gone"
-                self.services.telemetry.log.info("a pause that is over came again", envelope_id=kept.id, now=outcome)
+        paused_envelope = pausing.paused_envelope(hop, now=self.services.now())
+        key = PauseKey(paused_envelope.id, paused_envelope.generation, hop.envelope.route.position)
+        if not self.paused.save(key, paused_envelope):
+            stored = self.paused.load(key)
+            if not isinstance(stored, Envelope):
+                outcome = "resumed" if isinstance(stored, Tombstone) else "gone"
+                self.services.telemetry.log.info("pause has already ended", envelope_id=paused_envelope.id, now=outcome)
                 self.services.telemetry.count("Processed", by=("outcome", "diverted"))
                 return
-            kept = found
-        about = pausing.pause_of(kept)
-        if about is None:
-            raise RuntimeError(f"s3://{self.services.settings.bucket}/{place.key} holds an envelope that did not pause")
-        self._report(hop, kept, about, url)
-        self._tell_if_possible(hop, about, place)
+            paused_envelope = stored
+        pause = pausing.pause_of(paused_envelope)
+        if pause is None:
+            raise RuntimeError(
+                f"s3://{self.services.settings.bucket}/{key.object_key} holds an envelope that did not pause"
+            )
+        self._report(hop, paused_envelope, pause, url)
+        self._notify_if_possible(hop, pause, key)
         self.services.telemetry.count("Processed", by=("outcome", "paused"))
 
-    def _report(self, hop: Hop, kept: Envelope, about: PauseHeader, url: str) -> None:
-        """Report the pause and see that it is taken: who is notified should find the task paused."""
-        moment, ahead = self.services.now(), (kept.route.curr, *kept.route.next)
+    def _report(self, hop: Hop, paused_envelope: Envelope, pause: PauseHeader, url: str) -> None:
+        """Report the pause and require acceptance, so a reader of the event finds the task paused."""
+        moment, ahead = self.services.now(), (paused_envelope.route.curr, *paused_envelope.route.next)
         for event in (
             reports.received(hop, now=moment),
             reports.processing(hop, now=moment),
             reports.completed(hop, ahead, now=moment, duration_ms=0.0),
         ):
             self.services.progress.report(url, event)
-        receipt = self.services.required_reports.report(url, pausing.paused(hop, about))
+        receipt = self.services.required_reports.report(url, pausing.paused_report(hop, pause))
         self.services.required_reports.flush()
         if receipt.problem is not None:
             raise receipt.problem
 
-    def _tell_if_possible(self, hop: Hop, about: PauseHeader, place: PauseKey) -> None:
-        """Tell people, but not at the price of the pause: given up for good the message would end the task as failed."""
+    def _notify_if_possible(self, hop: Hop, pause: PauseHeader, key: PauseKey) -> None:
+        """Publish the event; the last receive gives up on it, because a dead letter would end the task as failed."""
         try:
-            self._tell(hop, about, place)
+            self._notify(hop, pause, key)
         except (ClientError, BotoCoreError, NotNotifiedError):
             if hop.arrival.receive_count < hop.spec.max_receives:
                 raise
-            self.services.telemetry.log.exception("paused, but nobody was notified", envelope_id=place.envelope_id)
+            self.services.telemetry.log.exception("paused without a notification", envelope_id=key.envelope_id)
 
-    def _tell(self, hop: Hop, about: PauseHeader, place: PauseKey) -> None:
-        if self.paused.is_notified(place):
+    def _notify(self, hop: Hop, pause: PauseHeader, key: PauseKey) -> None:
+        if self.paused.is_notified(key):
             return
-        namespace, task_id = self.services.settings.namespace, place.envelope_id
+        namespace, task_id = self.services.settings.namespace, key.envelope_id
         self.notices.publish(
             PauseNotice(
-                message=f"Task {task_id} of the mesh {namespace} is paused at {hop.actor}: {about.prompt}",
+                message=f"Task {task_id} of the mesh {namespace} is paused at {hop.actor}: {pause.prompt}",
                 resume=f"asya resume {shlex.quote(task_id)} --namespace {namespace} --input '{{…}}'",
                 namespace=namespace,
                 id=task_id,
                 actor=hop.actor,
-                prompt=about.prompt,
-                fields=about.fields,
-                paused_at=about.paused_at,
-                generation=place.generation,
-                position=place.epoch,
+                prompt=pause.prompt,
+                fields=pause.fields,
+                paused_at=pause.paused_at,
+                generation=key.generation,
+                position=key.epoch,
                 root_id=hop.envelope.root_id,
             )
         )
-        self.paused.mark_notified(place)
+        self.paused.mark_notified(key)

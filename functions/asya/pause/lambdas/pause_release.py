@@ -1,7 +1,7 @@
-"""The last step of a resume, and of cancelling a paused task: the kept envelope is sent, and that is written down (`protocol §11`).
+"""Sends the envelope of a task whose pause ended by a resume or a cancellation (`protocol §11`).
 
-That it is to be sent stands in the task's record before, in one write with the new status. Whoever dies in between leaves that
-note, and a sweep sends again; x-resume and x-sink take the same envelope a second time without harm.
+The write that changes the task's status also adds the release to its record. If the process dies before it removes the
+release, a sweep sends the envelope again. x-resume and x-sink are idempotent.
 """
 
 from collections.abc import Callable
@@ -24,10 +24,10 @@ from asya.tasks.aws.tasks import Tasks
 
 @dataclass(frozen=True, slots=True)
 class PauseReleases:
-    """Sends what is kept of paused tasks.
+    """Releases the envelopes of paused tasks.
 
     Attributes:
-        warn: takes a line about what is left for the next sweep.
+        warn: logs a release that the next sweep must repeat.
     """
 
     tasks: Tasks
@@ -36,29 +36,29 @@ class PauseReleases:
     warn: Callable[[str], None]
 
     def finish(self, record: TaskRecord, now: datetime) -> None:
-        """Send what the record says is still to be sent, and take the note away; nothing if it says nothing.
+        """Send the envelope of a record with a release, and remove the release.
 
-        What goes wrong is only logged: the sweep does it again.
+        An error is only logged, because the sweep repeats the release.
         """
-        handover = record.handover
-        if handover is None:
+        release = record.handover
+        if release is None:
             return
         try:
-            self._send(record, handover)
-            self._clear(record.id, handover, now)
+            self._send(record, release)
+            self._clear(record.id, release, now)
         except (NotSentError, MaybeSentError, TaskStoreError, ClientError, BotoCoreError, ParseError) as error:
-            self.warn(f"task {record.id} still has to be handed over to {handover.to}: {error}")
+            self.warn(f"task {record.id} could not be released to {release.to}; the sweep tries again: {error}")
 
-    def _send(self, record: TaskRecord, handover: PauseRelease) -> None:
-        kept = self.paused.load(PauseKey(record.id, record.generation, handover.epoch))
-        if isinstance(kept, Envelope):
-            self.sender.send(release_delivery(kept, handover))
-        elif kept is None:
-            self.warn(f"nothing is kept any more of task {record.id}, which was to be handed over to {handover.to}")
+    def _send(self, record: TaskRecord, release: PauseRelease) -> None:
+        envelope = self.paused.load(PauseKey(record.id, record.generation, release.epoch))
+        if isinstance(envelope, Envelope):
+            self.sender.send(release_delivery(envelope, release))
+        elif envelope is None:
+            self.warn(f"task {record.id} cannot be released to {release.to}: its stored envelope has expired")
 
-    def _clear(self, task_id: str, done: PauseRelease, now: datetime) -> None:
+    def _clear(self, task_id: str, release: PauseRelease, now: datetime) -> None:
         self.tasks.update(
             task_id,
-            lambda record, _: replace(record, handover=None) if record.handover == done else record,
+            lambda record, _: replace(record, handover=None) if record.handover == release else record,
             now,
         )

@@ -1,4 +1,4 @@
-"""x-resume: puts the answers into an envelope that was paused and sends it on its way (`protocol §11`)."""
+"""x-resume: inserts the answers into a paused envelope and routes it on (`protocol §11`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import Answer, Record
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
 from asya.pause.pausing import pause_of
-from asya.pause.resuming import restored
+from asya.pause.resuming import restore
 from asya.protocol.codec import ParseError
 from asya.protocol.times import format_time
 from asya.sidecar import arrival
@@ -20,17 +20,17 @@ from asya.sidecar.lambdas.services import Services
 
 @dataclass(frozen=True, slots=True)
 class ResumeActor:
-    """What x-resume does with each message. The task's state is not asked for: the gateway has made it running."""
+    """Processes the messages of x-resume. It needs no pre-flight, because the gateway has just set the task running."""
 
     services: Services
     paused: PausedEnvelopes
 
     def process(self, event: Mapping[str, Any]) -> Answer:
-        """Work through one batch."""
+        """Process one batch."""
         return process_batch(self.services, event, self._handle, asks_states=False)
 
     def _handle(self, intake: Intake, record: Record) -> list[Receipt]:
-        """Raises if the envelope cannot be sent on, or its tombstone not be put: then the message comes again."""
+        """Resume one envelope. A failed send or tombstone keeps the message on the queue."""
         started = intake.start(record)
         if isinstance(started, Hop):
             try:
@@ -40,27 +40,27 @@ class ResumeActor:
         return send_diversion(self.services, started, record, "not resumed")
 
     def _resume(self, hop: Hop) -> list[Receipt]:
-        about = pause_of(hop.envelope)
-        place = PauseKey(hop.envelope.id, hop.envelope.generation, about.epoch) if about is not None else None
-        if place is not None and isinstance(self.paused.load(place), Tombstone):
-            self.services.telemetry.log.info("resumed before", envelope_id=hop.envelope.id, epoch=place.epoch)
+        pause = pause_of(hop.envelope)
+        key = PauseKey(hop.envelope.id, hop.envelope.generation, pause.epoch) if pause is not None else None
+        if key is not None and isinstance(self.paused.load(key), Tombstone):
+            self.services.telemetry.log.info("already resumed", envelope_id=hop.envelope.id, epoch=key.epoch)
             self.services.telemetry.count("Processed", by=("outcome", "diverted"))
             return []
-        began = self.services.environment.monotonic()
-        restarted, frame = restored(hop)
+        started_at = self.services.environment.monotonic()
+        restarted, frame = restore(hop)
         delivery = next_delivery(self.services, restarted, frame)
         receipt = self.services.outbox.send(delivery)
-        if place is not None:
-            self._bury_when_sent(place, receipt)
-        duration_ms = (self.services.environment.monotonic() - began) * 1000
+        if key is not None:
+            self._mark_resumed_after_send(key, receipt)
+        duration_ms = (self.services.environment.monotonic() - started_at) * 1000
         report_hop(self.services, restarted, duration_ms=duration_ms)
-        how = "failed" if delivery.kind == "sump" else "succeeded"
-        self.services.telemetry.count("Processed", by=("outcome", how))
+        outcome = "failed" if delivery.kind == "sump" else "succeeded"
+        self.services.telemetry.count("Processed", by=("outcome", outcome))
         return [receipt]
 
-    def _bury_when_sent(self, place: PauseKey, receipt: Receipt) -> None:
-        """A tombstone for what has not left would be its end; what has left without one is only sent again."""
+    def _mark_resumed_after_send(self, key: PauseKey, receipt: Receipt) -> None:
+        """Write the tombstone after the send is accepted: the other order could lose the envelope."""
         self.services.outbox.flush()
         if receipt.problem is not None:
             raise receipt.problem
-        self.paused.bury(place, at=format_time(self.services.now()))
+        self.paused.mark_resumed(key, at=format_time(self.services.now()))

@@ -1,4 +1,4 @@
-"""The entry points of pause actors, x-resume and their sweep, and the release of paused envelopes."""
+"""Lambda entry points of pause actors, x-resume and the sweep, and the release of paused envelopes."""
 
 from collections.abc import Callable
 
@@ -20,19 +20,19 @@ from asya.tasks.aws.tasks import Tasks
 
 
 def build_pause(services: Services) -> PauseActor:
-    """The pause actor of this function."""
+    """Build this function's pause actor."""
     settings = services.settings
     notices = PauseNotices(clients.events(), settings.namespace)
     return PauseActor(services, PausedEnvelopes(clients.s3(), settings.bucket), notices)
 
 
 def build_resume(services: Services) -> ResumeActor:
-    """x-resume of this mesh."""
+    """Build x-resume."""
     return ResumeActor(services, PausedEnvelopes(clients.s3(), services.settings.bucket))
 
 
 def build_sweep(services: Services) -> PauseSweep:
-    """The sweep over the pauses of this mesh."""
+    """Build the sweep over this mesh's pauses."""
     settings, warn = services.settings, services.telemetry.log.warning
     table, retention = settings.table_name("tasks"), settings.table.retention.tasks
     store = DynamoTaskStore(clients.dynamodb(), table, retention, services.environment.sleep)
@@ -41,7 +41,7 @@ def build_sweep(services: Services) -> PauseSweep:
 
 
 def build_releases(settings: Settings, tasks: Tasks, warn: Callable[[str], None]) -> PauseReleases:
-    """The release of this mesh's paused envelopes."""
+    """Build the release of this mesh's paused envelopes."""
     offload = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX).offload
     sender = SubmissionSender(clients.sqs(), settings.queue_url, offload)
     return PauseReleases(tasks, PausedEnvelopes(clients.s3(), settings.bucket), sender, warn)

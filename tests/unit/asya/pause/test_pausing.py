@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from asya.messaging.hop import Hop
-from asya.pause import pausing as pause
+from asya.pause import pausing
 from asya.protocol import codec
 from asya.protocol.codec import ParseError
 from asya.protocol.frame import Frame
@@ -18,32 +18,32 @@ SPEC = Actor(kind="pause", pause=Pause(prompt="Send it?", fields=FIELDS))
 DEADLINE = "2026-11-20T12:05:00.250000Z"  # five minutes from NOW
 
 
-def pausing(**members: object) -> Hop:
+def at_pause(**members: object) -> Hop:
     return hop(message(**members), spec=SPEC)
 
 
 @pytest.mark.rule("11.pause.route")
 def test_the_route_is_shifted_towards_x_resume() -> None:
-    route = pause.kept(pausing(), now=NOW).route
+    route = pausing.paused_envelope(at_pause(), now=NOW).route
     assert (route.prev, route.curr, route.next) == (("prep", "infer"), "x-resume", ("post",))
 
 
 @pytest.mark.rule("11.pause.route")
 def test_an_x_resume_that_stands_there_already_is_not_doubled() -> None:
     ahead = {"prev": ["prep"], "curr": "infer", "next": ["x-resume", "post"]}
-    route = pause.kept(pausing(route=ahead), now=NOW).route
+    route = pausing.paused_envelope(at_pause(route=ahead), now=NOW).route
     assert (route.curr, route.next) == ("x-resume", ("post",))
 
 
 def test_at_the_end_of_a_route_too() -> None:
-    route = pause.kept(pausing(route={"prev": [], "curr": "infer", "next": []}), now=NOW).route
+    route = pausing.paused_envelope(at_pause(route={"prev": [], "curr": "infer", "next": []}), now=NOW).route
     assert (route.prev, route.curr, route.next) == (("infer",), "x-resume", ())
 
 
 @pytest.mark.rule("3.pause")
 def test_what_is_asked_stands_in_the_header() -> None:
-    kept = pause.kept(pausing(), now=NOW)
-    assert pause.pause_of(kept) == PauseHeader(
+    kept = pausing.paused_envelope(at_pause(), now=NOW)
+    assert pausing.pause_of(kept) == PauseHeader(
         epoch=1, paused_at="2026-11-20T12:00:00.250000Z", prompt="Send it?", fields=FIELDS
     )
     assert kept.status is not None
@@ -52,14 +52,14 @@ def test_what_is_asked_stands_in_the_header() -> None:
 
 @pytest.mark.rule("11.resume.time")
 def test_the_time_left_is_kept_with_it() -> None:
-    about = pause.pause_of(pause.kept(pausing(status=status(deadline_at=DEADLINE)), now=NOW))
+    about = pausing.pause_of(pausing.paused_envelope(at_pause(status=status(deadline_at=DEADLINE)), now=NOW))
     assert about is not None
     assert about.remaining == 300.0
 
 
 def test_payload_and_headers_are_kept_as_they_came() -> None:
     body = message().replace(b'{"text":"hello"}', b'{"text" : "hello", "n": 1.0}')
-    kept = pause.kept(hop(body, spec=SPEC), now=NOW)
+    kept = pausing.paused_envelope(hop(body, spec=SPEC), now=NOW)
     assert bytes(kept.payload) == b'{"text" : "hello", "n": 1.0}'
     assert kept.header("tenant") == "acme"
     assert "x-asya-first-attempt" not in kept.headers
@@ -67,22 +67,22 @@ def test_payload_and_headers_are_kept_as_they_came() -> None:
 
 
 def test_an_actor_without_a_prompt_of_its_own_asks_as_x_pause_does() -> None:
-    about = pause.pause_of(pause.kept(hop(message(), spec=Actor(kind="pause")), now=NOW))
+    about = pausing.pause_of(pausing.paused_envelope(hop(message(), spec=Actor(kind="pause")), now=NOW))
     assert about is not None
     assert (about.prompt, about.fields) == ("Task paused", ())
 
 
 def test_the_report_names_position_prompt_and_fields() -> None:
-    started = pausing()
-    about = pause.pause_of(pause.kept(started, now=NOW))
+    started = at_pause()
+    about = pausing.pause_of(pausing.paused_envelope(started, now=NOW))
     assert about is not None
-    event = pause.paused(started, about)
+    event = pausing.paused_report(started, about)
     assert (event.status, event.position, event.at) == ("paused", 1, about.paused_at)
     assert (event.data.prompt, event.data.fields, event.data.actor) == ("Send it?", FIELDS, "infer")
 
 
 def test_what_nobody_hears_of_fails_saying_so() -> None:
-    found = pause.refused(pausing(headers={"x-asya-mesh-status": "off"}), is_reported=False, now=NOW)
+    found = pausing.refusal(at_pause(headers={"x-asya-mesh-status": "off"}), is_reported=False, now=NOW)
     assert found is not None
     (delivery,) = found.deliveries
     envelope = codec.decode(delivery.body)
@@ -91,7 +91,7 @@ def test_what_nobody_hears_of_fails_saying_so() -> None:
     assert envelope.status.error is not None
     assert (envelope.status.phase, envelope.status.reason) == ("failed", "RuntimeError")
     assert "cannot pause" in envelope.status.error.message
-    assert pause.refused(pausing(), is_reported=True, now=NOW) is None
+    assert pausing.refusal(at_pause(), is_reported=True, now=NOW) is None
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_what_nobody_hears_of_fails_saying_so() -> None:
 )
 def test_a_header_of_another_shape_is_a_parse_error(header: object) -> None:
     with pytest.raises(ParseError, match="x-asya-pause"):
-        pause.pause_of(codec.decode(message(headers={"x-asya-pause": header})))
+        pausing.pause_of(codec.decode(message(headers={"x-asya-pause": header})))
 
 
 @pytest.mark.rule("5.9.pause")

@@ -124,7 +124,7 @@ def test_what_is_kept_of_a_paused_task_is_handed_to_x_sink(gateway: Gateway) -> 
     message["route"] = {"prev": ["inspect-dataset"], "curr": "x-pause", "next": ["publish-report"]}
     message["status"]["phase"] = "paused"
     kept = PausedEnvelopes(clients.s3(), gateway.environ["ASYA_BUCKET"])
-    kept.keep(PauseKey(task_id, 0, 1), decode(json.dumps(message).encode()))
+    kept.save(PauseKey(task_id, 0, 1), decode(json.dumps(message).encode()))
     report(gateway, task_id, "paused", 1, position=1)
     assert cancel(gateway, task_id)[0] == 204
     assert shown(gateway, task_id)["status"] == "canceled"

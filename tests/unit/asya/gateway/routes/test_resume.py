@@ -65,11 +65,11 @@ class World(ApiFunction):
     def pause(self, task_id: str = "env-1", **members: Any) -> None:
         """A task of Alice's pauses at its position 1, with five minutes left."""
         started = _paused_hop(task_id, members)
-        kept = pausing.kept(started, now=PAUSED_AT)
+        kept = pausing.paused_envelope(started, now=PAUSED_AT)
         about = pausing.pause_of(kept)
         assert about is not None
-        self.paused.keep(PauseKey(task_id, 0, 1), kept)
-        events = [event(task_id, "registered", owner="AIDAALICE"), pausing.paused(started, about)]
+        self.paused.save(PauseKey(task_id, 0, 1), kept)
+        events = [event(task_id, "registered", owner="AIDAALICE"), pausing.paused_report(started, about)]
         self.tasks.report(events, NOW, may_create=True)
 
     def post(self, task_id: str = "env-1", body: object = YES, iam: dict[str, str] = ALICE) -> tuple[int, Any]:
@@ -186,7 +186,7 @@ def test_what_x_resume_has_done_is_not_sent_again(world: World, monkeypatch: pyt
         broken.setattr(pause_release.PauseReleases, "_clear", lambda *_: None)
         world.post()
     assert len(world.messages("x-resume")) == 1
-    world.paused.bury(PauseKey("env-1", 0, 1), at=format_time(NOW))
+    world.paused.mark_resumed(PauseKey("env-1", 0, 1), at=format_time(NOW))
     world.sweep(NOW + timedelta(seconds=61))
     assert (world.messages("x-resume"), world.record().handover) == ([], None)
 
