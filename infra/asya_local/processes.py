@@ -93,8 +93,8 @@ def cloud_processes(folder: StateFolder) -> list[psutil.Process]:
     return processes
 
 
-def end_all(folder: StateFolder, patience: float = 5.0) -> int:
-    """Stop all processes of the cloud: terminate the servers, and kill the rest after `patience` seconds.
+def end_all(folder: StateFolder, grace_seconds: float = 5.0) -> int:
+    """Stop all processes of the cloud: terminate the servers, and kill the rest after `grace_seconds`.
 
     Returns the number of processes.
     """
@@ -102,12 +102,12 @@ def end_all(folder: StateFolder, patience: float = 5.0) -> int:
     stopped = {process.pid for process in [*recorded, *cloud_processes(folder)]}
     for process in recorded:  # first, so that they stop their workers and start no more
         _send(process, signal.SIGTERM)
-    psutil.wait_procs(recorded, timeout=patience)
+    psutil.wait_procs(recorded, timeout=grace_seconds)
     while survivors := cloud_processes(folder):
         stopped.update(process.pid for process in survivors)
         for process in survivors:
             _send(process, signal.SIGKILL)
-        psutil.wait_procs(survivors, timeout=patience)
+        psutil.wait_procs(survivors, timeout=grace_seconds)
     for process in recorded:
         _send(process, signal.SIGKILL)
     write_records(folder, [])
