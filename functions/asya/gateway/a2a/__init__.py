@@ -1,1 +1,1 @@
-"""Tools for other agents: Agent2Agent."""
+"""Tools for other agents: Agent2Agent. `routes.wiring` builds the routes; `lambdas.wiring` holds the handlers for push."""

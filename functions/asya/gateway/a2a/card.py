@@ -1,6 +1,6 @@
-"""The agent card: what a mesh offers to other agents, for everybody to read (`protocol §13`, `/.well-known/agent-card.json`).
+"""The agent card: the public description of a mesh (`protocol §13`, `/.well-known/agent-card.json`).
 
-One document for both versions: each reads its own members and passes over the other's.
+One document serves both versions: clients of each read their own members and ignore the others.
 """
 
 import msgspec
@@ -10,23 +10,23 @@ from asya.gateway.a2a.versions import VERSIONS
 from asya.protocol.mesh_table import MeshTable, Tool
 
 JSON, TEXT = "application/json", "text/plain"
-Object = dict[str, object]
+JsonObject = dict[str, object]
 
-_SIGV4: Object = {"name": "Authorization", "description": "AWS Signature Version 4 of the service execute-api"}
-_BEARER: Object = {"scheme": "Bearer", "bearerFormat": "JWT"}
-# Of each the form of 1.0 beside that of 0.3, which has types.
-_SCHEMES: dict[str, Object] = {
+_SIGV4: JsonObject = {"name": "Authorization", "description": "AWS Signature Version 4 of the service execute-api"}
+_BEARER: JsonObject = {"scheme": "Bearer", "bearerFormat": "JWT"}
+_SCHEMES: dict[str, JsonObject] = {
+    # The members of version 1.0, then those of 0.3.
     "sigv4": {"apiKeySecurityScheme": {**_SIGV4, "location": "header"}, "type": "apiKey", "in": "header", **_SIGV4},
     "jwt": {"httpAuthSecurityScheme": _BEARER, "type": "http", **_BEARER},
 }
 
 
-def card(mesh: MeshTable, base_url: str, *, takes_tokens: bool = False) -> Object:
-    """The card of a mesh.
+def card(mesh: MeshTable, base_url: str, *, takes_tokens: bool = False) -> JsonObject:
+    """Return the card of a mesh.
 
     Args:
-        base_url: of the API, without a trailing slash.
-        takes_tokens: whether it is the one for people with a token; calls of the other are signed.
+        base_url: The base URL of the API, without a trailing slash.
+        takes_tokens: Whether the API takes tokens; calls of the other API are signed.
     """
     agent, url = mesh.agent, f"{base_url}/a2a"
     scheme = "jwt" if takes_tokens else "sigv4"
@@ -38,30 +38,30 @@ def card(mesh: MeshTable, base_url: str, *, takes_tokens: bool = False) -> Objec
         "defaultInputModes": [JSON, TEXT],
         "defaultOutputModes": [JSON],
         "skills": _skills(mesh),
-        # 1.0
+        # Version 1.0
         "supportedInterfaces": [
             {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": version.name} for version in VERSIONS
         ],
         "securityRequirements": [{"schemes": {scheme: {"list": []}}}],
-        # 0.3
+        # Version 0.3
         "url": url,
         "preferredTransport": "JSONRPC",
         "protocolVersion": "0.3.0",
         "security": [{scheme: []}],
-        # both
+        # Both versions
         "securitySchemes": {scheme: _SCHEMES[scheme]},
     }
 
 
-def _skills(mesh: MeshTable) -> list[Object]:
-    """The tools, or those of them that the mesh file shows, with what it says of them."""
+def _skills(mesh: MeshTable) -> list[JsonObject]:
+    """Return one skill per tool, or the skills that the mesh file declares."""
     if mesh.agent.skills is None:
         return [_skill(name, tool) for name, tool in mesh.tools.items()]
-    shown = ((str(skill.get("id")), skill) for skill in mesh.agent.skills)
-    return [_skill(name, mesh.tools[name]) | skill for name, skill in shown if name in mesh.tools]
+    declared = ((str(skill.get("id")), skill) for skill in mesh.agent.skills)
+    return [_skill(name, mesh.tools[name]) | skill for name, skill in declared if name in mesh.tools]
 
 
-def _skill(name: str, tool: Tool) -> Object:
+def _skill(name: str, tool: Tool) -> JsonObject:
     modes = [JSON, TEXT] if text_argument(tool) is not None else [JSON]
     schema = msgspec.json.encode(tool.input_schema, order="deterministic").decode()
     return {

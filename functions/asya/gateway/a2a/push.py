@@ -1,7 +1,7 @@
-"""Push notifications of Agent2Agent: where they may go, and which changes of a task are told (`protocol §13`, `/a2a`).
+"""Push notifications of Agent2Agent: allowed addresses, and the changes that cause them (`protocol §13`, `/a2a`).
 
-A client names the address, so it is checked as one that is not trusted: https to a public host, but for hosts that the mesh file
-allows. What a name stands for is known only when it is looked up: whoever sends checks that address too.
+A client chooses the address, so it is not trusted: it is https to a public host, or a host that the mesh file allows.
+The IP addresses behind a host name are checked when a notification is sent.
 """
 
 from collections.abc import Collection
@@ -22,11 +22,11 @@ ID_LIMIT = 128
 
 
 class PushTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where one kind of push notifications goes, as it is kept.
+    """A stored push configuration.
 
     Attributes:
-        version: of Agent2Agent, in which its owner speaks.
-        scheme, credentials: of the header `Authorization`, if both are there.
+        version: The version of Agent2Agent that its owner uses.
+        scheme, credentials: The parts of the header `Authorization`; it is sent only with both.
     """
 
     url: str
@@ -37,17 +37,17 @@ class PushTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PushNotification(msgspec.Struct, frozen=True, kw_only=True):
-    """A push notification on its way: to whom, and how the task stood."""
+    """A push notification on its queue: the configuration, and the task at that moment."""
 
     config_id: str
     task: TaskView
 
 
-def target_of(config: PushConfig, version: str, allowed_hosts: Collection[str]) -> PushTarget:
-    """What is kept of a configuration.
+def push_target(config: PushConfig, version: str, allowed_hosts: Collection[str]) -> PushTarget:
+    """Validate a configuration and return what is stored of it.
 
     Raises:
-        A2AError: if notifications may not go there, or it holds what no header can.
+        A2AError: If the address is not allowed, or a value does not fit into a header.
     """
     _check_url(config.url, allowed_hosts)
     authentication = config.authentication
@@ -57,7 +57,7 @@ def target_of(config: PushConfig, version: str, allowed_hosts: Collection[str]) 
         credentials = authentication.credentials
     for name, secret in (("token", config.token), ("authentication.scheme", scheme), ("credentials", credentials)):
         if secret and not (len(secret) <= SECRET_LIMIT and secret.isascii() and secret.isprintable()):
-            raise A2AError(INVALID_PARAMS, f"{name} has up to {SECRET_LIMIT} printable ASCII characters", name)
+            raise A2AError(INVALID_PARAMS, f"{name} must have at most {SECRET_LIMIT} printable ASCII characters", name)
     return PushTarget(
         url=config.url,
         version=version,
@@ -67,29 +67,30 @@ def target_of(config: PushConfig, version: str, allowed_hosts: Collection[str]) 
     )
 
 
-def is_allowed(parts: SplitResult, allowed_hosts: Collection[str]) -> bool:
-    """Whether the mesh file names this host, with its port or for all ports."""
+def is_allowed_host(parts: SplitResult, allowed_hosts: Collection[str]) -> bool:
+    """Return whether the mesh file allows a host, with its port or with any port."""
     return parts.netloc in allowed_hosts or (parts.hostname or "") in allowed_hosts
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the open internet."""
+    """Return whether an IP address is on the public internet."""
     try:
-        found: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
+        parsed: IPv4Address | IPv6Address = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, IPv6Address):
-        # Addresses that carry an IPv4 one inside lead where that leads.
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        if inner is not None:
-            found = inner
-    return found.is_global and not (found.is_multicast or found.is_reserved)
+    if isinstance(parsed, IPv6Address):
+        # Packets to an address with an embedded IPv4 address go to that IPv4 address.
+        embedded = parsed.ipv4_mapped or parsed.sixtofour or (parsed.teredo[1] if parsed.teredo else None)
+        if embedded is not None:
+            parsed = embedded
+    return parsed.is_global and not (parsed.is_multicast or parsed.is_reserved)
 
 
 def is_status_change(before: TaskRecord | None, after: TaskRecord) -> bool:
-    """Whether a change of a record is told to those who watch it.
+    """Return whether a change of a record causes notifications.
 
-    Its beginning is not: whoever began it has the answer. Whoever begins to watch later is told how it stands.
+    The creation of a task causes none: its caller has the answer. A first configuration causes one with the current
+    status.
     """
     if not after.is_watched:
         return False
@@ -101,31 +102,31 @@ def is_status_change(before: TaskRecord | None, after: TaskRecord) -> bool:
 
 
 def _check_url(url: str, allowed_hosts: Collection[str]) -> None:
-    is_sane = len(url) <= URL_LIMIT and url.isascii() and url.isprintable() and " " not in url
-    too_much = f"it has up to {URL_LIMIT} printable ASCII characters without blanks"
-    problem = _problem_of(url, allowed_hosts) if is_sane else too_much
+    is_plain = len(url) <= URL_LIMIT and url.isascii() and url.isprintable() and " " not in url
+    limits = f"it must have at most {URL_LIMIT} printable ASCII characters and no spaces"
+    problem = _url_problem(url, allowed_hosts) if is_plain else limits
     if problem is not None:
-        raise A2AError(INVALID_PARAMS, f"push notifications cannot go to this url: {problem}", "url")
+        raise A2AError(INVALID_PARAMS, f"push notifications cannot be sent to this url: {problem}", "url")
 
 
-def _problem_of(url: str, allowed_hosts: Collection[str]) -> str | None:
+def _url_problem(url: str, allowed_hosts: Collection[str]) -> str | None:
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
         return str(error)
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
-        return "it is no address such as https://client.example/notify"
+        return "it is not a URL such as https://client.example/notify"
     if parts.username is not None or parts.password is not None:
-        return "it holds a name or a password; use token or authentication"
-    if is_allowed(parts, allowed_hosts):
+        return "it contains a user name or a password; use token or authentication"
+    if is_allowed_host(parts, allowed_hosts):
         return None
     if parts.scheme != "https":
-        return "it has to be https"
-    return _problem_of_host(parts.hostname)
+        return "it must be https"
+    return _host_problem(parts.hostname)
 
 
-def _problem_of_host(host: str) -> str | None:
+def _host_problem(host: str) -> str | None:
     try:
         ip_address(host)
     except ValueError:

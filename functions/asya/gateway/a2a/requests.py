@@ -1,13 +1,13 @@
-"""What Agent2Agent clients ask for: the parameters of their calls, and what a call may fail of (`protocol §13`, `/a2a`)."""
+"""The parameters and errors of Agent2Agent calls (`protocol §13`, `/a2a`)."""
 
 from typing import TypeVar
 
 import msgspec
 
-from asya.gateway.a2a.types import Message, Metadata, PushConfig
+from asya.gateway.a2a.types import A2AMessage, Metadata, PushConfig
 from asya.gateway.json_rpc import INVALID_PARAMS, RpcMessage
 
-# Beside those of JSON-RPC.
+# Error codes of Agent2Agent; those of JSON-RPC are in asya.gateway.json_rpc.
 TASK_NOT_FOUND = -32001
 TASK_NOT_CANCELABLE = -32002
 PUSH_NOT_SUPPORTED = -32003
@@ -18,12 +18,12 @@ VERSION_NOT_SUPPORTED = -32009
 
 
 class A2AError(Exception):
-    """A request that is answered by an error.
+    """An error that a call is answered with.
 
     Attributes:
-        code: of JSON-RPC or of Agent2Agent; never changes.
-        field: what of the parameters is at fault.
-        fields: what is wrong, field by field, where several may be.
+        code: An error code of JSON-RPC or Agent2Agent.
+        field: The parameter at fault, if it is one.
+        fields: The problem of each field, if several may be at fault.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class A2AError(Exception):
 
 
 class SendConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """How a message is to be answered: at once, or when there is something to tell.
+    """Whether the answer to a message waits for the task, and where notifications go.
 
-    `blocking` and `pushNotificationConfig` are 0.3's; `returnImmediately` and `taskPushNotificationConfig` are 1.0's.
+    Version 0.3 has `blocking` and `pushNotificationConfig`, 1.0 has `returnImmediately` and `taskPushNotificationConfig`.
     """
 
     blocking: bool | None = None
@@ -49,36 +49,36 @@ class SendConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename="camel
 
     @property
     def waits(self) -> bool:
-        """Whether the answer may wait for the task to end."""
+        """Whether the answer waits for the task."""
         return self.blocking is not False and not self.return_immediately
 
     @property
     def push(self) -> PushConfig | None:
-        """Where the task's push notifications go."""
+        """The push configuration of either version."""
         return self.push_notification_config or self.task_push_notification_config
 
 
 class SendParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A message, and how it is to be answered."""
+    """The parameters of a message."""
 
-    message: Message
+    message: A2AMessage
     configuration: SendConfiguration | None = None
     metadata: Metadata | None = None
 
     @property
     def settings(self) -> SendConfiguration:
-        """How it is to be answered, said or not."""
+        """The configuration, or the default one."""
         return self.configuration or SendConfiguration()
 
 
 class TaskIdParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which task is meant."""
+    """The parameters of a call about one task."""
 
     id: str
 
 
 class ListTasksParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which tasks are meant, and which page of them."""
+    """The filters and the page of a list of tasks."""
 
     context_id: str | None = None
     status: str | None = None
@@ -89,7 +89,7 @@ class ListTasksParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
 
 
 class PushParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which configuration of which task is meant: `id` is the task's in 0.3 and the configuration's in 1.0."""
+    """The task and the push configuration of a call: `id` is the task's in 0.3 and the configuration's in 1.0."""
 
     id: str | None = None
     task_id: str | None = None
@@ -97,7 +97,7 @@ class PushParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SetPushParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """0.3's way to give a configuration."""
+    """The parameters that set a push configuration in version 0.3."""
 
     task_id: str
     push_notification_config: PushConfig
@@ -107,12 +107,12 @@ Params = TypeVar("Params", bound=msgspec.Struct)
 
 
 def read_params(call: RpcMessage, kind: type[Params]) -> Params:
-    """Read the parameters of a call.
+    """Decode the parameters of a call.
 
     Raises:
-        A2AError: if they are not of this kind.
+        A2AError: -32602 if they do not fit the method.
     """
     try:
         return msgspec.json.decode(call.params, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise A2AError(INVALID_PARAMS, f"the params of {call.method} are not understood: {error}") from None
+        raise A2AError(INVALID_PARAMS, f"the params of {call.method} are invalid: {error}") from None

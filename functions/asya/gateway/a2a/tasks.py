@@ -1,9 +1,18 @@
-"""Tasks of the mesh in the words of Agent2Agent (`protocol §13`, `/a2a`): ids are the mesh's own, both ways."""
+"""Tasks of the mesh in the format of Agent2Agent (`protocol §13`, `/a2a`). The ids are the mesh's own."""
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from asya.gateway.a2a.types import A2AStatus, Artifact, ArtifactUpdate, Message, Metadata, Part, StatusUpdate, Task
+from asya.gateway.a2a.types import (
+    A2AMessage,
+    A2AStatus,
+    A2ATask,
+    Artifact,
+    ArtifactUpdate,
+    MessagePart,
+    Metadata,
+    StatusUpdate,
+)
 from asya.gateway.a2a.versions import A2AVersion
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.strict_json import decode_value
@@ -14,35 +23,35 @@ RESULT = "result"
 
 
 def context_of(task: TaskView) -> str:
-    """The context of a task: the one its client gave it, else that of the task it came of, else the task itself."""
+    """Return the context id of a task: the client's, or the id of its root, or its own id."""
     return task.context or task.root_id or task.id
 
 
-def task_of(task: TaskView, version: A2AVersion, *, with_progress: bool = True) -> Task:
-    """A task as its client sees it.
+def task_of(task: TaskView, version: A2AVersion, *, with_progress: bool = True) -> A2ATask:
+    """Return a task in a version's format.
 
     Args:
-        with_progress: whether the task's hops have been looked at, which say how far it is.
+        with_progress: Whether the task includes its hops, which its progress derives from.
     """
-    return Task(
+    return A2ATask(
         id=task.id,
         context_id=context_of(task),
         kind=version.kind("task"),
-        status=state_of(task, version),
+        status=status_of(task, version),
         artifacts=artifacts_of(task, version),
         metadata=metadata_of(task, with_progress=with_progress),
     )
 
 
 def has_stopped(task: TaskView) -> bool:
-    """Whether nothing more happens to it by itself: it has ended, or somebody is asked."""
+    """Return whether a task has ended or is paused: nothing happens until a caller acts."""
     return task.status == "paused" or task.status in TERMINAL_STATUSES
 
 
-def state_of(task: TaskView, version: A2AVersion) -> A2AStatus:
-    """How a task stands, with what a pause asks and what a failure says."""
-    parts = _said(task, version)
-    message = Message(
+def status_of(task: TaskView, version: A2AVersion) -> A2AStatus:
+    """Return the status of a task, with the question of a pause or the error of a failure."""
+    parts = _status_parts(task, version)
+    message = A2AMessage(
         kind=version.kind("message"),
         message_id=f"{task.id}/{task.generation}/{task.status}/{task.updated_at}",
         role=version.agent,
@@ -58,7 +67,7 @@ def state_of(task: TaskView, version: A2AVersion) -> A2AStatus:
 
 
 def artifacts_of(task: TaskView, version: A2AVersion) -> tuple[Artifact, ...]:
-    """What a task came to: its result, and where that is kept."""
+    """Return the result of a task as an artifact: the value, the link to it, or both."""
     parts = []
     if isinstance(task.result, Raw):
         parts.append(_result_part(task.result, version))
@@ -68,20 +77,20 @@ def artifacts_of(task: TaskView, version: A2AVersion) -> tuple[Artifact, ...]:
 
 
 def status_update(task: TaskView, version: A2AVersion) -> StatusUpdate:
-    """How a task stands."""
+    """Return a status update of a task."""
     return StatusUpdate(
         kind=version.kind("status-update"),
         task_id=task.id,
         context_id=context_of(task),
-        status=state_of(task, version),
+        status=status_of(task, version),
         final=has_stopped(task),
         metadata=metadata_of(task),
     )
 
 
 def updates(task: TaskView, version: A2AVersion) -> tuple[StatusUpdate | ArtifactUpdate, ...]:
-    """What is told of a task's change: what it came to, then how it stands."""
-    shown = (
+    """Return the updates of a task: its artifacts, then its status."""
+    artifact_updates = (
         ArtifactUpdate(
             kind=version.kind("artifact-update"),
             task_id=task.id,
@@ -91,16 +100,16 @@ def updates(task: TaskView, version: A2AVersion) -> tuple[StatusUpdate | Artifac
         )
         for artifact in artifacts_of(task, version)
     )
-    return (*shown, status_update(task, version))
+    return (*artifact_updates, status_update(task, version))
 
 
-def message_update(said: StreamPartial, task: TaskView, version: A2AVersion) -> StatusUpdate:
-    """What a handler said to those who look on (`protocol §7`, FLY)."""
-    message = Message(
+def partial_update(partial: StreamPartial, task: TaskView, version: A2AVersion) -> StatusUpdate:
+    """Return a partial as a status update (`protocol §7`, FLY)."""
+    message = A2AMessage(
         kind=version.kind("message"),
-        message_id=f"{said.id}/{said.generation}/{said.position}/{said.attempt}/{said.receive}/{said.sequence}",
+        message_id=f"{partial.id}/{partial.generation}/{partial.position}/{partial.attempt}/{partial.receive}/{partial.sequence}",
         role=version.agent,
-        parts=(version.data(said.data),),
+        parts=(version.data(partial.data),),
         task_id=task.id,
         context_id=context_of(task),
     )
@@ -108,35 +117,35 @@ def message_update(said: StreamPartial, task: TaskView, version: A2AVersion) -> 
         kind=version.kind("status-update"),
         task_id=task.id,
         context_id=context_of(task),
-        status=A2AStatus(state=version.states["running"], timestamp=said.at, message=message),
+        status=A2AStatus(state=version.states["running"], timestamp=partial.at, message=message),
         final=False,
-        metadata={"actor": said.actor},
+        metadata={"actor": partial.actor},
     )
 
 
-def _said(task: TaskView, version: A2AVersion) -> tuple[Part, ...]:
+def _status_parts(task: TaskView, version: A2AVersion) -> tuple[MessagePart, ...]:
     if task.pause is not None:
-        asked = {"fields": task.pause.fields}
-        return (version.text(task.pause.prompt), version.data(Raw(msgspec.json.encode(asked))))
+        question = {"fields": task.pause.fields}
+        return (version.text(task.pause.prompt), version.data(Raw(msgspec.json.encode(question))))
     if task.status == "failed":
-        told = task.error.message if task.error else "the task failed"
-        why = {"reason": task.reason, "error": task.error.type if task.error else None}
-        return (version.text(told), version.data(Raw(msgspec.json.encode(why))))
+        message = task.error.message if task.error else "the task failed"
+        details = {"reason": task.reason, "error": task.error.type if task.error else None}
+        return (version.text(message), version.data(Raw(msgspec.json.encode(details))))
     return ()
 
 
-def _result_part(result: Raw, version: A2AVersion) -> Part:
+def _result_part(result: Raw, version: A2AVersion) -> MessagePart:
     value = decode_value(result) if bytes(result).lstrip()[:1] == b'"' else None
     return version.text(value) if isinstance(value, str) else version.data(result)
 
 
 def metadata_of(task: TaskView, *, with_progress: bool = True) -> Metadata:
-    """What the mesh knows beside: how far it is, where, and until when it has time."""
-    shown: dict[str, object | UnsetType] = {
+    """Return the metadata of a task: progress, actor, reason and times."""
+    values: dict[str, object | UnsetType] = {
         "progress_percent": task.progress_percent if with_progress else UNSET,
         "actor": task.actor or UNSET,
         "reason": task.reason or UNSET,
         "created_at": task.created_at,
         "deadline_at": task.deadline_at or UNSET,
     }
-    return {name: value for name, value in shown.items() if value is not UNSET}
+    return {name: value for name, value in values.items() if value is not UNSET}

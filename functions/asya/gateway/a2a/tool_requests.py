@@ -1,8 +1,8 @@
-"""What an Agent2Agent message asks for: which tool, with which arguments; or the answers to what a pause asks (`protocol §13`).
+"""Reads tool calls, and answers to a pause, from Agent2Agent messages (`protocol §13`).
 
-A tool is named by `tool` or `skill`, in a data part `{"tool": name, "arguments": {…}}` or in the metadata of the message; where a
-mesh has one tool only, it needs no name. Every other data part gives arguments. A text is the one argument, or the one answer,
-that is a text and still missing; where there is no such place and nothing else is said, the message is refused.
+`tool` or `skill` names a tool: in a data part `{"tool": name, "arguments": {…}}`, or in the metadata of the message.
+The only tool of a mesh needs no name. Every other data part holds arguments. A text is the one missing argument, or the
+one missing answer, that takes a text. A message of a text alone is refused if there is no such argument or answer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from asya.gateway.a2a.requests import CONTENT_TYPE_NOT_SUPPORTED, A2AError
-from asya.gateway.a2a.types import Message, Metadata, Part
+from asya.gateway.a2a.types import A2AMessage, MessagePart, Metadata
 from asya.gateway.json_rpc import INVALID_PARAMS
 from asya.gateway.tools import ToolInvocation
 from asya.pause.resume_input import Answers
@@ -22,18 +22,18 @@ from asya.protocol.pause import PauseField
 from asya.protocol.strict_json import decode_value, escape
 
 _NAMES = ("tool", "skill")
-T = TypeVar("T")
+_T = TypeVar("_T")
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 
 @dataclass(frozen=True, slots=True)
 class MessageContent:
-    """What a message holds.
+    """The content of a message.
 
     Attributes:
-        tool: the name it calls, if it does.
-        values: what its data parts say, by name.
-        text: its texts, one below the other; empty if it has none.
+        tool: The name of the tool that it calls, if it names one.
+        values: The members of its data parts.
+        text: Its texts, joined by line breaks.
     """
 
     tool: str | None
@@ -41,21 +41,21 @@ class MessageContent:
     text: str
 
 
-def read_message(message: Message, users_role: str, more: Metadata | None = None) -> MessageContent:
-    """What a message says.
+def read_message(message: A2AMessage, user_role: str, request_metadata: Metadata | None = None) -> MessageContent:
+    """Read the content of a message.
 
     Args:
-        users_role: the word for those who send messages.
-        more: metadata of the request, beside those of the message.
+        user_role: The version's name for the role of a client.
+        request_metadata: The metadata of the request; those of the message come first.
 
     Raises:
-        A2AError: if it is from somebody else, says nothing, or holds what nobody reads.
+        A2AError: If the role, the id, or a part is invalid.
     """
-    if message.role != users_role:
-        raise A2AError(INVALID_PARAMS, f"role is {message.role!r}; a client's messages have {users_role!r}", "role")
+    if message.role != user_role:
+        raise A2AError(INVALID_PARAMS, f"role is {message.role!r}; use {user_role!r} for messages of a client", "role")
     if not message.message_id:
-        raise A2AError(INVALID_PARAMS, "messageId is empty; each message has one of its own", "messageId")
-    tool = _named(message.metadata) or _named(more)
+        raise A2AError(INVALID_PARAMS, "messageId is empty; give each message a unique id", "messageId")
+    tool = _tool_name(message.metadata) or _tool_name(request_metadata)
     values: dict[str, Raw] = {}
     texts: list[str] = []
     for index, part in enumerate(message.parts):
@@ -64,49 +64,48 @@ def read_message(message: Message, users_role: str, more: Metadata | None = None
             texts.append(part.text)
             continue
         members = _members(part, place)
-        called = _call(members, place)
-        if called is not None:
-            if tool not in (None, called):
-                raise A2AError(INVALID_PARAMS, f"the message calls both {tool!r} and {called!r}", place)
-            tool, members = called, _arguments(members, place)
-        for name in members:
-            if name in values:
-                raise A2AError(INVALID_PARAMS, f"{name!r} is said in two parts", f"{place}.data.{name}")
+        name = _called_tool(members, place)
+        if name is not None:
+            if tool not in (None, name):
+                raise A2AError(
+                    INVALID_PARAMS, f"the message calls both {tool!r} and {name!r}; call one tool per message", place
+                )
+            tool, members = name, _arguments(members, place)
+        for member in members:
+            if member in values:
+                problem = f"two parts contain {member!r}; keep one of them"
+                raise A2AError(INVALID_PARAMS, problem, f"{place}.data.{member}")
         values |= members
     return MessageContent(tool, values, "\n".join(texts))
 
 
-def tool_request(said: MessageContent, mesh: MeshTable) -> ToolInvocation:
-    """The call of a tool that a message asks for; whether its arguments fit is for the tool's schema to say.
+def tool_invocation(content: MessageContent, mesh: MeshTable) -> ToolInvocation:
+    """Return the tool call in a message; the tool's schema validates the arguments later.
 
     Raises:
-        A2AError: if no tool is named and there are several, or a text has no place in its arguments.
+        A2AError: If several tools exist and none is named, or no argument takes the text.
     """
-    name = said.tool
+    name = content.tool
     if name is None:
         if len(mesh.tools) != 1:
             known = ", ".join(sorted(mesh.tools)) or "none"
-            problem = (
-                f'say which skill is meant, by a data part {{"skill": NAME, "arguments": {{…}}}}; there are: {known}'
-            )
+            problem = f'no skill is named; add a data part {{"skill": NAME, "arguments": {{…}}}} with one of: {known}'
             raise A2AError(INVALID_PARAMS, problem, "parts")
         [name] = mesh.tools
     tool = mesh.tools.get(name)
-    arguments = dict(said.values)
-    if tool is not None and said.text:
-        argument = text_argument(tool, said.values)
+    arguments = dict(content.values)
+    if tool is not None and content.text:
+        argument = text_argument(tool, content.values)
         if argument is not None:
-            arguments[argument] = _quoted(said.text)
-        elif not said.values:
-            problem = (
-                f"{name!r} takes no plain text: send its arguments as a data part; they are described by its schema"
-            )
+            arguments[argument] = _json_string(content.text)
+        elif not content.values:
+            problem = f"{name!r} has no single text argument; send its arguments as a data part that fits its schema"
             raise A2AError(CONTENT_TYPE_NOT_SUPPORTED, problem, "parts")
-    return ToolInvocation(name, _object(arguments))
+    return ToolInvocation(name, _json_object(arguments))
 
 
-def text_argument(tool: Tool, given: Iterable[str] = ()) -> str | None:
-    """The argument that a plain text is: the one that has to be a text and is missing, or else the one that can be."""
+def text_argument(tool: Tool, present: Iterable[str] = ()) -> str | None:
+    """Return the argument that a text stands for: the one missing text argument, of the required ones if there are any."""
     properties = tool.input_schema.get("properties")
     if not isinstance(properties, dict):
         return None
@@ -114,60 +113,60 @@ def text_argument(tool: Tool, given: Iterable[str] = ()) -> str | None:
     texts = [
         name
         for name, schema in properties.items()
-        if isinstance(schema, dict) and schema.get("type") == "string" and name not in given
+        if isinstance(schema, dict) and schema.get("type") == "string" and name not in present
     ]
-    needed = [name for name in texts if isinstance(required, list) and name in required]
-    return _only(needed) or (_only(texts) if not needed else None)
+    required_texts = [name for name in texts if isinstance(required, list) and name in required]
+    return _single(required_texts) or (_single(texts) if not required_texts else None)
 
 
-def answers(said: MessageContent, fields: Sequence[PauseField]) -> Answers:
-    """What a message answers to what a pause asks; whether it fits is checked where a resume is.
+def read_answers(content: MessageContent, fields: Sequence[PauseField]) -> Answers:
+    """Return the answers in a message to a pause; the resume validates them later.
 
     Raises:
-        A2AError: if a text answers nothing in particular and nothing else is said.
+        A2AError: If the message is a text and no single field takes it.
     """
-    found = dict(said.values)
-    if not said.text:
-        return found
-    field = _only(
-        [field for field in fields if field.name not in found and field.type in ("string", "number", "boolean")]
+    answers = dict(content.values)
+    if not content.text:
+        return answers
+    field = _single(
+        [field for field in fields if field.name not in answers and field.type in ("string", "number", "boolean")]
     )
     if field is not None:
-        found[field.name] = _value_of(said.text, field)
-    elif not found:
-        asked = ", ".join(field.name for field in fields) or "any names"
-        problem = f"which answer is the text? Send a data part with the answers by name: {asked}"
+        answers[field.name] = _value_of(content.text, field)
+    elif not answers:
+        names = ", ".join(field.name for field in fields) or "any names"
+        problem = f"the text does not name its field; send a data part with the answers by name: {names}"
         raise A2AError(INVALID_PARAMS, problem, "parts")
-    return found
+    return answers
 
 
-def _named(metadata: Metadata | None) -> str | None:
-    found = [metadata[name] for name in _NAMES if name in metadata] if metadata else []
-    name = found[0] if found else None
+def _tool_name(metadata: Metadata | None) -> str | None:
+    names = [metadata[name] for name in _NAMES if name in metadata] if metadata else []
+    name = names[0] if names else None
     if name is not None and not isinstance(name, str):
-        raise A2AError(INVALID_PARAMS, "tool is the name of a tool", "metadata.tool")
+        raise A2AError(INVALID_PARAMS, "tool must be the name of a tool", "metadata.tool")
     return name
 
 
-def _members(part: Part, place: str) -> dict[str, Raw]:
+def _members(part: MessagePart, place: str) -> dict[str, Raw]:
     if not isinstance(part.data, Raw):
-        problem = "texts and data are understood; put a file where the mesh's data is and send the reference to it"
+        problem = "only text and data parts are supported; store a file with the mesh's data and send a reference to it"
         raise A2AError(CONTENT_TYPE_NOT_SUPPORTED, problem, place)
     try:
-        decode_value(part.data)  # numbers out of range and the like show only when they are read
+        decode_value(part.data)  # finds invalid values, such as numbers out of range
         return _object_decoder.decode(part.data)
     except (ValueError, msgspec.MsgspecError) as error:
-        raise A2AError(INVALID_PARAMS, f"data is a JSON object: {error}", f"{place}.data") from None
+        raise A2AError(INVALID_PARAMS, f"data must be a JSON object: {error}", f"{place}.data") from None
 
 
-def _call(members: dict[str, Raw], place: str) -> str | None:
-    """The tool that a data part calls; None if it holds arguments only."""
+def _called_tool(members: dict[str, Raw], place: str) -> str | None:
+    """Return the tool that a data part calls; None if the part holds only arguments."""
     names = [name for name in _NAMES if name in members]
     if len(names) != 1 or not members.keys() <= {*_NAMES, "arguments"}:
         return None
     name = msgspec.json.decode(members[names[0]])
     if not isinstance(name, str):
-        raise A2AError(INVALID_PARAMS, f"{names[0]} is the name of a tool", f"{place}.data.{names[0]}")
+        raise A2AError(INVALID_PARAMS, f"{names[0]} must be the name of a tool", f"{place}.data.{names[0]}")
     return name
 
 
@@ -175,27 +174,27 @@ def _arguments(members: dict[str, Raw], place: str) -> dict[str, Raw]:
     try:
         return _object_decoder.decode(members.get("arguments", Raw(b"{}")))
     except msgspec.MsgspecError:
-        raise A2AError(INVALID_PARAMS, "arguments are a JSON object", f"{place}.data.arguments") from None
+        raise A2AError(INVALID_PARAMS, "arguments must be a JSON object", f"{place}.data.arguments") from None
 
 
 def _value_of(text: str, field: PauseField) -> Raw:
-    """A text as the answer of a field; what is no number or truth value stays a text, and is refused with the field's name."""
+    """Return a text as the value of a field; a text of another type stays a string, which the resume refuses by name."""
     if field.type == "string":
-        return _quoted(text)
+        return _json_string(text)
     try:
         value = decode_value(text.strip().lower().encode())
     except ValueError:
-        return _quoted(text)
+        return _json_string(text)
     return Raw(msgspec.json.encode(value))
 
 
-def _quoted(text: str) -> Raw:
+def _json_string(text: str) -> Raw:
     return Raw(escape(msgspec.json.encode(text)))
 
 
-def _object(members: dict[str, Raw]) -> Raw:
+def _json_object(members: dict[str, Raw]) -> Raw:
     return Raw(msgspec.json.encode(members))
 
 
-def _only(found: Sequence[T]) -> T | None:
-    return found[0] if len(found) == 1 else None
+def _single(items: Sequence[_T]) -> _T | None:
+    return items[0] if len(items) == 1 else None

@@ -1,14 +1,14 @@
-"""Agent2Agent's words as they travel, in both of its versions (`protocol §13`, `/a2a`).
+"""The messages of Agent2Agent, in both versions (`protocol §13`, `/a2a`).
 
-One set of types reads and writes both: what only one version has is left out in the other. Which words a version uses for states,
-roles and kinds is `asya.gateway.a2a.versions`'.
+One set of types serves both versions: a member of one version is left out in the other. `asya.gateway.a2a.versions`
+holds each version's names of states, roles and kinds.
 """
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-# What a client keeps of its own with a task or a message: any JSON object.
 Metadata = dict[str, object]
+"""Any JSON object that a client attaches to a request or a message."""
 
 
 class FileContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -20,12 +20,12 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     mime_type: str | None = None
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """A piece of a message or an artifact: a text, any JSON, or a file.
+class MessagePart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A part of a message or an artifact: a text, any JSON, or a file.
 
     Attributes:
         kind: `text`, `data` or `file` in version 0.3.
-        file: a file in version 0.3; `url` and `raw` are the same in version 1.0.
+        file: A file in version 0.3; version 1.0 has `url` and `raw` instead.
     """
 
     kind: str | None = None
@@ -39,17 +39,17 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
     metadata: Metadata | None = None
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What one side says to the other.
+class A2AMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A message of a client or an agent.
 
     Attributes:
-        message_id: made up by who says it, another for each message.
-        task_id: the task it continues; none for one that is to start a task.
+        message_id: Unique for each message; its sender chooses it.
+        task_id: The task to continue; None starts a task.
     """
 
     message_id: str
     role: str
-    parts: tuple[Part, ...]
+    parts: tuple[MessagePart, ...]
     kind: str | None = None
     context_id: str | None = None
     task_id: str | None = None
@@ -57,22 +57,22 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
 
 
 class A2AStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How a task stands, since when, and what there is to say about it."""
+    """The status of a task, its time, and a message about it."""
 
     state: str
     timestamp: str | None = None
-    message: Message | None = None
+    message: A2AMessage | None = None
 
 
 class Artifact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a task came to."""
+    """The result of a task."""
 
     artifact_id: str
-    parts: tuple[Part, ...]
+    parts: tuple[MessagePart, ...]
     name: str | None = None
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+class A2ATask(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """A task of the mesh, under its own id."""
 
     id: str
@@ -84,7 +84,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename
 
 
 class StatusUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How a task stands from now on. `final`, in version 0.3: nothing follows in this stream."""
+    """A change of status within a stream. In version 0.3 `final` marks the last item of the stream."""
 
     task_id: str
     context_id: str
@@ -95,7 +95,7 @@ class StatusUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """What a task came to, within a stream."""
+    """An artifact within a stream."""
 
     task_id: str
     context_id: str
@@ -104,25 +104,25 @@ class ArtifactUpdate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     last_chunk: bool = False
 
 
-class Wrapped(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """An answer or an item of a stream in version 1.0, where the member's name says which of them it is."""
+class WrappedResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A response or a stream item in version 1.0; the name of the member identifies its type."""
 
-    task: Task | None = None
+    task: A2ATask | None = None
     status_update: StatusUpdate | None = None
     artifact_update: ArtifactUpdate | None = None
 
 
 class TaskPage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A page of tasks. `total_size` is -1 where nobody has counted them: that would mean reading them all."""
+    """A page of tasks. `total_size` is -1 if more than one page exists."""
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[A2ATask, ...]
     next_page_token: str
     page_size: int
     total_size: int
 
 
 class Authentication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """How a push notification identifies itself: `Authorization: {scheme} {credentials}`. Version 0.3 has a list of schemes."""
+    """The authentication of a push notification: `Authorization: {scheme} {credentials}`. Version 0.3 has a list of schemes."""
 
     scheme: str | None = None
     schemes: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ class Authentication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class PushConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
-    """Where push notifications of a task go. `task_id` stands beside it in version 0.3."""
+    """The configuration of push notifications of a task. In version 0.3 `task_id` stands outside."""
 
     url: str
     id: str | None = None
@@ -140,13 +140,13 @@ class PushConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 class TaskPushConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The same with its task, in version 0.3."""
+    """A push configuration with its task, in version 0.3."""
 
     task_id: str
     push_notification_config: PushConfig
 
 
 class PushConfigList(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """All of a task, in version 1.0."""
+    """The push configurations of a task, in version 1.0."""
 
     configs: tuple[PushConfig, ...]

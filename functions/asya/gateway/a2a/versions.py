@@ -1,26 +1,26 @@
-"""The two versions of Agent2Agent that are spoken: 1.0, and 0.3 before it (`protocol §13`, `/a2a`).
+"""The two supported versions of Agent2Agent: 1.0 and 0.3 (`protocol §13`, `/a2a`).
 
-A method's name says which one a request is in: 0.3 has `message/send`, 1.0 has `SendMessage`.
+The name of the method selects the version: `message/send` is 0.3, `SendMessage` is 1.0.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, Raw
 
 from asya.gateway.a2a.types import (
+    A2ATask,
     ArtifactUpdate,
     Authentication,
     FileContent,
-    Part,
+    MessagePart,
     PushConfig,
     PushConfigList,
     StatusUpdate,
-    Task,
     TaskPushConfig,
-    Wrapped,
+    WrappedResult,
 )
 
 Operation = Literal[
@@ -47,17 +47,17 @@ _STATES = {
 }
 _JSON = "application/json"
 
-T = TypeVar("T", Task, StatusUpdate, ArtifactUpdate)
-
 
 @dataclass(frozen=True, slots=True)
 class A2AVersion:
-    """One version's words.
+    """The format of one version.
 
     Attributes:
-        states: its word for each status of the mesh, and for that of a record that cannot be read.
-        methods: what each of its methods asks for.
-        tags_kinds: whether every object says what it is in `kind`.
+        states: The state for each status of a task, `unknown` included.
+        user: The role of a client.
+        agent: The role of the mesh.
+        methods: The operation of each method.
+        has_kinds: Whether each object names its type in `kind`.
     """
 
     name: str
@@ -65,71 +65,71 @@ class A2AVersion:
     user: str
     agent: str
     methods: Mapping[str, Operation]
-    tags_kinds: bool
+    has_kinds: bool
 
     def status(self, state: str) -> str | None:
-        """The mesh's status behind a state; None if it has none that is like it."""
-        return next((status for status, word in self.states.items() if word == state), None)
+        """Return the status of the mesh for a state; None if there is no such status."""
+        return next((status for status, name in self.states.items() if name == state), None)
 
-    def kind(self, word: str) -> str | None:
-        """What an object says of itself."""
-        return word if self.tags_kinds else None
+    def kind(self, name: str) -> str | None:
+        """Return the value of `kind`; None if the version has no kinds."""
+        return name if self.has_kinds else None
 
-    def text(self, text: str) -> Part:
-        """A text."""
-        return Part(kind=self.kind("text"), text=text)
+    def text(self, text: str) -> MessagePart:
+        """Return a text part."""
+        return MessagePart(kind=self.kind("text"), text=text)
 
-    def data(self, value: Raw) -> Part:
-        """Any JSON; 0.3 takes objects only, so that others are put into one, as its own tools do it."""
-        if not self.tags_kinds or bytes(value).lstrip()[:1] == b"{":
-            return Part(kind=self.kind("data"), data=value)
+    def data(self, value: Raw) -> MessagePart:
+        """Return a data part; version 0.3 takes only objects, so its convention wraps other values."""
+        if not self.has_kinds or bytes(value).lstrip()[:1] == b"{":
+            return MessagePart(kind=self.kind("data"), data=value)
         wrapped = Raw(b'{"value":' + bytes(value) + b"}")
-        return Part(kind="data", data=wrapped, metadata={"data_part_compat": True})
+        return MessagePart(kind="data", data=wrapped, metadata={"data_part_compat": True})
 
-    def link(self, uri: str) -> Part:
-        """The address of a JSON document."""
-        if self.tags_kinds:
-            return Part(kind="file", file=FileContent(uri=uri, mime_type=_JSON))
-        return Part(url=uri, media_type=_JSON)
+    def link(self, uri: str) -> MessagePart:
+        """Return a part that links to a JSON document."""
+        if self.has_kinds:
+            return MessagePart(kind="file", file=FileContent(uri=uri, mime_type=_JSON))
+        return MessagePart(url=uri, media_type=_JSON)
 
-    def sent(self, task: Task) -> object:
-        """The answer to a message, and the body of a push notification."""
-        return task if self.tags_kinds else Wrapped(task=task)
+    def wrap_task(self, task: A2ATask) -> object:
+        """Return the response to a message, which is also the body of a push notification."""
+        return task if self.has_kinds else WrappedResult(task=task)
 
-    def streamed(self, item: Task | StatusUpdate | ArtifactUpdate) -> object:
-        """An item of a stream."""
-        if self.tags_kinds:
+    def wrap_item(self, item: A2ATask | StatusUpdate | ArtifactUpdate) -> object:
+        """Return an item of a stream."""
+        if self.has_kinds:
             return item
         match item:
-            case Task():
-                return Wrapped(task=item)
+            case A2ATask():
+                return WrappedResult(task=item)
             case StatusUpdate():
-                return Wrapped(status_update=msgspec.structs.replace(item, final=UNSET))
+                return WrappedResult(status_update=msgspec.structs.replace(item, final=UNSET))
             case ArtifactUpdate():
-                return Wrapped(artifact_update=item)
+                return WrappedResult(artifact_update=item)
 
     def push_config(self, config: PushConfig) -> object:
-        """A push notification's configuration as it is shown: without its credentials."""
-        shown = self._shown(config)
-        if not self.tags_kinds:
-            return shown
-        inner = msgspec.structs.replace(shown, task_id=None)
+        """Return a push configuration without its credentials."""
+        redacted = self._redact(config)
+        if not self.has_kinds:
+            return redacted
+        inner = msgspec.structs.replace(redacted, task_id=None)
         return TaskPushConfig(task_id=config.task_id or "", push_notification_config=inner)
 
     def push_configs(self, configs: tuple[PushConfig, ...]) -> object:
-        """All of a task."""
-        if self.tags_kinds:
+        """Return the push configurations of a task without their credentials."""
+        if self.has_kinds:
             return [self.push_config(config) for config in configs]
-        return PushConfigList(configs=tuple(map(self._shown, configs)))
+        return PushConfigList(configs=tuple(map(self._redact, configs)))
 
-    def _shown(self, config: PushConfig) -> PushConfig:
-        return msgspec.structs.replace(config, authentication=self._authentication(config.authentication))
+    def _redact(self, config: PushConfig) -> PushConfig:
+        return msgspec.structs.replace(config, authentication=self._redact_authentication(config.authentication))
 
-    def _authentication(self, given: Authentication | None) -> Authentication | None:
-        if given is None:
+    def _redact_authentication(self, authentication: Authentication | None) -> Authentication | None:
+        if authentication is None:
             return None
-        scheme = given.scheme or next(iter(given.schemes), None)
-        if self.tags_kinds:
+        scheme = authentication.scheme or next(iter(authentication.schemes), None)
+        if self.has_kinds:
             return Authentication(schemes=(scheme,) if scheme else ())
         return Authentication(scheme=scheme)
 
@@ -152,11 +152,11 @@ V03 = A2AVersion(
         "tasks/pushNotificationConfig/delete": "delete_push",
         "agent/getAuthenticatedExtendedCard": "extended_card",
     },
-    tags_kinds=True,
+    has_kinds=True,
 )
 V10 = A2AVersion(
     name="1.0",
-    states={status: "TASK_STATE_" + word.upper().replace("-", "_") for status, word in _STATES.items()}
+    states={status: "TASK_STATE_" + state.upper().replace("-", "_") for status, state in _STATES.items()}
     | {"unknown": "TASK_STATE_UNSPECIFIED"},
     user="ROLE_USER",
     agent="ROLE_AGENT",
@@ -173,16 +173,16 @@ V10 = A2AVersion(
         "DeleteTaskPushNotificationConfig": "delete_push",
         "GetExtendedAgentCard": "extended_card",
     },
-    tags_kinds=False,
+    has_kinds=False,
 )
 VERSIONS = (V10, V03)
 
 
-def version_named(name: str) -> A2AVersion | None:
-    """The version of this name, whatever its patch number; None if it is not spoken."""
+def find_version(name: str) -> A2AVersion | None:
+    """Return the version of a name, whose patch number is ignored; None if it is not supported."""
     return next((version for version in VERSIONS if name == version.name or name.startswith(version.name + ".")), None)
 
 
-def version_of(method: str) -> A2AVersion | None:
-    """The version that has this method; None if neither has."""
+def version_of_method(method: str) -> A2AVersion | None:
+    """Return the version that has a method; None if neither has."""
     return next((version for version in VERSIONS if method in version.methods), None)

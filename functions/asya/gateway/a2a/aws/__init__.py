@@ -1,1 +1,1 @@
-"""Push notification targets and their delivery."""
+"""Storage of push configurations and delivery of push notifications."""

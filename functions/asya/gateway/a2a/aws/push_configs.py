@@ -1,7 +1,7 @@
-"""Where push notifications of tasks go, beside the tasks themselves (`protocol §13`, `/a2a`).
+"""Stores the push configurations of tasks (`protocol §13`, `/a2a`).
 
-Items of the tasks table: `pk` = task id, `sk` = `a2a-push#{id}`, `target` = JSON. They sort before the hops, so that nobody who
-reads a task reads them; a task that has any says so in its record (`is_watched`).
+Items of the tasks table: `pk` = task id, `sk` = `a2a-push#{id}`, `target` = JSON. Their keys sort before those of the
+hops, so reads of a task skip them. The record of a task with configurations says so (`is_watched`).
 """
 
 from datetime import datetime
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from asya.tasks.aws.items import Item
 
 PREFIX = "a2a-push#"
-# Each change of a task is sent to all of them.
-MOST = 10
+MAX_CONFIGS = 10
+"""Configurations of one task; each change of status goes to all of them."""
 
 _decoder = msgspec.json.Decoder(PushTarget)
 
 
 class PushConfigStore:
-    """Those of one mesh. All methods raise TaskStoreError if the table cannot be reached.
+    """The push configurations of one mesh. All methods raise TaskStoreError if the table cannot be reached.
 
     Args:
-        retention: seconds that a task is kept after its deadline, and so one of these.
+        retention: Seconds for which a task and its configurations are stored after the deadline.
     """
 
     def __init__(self, client: "DynamoDBClient", table: str, retention: float) -> None:
@@ -38,13 +38,13 @@ class PushConfigStore:
         self._retention = retention
 
     def put(self, task_id: str, config_id: str, target: PushTarget, until: datetime) -> None:
-        """Keep one; another of the same id gives way.
+        """Store a configuration; it replaces one with the same id.
 
         Args:
-            until: the task's deadline, or now if that has passed, or there is none.
+            until: The deadline of the task, or the current time if that is later.
         """
         expires_at = int(until.timestamp() + self._retention)
-        with table_errors(f"keep where notifications of task {task_id} go"):
+        with table_errors(f"store push configuration {config_id!r} of task {task_id}"):
             self._client.put_item(
                 TableName=self._table,
                 Item=_key(task_id, config_id)
@@ -52,25 +52,25 @@ class PushConfigStore:
             )
 
     def read(self, task_id: str, config_id: str) -> PushTarget | None:
-        """One of a task; None if there is none of this id."""
-        with table_errors(f"read where notifications of task {task_id} go"):
-            answer = self._client.get_item(TableName=self._table, Key=_key(task_id, config_id), ConsistentRead=True)
-        return _target_of(answer["Item"]) if "Item" in answer else None
+        """Return a configuration; None if it does not exist."""
+        with table_errors(f"read push configuration {config_id!r} of task {task_id}"):
+            response = self._client.get_item(TableName=self._table, Key=_key(task_id, config_id), ConsistentRead=True)
+        return _target_of(response["Item"]) if "Item" in response else None
 
     def all(self, task_id: str) -> dict[str, PushTarget]:
-        """All of a task, by id."""
-        with table_errors(f"read where notifications of task {task_id} go"):
-            answer = self._client.query(
+        """Return all configurations of a task by id."""
+        with table_errors(f"read the push configurations of task {task_id}"):
+            response = self._client.query(
                 TableName=self._table,
                 KeyConditionExpression="pk = :id AND begins_with(sk, :prefix)",
                 ExpressionAttributeValues={":id": {"S": task_id}, ":prefix": {"S": PREFIX}},
                 ConsistentRead=True,
             )
-        return {item["sk"]["S"].removeprefix(PREFIX): _target_of(item) for item in answer["Items"]}
+        return {item["sk"]["S"].removeprefix(PREFIX): _target_of(item) for item in response["Items"]}
 
     def delete(self, task_id: str, config_id: str) -> None:
-        """Forget one, if it is there."""
-        with table_errors(f"forget where notifications of task {task_id} go"):
+        """Delete a configuration if it exists."""
+        with table_errors(f"delete push configuration {config_id!r} of task {task_id}"):
             self._client.delete_item(TableName=self._table, Key=_key(task_id, config_id))
 
 

@@ -1,7 +1,8 @@
-"""Sends push notifications to addresses that strangers have named (`protocol §13`, `/a2a`).
+"""Sends push notifications to addresses that clients chose (`protocol §13`, `/a2a`).
 
-The name is looked up once, every address it stands for is checked, and the connection goes to one of those: a name that
-stands for something else the next moment gains nothing. Redirections are not followed, and no credential of the mesh is sent.
+The host name is resolved once, all its IP addresses are checked, and the connection goes to one of them. So a name that
+resolves differently a moment later (DNS rebinding) has no effect. Redirects are not followed, and no credentials of the
+mesh are sent.
 """
 
 import socket
@@ -10,39 +11,39 @@ from urllib.parse import SplitResult, urlsplit
 
 import urllib3
 
-from asya.gateway.a2a.push import PushTarget, is_allowed, is_public
+from asya.gateway.a2a.push import PushTarget, is_allowed_host, is_public
 
 _SECONDS = 10.0
 _CONNECT_SECONDS = 3.0
 _PORTS = {"http": 80, "https": 443}
 _TOKEN = "X-A2A-Notification-Token"
 
-# Gives the addresses of a host.
 Resolve = Callable[[str, int], Sequence[str]]
+"""Resolves a host and a port to IP addresses."""
 
 
 class PushDeliveryError(Exception):
-    """The notification has not been taken; it may be another time."""
+    """The notification was not delivered; a later attempt may succeed."""
 
 
 def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host.
+    """Return the IP addresses of a host.
 
     Raises:
-        PushDeliveryError: if there are none just now.
+        PushDeliveryError: If the host cannot be resolved.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        records = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except OSError as error:
-        raise PushDeliveryError(f"{host} is not found: {error}") from error
-    return tuple(dict.fromkeys(str(each[4][0]) for each in found))
+        raise PushDeliveryError(f"host {host} cannot be resolved: {error}") from error
+    return tuple(dict.fromkeys(str(record[4][0]) for record in records))
 
 
 class PushSender:
     """Sends notifications.
 
     Args:
-        allowed_hosts: hosts that may be private and need no https.
+        allowed_hosts: Hosts that may be private and do not need https.
     """
 
     def __init__(self, allowed_hosts: Collection[str], resolve: Resolve = resolve) -> None:
@@ -50,16 +51,16 @@ class PushSender:
         self._resolve = resolve
 
     def send(self, target: PushTarget, body: bytes) -> None:
-        """Send one notification and see it taken.
+        """Send one notification.
 
         Raises:
-            PushDeliveryError: if it may not go there, or nobody takes it.
+            PushDeliveryError: If the address is not allowed, or the response is not a 2xx in time.
         """
         parts = urlsplit(target.url)
         address = self._address(parts)
         with _pool(parts, address) as pool:
             try:
-                answer = pool.urlopen(
+                response = pool.urlopen(
                     "POST",
                     parts._replace(scheme="", netloc="", fragment="").geturl() or "/",
                     body=body,
@@ -69,18 +70,18 @@ class PushSender:
                 )
             except urllib3.exceptions.HTTPError as error:
                 raise PushDeliveryError(f"no answer from {parts.netloc}: {error}") from error
-            answer.close()
-        if not 200 <= answer.status < 300:
-            raise PushDeliveryError(f"{parts.netloc} answered {answer.status}")
+            response.close()
+        if not 200 <= response.status < 300:
+            raise PushDeliveryError(f"{parts.netloc} answered {response.status}")
 
     def _address(self, parts: SplitResult) -> str:
         host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
         addresses = self._resolve(host, port)
-        if is_allowed(parts, self._allowed_hosts):
-            # A name of this machine may stand for IPv6 too, where few servers listen.
+        if is_allowed_host(parts, self._allowed_hosts):
+            # Prefer IPv4: a local name may resolve to IPv6 as well, where few servers listen.
             return min(addresses, key=lambda address: ":" in address)
         if parts.scheme != "https" or not all(map(is_public, addresses)):
-            raise PushDeliveryError(f"{host} is not public")
+            raise PushDeliveryError(f"{host} is not public: add it to gateway.allowed_hosts to allow it")
         return addresses[0]
 
 

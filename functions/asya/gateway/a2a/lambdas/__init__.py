@@ -1,1 +1,1 @@
-"""The functions that send push notifications."""
+"""The functions that make and deliver push notifications."""

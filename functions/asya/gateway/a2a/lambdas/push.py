@@ -1,7 +1,7 @@
-"""Delivers push notifications to the clients that asked for them (`protocol §13`, `/a2a`).
+"""Delivers push notifications to clients (`protocol §13`, `/a2a`).
 
-Fed by a queue of its own: what is not taken comes again, later each time, and in the end lies in the dead-letter queue. A
-notification may come twice, and an older one after a newer one: each says how the task stood, and since when.
+A queue of its own feeds this function: a failed delivery is retried with backoff, and ends in the dead-letter queue. A
+notification may arrive twice or out of order; each contains the status of the task and its time.
 """
 
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ from asya.gateway.a2a.aws.push_configs import PushConfigStore
 from asya.gateway.a2a.aws.push_sender import PushSender
 from asya.gateway.a2a.push import PushNotification
 from asya.gateway.a2a.tasks import task_of
-from asya.gateway.a2a.versions import V10, version_named
+from asya.gateway.a2a.versions import V10, find_version
 from asya.messaging.aws.receipt import Receipt
-from asya.messaging.lambdas.batch import Answer, BatchProcessor, Record, records
+from asya.messaging.lambdas.batch import BatchProcessor, BatchResponse, Record, records
 from asya.sidecar.lambdas.services import Services
 
 _decoder = msgspec.json.Decoder(PushNotification)
@@ -24,24 +24,26 @@ _decoder = msgspec.json.Decoder(PushNotification)
 
 @dataclass(frozen=True, slots=True)
 class PushDelivery:
-    """Sends notifications to where they are wanted."""
+    """Delivers notifications from the push queue."""
 
     services: Services
     worker: BatchProcessor
     configs: PushConfigStore
     sender: PushSender
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
-        """Send each; those that nobody took are kept."""
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
+        """Deliver each notification and report the failed ones, which stay on the queue."""
         return self.worker.process(records(event), self._deliver)
 
     def _deliver(self, record: Record) -> list[Receipt]:
         push = _decoder.decode(record.arrival.body)
         target = self.configs.read(push.task.id, push.config_id)
         if target is None:
-            self.services.telemetry.log.info("no longer wanted", task=push.task.id, config=push.config_id)
+            self.services.telemetry.log.info(
+                "skipped a notification: its configuration was deleted", task=push.task.id, config=push.config_id
+            )
             return []
-        version = version_named(target.version) or V10
+        version = find_version(target.version) or V10
         task = task_of(push.task, version, with_progress=False)
-        self.sender.send(target, msgspec.json.encode(version.sent(task)))
+        self.sender.send(target, msgspec.json.encode(version.wrap_task(task)))
         return []

@@ -1,8 +1,8 @@
-"""Fed by the changes of the tasks table: makes push notifications of those that somebody wants to hear of (`protocol §13`, `/a2a`).
+"""Turns changes of watched tasks into push notifications (`protocol §13`, `/a2a`).
 
-Whoever writes a record, be it a report, a cancel, a resume or the backstop, need not know of this: what has been written comes here
-for sure, in its order, and as often as it takes. The filter of the event source lets only watched tasks through, so that others
-cost nothing. A change becomes one message for each address; dying before all are sent means that all are sent again.
+The stream of the tasks table delivers each change at least once and in order, so the writers of records need no code
+for notifications. The filter of the event source passes only watched tasks, so other tasks cause no cost. A change
+becomes one message per configuration; a failed batch is sent again as a whole.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PushFeed:
-    """Sends notifications on their way."""
+    """Sends notifications to the push queue."""
 
     services: Services
     configs: PushConfigStore
@@ -36,20 +36,20 @@ class PushFeed:
     queue_url: str
 
     def process(self, event: Mapping[str, Any]) -> None:
-        """Tell of every change that is news.
+        """Send a notification for each change of status.
 
         Raises:
-            TaskStoreError, ClientError, BotoCoreError: if some could not be sent; the batch comes again.
+            TaskStoreError, ClientError, BotoCoreError: If a message could not be sent; the batch is delivered again.
         """
-        for record in self._news(event):
-            # As it stood when it was written. Its hops are not part of the record; whoever wants to know of them asks.
+        for record in self._changed_records(event):
+            # The task at the time of the change, without hops: the record does not hold them.
             task = task_view(record, fold((), record.generation), parse_time(record.updated_at))
             for config_id in self.configs.all(record.id):
-                # SQS takes no characters that XML has not; escaped, there are none.
+                # SQS refuses characters that XML does not allow; escapes replace them.
                 body = escape(msgspec.json.encode(PushNotification(config_id=config_id, task=task)))
                 self.sqs.send_message(QueueUrl=self.queue_url, MessageBody=body.decode("ascii"))
 
-    def _news(self, event: Mapping[str, Any]) -> Iterator[TaskRecord]:
+    def _changed_records(self, event: Mapping[str, Any]) -> Iterator[TaskRecord]:
         for change in event["Records"]:
             images = change["dynamodb"]
             before, after = images.get("OldImage"), images.get("NewImage")
@@ -57,10 +57,10 @@ class PushFeed:
                 continue
             try:
                 record = record_of(after)
-                is_new = is_status_change(record_of(before) if before else None, record)
+                has_changed = is_status_change(record_of(before) if before else None, record)
             except (TaskStoreError, KeyError, ValueError, msgspec.MsgspecError):
-                # Coming again would not make it readable.
-                self.services.telemetry.log.exception("a task's record is unreadable", task=after["pk"]["S"])
+                # A retry would fail again and block the other records.
+                self.services.telemetry.log.exception("skipped an unreadable task record", task=after["pk"]["S"])
                 continue
-            if is_new:
+            if has_changed:
                 yield record

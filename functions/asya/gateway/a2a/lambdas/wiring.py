@@ -1,4 +1,4 @@
-"""The entry points of the functions that send push notifications."""
+"""Builds the functions for push notifications and holds their Lambda handlers."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -16,14 +16,14 @@ from asya.sidecar.lambdas.services import Services, services
 
 
 def build_push(services: Services) -> PushDelivery:
-    """The function that delivers push notifications."""
+    """Build the function that delivers push notifications."""
     settings = services.settings
     worker = BatchProcessor(clients.sqs(), settings.queue_url(settings.actor), (), services.telemetry)
     return PushDelivery(services, worker, _configs(services), PushSender(settings.table.gateway.allowed_hosts))
 
 
 def build_push_feed(services: Services) -> PushFeed:
-    """The function that turns changes of tasks into push notifications."""
+    """Build the function that turns changes of tasks into push notifications."""
     return PushFeed(services, _configs(services), clients.sqs(), services.settings.queue_url(names.PUSH))
 
 
@@ -41,5 +41,5 @@ push = queue_entry_point(build_push)
 
 
 def push_feed(event: Mapping[str, Any], _context: object) -> None:
-    """Lambda's handler: a batch of changes of the tasks table."""
+    """Handle a batch of changes of the tasks table (Lambda handler)."""
     _feed().process(event)

@@ -1,1 +1,1 @@
-"""The calls of Agent2Agent."""
+"""HTTP routes of Agent2Agent."""

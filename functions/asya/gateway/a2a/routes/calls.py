@@ -1,7 +1,7 @@
-"""The gateway for other agents: Agent2Agent over JSON-RPC, `POST /a2a`, and the agent card (`protocol §13`).
+"""HTTP routes of Agent2Agent: JSON-RPC at `POST /a2a`, and the agent card (`protocol §13`).
 
-Both versions of the protocol are spoken; the method's name says which. A message starts a task on the route of a tool, or
-resumes one that waits for input. Nothing is kept but in the mesh's tasks: their ids are the ids here.
+The method's name selects the version of the protocol. A message starts a task on the route of a tool, or resumes a
+paused task. All state is in the tasks of the mesh, and their ids are the ids here.
 """
 
 import hashlib
@@ -33,11 +33,11 @@ from asya.gateway.a2a.routes.lists import A2ALists
 from asya.gateway.a2a.routes.push_configs import PushConfigCalls, PushConfigRef
 from asya.gateway.a2a.routes.streams import A2AStreams
 from asya.gateway.a2a.tasks import context_of, task_of
-from asya.gateway.a2a.tool_requests import answers, read_message, tool_request
-from asya.gateway.a2a.types import Message, Task
-from asya.gateway.a2a.versions import V10, VERSIONS, A2AVersion, Operation, version_named, version_of
+from asya.gateway.a2a.tool_requests import read_answers, read_message, tool_invocation
+from asya.gateway.a2a.types import A2AMessage, A2ATask
+from asya.gateway.a2a.versions import V10, VERSIONS, A2AVersion, Operation, find_version, version_of_method
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.aws.task_starter import Key
+from asya.gateway.aws.task_starter import IdempotencyKey
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import KEY_LIMIT, HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
@@ -56,10 +56,10 @@ _CANCEL = ":cancel"
 
 @dataclass(frozen=True, slots=True)
 class A2ARoutes:
-    """What the calls need, and the calls.
+    """Serves `/a2a` and the agent card.
 
     Attributes:
-        warn: takes a line about trouble that the caller is only told of.
+        warn: Logs a problem of the tasks table.
     """
 
     calls: ToolCalls
@@ -73,7 +73,7 @@ class A2ARoutes:
     warn: Callable[[str], None]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment."""
+        """Return the routes at a point in time."""
         return (
             HttpRoute("POST", "/a2a", lambda request: self.answer(request, now)),
             HttpRoute("POST", "/a2a/tasks/{id}", lambda request: self.cancel_by_path(request, now)),
@@ -81,12 +81,12 @@ class A2ARoutes:
         )
 
     def card(self, request: Request) -> Response:
-        """`GET /.well-known/agent-card.json`: for everybody. Each API has its own, which says how its calls identify themselves."""
+        """Answer `GET /.well-known/agent-card.json`; the card of each API names its security scheme."""
         takes_tokens = self.origins.takes_tokens(request)
         return Response(200, card(self.calls.mesh, request.base_url, takes_tokens=takes_tokens), _CARD_HEADERS)
 
     def answer(self, request: Request, now: datetime) -> Response:
-        """`POST /a2a`: one JSON-RPC call; what it fails of is told within the answer, with status 200."""
+        """Answer `POST /a2a`: one JSON-RPC call, whose errors have the HTTP status 200."""
         caller = self.access.caller(required_identity(request))
         check_size(request, self.calls.mesh.gateway.max_body)
         try:
@@ -94,39 +94,41 @@ class A2ARoutes:
         except RpcError as error:
             return Response(200, error.to_failure(UNSET))
         if call.id is UNSET:
-            refusal = RpcError(
-                INVALID_REQUEST, "id is missing: a call without one wants no answer, and none does without"
+            error = RpcError(
+                INVALID_REQUEST, "id is missing: Agent2Agent has no notifications; send a request with an id"
             )
-            return Response(200, refusal.to_failure(UNSET))
+            return Response(200, error.to_failure(UNSET))
         try:
             return _Call(self, request, call, call.id, _version(call, request), caller, now).answer()
         except A2AError as error:
             problem = error
-        except ApiError as refused:
-            problem = to_a2a_error(refused)
+        except ApiError as error:
+            problem = to_a2a_error(error)
         except TaskStoreError as error:
-            self.warn(f"the tasks table is in trouble: {error}")
-            problem = A2AError(INTERNAL_ERROR, "the tasks table cannot be reached just now; try again")
-        return Response(200, failure(call.id, problem, version_of(call.method) or V10))
+            self.warn(f"call of {call.method!r} failed: {error}")
+            problem = A2AError(INTERNAL_ERROR, "the tasks table is temporarily unavailable; try again")
+        return Response(200, failure(call.id, problem, version_of_method(call.method) or V10))
 
     def cancel_by_path(self, request: Request, now: datetime) -> Response:
-        """`POST /a2a/tasks/{id}:cancel`: the task, canceled. API Gateway's variables are whole parts of a path."""
+        """Answer `POST /a2a/tasks/{id}:cancel`; a path variable of API Gateway is a whole segment, `:cancel` included."""
         caller = self.access.caller(required_identity(request))
-        named = unquote(request.parameters["id"])
-        if not named.endswith(_CANCEL):
-            raise ApiError(404, "not_found", f"there is nothing at {request.path}; cancelling is {{id}}:cancel")
-        version = version_named(request.headers.get("a2a-version", "")) or V10
+        segment = unquote(request.parameters["id"])
+        if not segment.endswith(_CANCEL):
+            raise ApiError(
+                404, "not_found", f"there is nothing at {request.path}; to cancel a task, use /a2a/tasks/{{id}}:cancel"
+            )
+        version = find_version(request.headers.get("a2a-version", "")) or V10
         try:
-            return Response(200, task_of(self.cancel(named.removesuffix(_CANCEL), caller, now), version))
+            return Response(200, task_of(self.cancel(segment.removesuffix(_CANCEL), caller, now), version))
         except A2AError as error:
             status, code = (404, "not_found") if error.code == TASK_NOT_FOUND else (409, "not_cancelable")
             raise ApiError(status, code, error.message, "id") from None
 
-    def visible(self, task_id: str, caller: Caller, now: datetime) -> TaskView:
-        """A task of the caller's.
+    def visible_task(self, task_id: str, caller: Caller, now: datetime) -> TaskView:
+        """Return a task that the caller may see.
 
         Raises:
-            A2AError: if there is none; somebody else's is as good as none.
+            A2AError: If there is no such task, or the caller may not see it.
         """
         task = self.calls.tasks.read(task_id, now) if is_usable(task_id) else None
         if task is None or not caller.may_see(task.owner):
@@ -134,27 +136,27 @@ class A2ARoutes:
         return task
 
     def cancel(self, task_id: str, caller: Caller, now: datetime) -> TaskView:
-        """Cancel a task; one that is canceled already stays so.
+        """Cancel a task; a canceled task stays canceled.
 
         Raises:
-            A2AError: if there is none, or it has ended otherwise.
+            A2AError: If there is no such task, or it has ended otherwise.
         """
         if not is_usable(task_id):
             raise _unknown(task_id)
         try:
             record = self.cancels.cancel(task_id, caller, now)
-        except ApiError as refused:
-            raise to_a2a_error(refused) from None
+        except ApiError as error:
+            raise to_a2a_error(error) from None
         if record.status != "canceled":
-            raise A2AError(TASK_NOT_CANCELABLE, f"task {task_id!r} has {record.status} already", "id")
-        return self.visible(task_id, caller, now)
+            raise A2AError(TASK_NOT_CANCELABLE, f"task {task_id!r} has already ended: {record.status}", "id")
+        return self.visible_task(task_id, caller, now)
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call on its way to its answer."""
+    """One call and its context."""
 
-    agents: A2ARoutes
+    routes: A2ARoutes
     request: Request
     call: json_rpc.RpcMessage
     id: json_rpc.MessageId
@@ -163,116 +165,115 @@ class _Call:
     now: datetime
 
     def answer(self) -> Response:
-        """What it asks for."""
+        """Return the response to the call."""
         call, operation = self.call, self.version.methods[self.call.method]
         if operation == "stream":
-            return self._followed(self._begun(read_params(call, SendParams)))
+            return self._stream(self._start_or_resume(read_params(call, SendParams)))
         if operation == "subscribe":
-            return self._followed(read_params(call, TaskIdParams).id)
+            return self._stream(read_params(call, TaskIdParams).id)
         results: dict[Operation, Callable[[], object]] = {
-            "send": lambda: self.version.sent(self._sent(read_params(call, SendParams))),
-            "get": lambda: self._task(self.agents.visible),
-            "cancel": lambda: self._task(self.agents.cancel),
-            "list": lambda: self.agents.lists.page(
+            "send": lambda: self.version.wrap_task(self._send(read_params(call, SendParams))),
+            "get": lambda: self._task(self.routes.visible_task),
+            "cancel": lambda: self._task(self.routes.cancel),
+            "list": lambda: self.routes.lists.page(
                 read_params(call, ListTasksParams), self.version, self.caller, self.now
             ),
             "set_push": self._set_push,
-            "get_push": lambda: self.agents.push.get(self._place(), self.version),
-            "list_push": lambda: self.agents.push.list(self._place().task_id, self.version),
-            "delete_push": lambda: self.agents.push.delete(self._place()),
+            "get_push": lambda: self.routes.push.get(self._config_ref(), self.version),
+            "list_push": lambda: self.routes.push.list(self._config_ref().task_id, self.version),
+            "delete_push": lambda: self.routes.push.delete(self._config_ref()),
             "extended_card": _no_extended_card,
         }
         return Response(200, json_rpc.Success(id=self.id, result=results[operation]()))
 
-    def _task(self, find: Callable[[str, Caller, datetime], TaskView]) -> Task:
+    def _task(self, find: Callable[[str, Caller, datetime], TaskView]) -> A2ATask:
         return task_of(find(read_params(self.call, TaskIdParams).id, self.caller, self.now), self.version)
 
-    def _place(self) -> PushConfigRef:
-        place = self.agents.push.place(read_params(self.call, PushParams), self.version)
-        self.agents.visible(place.task_id, self.caller, self.now)
-        return place
+    def _config_ref(self) -> PushConfigRef:
+        ref = self.routes.push.read_ref(read_params(self.call, PushParams), self.version)
+        self.routes.visible_task(ref.task_id, self.caller, self.now)
+        return ref
 
     def _set_push(self) -> object:
-        config = self.agents.push.read_config(self.call, self.version)
-        task = self.agents.visible(config.task_id or "", self.caller, self.now)
-        return self.agents.push.set(config, task, self.version, self.now)
+        config = self.routes.push.read_config(self.call, self.version)
+        task = self.routes.visible_task(config.task_id or "", self.caller, self.now)
+        return self.routes.push.set(config, task, self.version, self.now)
 
-    def _sent(self, params: SendParams) -> Task:
-        task_id = self._begun(params)
+    def _send(self, params: SendParams) -> A2ATask:
+        task_id = self._start_or_resume(params)
         if params.settings.waits:
-            task = self.agents.calls.wait(task_id, self.now)
+            task = self.routes.calls.wait(task_id, self.now)
         else:
-            task = self.agents.calls.tasks.read(task_id, self.now)
+            task = self.routes.calls.tasks.read(task_id, self.now)
         if task is None:
-            raise A2AError(TASK_NOT_FOUND, f"task {task_id!r} is gone", "id")
+            raise A2AError(TASK_NOT_FOUND, f"task {task_id!r} does not exist any more", "id")
         return task_of(task, self.version)
 
-    def _followed(self, task_id: str) -> Response:
-        task = self.agents.visible(task_id, self.caller, self.now)
-        return Response(200, self.agents.streams.follow(task, self.version, self.id, self.now))
+    def _stream(self, task_id: str) -> Response:
+        task = self.routes.visible_task(task_id, self.caller, self.now)
+        return Response(200, self.routes.streams.stream(task, self.version, self.id, self.now))
 
-    def _begun(self, params: SendParams) -> str:
-        """The id of the task that a message starts, or goes on with."""
+    def _start_or_resume(self, params: SendParams) -> str:
+        """Start a task or resume one, and return its id."""
         message = params.message
         if len(message.message_id) > KEY_LIMIT or len((message.context_id or "").encode()) > ID_LIMIT:
-            problem = f"messageId has up to {KEY_LIMIT} characters, contextId up to {ID_LIMIT} bytes"
+            problem = f"messageId must have at most {KEY_LIMIT} characters, contextId at most {ID_LIMIT} bytes"
             raise A2AError(INVALID_PARAMS, problem, "message.messageId")
-        return self._resumed(params, message.task_id) if message.task_id else self._started(params)
+        return self._resume(params, message.task_id) if message.task_id else self._start(params)
 
-    def _started(self, params: SendParams) -> str:
-        agents, message = self.agents, params.message
-        said = read_message(message, self.version.user, params.metadata)
-        asked = tool_request(said, agents.calls.mesh)
+    def _start(self, params: SendParams) -> str:
+        routes, message = self.routes, params.message
+        content = read_message(message, self.version.user, params.metadata)
+        invocation = tool_invocation(content, routes.calls.mesh)
         push = params.settings.push
-        target = agents.push.target(push, self.version) if push else None
+        target = routes.push.target(push, self.version) if push else None
 
         def prepare(record: TaskRecord) -> TaskRecord:
             if push is not None and target is not None:
-                agents.push.keep(record, push.id, target, self.now)
+                routes.push.save(record, push.id, target, self.now)
             return msgspec.structs.replace(record, context=message.context_id or None, is_watched=target is not None)
 
-        return agents.calls.start(
-            asked,
+        return routes.calls.start(
+            invocation,
             self.caller.principal,
-            agents.origins.of(self.request),
+            routes.origins.of(self.request),
             self.now,
-            Key(self.caller.principal, f"a2a/{message.message_id}", _digest(message, asked.name)),
+            IdempotencyKey(self.caller.principal, f"a2a/{message.message_id}", _digest(message, invocation.name)),
             prepare=prepare,
         )
 
-    def _resumed(self, params: SendParams, task_id: str) -> str:
-        agents, message = self.agents, params.message
-        task = agents.visible(task_id, self.caller, self.now)
+    def _resume(self, params: SendParams, task_id: str) -> str:
+        routes, message = self.routes, params.message
+        task = routes.visible_task(task_id, self.caller, self.now)
         if message.context_id and message.context_id != context_of(task):
-            problem = f"task {task_id!r} is of the context {context_of(task)!r}"
+            problem = f"task {task_id!r} belongs to the context {context_of(task)!r}"
             raise A2AError(INVALID_PARAMS, problem, "message.contextId")
         if task.pause is None:
             state = self.version.states[task.status]
-            problem = f"task {task_id!r} is {state}: it takes a message only while it asks for input"
+            problem = f"task {task_id!r} is {state}; only a task that requires input takes a message"
             raise A2AError(UNSUPPORTED_OPERATION, problem, "message.taskId")
-        said = read_message(message, self.version.user)
-        given = answers(said, task.pause.fields)
-        if sum(map(len, given.values())) > INPUT_LIMIT:
-            raise A2AError(INVALID_PARAMS, f"the answers have more than {INPUT_LIMIT} bytes", "message.parts")
+        answers = read_answers(read_message(message, self.version.user), task.pause.fields)
+        if sum(map(len, answers.values())) > INPUT_LIMIT:
+            raise A2AError(INVALID_PARAMS, f"the answers must have at most {INPUT_LIMIT} bytes", "message.parts")
         if params.settings.push is not None:
-            agents.push.set(params.settings.push, task, self.version, self.now)
-        agents.resumes.resume(task_id, self.caller, given, self.now)
+            routes.push.set(params.settings.push, task, self.version, self.now)
+        routes.resumes.resume(task_id, self.caller, answers, self.now)
         return task_id
 
 
-def _digest(message: Message, tool: str) -> str:
-    """Of what is asked for: the message, which a client that has had no answer sends again as it is."""
+def _digest(message: A2AMessage, tool: str) -> str:
+    """Return the digest of a message, which a client repeats unchanged if it got no answer."""
     return hashlib.sha256(msgspec.json.encode((tool, message), order="deterministic")).hexdigest()
 
 
 def _version(call: json_rpc.RpcMessage, request: Request) -> A2AVersion:
-    version = version_of(call.method)
+    version = version_of_method(call.method)
     if version is None:
         raise A2AError(METHOD_NOT_FOUND, f"there is no method {call.method!r}", "method")
-    asked = request.headers.get("a2a-version", "").strip()
-    if asked and version_named(asked) is None:
+    name = request.headers.get("a2a-version", "").strip()
+    if name and find_version(name) is None:
         known = ", ".join(each.name for each in VERSIONS)
-        raise A2AError(VERSION_NOT_SUPPORTED, f"version {asked!r} is not spoken here; {known} are", "A2A-Version")
+        raise A2AError(VERSION_NOT_SUPPORTED, f"version {name!r} is not supported; use one of {known}", "A2A-Version")
     return version
 
 
@@ -281,4 +282,4 @@ def _unknown(task_id: str) -> A2AError:
 
 
 def _no_extended_card() -> object:
-    raise A2AError(NO_EXTENDED_CARD, "there is one card only, the public one")
+    raise A2AError(NO_EXTENDED_CARD, "there is no extended card; read /.well-known/agent-card.json")

@@ -1,4 +1,4 @@
-"""What goes wrong, in the words of Agent2Agent (`protocol §13`, `/a2a`)."""
+"""Errors in the format of Agent2Agent (`protocol §13`, `/a2a`)."""
 
 from asya.gateway.a2a.requests import TASK_NOT_FOUND, UNSUPPORTED_OPERATION, A2AError
 from asya.gateway.a2a.versions import A2AVersion
@@ -28,30 +28,30 @@ _REASONS = {
 _GOOGLE = "type.googleapis.com/google.rpc."
 
 
-def to_a2a_error(refused: ApiError) -> A2AError:
-    """The same refusal as a JSON-RPC error. Who may not call at all is refused by HTTP: that is raised again.
+def to_a2a_error(error: ApiError) -> A2AError:
+    """Convert an API error to a JSON-RPC error.
 
     Raises:
-        ApiError: of the status 403.
+        ApiError: The same error if its status is 403, which HTTP reports.
     """
-    if refused.status == 403:
-        raise refused
-    code = _CODES.get(refused.code, INTERNAL_ERROR if refused.status >= 500 else INVALID_PARAMS)
-    match refused:
+    if error.status == 403:
+        raise error
+    code = _CODES.get(error.code, INTERNAL_ERROR if error.status >= 500 else INVALID_PARAMS)
+    match error:
         case InvalidInputError():
-            fields = refused.fields
+            fields = error.fields
         case InvalidArgumentsError():
-            fields = {f"arguments.{place}" if place else "arguments": problem for place, problem in refused.problems}
+            fields = {f"arguments.{place}" if place else "arguments": problem for place, problem in error.problems}
         case _:
             fields = {}
-    return A2AError(code, refused.message, refused.field, fields=fields)
+    return A2AError(code, error.message, error.field, fields=fields)
 
 
 def failure(message_id: MessageId, error: A2AError, version: A2AVersion) -> Failure:
-    """The answer to a call that failed. Version 1.0 has Google's types of details, 0.3 takes any."""
+    """Return the response to a failed call; version 1.0 requires the detail types of Google's APIs."""
     fields = error.fields or ({error.field: error.message} if error.field else {})
     data: object = {"reason": _REASONS[error.code], "fields": fields}
-    if not version.tags_kinds:
+    if not version.has_kinds:
         info = {
             "@type": f"{_GOOGLE}ErrorInfo",
             "reason": _REASONS[error.code],

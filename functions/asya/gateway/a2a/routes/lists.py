@@ -1,4 +1,4 @@
-"""Lists of tasks for other agents (`protocol §13`, `tasks/list`)."""
+"""Lists of tasks for agents (`protocol §13`, `tasks/list`)."""
 
 import hashlib
 from dataclasses import dataclass
@@ -16,28 +16,28 @@ from asya.tasks.listing import LARGEST_LIMIT, ListQuery, read_list_query
 from asya.tasks.view import TaskView
 
 DEFAULT_PAGE = 50
-# Results have up to 64 KiB each, and Lambda answers with up to 6 MB.
-LARGEST_WITH_ARTIFACTS = 50
+MAX_PAGE_WITH_ARTIFACTS = 50
+"""A result has up to 64 KiB, and a response of Lambda up to 6 MB."""
 _UNSPECIFIED = "TASK_STATE_UNSPECIFIED"
 
 
 @dataclass(frozen=True, slots=True)
 class A2ALists:
-    """Makes pages of them."""
+    """Lists tasks page by page."""
 
     lists: TaskLists
 
     def page(self, params: ListTasksParams, version: A2AVersion, caller: Caller, now: datetime) -> TaskPage:
-        """The caller's tasks, newest first, without their results unless asked for. A page may be short, and have a next one.
+        """Return a page of the caller's tasks, newest first; a short page may have a next one.
 
         Raises:
-            A2AError, ApiError: if the parameters are wrong.
-            TaskStoreError: if the table cannot be read.
+            A2AError, ApiError: If the parameters are invalid.
+            TaskStoreError: If the table cannot be read.
         """
         after = _time(params.status_timestamp_after)
         query = _query(params, version)
         page = self.lists.page(query, None if caller.is_operator else caller.principal, caller.may_see, now)
-        tasks = [task for task in page.tasks if _is_meant(task, params.context_id, after)]
+        tasks = [task for task in page.tasks if _matches(task, params.context_id, after)]
         if params.include_artifacts:
             tasks = [self.lists.tasks.read(task.id, now) or task for task in tasks]
         is_all = page.next is None and not query.after
@@ -51,15 +51,15 @@ class A2ALists:
 
 def _query(params: ListTasksParams, version: A2AVersion) -> ListQuery:
     size = DEFAULT_PAGE if params.page_size is None or params.page_size == 0 else params.page_size
-    largest = LARGEST_WITH_ARTIFACTS if params.include_artifacts else LARGEST_LIMIT
+    largest = MAX_PAGE_WITH_ARTIFACTS if params.include_artifacts else LARGEST_LIMIT
     if not 1 <= size <= largest:
-        raise A2AError(INVALID_PARAMS, f"pageSize is a number from 1 to {largest}", "pageSize")
+        raise A2AError(INVALID_PARAMS, f"pageSize must be a number from 1 to {largest}", "pageSize")
     query = {"limit": str(size)}
     if params.status and params.status != _UNSPECIFIED:
         status = version.status(params.status)
         if status is None:
             known = ", ".join(version.states.values())
-            raise A2AError(INVALID_PARAMS, f"tasks here are never {params.status!r}; there are {known}", "status")
+            raise A2AError(INVALID_PARAMS, f"no task has the status {params.status!r}; use one of {known}", "status")
         query["status"] = status
     if params.page_token:
         query["cursor"] = params.page_token
@@ -67,7 +67,7 @@ def _query(params: ListTasksParams, version: A2AVersion) -> ListQuery:
     return read_list_query(query, f"a2a {hashlib.sha256(filters.encode()).hexdigest()}", (str, str))
 
 
-def _is_meant(task: TaskView, context_id: str | None, after: datetime | None) -> bool:
+def _matches(task: TaskView, context_id: str | None, after: datetime | None) -> bool:
     if context_id and context_of(task) != context_id:
         return False
     return after is None or parse_time(task.updated_at) > after

@@ -1,7 +1,7 @@
-"""What happens to a task, for other agents that look on (`protocol §13`, `message/stream`, `tasks/resubscribe`).
+"""Streams of a task for agents (`protocol §13`, `message/stream`, `tasks/resubscribe`).
 
-API Gateway waits for whole answers, 30 seconds at most. So a stream holds how the task stands, and what is new within 25 seconds or
-until it ends or asks for input; then it closes, and who wants to know more subscribes again.
+API Gateway buffers responses and times out after 30 seconds. So a stream holds the current task, then the new events of
+25 seconds, and closes earlier if the task ends or pauses. A client can subscribe again.
 """
 
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from asya.gateway.a2a.tasks import has_stopped, message_update, status_update, task_of, updates
-from asya.gateway.a2a.types import ArtifactUpdate, StatusUpdate, Task
+from asya.gateway.a2a.tasks import has_stopped, partial_update, status_update, task_of, updates
+from asya.gateway.a2a.types import A2ATask, ArtifactUpdate, StatusUpdate
 from asya.gateway.a2a.versions import A2AVersion
 from asya.gateway.http.router import TextBody
 from asya.gateway.json_rpc import MessageId, Success
@@ -22,53 +22,52 @@ from asya.messaging.lambdas.environment import Environment
 from asya.tasks.stream_events import StreamPartial
 from asya.tasks.view import TaskView
 
-# Characters that one answer holds, or a little more; Lambda answers with up to 6 MB.
-MOST = 2 * 1024 * 1024
+MAX_RESPONSE_CHARACTERS = 2 * 1024 * 1024
+"""Characters of a response, which the last events may exceed; Lambda's limit is 6 MB."""
 
-Item = Task | StatusUpdate | ArtifactUpdate
+Item = A2ATask | StatusUpdate | ArtifactUpdate
 
 
 @dataclass(frozen=True, slots=True)
 class A2AStreams:
-    """Makes streams."""
+    """Answers streaming calls."""
 
     poller: EventPoller
     environment: Environment
 
-    def follow(self, task: TaskView, version: A2AVersion, message_id: MessageId, now: datetime) -> TextBody:
-        """A stream that begins with a task as it stands.
+    def stream(self, task: TaskView, version: A2AVersion, message_id: MessageId, now: datetime) -> TextBody:
+        """Return a stream that begins with the current task.
 
         Raises:
-            TaskStoreError: if the table cannot be read.
+            TaskStoreError: If the table cannot be read.
         """
-        began = self.environment.monotonic()
-        events: list[str] = []
-        shown = None
-        while sum(map(len, events)) < MOST:
-            waited = self.environment.monotonic() - began
-            found = self.poller.poll(task.id, shown, now + timedelta(seconds=waited), WAIT_SECONDS - waited)
-            for item in found:
-                task = item.task or task
-                # The first of all says how it stands, whatever came before.
-                told = _told(item, task, version) if shown is not None else _standing(task, version)
-                events += (_event(version.streamed(each), message_id) for each in told)
-                shown = item.cursor
-            if not found or has_stopped(task):
+        started = self.environment.monotonic()
+        texts: list[str] = []
+        cursor = None
+        while sum(map(len, texts)) < MAX_RESPONSE_CHARACTERS:
+            elapsed = self.environment.monotonic() - started
+            events = self.poller.poll(task.id, cursor, now + timedelta(seconds=elapsed), WAIT_SECONDS - elapsed)
+            for event in events:
+                task = event.task or task
+                items = _items(event, task, version) if cursor is not None else _first_items(task, version)
+                texts += (_event_text(version.wrap_item(item), message_id) for item in items)
+                cursor = event.cursor
+            if not events or has_stopped(task):
                 break
-        return TextBody(sse.MEDIA_TYPE, "".join(events))
+        return TextBody(sse.MEDIA_TYPE, "".join(texts))
 
 
-def _standing(task: TaskView, version: A2AVersion) -> list[Item]:
-    shown = task_of(task, version)
-    # Only an update says, in 0.3, that nothing follows.
-    return [shown, status_update(task, version)] if has_stopped(task) else [shown]
+def _first_items(task: TaskView, version: A2AVersion) -> list[Item]:
+    first = task_of(task, version)
+    # In version 0.3 only a status update can mark the end of the stream.
+    return [first, status_update(task, version)] if has_stopped(task) else [first]
 
 
-def _told(item: StreamEvent, task: TaskView, version: A2AVersion) -> list[Item]:
-    if isinstance(item.data, StreamPartial):
-        return [message_update(item.data, task, version)]
+def _items(event: StreamEvent, task: TaskView, version: A2AVersion) -> list[Item]:
+    if isinstance(event.data, StreamPartial):
+        return [partial_update(event.data, task, version)]
     return [*updates(task, version)]
 
 
-def _event(result: object, message_id: MessageId) -> str:
+def _event_text(result: object, message_id: MessageId) -> str:
     return sse.message(msgspec.json.encode(Success(id=message_id, result=result)))

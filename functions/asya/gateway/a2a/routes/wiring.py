@@ -1,4 +1,4 @@
-"""Puts the calls of Agent2Agent together."""
+"""Builds the routes of Agent2Agent."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ def build_a2a(
     warn: Callable[[str], None],
     environment: Environment,
 ) -> A2ARoutes:
-    """The calls of `POST /a2a` and the agent card."""
+    """Build the routes of `/a2a` and of the agent card."""
     client, table = clients.dynamodb(), settings.table_name("tasks")
     poller = EventPoller(tasks, PartialStore(client, table, environment.sleep), environment)
     return A2ARoutes(

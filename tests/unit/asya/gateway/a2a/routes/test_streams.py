@@ -66,7 +66,7 @@ def test_a_result_of_several_lines_is_one_event(gateway: Gateway) -> None:
 def test_a_stream_is_no_larger_than_an_answer_may_be(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     task_id = started(gateway)
     monkeypatch.setattr(streams, "WAIT_SECONDS", 20.0)
-    monkeypatch.setattr(streams, "MOST", 2000)
+    monkeypatch.setattr(streams, "MAX_RESPONSE_CHARACTERS", 2000)
     told = iter(range(100))
 
     def tell(_self: object, _seconds: float) -> None:
