@@ -39,9 +39,8 @@ class PushDelivery:
         push = _decoder.decode(record.arrival.body)
         target = self.configs.read(push.task.id, push.config_id)
         if target is None:
-            self.services.telemetry.log.info(
-                "skipped a notification: its configuration was deleted", task=push.task.id, config=push.config_id
-            )
+            log = self.services.telemetry.log
+            log.info("skipped a deleted push configuration", task=push.task.id, config=push.config_id)
             return []
         version = find_version(target.version) or V10
         task = task_of(push.task, version, with_progress=False)

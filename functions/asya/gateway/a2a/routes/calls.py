@@ -94,10 +94,10 @@ class A2ARoutes:
         except RpcError as error:
             return Response(200, error.to_failure(UNSET))
         if call.id is UNSET:
-            error = RpcError(
+            missing_id = RpcError(
                 INVALID_REQUEST, "id is missing: Agent2Agent has no notifications; send a request with an id"
             )
-            return Response(200, error.to_failure(UNSET))
+            return Response(200, missing_id.to_failure(UNSET))
         try:
             return _Call(self, request, call, call.id, _version(call, request), caller, now).answer()
         except A2AError as error:

@@ -98,11 +98,8 @@ class PushConfigCalls:
         task_id, target = task.id, self.target(config, version)
         known = self.configs.all(task_id)
         if len(known) >= MAX_CONFIGS and (config.id or task_id) not in known:
-            raise A2AError(
-                INVALID_PARAMS,
-                f"task {task_id!r} has {MAX_CONFIGS} configurations, the maximum; delete one first",
-                "id",
-            )
+            problem = f"task {task_id!r} has {MAX_CONFIGS} configurations, the maximum; delete one first"
+            raise A2AError(INVALID_PARAMS, problem, "id")
         config_id = self.save(task, config.id, target, now)
         if self.tasks.update(task_id, lambda record, _: replace(record, is_watched=True), now) is None:
             raise A2AError(TASK_NOT_FOUND, f"there is no task {task_id!r}", "taskId")
