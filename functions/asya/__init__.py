@@ -1,6 +1,6 @@
-"""The actor mesh: protocol, runtime, routing decisions, AWS edges and Lambda entry points.
+"""The deployed code of a mesh, in one package per capability.
 
-Handlers import from here: `from asya import data, fan_out`.
+Handlers import `data` and `fan_out` from this package.
 """
 
 from asya.runtime.fan_out import fan_out

@@ -1,12 +1,12 @@
-"""The data of a mesh, for handlers: payloads carry references, this module reads and writes what they name.
+"""Reads and writes the data of a mesh, for handlers. Payloads carry references to the data.
 
     from asya import data
 
     with data.open(payload["flights"]) as body: ...
     data.write("reports/42.html", html.encode(), "text/html; charset=utf-8")
 
-References are relative to the *data URI*, environment variable `ASYA_DATA_URI`: `s3://bucket/data/` in a mesh, a
-`file:///folder/` in tests. An actor reaches what its `access` in the mesh file grants, no more.
+References are relative to the *data URI* in the environment variable `ASYA_DATA_URI`: `s3://bucket/data/` in a mesh, and
+`file:///folder/` in tests. The `access` of an actor in the mesh file limits the references that it can read and write.
 """
 
 import builtins
@@ -30,10 +30,10 @@ VARIABLE = "ASYA_DATA_URI"
 
 
 def uri(reference: str) -> str:
-    """The absolute URI of a file or folder, for libraries that open URIs themselves (Spark, pandas, DuckDB).
+    """The absolute URI of a file or folder, for libraries that open URIs themselves, such as Spark or pandas.
 
     Raises:
-        ValueError: if the reference is malformed.
+        ValueError: the reference is malformed.
     """
     return _store().uri(check_reference(reference))
 
@@ -42,17 +42,18 @@ def size(reference: str) -> int:
     """The size of a file in bytes.
 
     Raises:
-        ValueError: if the reference is malformed or names a folder.
-        FileNotFoundError: if there is no such file.
-        PermissionError: if the actor's `access` does not cover it.
+        ValueError: the reference is malformed or names a folder.
+        FileNotFoundError: the file does not exist.
+        PermissionError: the actor's `access` does not cover the file.
     """
     return _store().size(_file(reference))
 
 
-def open(reference: str) -> BinaryIO:  # noqa: A001  (`data.open` is what a reader expects)
-    """Open a file for reading, as a stream: what is not read is not transferred. Close it, or use `with`.
+def open(reference: str) -> BinaryIO:  # noqa: A001  (users expect `data.open`)
+    """Open a file for reading as a stream, which transfers only the bytes that are read. Close it, or use `with`.
 
-    Raises: as `size` does.
+    Raises:
+        ValueError, FileNotFoundError, PermissionError: as in `size`.
     """
     return _store().open(_file(reference))
 
@@ -60,20 +61,21 @@ def open(reference: str) -> BinaryIO:  # noqa: A001  (`data.open` is what a read
 def read(reference: str) -> bytes:
     """The whole content of a file.
 
-    Raises: as `size` does.
+    Raises:
+        ValueError, FileNotFoundError, PermissionError: as in `size`.
     """
     with open(reference) as body:
         return body.read()
 
 
 def write(reference: str, body: bytes, content_type: str = "application/octet-stream") -> str:
-    """Write a file whole, replacing what was there, and return its reference.
+    """Write or replace a file, and return its reference.
 
-    Nobody ever sees half a file, and writing the same again changes nothing: safe when a handler runs twice.
+    The write is atomic and idempotent, so a handler may run twice.
 
     Raises:
-        ValueError: if the reference is malformed or names a folder.
-        PermissionError: if the actor's `access` does not cover it.
+        ValueError: the reference is malformed or names a folder.
+        PermissionError: the actor's `access` does not cover the file.
     """
     _store().write(_file(reference), body, content_type)
     return reference
@@ -97,20 +99,20 @@ class _Bucket:
         return f"s3://{self.name}/{self.prefix}{reference}"
 
     def size(self, reference: str) -> int:
-        with self._errors_for_people(reference, "read"):
+        with self._readable_errors(reference, "read"):
             return _s3().head_object(Bucket=self.name, Key=self.prefix + reference)["ContentLength"]
 
     def open(self, reference: str) -> BinaryIO:
-        with self._errors_for_people(reference, "read"):
+        with self._readable_errors(reference, "read"):
             body = _s3().get_object(Bucket=self.name, Key=self.prefix + reference)["Body"]
         return cast("BinaryIO", io.BufferedReader(cast("io.RawIOBase", body)))
 
     def write(self, reference: str, body: bytes, content_type: str) -> None:
-        with self._errors_for_people(reference, "write"):
+        with self._readable_errors(reference, "write"):
             _s3().put_object(Bucket=self.name, Key=self.prefix + reference, Body=body, ContentType=content_type)
 
     @contextmanager
-    def _errors_for_people(self, reference: str, action: str) -> Iterator[None]:
+    def _readable_errors(self, reference: str, action: str) -> Iterator[None]:
         from botocore.exceptions import ClientError
 
         try:
@@ -119,7 +121,7 @@ class _Bucket:
             code = error.response["Error"]["Code"]
             if code in {"404", "NoSuchKey", "NotFound"}:
                 raise _missing(reference, self.uri(reference)) from error
-            if code in {"403", "AccessDenied"}:  # S3 also says this of a missing key to those who may not list
+            if code in {"403", "AccessDenied"}:  # also for a missing key without the permission to list
                 raise PermissionError(
                     f"may not {action} {reference!r} ({self.uri(reference)}): it does not exist, "
                     f"or the actor's `access` in the mesh file does not let it {action} that"
@@ -129,12 +131,12 @@ class _Bucket:
 
 @dataclass(frozen=True)
 class _Folder:
-    """A local folder: the same contract, for tests."""
+    """A local folder with the same behavior, for tests."""
 
     root: Path
 
     def uri(self, reference: str) -> str:
-        return f"file://{self.root}/{reference}"  # unescaped, as Hadoop takes it
+        return f"file://{self.root}/{reference}"  # Hadoop expects it unescaped
 
     def size(self, reference: str) -> int:
         return self._existing(reference).stat().st_size
@@ -142,7 +144,7 @@ class _Folder:
     def open(self, reference: str) -> BinaryIO:
         return builtins.open(self._existing(reference), "rb")
 
-    def write(self, reference: str, body: bytes, content_type: str) -> None:  # noqa: ARG002  (a folder keeps no types)
+    def write(self, reference: str, body: bytes, content_type: str) -> None:  # noqa: ARG002  (a folder stores no types)
         path = self.root / reference
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=".draft-")
@@ -161,13 +163,13 @@ class _Folder:
         return path
 
 
-def _missing(reference: str, where: str) -> FileNotFoundError:
-    return FileNotFoundError(f"there is no file {reference!r} ({where})")
+def _missing(reference: str, uri: str) -> FileNotFoundError:
+    return FileNotFoundError(f"file {reference!r} does not exist ({uri})")
 
 
 def _file(reference: str) -> str:
     if check_reference(reference).endswith("/"):
-        raise ValueError(f"{reference!r} names a folder, and a file is needed here")
+        raise ValueError(f"{reference!r} names a folder; give the reference of a file")
     return reference
 
 
@@ -191,6 +193,6 @@ def _store_at(base: str) -> _Store:
 
 @cache
 def _s3() -> "S3Client":
-    import boto3  # only here: a handler that reads no data does not wait for it
+    import boto3  # imported late for short cold starts of handlers that read no data
 
     return boto3.client("s3")

@@ -52,8 +52,8 @@ def _send_group_ignoring_failed(self: Any, actor: str, group: list[Any]) -> None
 
 
 def _work_in_order(self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
-    kept = self._failed(items, handle, accepted)
-    self._offer_again_soon(kept)
+    kept = self._process_records(items, handle, accepted)
+    self._shorten_visibility(kept)
     return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in kept]}
 
 
@@ -216,7 +216,7 @@ PLANTED = (
     Planted("does not put suspects last", instead(BatchProcessor, "process", _work_in_order), "poison", seed=9),
     Planted(
         "keeps suspects in the same order",
-        instead(batch, "_careful_order", lambda items: sorted(items, key=_id)),
+        instead(batch, "_isolation_order", lambda items: sorted(items, key=_id)),
         "poison",
         seed=19,
     ),
@@ -250,7 +250,7 @@ PLANTED = (
     Planted("does not tell sets of slices that ended", instead(sink, "slice_end_deliveries", lambda *_: ())),
     Planted("takes slices without claiming their end", instead(fan_in, "claim_end", _taken), "repeats", seed=9),
     Planted("does not wake sets that wait", _sets_asleep, "calm"),
-    Planted("says nothing about dead letters", instead(DeadLetterWatch, "_report", lambda *_: None), seed=27),
+    Planted("says nothing about dead letters", instead(DeadLetterWatch, "_report_batch", lambda *_: None), seed=27),
     Planted("does not report canceled children", around(ending, "is_reported", _unless_canceled), "calm"),
     Planted("reports on stealth envelopes", instead(Envelope, "is_stealth", property(lambda _: False))),
 )

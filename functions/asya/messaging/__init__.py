@@ -1,1 +1,4 @@
-"""Messages of the mesh: deliveries, queues, claim checks, batches, and the settings every function reads."""
+"""Messages and queues: deliveries, batches, the claim check, and the settings and telemetry of all functions.
+
+It has no entry points; the functions of other slices use it.
+"""

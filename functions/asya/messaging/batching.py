@@ -1,4 +1,4 @@
-"""Packing things into requests: by count *and* by bytes (`protocol §4`). Pure."""
+"""Packs items into requests by count and by bytes (`protocol §4`)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Protocol, TypeVar
@@ -7,22 +7,22 @@ from asya.messaging.sqs_limits import BATCH_BYTES, BATCH_ENTRIES
 
 
 class Sized(Protocol):
-    """Something with a size on the wire."""
+    """An item with a size."""
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """The size of the item in a request, in bytes."""
 
 
 Item = TypeVar("Item", bound=Sized)
 
 
 def pack(items: Iterable[Item], *, count: int = BATCH_ENTRIES, size: int = BATCH_BYTES) -> Iterator[list[Item]]:
-    """The items in order, in groups that one request takes.
+    """Split items into groups that fit into one request each. The order stays.
 
     Args:
-        count: items in a group at most; by default what SendMessageBatch takes.
-        size: their bytes in total at most; an item that is larger by itself goes alone.
+        count: the maximum number of items in a group; the default is the limit of SendMessageBatch.
+        size: the maximum bytes of a group; a larger item makes a group of its own.
     """
     group: list[Item] = []
     total = 0

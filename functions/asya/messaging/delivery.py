@@ -1,13 +1,13 @@
-"""What a decision asks to be carried out: messages to send."""
+"""Deliveries: the messages that a decision sends."""
 
 from datetime import timedelta
 from typing import Literal
 
 import msgspec
 
-# What SQS delays a message by at most.
+# The longest delay of an SQS message.
 MAX_DELAY = timedelta(seconds=900)
-# How far ahead `x-asya-not-before` counts; also the longest wait before a retry (`protocol §5.2`).
+# The longest wait before a retry. A later `x-asya-not-before` counts as due now (`protocol §5.2`).
 MAX_WAIT = timedelta(hours=24)
 
 DeliveryKind = Literal["next", "sink", "sump", "retry", "later", "slice-ended"]
@@ -17,10 +17,10 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     """One message for the queue of `actor`.
 
     Attributes:
-        body: the envelope's bytes.
-        delay: whole seconds before it may be received, 0 to 900.
-        kind: why it is sent, for the metric `Sent`.
-        group: tenant for fair queues (`fair_by`), if any.
+        body: the encoded envelope.
+        delay: the delay in whole seconds, 0 to 900.
+        kind: the cause of the delivery, for the metric `Sent`.
+        group: the tenant for fair queues (`fair_by`); None without one.
     """
 
     actor: str
@@ -31,7 +31,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
 
 
 class Diversion(msgspec.Struct, frozen=True):
-    """The end of a hop that never reached the handler: what to send, and why (a word for metric and log)."""
+    """The end of a hop before its handler ran: the deliveries, and the cause (`why`) for metrics and logs."""
 
     envelope_id: str
     deliveries: tuple[Delivery, ...]

@@ -1,4 +1,4 @@
-"""Whose message it is, for queues that are fair between tenants (mesh file, `fair_by`)."""
+"""Message groups of fair queues: the tenant of each message (mesh file, `fair_by`)."""
 
 import hashlib
 import re
@@ -6,14 +6,14 @@ import re
 from asya.protocol.envelope import Envelope
 from asya.protocol.mesh_table import Actor
 
-# What SQS takes for a message group: up to 128 letters, digits and punctuation marks.
+# A valid message group id of SQS: 1 to 128 letters, digits and punctuation marks.
 _GROUP = re.compile(r"[!-~]{1,128}")
 
 
 def queue_group(envelope: Envelope, target: Actor) -> str | None:
-    """The tenant that a message counts for on the target's queue: the value of its `fair_by` header.
+    """The tenant of a message on the target's queue: the value of its `fair_by` header.
 
-    A value that SQS would not take is replaced by its digest: no header may keep an envelope from being sent.
+    A digest replaces a value that SQS refuses, so no header value blocks an envelope.
     """
     if target.fair_by is None:
         return None

@@ -1,4 +1,4 @@
-"""One hop: an envelope at an actor, between its arrival and what leaves."""
+"""A hop: an envelope at one actor, from its arrival to its deliveries."""
 
 from datetime import datetime, timedelta
 
@@ -11,11 +11,11 @@ from asya.protocol.times import parse_time
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """A message as it was received: its bytes and what SQS says about it.
+    """A received message, with its attributes from SQS.
 
     Attributes:
-        size: bytes on the queue, for reports; `body` may be longer where a claim check was redeemed.
-        sender: principal id of who sent it, without the session name.
+        size: the bytes on the queue, for reports; a redeemed claim check makes `body` longer.
+        sender: the principal id of the sender, without the session name.
     """
 
     body: bytes
@@ -27,12 +27,12 @@ class Arrival(msgspec.Struct, frozen=True):
 
 
 class Hop(msgspec.Struct, frozen=True, gc=False):
-    """An envelope that this actor is to process, stamped `processing`.
+    """An envelope that this actor processes, stamped `processing`.
 
     Attributes:
-        envelope: with the status and headers of this hop; its payload is the one received.
-        needs_registration: it came without a status, so the task has to be registered first.
-        deadline: when the envelope as a whole must be done; its status says it, and it is asked for often.
+        envelope: the envelope with the status and headers of this hop, and the received payload.
+        needs_registration: whether the envelope came without a status, so its task must be registered first.
+        deadline: the parsed `deadline_at` of the status; None without a deadline.
     """
 
     envelope: Envelope
@@ -61,19 +61,19 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def status(self) -> Status:
-        """The stamped status; always there on a hop."""
+        """The stamped status."""
         if self.envelope.status is None:
-            raise ValueError(f"envelope {self.envelope.id} is on a hop without a status")
+            raise ValueError(f"envelope {self.envelope.id} has no status on its hop at {self.actor!r}; stamp it first")
         return self.envelope.status
 
     @property
     def attempt(self) -> int:
-        """Which attempt this is, from 1."""
+        """The number of the attempt, from 1."""
         return self.status.attempt or 1
 
     def time_limit(self, now: datetime) -> tuple[timedelta, bool]:
-        """How long the handler may take, and whether it is the deadline that says so (`protocol §5.7`)."""
-        own = timedelta(seconds=self.spec.timeout)
-        if self.deadline is None or self.deadline - now >= own:
-            return own, False
+        """The time limit of the handler, and whether the deadline sets it (`protocol §5.7`)."""
+        timeout = timedelta(seconds=self.spec.timeout)
+        if self.deadline is None or self.deadline - now >= timeout:
+            return timeout, False
         return self.deadline - now, True

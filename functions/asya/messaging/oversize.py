@@ -1,4 +1,4 @@
-"""Envelopes that are too large to be sent even without their payload (`protocol §4`)."""
+"""Reduces envelopes that are too large even without their payload (`protocol §4`)."""
 
 from collections.abc import Iterator
 
@@ -13,10 +13,10 @@ _LONGEST_MANAGED_HEADER = 4 * 1024  # bytes
 
 
 def reduced_for_sump(envelope: Envelope, problem: str) -> Iterator[Envelope]:
-    """What can be told of it to x-sump, from most to least: without its own headers, then without its route too.
+    """The reduced envelopes to try for x-sump: without unmanaged headers, then also without the route.
 
     Args:
-        problem: how large it is, and what may be sent.
+        problem: the size of the envelope and the limit, for the error.
     """
     managed = {name: raw for name, raw in envelope.headers.items() if headers.is_managed(name)}
     yield replace(envelope, headers=managed, status=_failed(envelope, f"{problem}; its headers were dropped"))
@@ -32,7 +32,7 @@ def reduced_for_sump(envelope: Envelope, problem: str) -> Iterator[Envelope]:
 
 
 def _failed(envelope: Envelope, message: str) -> status.Status:
-    """Stamped a moment ago by the hop that wanted to send it; that time stays."""
-    was = envelope.status or status.Status()
+    """The failed status; it keeps `updated_at`, which the hop stamped just before."""
+    before = envelope.status or status.Status()
     error = ErrorInfo(type="EnvelopeTooLarge", message=message)
-    return replace(was, phase="failed", reason="RuntimeError", error=error)
+    return replace(before, phase="failed", reason="RuntimeError", error=error)

@@ -1,4 +1,4 @@
-"""Which queue an actor's name leads to, and whether it may be sent to at all (`protocol §1`, `§3`)."""
+"""Targets: resolves route overrides, and checks that an actor may receive envelopes (`protocol §1`, `§3`)."""
 
 from asya.protocol import headers, names
 from asya.protocol.envelope import Envelope
@@ -6,34 +6,34 @@ from asya.protocol.mesh_table import MeshTable
 
 
 class UnknownTargetError(ValueError):
-    """A route names an actor that nothing may be sent to; the message says which and why."""
+    """A route names an actor that may not receive envelopes; the message names the actor and the cause."""
 
 
 def overrides(envelope: Envelope) -> dict[str, str]:
-    """The producer's `x-asya-route-override`: logical actor → the actor that takes its place.
+    """The overrides of the header `x-asya-route-override`: actual actors by logical actor.
 
-    Entries that are no names are ignored here; a name that is one but leads nowhere fails at the sending. The end of a route
-    (`""`) cannot be overridden.
+    Entries that are not strings are ignored; the send fails for an unknown actor. The end of a route (`""`) cannot be
+    overridden.
     """
     value = envelope.header(headers.ROUTE_OVERRIDE)
     if not isinstance(value, dict):
         return {}
-    return {logical: actual for logical, actual in value.items() if logical and isinstance(actual, str)}
+    return {logical: target for logical, target in value.items() if logical and isinstance(target, str)}
 
 
 def actual_actor(envelope: Envelope, actor: str) -> str:
-    """The actor that takes this one's place on the way of this envelope; itself if none does."""
+    """The actor that replaces this one in the route of this envelope; the same actor without an override."""
     return overrides(envelope).get(actor, actor) if headers.ROUTE_OVERRIDE in envelope.headers else actor
 
 
 def check_target(mesh: MeshTable, actor: str) -> str:
-    """Return `actor` if an envelope may be sent to it in this mesh.
+    """Return `actor` if it may receive envelopes in this mesh.
 
-    Whether the sending actor may send there is not asked here: that is for IAM to say, and being denied is a nack, for a
-    permission can be mended (`protocol §5.12`).
+    IAM decides whether the sending actor may send to it. A denied send keeps the message, because an operator can fix
+    the permission (`protocol §5.12`).
 
     Raises:
-        UnknownTargetError: if it is no name, reserved, or not in the mesh.
+        UnknownTargetError: the name is invalid or reserved, or the mesh has no such actor.
     """
     if actor in mesh.actors and names.is_routable(actor):
         return actor
@@ -42,5 +42,5 @@ def check_target(mesh: MeshTable, actor: str) -> str:
     except ValueError as error:
         raise UnknownTargetError(str(error)) from None
     if not names.is_routable(actor):
-        raise UnknownTargetError(f"actor {actor!r} is reserved and may not stand in a route")
+        raise UnknownTargetError(f"actor {actor!r} is reserved and cannot be in a route")
     raise UnknownTargetError(f"actor {actor!r} is not in the mesh {mesh.namespace!r}")

@@ -1,1 +1,4 @@
-"""Reports: what a hop tells the gateway about its task."""
+"""Reports: the messages of hops to the gateway about their tasks.
+
+It has no entry points; the functions of other slices use it.
+"""

@@ -1,4 +1,4 @@
-"""Where the reports on an envelope go (`protocol §3`, `x-asya-gateway-url`)."""
+"""Selects the base URL for the reports of an envelope (`protocol §3`, `x-asya-gateway-url`)."""
 
 from urllib.parse import urlsplit
 
@@ -7,10 +7,10 @@ from asya.protocol.envelope import Envelope
 
 
 def callback_url(envelope: Envelope, *, configured: str | None, allowed_hosts: frozenset[str]) -> str | None:
-    """The base URL for reports on this envelope; None if there is no gateway.
+    """The base URL for reports of this envelope; None without a gateway.
 
-    The envelope's own header counts only if it is http or https and its host is allowed: reports are signed, and nobody may
-    point our signatures at a host of their choice.
+    The envelope's header counts only if its scheme is http or https and its host is allowed. Reports are signed, so a
+    sender must not direct them to a host of its choice.
     """
     value = envelope.header(headers.GATEWAY_URL)
     if not isinstance(value, str):
@@ -20,5 +20,5 @@ def callback_url(envelope: Envelope, *, configured: str | None, allowed_hosts: f
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.netloc in allowed_hosts
     except ValueError:
         return configured
-    # Put together again from what was checked: other parsers may read the header's own text otherwise.
+    # Rebuilt from the checked parts, because other parsers may read the header's text differently.
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}" if usable else configured

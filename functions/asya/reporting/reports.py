@@ -1,4 +1,4 @@
-"""What a hop reports about its task (`protocol §5`, reports; `§13`, event data)."""
+"""The reports of a hop about its task (`protocol §5`, reports; `§13`, event data)."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,7 +24,7 @@ from asya.protocol.times import format_time
 
 
 def registered(hop: Hop, *, now: datetime) -> TaskEvent:
-    """An envelope came by raw SendMessage: its task is made known before anything it causes (must arrive)."""
+    """The required report that registers the task of an envelope without a status, before anything is sent for it."""
     data = EventData(
         actor=hop.actor,
         route=hop.envelope.route,
@@ -35,31 +35,35 @@ def registered(hop: Hop, *, now: datetime) -> TaskEvent:
 
 
 def received(hop: Hop, *, now: datetime) -> TaskEvent:
-    """The message was pulled from the queue."""
+    """The report that the message was received."""
     size = round(hop.arrival.size / 1024, 3)
     data = EventData(
         actor=hop.actor,
         route=hop.envelope.route,
         attempt=hop.attempt,
         message_size_kb=size,
-        # A child's record is made from its first event, and needs the deadline for the backstop.
+        # The first event of a child creates its record, which needs the deadline for the deadline sweep.
         deadline_at=hop.status.deadline_at,
     )
     return _event(hop, "received", data, now)
 
 
 def processing(hop: Hop, *, now: datetime) -> TaskEvent:
-    """The handler is about to run."""
+    """The report that the handler starts."""
     return _event(hop, "processing", EventData(actor=hop.actor, route=hop.envelope.route, attempt=hop.attempt), now)
 
 
 def with_run(event: TaskEvent, run: RunNote) -> TaskEvent:
-    """The same report of a hop at a heavy actor, telling of its job run (`protocol §10`)."""
+    """A copy of a report with the progress of the job run (`protocol §10`)."""
     return msgspec.structs.replace(event, data=msgspec.structs.replace(event.data, run=run))
 
 
 def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, duration_ms: float) -> TaskEvent:
-    """The first frame is there (or none will come). The route is the hop's, `next` as left for frame 0."""
+    """The report of the first frame, or of a hop without a frame.
+
+    Args:
+        next_actors: `route.next` as left for frame 0; None if the handler did not change it.
+    """
     route = hop.envelope.route
     if next_actors is not None:
         route = msgspec.structs.replace(route, next=next_actors)
@@ -68,13 +72,13 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
 
 
 def partial(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -> PartialEvent:
-    """What a handler says to whoever looks on (`protocol §7`).
+    """A partial of a handler (`protocol §7`, FLY).
 
     Args:
-        sequence: the how-manieth of this run of the hop, from 0.
+        sequence: the number of the partial within this receive of the hop, from 0.
 
     Raises:
-        ValueError: if JSON cannot hold the message, or it is too long.
+        ValueError: the value is not JSON or is too large.
     """
     text = encode_value(message)
     if len(bytes(text)) > PARTIAL_LIMIT:
@@ -93,7 +97,7 @@ def partial(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetim
 
 
 def terminal(envelope: Envelope, *, now: datetime, result_uri: str | None = None) -> TaskEvent:
-    """How an envelope ended, told by x-sink or x-sump. A result up to 64 KiB travels inline."""
+    """The report of an envelope's end, by x-sink or x-sump. It contains a result of up to 64 KiB."""
     status = envelope.status
     phase = status.phase if status else None
     actor = (status.actor if status else None) or ""

@@ -56,7 +56,7 @@ def test_open_streams(store):
 
 @pytest.mark.parametrize("act", [data.size, data.read, data.open])
 def test_a_missing_file_is_named(store, act):
-    with pytest.raises(FileNotFoundError, match=r"no file 'raw/none\.csv'"):
+    with pytest.raises(FileNotFoundError, match=r"file 'raw/none\.csv' does not exist"):
         act("raw/none.csv")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from asya.crew.aws.results import Results
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
-from asya.messaging.lambdas.batch import Answer, Record
+from asya.messaging.lambdas.batch import BatchResponse, Record
 from asya.protocol.frame import Frame
 from asya.protocol.keys import checkpoint_key
 from asya.sidecar.lambdas.crew_hops import next_delivery, process_batch, report_hop, send_diversion
@@ -22,7 +22,7 @@ class CheckpointActor:
     services: Services
     results: Results
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
         return process_batch(self.services, event, self._handle)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from asya.crew import ending
 from asya.messaging.aws.receipt import Receipt
-from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
@@ -33,7 +33,7 @@ class EndActor:
     call: HandlerInvoker
     timeout: float
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
         items = records(event)
         telemetry = self.services.telemetry

@@ -15,7 +15,7 @@ from asya.crew.aws.results import Results
 from asya.crew.result_index import result_row
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
-from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
@@ -39,7 +39,7 @@ class CrewEnd(ABC):
     results: Results
     index: ResultIndex
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
         items = records(event)
         record_arrivals(self.services, items)

@@ -13,7 +13,7 @@ from asya.fan_in.sets import ORIGIN
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
-from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.messaging.targets import UnknownTargetError
 from asya.protocol.codec import decode, encode
 from asya.protocol.slices import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message, slice_header
@@ -33,7 +33,7 @@ class FanInActor:
     services: Services
     coordinator: SetCoordinator
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch of slices and control messages."""
         items = records(event)
         telemetry = self.services.telemetry

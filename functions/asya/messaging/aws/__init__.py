@@ -1,1 +1,1 @@
-"""Queues, the claim check, settings, telemetry and AWS clients."""
+"""The claim check, the outbox, settings, telemetry and AWS clients. It has no entry points."""

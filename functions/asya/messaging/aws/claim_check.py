@@ -1,6 +1,6 @@
-"""Messages too large for SQS: the payload waits in S3, the envelope carries a reference (`protocol §4`).
+"""The claim check: a payload that is too large for SQS is stored in S3 (`protocol §4`).
 
-On the wire such an envelope has `payload` null and the header `x-asya-payload-ref`; neither is ever seen past this module.
+The message then has `payload` null and a reference in the header `x-asya-payload-ref`. No other module sees these.
 """
 
 import hashlib
@@ -21,13 +21,13 @@ from asya.protocol.envelope import NULL, Envelope
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-PREFIX = "payloads/"
+PAYLOADS_PREFIX = "payloads/"
 INBOX_PREFIX = "inbox/"
-_MARK = headers.PAYLOAD_REF.encode()
+_HEADER_NAME = headers.PAYLOAD_REF.encode()
 
 
 class PayloadReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a payload waits. `size` in bytes, `sha256` in hexadecimal digits."""
+    """The reference to a payload in S3. `size` is in bytes, `sha256` in hexadecimal digits."""
 
     key: str
     size: Annotated[int, msgspec.Meta(ge=0)]
@@ -35,19 +35,19 @@ class PayloadReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EnvelopeTooLargeError(ValueError):
-    """An envelope that is too large even without its payload: its headers or route are."""
+    """An envelope is too large even without its payload, headers and route."""
 
 
 class ClaimCheck:
-    """Puts payloads aside and brings them back, in the mesh's own bucket only.
+    """Stores payloads in the mesh's bucket and restores them.
 
     Args:
-        limit: bytes that a message may have.
-        prefix: where payloads are put; a sender who is no part of the mesh may only put them under `INBOX_PREFIX`.
+        limit: the maximum bytes of a message.
+        prefix: the key prefix of stored payloads; the gateway and the command may write under `INBOX_PREFIX` only.
     """
 
     def __init__(
-        self, s3: "S3Client", bucket: str, limit: int = MESSAGE_BYTES - MESSAGE_MARGIN, prefix: str = PREFIX
+        self, s3: "S3Client", bucket: str, limit: int = MESSAGE_BYTES - MESSAGE_MARGIN, prefix: str = PAYLOADS_PREFIX
     ) -> None:
         self._s3 = s3
         self._bucket = bucket
@@ -55,14 +55,14 @@ class ClaimCheck:
         self._prefix = prefix
 
     def offload(self, delivery: Delivery) -> Delivery:
-        """The delivery as it can be sent: unchanged if SQS takes it as it is.
+        """Store the payload of a delivery if SQS would refuse the message; otherwise return the delivery unchanged.
 
-        The key is made from the content, so that doing it again writes the same object. An envelope that is too large for other
-        reasons than its payload is sent to x-sump instead.
+        The key derives from the content, so this operation is idempotent. An envelope that is too large even without its
+        payload goes to x-sump instead.
 
         Raises:
-            EnvelopeTooLargeError: if not even x-sump can be told of it.
-            botocore.exceptions.ClientError: if S3 does not take it.
+            EnvelopeTooLargeError: the envelope is too large even for x-sump.
+            botocore.exceptions.ClientError: S3 refused the payload.
         """
         if len(delivery.body) <= self._limit and is_sendable(delivery.body):
             return delivery
@@ -70,30 +70,30 @@ class ClaimCheck:
         payload = bytes(envelope.payload)
         digest = hashlib.sha256(payload).hexdigest()
         reference = PayloadReference(f"{self._prefix}{digest[:2]}/{digest}.json", len(payload), digest)
-        light = self._light(delivery, envelope, reference)
+        referring = self._with_reference(delivery, envelope, reference)
         self._s3.put_object(Bucket=self._bucket, Key=reference.key, Body=payload, ContentType="application/json")
-        return light
+        return referring
 
-    def _light(self, delivery: Delivery, envelope: Envelope, reference: PayloadReference) -> Delivery:
-        """The delivery with a reference in the payload's place; to x-sump if it is too large all the same."""
-        body = _referring(envelope, reference)
+    def _with_reference(self, delivery: Delivery, envelope: Envelope, reference: PayloadReference) -> Delivery:
+        """The delivery with a reference instead of the payload; it goes to x-sump if it is still too large."""
+        body = _encode_with_reference(envelope, reference)
         if len(body) <= self._limit:
             return replace(delivery, body=body)
         problem = f"the envelope has {len(body)} bytes without its payload; {self._limit} at most can be sent"
-        for slim in oversize.reduced_for_sump(envelope, problem):
-            body = _referring(slim, reference)
+        for reduced in oversize.reduced_for_sump(envelope, problem):
+            body = _encode_with_reference(reduced, reference)
             if len(body) <= self._limit:
                 return Delivery(names.SUMP, body, "sump")
         raise EnvelopeTooLargeError(f"envelope {envelope.id}: {problem}")
 
     def redeem(self, body: bytes) -> bytes:
-        """The message as its sender meant it: unchanged if it carries no reference.
+        """Restore the payload of a message; a message without a reference stays unchanged.
 
         Raises:
-            ParseError: a reference to anywhere else, a missing object, a wrong size or hash.
-            botocore.exceptions.ClientError: other trouble with S3; the message is not to be acked.
+            ParseError: the reference or the object is invalid: a wrong prefix, size or hash, or a missing object.
+            botocore.exceptions.ClientError: another error of S3; the caller keeps the message on its queue.
         """
-        if _MARK not in body:
+        if _HEADER_NAME not in body:
             return body
         envelope = decode(body)
         raw = envelope.headers.get(headers.PAYLOAD_REF)
@@ -101,17 +101,17 @@ class ClaimCheck:
             return body
         reference = self._reference(raw, envelope.id)
         payload = self._fetch(reference, envelope.id)
-        changed = {name: value for name, value in envelope.headers.items() if name != headers.PAYLOAD_REF}
-        return encode(replace(envelope, payload=Raw(payload), headers=changed))
+        others = {name: value for name, value in envelope.headers.items() if name != headers.PAYLOAD_REF}
+        return encode(replace(envelope, payload=Raw(payload), headers=others))
 
     def _reference(self, raw: Raw, envelope_id: str) -> PayloadReference:
         try:
             reference = msgspec.json.decode(raw, type=PayloadReference)
         except msgspec.MsgspecError as error:
             raise ParseError(f"headers.{headers.PAYLOAD_REF}: {error}", envelope_id) from None
-        if not reference.key.startswith((PREFIX, INBOX_PREFIX)) or ".." in reference.key.split("/"):
+        if not reference.key.startswith((PAYLOADS_PREFIX, INBOX_PREFIX)) or ".." in reference.key.split("/"):
             raise ParseError(
-                f"headers.{headers.PAYLOAD_REF}: {reference.key!r} is outside of {PREFIX} and {INBOX_PREFIX}",
+                f"headers.{headers.PAYLOAD_REF}: {reference.key!r} is outside of {PAYLOADS_PREFIX} and {INBOX_PREFIX}",
                 envelope_id,
             )
         return reference
@@ -123,18 +123,20 @@ class ClaimCheck:
             if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
                 raise ParseError(f"payload object {reference.key!r} does not exist", envelope_id) from error
             raise
-        # One byte more than announced tells an object that is longer, without reading all of it into memory.
+        # One byte more than announced detects a longer object without reading all of it into memory.
         payload = answer["Body"].read(reference.size + 1)
         if len(payload) != reference.size or hashlib.sha256(payload).hexdigest() != reference.sha256:
-            raise ParseError(f"payload object {reference.key!r} is not the one referred to (size or hash)", envelope_id)
+            raise ParseError(
+                f"payload object {reference.key!r} does not match the size or hash of its reference", envelope_id
+            )
         try:
             payload.decode("utf-8")
             msgspec.json.decode(payload, type=Raw)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            raise ParseError(f"payload object {reference.key!r} is no JSON: {error}", envelope_id) from None
+            raise ParseError(f"payload object {reference.key!r} is not JSON: {error}", envelope_id) from None
         return payload
 
 
-def _referring(envelope: Envelope, reference: PayloadReference) -> bytes:
-    slim = replace(envelope, payload=NULL)
-    return encode(slim.with_headers({headers.PAYLOAD_REF: msgspec.to_builtins(reference)}))
+def _encode_with_reference(envelope: Envelope, reference: PayloadReference) -> bytes:
+    referring = replace(envelope, payload=NULL)
+    return encode(referring.with_headers({headers.PAYLOAD_REF: msgspec.to_builtins(reference)}))

@@ -1,7 +1,7 @@
-"""The process's AWS clients, one of each, made when first needed.
+"""The AWS clients of the process, each created on first use.
 
-Timeouts are short against the functions' own: an endpoint that hangs must become an error while there is still time to
-report it. Retries are the SDK's standard mode; callers add none of their own for throttling or broken connections.
+The timeouts are shorter than those of the functions, so a function can still report a hanging endpoint. Retries use the
+standard mode of the SDK; callers do not retry throttling or broken connections themselves.
 """
 
 from functools import cache
@@ -26,37 +26,37 @@ _CONNECTIONS = 16
 
 @cache
 def sqs() -> "SQSClient":
-    """SQS; its answers take milliseconds, so that five seconds without one mean trouble."""
+    """The client of SQS, which usually answers within milliseconds."""
     return boto3.client("sqs", config=_config(read_timeout=5))
 
 
 @cache
 def dynamodb() -> "DynamoDBClient":
-    """DynamoDB, low level: items are typed and made by our own records."""
+    """The low-level client of DynamoDB; the records of the mesh make the typed items."""
     return boto3.client("dynamodb", config=_config(read_timeout=5))
 
 
 @cache
 def s3() -> "S3Client":
-    """S3; objects may be large, hence the longer timeout between two pieces of one."""
+    """The client of S3. Large objects need a longer timeout between two chunks."""
     return boto3.client("s3", config=_config(read_timeout=20))
 
 
 @cache
 def emr_serverless() -> "EMRServerlessClient":
-    """EMR Serverless; asked once, because its quotas are small: being throttled is an answer, and the caller waits."""
+    """The client of EMR Serverless. It does not retry: the quotas are small, so a throttled caller waits."""
     return boto3.client("emr-serverless", config=_config(read_timeout=20, attempts=1))
 
 
 @cache
 def events() -> "EventBridgeClient":
-    """EventBridge."""
+    """The client of EventBridge."""
     return boto3.client("events", config=_config(read_timeout=5))
 
 
 @cache
 def kms() -> "KMSClient":
-    """KMS."""
+    """The client of KMS."""
     return boto3.client("kms", config=_config(read_timeout=5))
 
 
@@ -66,6 +66,6 @@ def _config(read_timeout: int, attempts: int = _ATTEMPTS) -> Config:
         read_timeout=read_timeout,
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=_CONNECTIONS,
-        # What is sent is made of typed objects; walking it once more takes as long as all the rest of a batch of writes.
+        # Typed objects make all parameters; their validation would double the time of a batch of writes.
         parameter_validation=False,
     )

@@ -1,4 +1,4 @@
-"""Conditions that did not hold: not errors, but answers."""
+"""Classifies the errors of conditional writes and of missing objects."""
 
 from botocore.exceptions import ClientError
 
@@ -6,18 +6,18 @@ _FAILED = "ConditionalCheckFailed"
 
 
 def is_condition_failure(error: ClientError) -> bool:
-    """Whether DynamoDB refused a write because its condition did not hold."""
+    """Whether DynamoDB refused a write because its condition failed."""
     return error.response["Error"]["Code"] == f"{_FAILED}Exception"
 
 
 def failed_conditions(error: ClientError) -> set[int]:
-    """The places in a transaction whose conditions did not hold; empty if it failed for another reason."""
+    """The indexes of the failed conditions in a transaction; empty if it failed for another reason."""
     reasons = error.response.get("CancellationReasons", [])
-    return {place for place, reason in enumerate(reasons) if reason.get("Code") == _FAILED}
+    return {index for index, reason in enumerate(reasons) if reason.get("Code") == _FAILED}
 
 
 def is_precondition_failure(error: ClientError) -> bool:
-    """Whether S3 refused to write an object because it is there."""
+    """Whether S3 refused a write because the object exists."""
     return error.response["Error"]["Code"] in ("PreconditionFailed", "412")
 
 

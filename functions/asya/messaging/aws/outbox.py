@@ -1,4 +1,4 @@
-"""Sending: deliveries gathered into batches, on the wire within 50 ms (`protocol §4`, `§5.8`)."""
+"""The outbox: sends deliveries in batches, within 50 ms (`protocol §4`, `§5.8`)."""
 
 import threading
 import time
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
-# The rest of the 50 ms is for waking up and for the request itself.
+# The thread's wake-up and the request use the rest of the 50 ms.
 LINGER_SECONDS = 0.04
-# Entries that SQS itself could not take (not the sender's fault) are offered again this often.
+# The tries for an entry that SQS fails to accept without a fault of the sender.
 ENTRY_TRIES = 3
 
 
 class SendError(RuntimeError):
-    """A message that SQS did not take: names the actor whose queue it was for, and why."""
+    """SQS did not accept a message; the error names the target actor and the cause."""
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _QueuedDelivery:
     delivery: Delivery
     receipt: Receipt
     since: float = field(default_factory=time.monotonic)
@@ -38,11 +38,13 @@ class _Waiting:
 
 
 class Outbox:
-    """Takes deliveries at any time and sends them by queue in full batches.
+    """Collects deliveries and sends them in batches for each queue.
 
-    A frame waits at most 40 ms for company: a background thread sends what has waited so long, `flush` sends the rest at
-    once. `prepare` may replace a delivery before it is packed (the claim check of large payloads). Where threads are not wanted
-    (`threaded` is false), whatever is no full batch waits for `flush`.
+    A full batch leaves at once. A background thread sends the other deliveries after 40 ms, and `flush` sends them at once.
+
+    Args:
+        prepare: converts a delivery before it is queued, such as the claim check.
+        threaded: whether the background thread runs; without it, incomplete batches wait for `flush`.
     """
 
     def __init__(
@@ -57,22 +59,22 @@ class Outbox:
         self._queue_url = queue_url
         self._prepare = prepare
         self._threaded = threaded
-        self._waiting: dict[str, list[_Waiting]] = {}
+        self._waiting: dict[str, list[_QueuedDelivery]] = {}
         self._changed = threading.Condition()
         self._sending = 0
         self._thread: threading.Thread | None = None
 
     def send(self, delivery: Delivery) -> Receipt:
-        """Hand over a delivery; returns at once. Its ticket is settled when SQS has answered."""
+        """Queue a delivery and return its receipt, which is resolved when SQS has answered."""
         receipt = Receipt(delivery.kind)
         try:
             prepared = self._prepare(delivery)
-        except Exception as error:  # noqa: BLE001 - whatever kept it from being stored keeps it from being sent: a nack
+        except Exception as error:  # noqa: BLE001 - any error keeps the message on its queue
             receipt.resolve(error)
             return receipt
         with self._changed:
             waiting = self._waiting.setdefault(prepared.actor, [])
-            waiting.append(_Waiting(prepared, receipt))
+            waiting.append(_QueuedDelivery(prepared, receipt))
             due = {prepared.actor: self._waiting.pop(prepared.actor)} if len(waiting) >= BATCH_ENTRIES else {}
             self._sending += len(due)
             if not due and self._threaded:
@@ -81,7 +83,7 @@ class Outbox:
         return receipt
 
     def flush(self) -> None:
-        """Send everything that waits and return when all that was handed over is settled."""
+        """Send all queued deliveries, and return when all receipts are resolved."""
         with self._changed:
             due, self._waiting = self._waiting, {}
             self._sending += len(due)
@@ -89,8 +91,8 @@ class Outbox:
         with self._changed:
             self._changed.wait_for(lambda: not self._sending)
 
-    def _send_all(self, due: dict[str, list[_Waiting]]) -> None:
-        """Send what was taken from those who wait; whatever happens, `flush` must not wait for it for ever."""
+    def _send_all(self, due: dict[str, list[_QueuedDelivery]]) -> None:
+        """Send deliveries. The count of running sends decreases even after an error, so `flush` never waits forever."""
         try:
             for actor, waiting in due.items():
                 self._send_to_queue(actor, waiting)
@@ -106,7 +108,7 @@ class Outbox:
         self._changed.notify_all()
 
     def _linger(self) -> None:
-        """Send what has waited long enough while a handler is still busy."""
+        """Send deliveries after their linger time, while a handler runs."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._waiting))
@@ -121,16 +123,16 @@ class Outbox:
                 self._sending += len(due)
             self._send_all(due)
 
-    def _send_to_queue(self, actor: str, waiting: list[_Waiting]) -> None:
+    def _send_to_queue(self, actor: str, waiting: list[_QueuedDelivery]) -> None:
         for group in pack(waiting):
             try:
                 self._send_group(actor, group)
-            except Exception as error:  # noqa: BLE001 - its tickets carry it to those who wait; the other queues get theirs
+            except Exception as error:  # noqa: BLE001 - the receipts carry the error; the other queues are not affected
                 problem = SendError(f"sending to the queue of {actor!r} failed: {error}")
                 problem.__cause__ = error
-                _settle_rest(group, problem)
+                _resolve_all(group, problem)
 
-    def _send_group(self, actor: str, group: list[_Waiting]) -> None:
+    def _send_group(self, actor: str, group: list[_QueuedDelivery]) -> None:
         left = dict(enumerate(group))
         for tries_left in reversed(range(ENTRY_TRIES)):
             answer = self._sqs.send_message_batch(
@@ -139,18 +141,18 @@ class Outbox:
             )
             for entry in answer.get("Successful", []):
                 left.pop(int(entry["Id"])).receipt.resolve()
-            for failed in answer.get("Failed", []):
-                if failed.get("SenderFault") or not tries_left:
-                    problem = f"{failed.get('Code')}: {failed.get('Message', '')}"
-                    receipt = left.pop(int(failed["Id"])).receipt
-                    receipt.resolve(SendError(f"the queue of {actor!r} did not take a message: {problem}"))
+            for failure in answer.get("Failed", []):
+                if failure.get("SenderFault") or not tries_left:
+                    problem = f"{failure.get('Code')}: {failure.get('Message', '')}"
+                    receipt = left.pop(int(failure["Id"])).receipt
+                    receipt.resolve(SendError(f"the queue of {actor!r} did not accept a message: {problem}"))
             if not left:
                 return
-        _settle_rest(left.values(), SendError(f"SQS did not say what became of a message for the queue of {actor!r}"))
+        _resolve_all(left.values(), SendError(f"SQS gave no result for a message to the queue of {actor!r}"))
 
 
-def _settle_rest(group: Iterable[_Waiting], error: Exception) -> None:
-    """Settle what is not settled yet."""
+def _resolve_all(group: Iterable[_QueuedDelivery], error: Exception) -> None:
+    """Resolve the receipts that are not resolved yet."""
     for item in group:
         item.receipt.resolve(error)
 

@@ -1,4 +1,4 @@
-"""What becomes of something handed over to be sent or reported."""
+"""Receipts: the results of queued messages and reports."""
 
 import threading
 from dataclasses import dataclass, field
@@ -7,11 +7,11 @@ from typing import Protocol
 
 @dataclass(slots=True)
 class Receipt:
-    """Settled once it is known whether the thing was accepted by where it goes.
+    """The result of a queued message or report; it is resolved when the receiver has answered.
 
     Attributes:
-        kind: what was handed over, for the metric `Sent`.
-        error: why it was not accepted, if it was not.
+        kind: the kind of the message, for the metric `Sent`.
+        error: the error of the receiver; None if it accepted the message.
     """
 
     kind: str
@@ -20,18 +20,18 @@ class Receipt:
 
     @property
     def problem(self) -> Exception | None:
-        """Why the thing may not be taken for accepted; None if it was."""
-        return self.error if self.resolved.is_set() else RuntimeError(f"it is not known what became of a {self.kind}")
+        """The error, or an error for an unresolved receipt; None if the receiver accepted the message."""
+        return self.error if self.resolved.is_set() else RuntimeError(f"the outcome of a {self.kind!r} is unknown")
 
     def resolve(self, error: Exception | None = None) -> None:
-        """Note how it went; only the first word counts."""
+        """Set the result; only the first call counts."""
         if not self.resolved.is_set():
             self.error = error
             self.resolved.set()
 
 
 class Outlet(Protocol):
-    """Somewhere that things are handed over to and leave in batches."""
+    """A sender that queues messages or reports and sends them in batches."""
 
     def flush(self) -> None:
-        """Send everything that waits; when it returns, every ticket handed out so far is resolved."""
+        """Send everything in the queue; on return, all receipts so far are resolved."""

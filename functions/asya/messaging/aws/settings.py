@@ -1,4 +1,4 @@
-"""What a function knows about where it runs; enters the process once, from the environment and `mesh.json`."""
+"""The settings of a function, from its environment variables and `mesh.json`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,17 +9,17 @@ from asya.protocol.mesh_table import MeshTable, decode_table
 
 
 class SettingsError(RuntimeError):
-    """The function was deployed without something it needs; the message names it."""
+    """A variable or the actor table is missing or invalid; the message names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkSettings:
-    """What only the functions that start and finish job runs are given.
+    """The settings of the functions that start and complete job runs.
 
     Attributes:
-        entry_point: `s3://` URI of the script a run starts with.
-        py_files: `s3://` URIs of the archives a run's Python imports from.
-        access_policy_prefix: the ARN of an actor's access policy is this and the policy's name.
+        entry_point: the `s3://` URI of the start script.
+        py_files: the `s3://` URIs of the Python archives.
+        access_policy_prefix: the ARN of an access policy without the policy's name.
     """
 
     application_id: str
@@ -31,18 +31,18 @@ class SparkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that differs from one deployment, or one function of it, to another.
+    """The settings of one function in one deployment.
 
     Attributes:
-        actor: whose function this is: an actor's name, or a system function's (`x-dispatch`).
-        bucket: the mesh's own bucket.
-        data_uri: what references are relative to; ends with `/`.
-        results_uri: where x-sink writes; ends with `/`.
-        queue_url_prefix: a queue's URL is this and its name.
-        gateway_url: base of the status endpoint without a trailing slash; None where the deployment gives none.
-        token_key: the key in KMS behind stream tokens; None but in functions that give or take such tokens.
-        stream_url: base of the streams that a token opens, without a trailing slash; None where that is the gateway's own.
-        spark: None but in the functions that deal with job runs.
+        actor: the name of the actor or of the system function, such as `x-dispatch`.
+        bucket: the mesh's bucket.
+        data_uri: the base of references; ends with `/`.
+        results_uri: the base of x-sink's results; ends with `/`.
+        queue_url_prefix: the URL of a queue without its name.
+        gateway_url: the base URL of the gateway without a trailing slash; None without a gateway.
+        token_key: the KMS key of stream tokens; None in functions without stream tokens.
+        stream_url: the base URL of token streams without a trailing slash; None if the gateway serves them.
+        spark: None in functions without job runs.
     """
 
     table: MeshTable
@@ -59,12 +59,12 @@ class Settings:
 
     @property
     def namespace(self) -> str:
-        """The mesh's namespace, its stage included."""
+        """The namespace of the mesh, including its stage."""
         return self.table.namespace
 
     @property
     def account(self) -> str:
-        """The AWS account that the mesh's queues are in."""
+        """The AWS account of the mesh's queues."""
         return self.queue_url_prefix.rstrip("/").rpartition("/")[2]
 
     def queue_url(self, actor: str) -> str:
@@ -76,7 +76,7 @@ class Settings:
         return self.queue_url_prefix + names.dlq_name(self.namespace, actor)
 
     def table_name(self, kind: str) -> str:
-        """The name of one of the mesh's DynamoDB tables: tasks, pending, sink."""
+        """The name of a DynamoDB table by its kind, such as `tasks` (`protocol §4`)."""
         return names.table_name(self.namespace, kind)
 
 
@@ -84,10 +84,10 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     """Read the settings of this function.
 
     Args:
-        environ: the process's environment; `LAMBDA_TASK_ROOT` says where `mesh.json` lies.
+        environ: the environment variables; `LAMBDA_TASK_ROOT` is the folder of `mesh.json`.
 
     Raises:
-        SettingsError: naming the variable or the file that is missing or wrong.
+        SettingsError: a variable is missing, or `mesh.json` is missing or invalid.
     """
     return Settings(
         table=_load_table(Path(_required(environ, "LAMBDA_TASK_ROOT")) / "mesh.json"),
@@ -126,7 +126,7 @@ def _load_table(path: Path) -> MeshTable:
 def _required(environ: Mapping[str, str], name: str) -> str:
     value = environ.get(name)
     if not value:
-        raise SettingsError(f"the environment variable {name} is not set; the deployment gives it to every function")
+        raise SettingsError(f"the environment variable {name} is not set; deploy the function again")
     return value
 
 

@@ -1,4 +1,4 @@
-"""Sending the first message of a task, one at a time, and telling a refusal from not knowing (`protocol §13`, POST)."""
+"""Sends the first message of a task, and tells refused sends from sends with an unknown outcome (`protocol §13`)."""
 
 from collections.abc import Callable
 from http import HTTPStatus
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class NotSentError(Exception):
-    """The message has not been sent, for certain."""
+    """The message was certainly not sent."""
 
 
 class MaybeSentError(Exception):
-    """There was no answer that says whether the message has been sent."""
+    """SQS gave no clear answer, so the message may have been sent."""
 
 
 class TooLargeError(NotSentError):
-    """The message is larger than a queue takes, even without its payload."""
+    """The message exceeds the limit of SQS even without its payload."""
 
 
 class SubmissionSender:
-    """Sends deliveries.
+    """Sends one delivery at a time.
 
     Args:
-        queue_url: tells the queue of an actor.
-        offload: makes of a delivery one that a queue takes (the claim check of large payloads, `protocol §4`).
+        queue_url: returns the queue URL of an actor.
+        offload: the claim check of large payloads (`protocol §4`).
     """
 
     def __init__(
@@ -42,17 +42,17 @@ class SubmissionSender:
         self._offload = offload
 
     def send(self, delivery: Delivery) -> None:
-        """Send one message and return when the queue has it.
+        """Send one message and return when SQS has accepted it.
 
         Raises:
-            TooLargeError, NotSentError: if it has not been sent.
-            MaybeSentError: if nobody knows.
+            TooLargeError, NotSentError: the message was not sent.
+            MaybeSentError: the outcome is unknown.
         """
         where = f"to the queue of {delivery.actor!r}"
-        light = self._sendable(delivery, where)
+        offloaded = self._offloaded(delivery, where)
         message: SendMessageRequestTypeDef = {
-            "QueueUrl": self._queue_url(light.actor),
-            "MessageBody": light.body.decode("utf-8"),
+            "QueueUrl": self._queue_url(offloaded.actor),
+            "MessageBody": offloaded.body.decode("utf-8"),
         }
         if delivery.group:
             message["MessageGroupId"] = delivery.group
@@ -65,13 +65,13 @@ class SubmissionSender:
         except BotoCoreError as error:
             raise MaybeSentError(f"sending {where} failed: {error}") from error
 
-    def _sendable(self, delivery: Delivery, where: str) -> Delivery:
+    def _offloaded(self, delivery: Delivery, where: str) -> Delivery:
         try:
-            light = self._offload(delivery)
+            offloaded = self._offload(delivery)
         except claim_check.EnvelopeTooLargeError as error:
             raise TooLargeError(str(error)) from error
         except (ClientError, BotoCoreError) as error:
-            raise NotSentError(f"the payload of the message {where} could not be put aside: {error}") from error
-        if light.actor != delivery.actor:
+            raise NotSentError(f"the payload of the message {where} could not be stored: {error}") from error
+        if offloaded.actor != delivery.actor:
             raise TooLargeError("the envelope is too large to be sent even without its payload")
-        return light
+        return offloaded

@@ -1,1 +1,1 @@
-"""One SQS batch at a time, and the process's clock, randomness and threads."""
+"""Processing of SQS batches, and the environment of a process: clock, randomness and threads."""

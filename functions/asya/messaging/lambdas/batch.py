@@ -1,4 +1,4 @@
-"""An SQS batch in, the messages to keep out: acknowledgement, and what one bad neighbour may not do (`protocol §4`)."""
+"""Processes an SQS batch and reports the failed messages, isolating those that crash the process (`protocol §4`)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,24 +14,24 @@ from asya.protocol.times import from_epoch_milliseconds
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-# A deliberate nack is offered again soon: a visibility sized for a running handler would delay recovery for minutes. The pause
-# doubles with each receive, so that five receives outlast a short outage.
+# A nack shortens the visibility timeout, which is long enough for a running handler and would delay the retry for minutes.
+# The timeout doubles with each receive, so five receives outlast a short outage.
 NACK_SECONDS = 5
 MAX_NACK_SECONDS = 80
 
-Answer = dict[str, list[dict[str, str]]]
+BatchResponse = dict[str, list[dict[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One message of a batch, as Lambda hands it over."""
+    """One message of an SQS event."""
 
     arrival: Arrival
     receipt_handle: str
 
     @property
     def message_id(self) -> str:
-        """SQS's id of the message."""
+        """The SQS message id."""
         return self.arrival.message_id
 
 
@@ -56,13 +56,13 @@ def _record(item: Mapping[str, Any]) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class BatchProcessor:
-    """Works through the records of an event, one after the other, and tells Lambda which to keep.
+    """Processes the records of an event one by one, and reports partial batch failures to Lambda.
 
-    A record is done once everything it caused has been accepted by where it goes.
+    A record succeeds once everything that it caused has been accepted.
 
     Attributes:
-        queue_url: of the queue that the records come from.
-        outlets: where handlers hand over what their tickets stand for.
+        queue_url: the URL of the records' queue.
+        outlets: the senders that resolve the receipts of the records.
     """
 
     sqs: "SQSClient"
@@ -71,7 +71,7 @@ class BatchProcessor:
     telemetry: Telemetry
 
     def with_outlet(self, outlet: Outlet) -> "BatchProcessor":
-        """The same with one more outlet, which comes last."""
+        """A copy with one more outlet, which is flushed last."""
         return replace(self, outlets=(*self.outlets, outlet))
 
     def process(
@@ -79,67 +79,68 @@ class BatchProcessor:
         items: Sequence[Record],
         handle: Callable[[Record], list[Receipt]],
         accepted: Callable[[Record], None] | None = None,
-    ) -> Answer:
-        """Handle each record; an error that nobody foresaw keeps its record and lets the others go on.
+    ) -> BatchResponse:
+        """Process each record; an unexpected error keeps its own record only.
 
-        When any record was received before, it may be the one that ends the process: the most-received go last, and each is
-        deleted as it finishes, so that it takes nothing along. Those received equally often change places each time.
+        A record that was received before may crash the process. So the least-received records come first, and each
+        finished record is deleted at once. Records with equal receive counts change their order with each receive.
 
         Args:
-            accepted: called for each record whose tickets were all accepted, before it is acked.
+            handle: processes one record and returns the receipts of everything that it caused.
+            accepted: called for each record whose receipts were all accepted, before its acknowledgement.
         """
-        suspect = any(record.arrival.receive_count > 1 for record in items)
-        kept: list[Record] = []
-        if suspect:
-            for record in _careful_order(items):
-                failed = self._failed([record], handle, accepted)
-                kept += failed
+        has_suspect = any(record.arrival.receive_count > 1 for record in items)
+        failures: list[Record] = []
+        if has_suspect:
+            for record in _isolation_order(items):
+                failed = self._process_records([record], handle, accepted)
+                failures += failed
                 if not failed:
                     self._delete(record)
         else:
-            kept += self._failed(items, handle, accepted)
-        self._offer_again_soon(kept)
-        return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in kept]}
+            failures += self._process_records(items, handle, accepted)
+        self._shorten_visibility(failures)
+        return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in failures]}
 
-    def _failed(
+    def _process_records(
         self,
         items: Sequence[Record],
         handle: Callable[[Record], list[Receipt]],
         accepted: Callable[[Record], None] | None,
     ) -> list[Record]:
-        """Handle these records and see everything out that they caused; those that have to come again."""
-        failed: list[Record] = []
+        """Process records, flush the outlets, and return the failed records."""
+        failures: list[Record] = []
         receipts: list[tuple[Record, list[Receipt]]] = []
         for record in items:
             try:
                 receipts.append((record, handle(record)))
-            except Exception as error:  # noqa: BLE001 - whatever it is, it may not take the rest of the batch along
-                self._note(record, error)
-                failed.append(record)
+            except Exception as error:  # noqa: BLE001 - no error may affect the rest of the batch
+                self._log_nack(record, error)
+                failures.append(record)
         for outlet in self.outlets:
             outlet.flush()
-        for record, some in receipts:
-            problems = [receipt.problem for receipt in some]
-            for receipt, problem in zip(some, problems, strict=True):
+        for record, record_receipts in receipts:
+            problems = [receipt.problem for receipt in record_receipts]
+            for receipt, problem in zip(record_receipts, problems, strict=True):
                 if problem is None:
                     self.telemetry.count("Sent", by=("kind", receipt.kind))
             problem = next((problem for problem in problems if problem is not None), None)
             if problem is not None:
-                self._note(record, problem)
-                failed.append(record)
+                self._log_nack(record, problem)
+                failures.append(record)
             elif accepted is not None:
                 accepted(record)
-        return failed
+        return failures
 
     def _delete(self, record: Record) -> None:
         try:
             self.sqs.delete_message(QueueUrl=self.queue_url, ReceiptHandle=record.receipt_handle)
         except (ClientError, BotoCoreError) as error:
-            # Lambda deletes it at the end of the batch; only if the process dies before that is it done once more.
+            # Lambda deletes the message at the end of the batch. Only a crash before that repeats the record.
             self.telemetry.log.warning("could not delete a finished message early", exc_info=error)
 
-    def _note(self, record: Record, error: Exception) -> None:
-        """Nack: the message stays on the queue and comes again; in the end it lies in the DLQ."""
+    def _log_nack(self, record: Record, error: Exception) -> None:
+        """Log that the message stays on the queue."""
         self.telemetry.log.error(
             "message kept on the queue",
             exc_info=error,
@@ -147,8 +148,8 @@ class BatchProcessor:
             receive_count=record.arrival.receive_count,
         )
 
-    def _offer_again_soon(self, kept: list[Record]) -> None:
-        for group in _tens(kept):
+    def _shorten_visibility(self, failures: list[Record]) -> None:
+        for group in _groups_of_ten(failures):
             try:
                 self.sqs.change_message_visibility_batch(
                     QueueUrl=self.queue_url,
@@ -156,32 +157,32 @@ class BatchProcessor:
                         {
                             "Id": str(number),
                             "ReceiptHandle": record.receipt_handle,
-                            "VisibilityTimeout": _pause(record.arrival.receive_count),
+                            "VisibilityTimeout": _nack_seconds(record.arrival.receive_count),
                         }
                         for number, record in enumerate(group)
                     ],
                 )
             except (ClientError, BotoCoreError) as error:
-                # They are kept all the same, and come again when the queue's own visibility ends.
+                # The messages stay on the queue, and return after the queue's own visibility timeout.
                 self.telemetry.log.warning("could not shorten the visibility of kept messages", exc_info=error)
 
 
-def _careful_order(items: Sequence[Record]) -> Iterator[Record]:
-    """The least-received first; among equals one way round after an odd number of receives, the other way after an even one.
+def _isolation_order(items: Sequence[Record]) -> Iterator[Record]:
+    """The records by receive count; among equals by message id, reversed after an even number of receives.
 
-    What comes in one batch tends to come together again: a neighbour that stood behind the one that ends the process stands before
-    it the next time.
+    The messages of one batch tend to return together. So a record that came after a crashing one comes before it the next
+    time.
     """
     for count in sorted({record.arrival.receive_count for record in items}):
         equals = [record for record in items if record.arrival.receive_count == count]
         yield from sorted(equals, key=lambda record: record.message_id, reverse=count % 2 == 0)
 
 
-def _pause(receive_count: int) -> int:
-    """Seconds until a kept message is offered again."""
+def _nack_seconds(receive_count: int) -> int:
+    """The visibility timeout of a failed message, in seconds."""
     return min(NACK_SECONDS << min(receive_count - 1, 10), MAX_NACK_SECONDS)
 
 
-def _tens(items: Sequence[Record]) -> Iterator[Sequence[Record]]:
+def _groups_of_ten(items: Sequence[Record]) -> Iterator[Sequence[Record]]:
     for start in range(0, len(items), 10):
         yield items[start : start + 10]

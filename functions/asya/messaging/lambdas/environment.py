@@ -1,7 +1,7 @@
-"""What a process takes from outside itself beside AWS: the time, chance, and whether it may use threads.
+"""The environment of a process apart from AWS: clock, randomness and threads.
 
-Entry points are given one of these and pass on what it says; nothing below them looks at a clock or makes anything up.
-So a test can run the whole mesh on one thread, with a clock and a chance of its own.
+Entry points pass its values on, and the modules below them use no other clock or randomness. So a test can run the whole
+mesh on one thread, with its own clock and randomness.
 """
 
 import random
@@ -14,27 +14,27 @@ from asya.runtime.time_limit import Timer, WallTimer
 
 
 class Environment(Timer, Protocol):
-    """The time, chance and threads of one process."""
+    """The clock, randomness and threads of one process."""
 
     @property
     def is_threaded(self) -> bool:
-        """Whether senders and reporters may work in threads of their own, beside the handler."""
+        """Whether senders and reporters may run in their own threads."""
 
     def now(self) -> datetime:
-        """The time of day, in UTC."""
+        """The current time in UTC."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait, at least half as long and at most so long: those who were refused together shall not return together."""
+        """Wait for 50 to 100 % of the given time: with jitter, so throttled callers do not retry in lockstep."""
 
     def random(self) -> float:
-        """A number in [0, 1), each as likely as any other."""
+        """A uniformly distributed number in [0, 1)."""
 
     def new_span(self) -> str:
-        """The id of a trace span: 16 hexadecimal digits."""
+        """A new id of a trace span: 16 hexadecimal digits."""
 
 
 class RealEnvironment(WallTimer):
-    """The machine's clock, real chance and threads."""
+    """The clock, randomness and threads of the operating system."""
 
     is_threaded = True
 

@@ -14,7 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
-from asya.messaging.lambdas.batch import Answer, Record
+from asya.messaging.lambdas.batch import BatchResponse, Record
 from asya.pause import pausing
 from asya.pause.aws.notices import NotNotifiedError, PauseNotice, PauseNotices
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
@@ -34,7 +34,7 @@ class PauseActor:
     paused: PausedEnvelopes
     notices: PauseNotices
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
         return process_batch(self.services, event, self._handle)
 

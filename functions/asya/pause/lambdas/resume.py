@@ -6,7 +6,7 @@ from typing import Any
 
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.hop import Hop
-from asya.messaging.lambdas.batch import Answer, Record
+from asya.messaging.lambdas.batch import BatchResponse, Record
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey, Tombstone
 from asya.pause.pausing import pause_of
 from asya.pause.resuming import restore
@@ -25,7 +25,7 @@ class ResumeActor:
     services: Services
     paused: PausedEnvelopes
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
         return process_batch(self.services, event, self._handle, asks_states=False)
 

@@ -1,4 +1,4 @@
-"""Speaking to the status endpoint: signed, bounded in time, towards allowed hosts only (`protocol §3`, `§13`)."""
+"""The client of the gateway's batch endpoints: signed calls with time limits (`protocol §3`, `§13`)."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from botocore.exceptions import BotoCoreError
 from asya.messaging.batching import pack
 from asya.protocol.events import EventResult, EventResults, Report, StateQuery, TaskState, TaskStates
 
-_SECONDS_TO_CONNECT = 1.0
-# One call's share; the endpoint takes 500 items and 4 MiB.
-_ITEMS_AT_ONCE = 200
-_BYTES_AT_ONCE = 2 * 1024 * 1024
+_CONNECT_TIMEOUT = 1.0  # seconds
+# The limits of one call; the endpoint accepts 500 items and 4 MiB.
+_MAX_ITEMS = 200
+_MAX_BYTES = 2 * 1024 * 1024
 _encoder = msgspec.json.Encoder()
-# An answer that means: taken, or never will be (`protocol §5`, reports).
-_SETTLED = frozenset({204, 400, 404})
+# The answers after which a report is not retried: accepted, or refused for good (`protocol §5`, reports).
+_FINAL_STATUSES = frozenset({204, 400, 404})
 
 
 class GatewayError(RuntimeError):
-    """The endpoint did not take something that it may take later: it is down, slow, throttling or refusing."""
+    """The endpoint did not accept a call; a retry may succeed."""
 
 
 class RefusedByGatewayError(GatewayError):
-    """The endpoint refused a call for good (400, 404)."""
+    """The endpoint refused a call for good, with status 400 or 404."""
 
     def __init__(self, status: int, problem: str) -> None:
         super().__init__(problem)
@@ -37,18 +37,18 @@ class RefusedByGatewayError(GatewayError):
 
 
 class CredentialsSource(Protocol):
-    """Where the process's credentials come from (a botocore session)."""
+    """A source of credentials, such as a botocore session."""
 
     def get_credentials(self) -> Credentials | None:
-        """Current credentials, refreshed as needed."""
+        """The current credentials."""
 
 
 class GatewayClient:
-    """The calls that the mesh's own functions make.
+    """Calls the gateway for the functions of the mesh.
 
     Args:
-        session: whose credentials sign them.
-        pool: makes the connections; its own if none is given.
+        session: the source of the credentials for signatures.
+        pool: the connection pool; the client creates its own without one.
     """
 
     def __init__(self, session: CredentialsSource, region: str, pool: urllib3.PoolManager | None = None) -> None:
@@ -57,16 +57,16 @@ class GatewayClient:
         self._pool = pool or urllib3.PoolManager(maxsize=4, retries=False)
 
     def report(self, base_url: str, events: Sequence[Report], *, seconds: float = 5.0) -> tuple[EventResult, ...]:
-        """Report events, in as many calls as it takes; which of them were taken is in the answer, in the same order.
+        """Report events in one or more calls, and return their results in the same order.
 
         Args:
-            seconds: for each call.
+            seconds: the time limit of each call.
 
         Raises:
-            GatewayError: if any of it was not answered; some may have been taken, and are taken again without harm.
+            GatewayError: a call failed. Earlier calls may have succeeded; a retry is safe, because events are idempotent.
         """
         results: list[EventResult] = []
-        for group in pack(map(_Item.of, events), count=_ITEMS_AT_ONCE, size=_BYTES_AT_ONCE):
+        for group in pack(map(_Item.of, events), count=_MAX_ITEMS, size=_MAX_BYTES):
             results += self._report_group(base_url, group, seconds)
         return tuple(results)
 
@@ -75,29 +75,29 @@ class GatewayClient:
         try:
             answer = self._post(base_url, "/api/v1/mesh/events", body, seconds)
         except RefusedByGatewayError as refusal:
-            # The answer to the call is the answer to each of its events.
+            # The refusal of the call applies to each of its events.
             return [EventResult(id=item.event_id, status=refusal.status, error=str(refusal)) for item in group]
-        return _of_length(_decoded(answer, EventResults).items, len(group))
+        return _check_length(_decoded(answer, EventResults).items, len(group))
 
     def states(self, base_url: str, queries: Sequence[StateQuery], *, seconds: float = 1.0) -> tuple[TaskState, ...]:
-        """The states of tasks and their roots, for pre-flight, in as many calls as it takes.
+        """Query the states of tasks and their roots, for the pre-flight, in one or more calls.
 
         Args:
-            seconds: for each call.
+            seconds: the time limit of each call.
 
         Raises:
-            GatewayError: if there was no answer in time.
+            GatewayError: a call failed.
         """
-        found: list[TaskState] = []
-        for start in range(0, len(queries), _ITEMS_AT_ONCE):
-            group = queries[start : start + _ITEMS_AT_ONCE]
+        states: list[TaskState] = []
+        for start in range(0, len(queries), _MAX_ITEMS):
+            group = queries[start : start + _MAX_ITEMS]
             answer = self._post(base_url, "/api/v1/mesh/states", _encoder.encode(group), seconds)
-            found += _of_length(_decoded(answer, TaskStates).items, len(group))
-        return tuple(found)
+            states += _check_length(_decoded(answer, TaskStates).items, len(group))
+        return tuple(states)
 
     def _post(self, base_url: str, path: str, body: bytes, seconds: float) -> bytes:
         url = base_url.rstrip("/") + path
-        timeout = urllib3.Timeout(connect=min(_SECONDS_TO_CONNECT, seconds), total=seconds)
+        timeout = urllib3.Timeout(connect=min(_CONNECT_TIMEOUT, seconds), total=seconds)
         try:
             answer = self._pool.urlopen(
                 "POST",
@@ -111,7 +111,7 @@ class GatewayClient:
             raise GatewayError(f"no answer from {url}: {error}") from error
         if answer.status != 200:
             problem = f"{url} answered {answer.status}: {answer.data[:200].decode('utf-8', 'replace')}"
-            if answer.status in _SETTLED:
+            if answer.status in _FINAL_STATUSES:
                 raise RefusedByGatewayError(answer.status, problem)
             raise GatewayError(problem)
         return answer.data
@@ -122,20 +122,20 @@ class GatewayClient:
         try:
             credentials = self._session.get_credentials()
             if credentials is None:
-                raise GatewayError("there are no AWS credentials to sign the report with")
+                raise GatewayError("there are no AWS credentials to sign the call; check the role of the function")
             SigV4Auth(credentials, "execute-api", self._region).add_auth(request)
         except BotoCoreError as error:
-            raise GatewayError(f"signing the report failed: {error}") from error
+            raise GatewayError(f"signing the call failed: {error}") from error
         return dict(request.headers.items())
 
 
-def is_settled(result: EventResult) -> bool:
-    """Whether a report was taken or never will be; anything else is to be tried again."""
-    return result.status in _SETTLED
+def is_final(result: EventResult) -> bool:
+    """Whether a report was accepted or refused for good; other results are retried."""
+    return result.status in _FINAL_STATUSES
 
 
 def address_of(url: str) -> str:
-    """Where to connect to. Names under `.localhost` are this machine (RFC 6761), though few resolvers know it."""
+    """The URL to connect to. Names under `.localhost` are this machine (RFC 6761), but few resolvers know them."""
     parts = urlsplit(url)
     if not (parts.hostname or "").endswith(".localhost"):
         return url
@@ -145,7 +145,7 @@ def address_of(url: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An event as it goes into a request."""
+    """An encoded event."""
 
     event_id: str
     text: bytes
@@ -163,7 +163,7 @@ Answer = TypeVar("Answer", EventResults, TaskStates)
 Item = TypeVar("Item", EventResult, TaskState)
 
 
-def _of_length(items: tuple[Item, ...], length: int) -> tuple[Item, ...]:
+def _check_length(items: tuple[Item, ...], length: int) -> tuple[Item, ...]:
     if len(items) != length:
         raise GatewayError(f"the endpoint answered {len(items)} of {length} items")
     return items
@@ -173,10 +173,10 @@ def _decoded(body: bytes, kind: type[Answer]) -> Answer:
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.MsgspecError as error:
-        raise GatewayError(f"the endpoint's answer is not understood: {error}") from error
+        raise GatewayError(f"the endpoint's answer cannot be decoded: {error}") from error
 
 
 def allowed_hosts(configured_url: str | None, extra: Iterable[str]) -> frozenset[str]:
-    """The hosts that status callbacks may go to: the deployment's own and those the mesh file names."""
+    """The hosts that may receive reports: the deployment's own, and those in the mesh file."""
     own = urlsplit(configured_url).netloc if configured_url else ""
     return frozenset({own, *extra} - {""})

@@ -1,4 +1,4 @@
-"""Progress reports: never blocking, never failing a message; bounded tries, then dropped and counted (`protocol §5`, reports)."""
+"""Sends progress reports in the background, without blocking or failing a message (`protocol §5`, reports)."""
 
 import threading
 import time
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from asya.protocol.events import Report
 from asya.reporting.aws.gateway_client import GatewayClient
 
-# Reports of one hop leave together, as one write, unless its handler takes longer than this.
+# The reports of one hop leave in one call, unless its handler takes longer than this.
 LINGER_SECONDS = 1.0
-# What handlers say to those who look on (FLY) waits no longer than this, and all that came before it leaves with it.
+# A partial waits at most this long; all earlier reports leave with it.
 PARTIAL_LINGER_SECONDS = 0.2
-# More of it than this does not wait at all: a handler may say things faster than anybody can take them.
+# Further partials are dropped: a handler may publish faster than the gateway accepts.
 PARTIAL_BUFFER_LIMIT = 5_000
 TRIES = 2
 SECONDS_PER_TRY = 2.0
@@ -20,9 +20,11 @@ BATCH_LIMIT = 100
 
 
 class ProgressReporter:
-    """Gathers events and reports them in batches from a thread of its own; `flush` waits for the rest, a bounded time.
+    """Collects events and reports them in batches from its own thread.
 
-    Where threads are not wanted (`threaded` is false), `flush` is what reports.
+    Args:
+        on_dropped: called with the number of dropped reports and the cause.
+        threaded: whether the thread runs; without it, `flush` sends the reports.
     """
 
     def __init__(self, client: GatewayClient, on_dropped: Callable[[int, str], None], *, threaded: bool = True) -> None:
@@ -38,13 +40,13 @@ class ProgressReporter:
         self._thread: threading.Thread | None = None
 
     def report(self, base_url: str, event: Report) -> None:
-        """Hand over an event; returns at once."""
-        is_fly = event.type == "fly"
+        """Queue an event and return at once."""
+        is_partial = event.type == "fly"
         with self._changed:
-            if is_fly and len(self._waiting) >= PARTIAL_BUFFER_LIMIT:
+            if is_partial and len(self._waiting) >= PARTIAL_BUFFER_LIMIT:
                 self._overflow += 1
                 return
-            due = time.monotonic() + (PARTIAL_LINGER_SECONDS if is_fly else LINGER_SECONDS)
+            due = time.monotonic() + (PARTIAL_LINGER_SECONDS if is_partial else LINGER_SECONDS)
             self._due = min(self._due, due) if self._waiting else due
             self._waiting.append((base_url, event))
             if self._threaded and (self._thread is None or not self._thread.is_alive()):
@@ -53,8 +55,8 @@ class ProgressReporter:
             self._changed.notify_all()
 
     def flush(self, seconds: float = TRIES * SECONDS_PER_TRY + 1) -> None:
-        """Send what waits and return when it is gone, or when the time is up: the rest is dropped."""
-        self._tell_overflow()
+        """Send all queued reports; reports that are not sent within the time limit are dropped."""
+        self._report_overflow()
         if not self._threaded:
             self._send_all(self._take_all())
             return
@@ -68,10 +70,10 @@ class ProgressReporter:
                 if dropped:
                     self._on_dropped(dropped, f"not sent within {seconds} s")
 
-    def _tell_overflow(self) -> None:
+    def _report_overflow(self) -> None:
         overflow, self._overflow = self._overflow, 0
         if overflow:
-            self._on_dropped(overflow, "handlers said more (FLY) than the gateway could be told")
+            self._on_dropped(overflow, "handlers published more partials (FLY) than the gateway accepts")
 
     def _run(self) -> None:
         while True:
@@ -87,7 +89,7 @@ class ProgressReporter:
                 wait = self._due - time.monotonic()
                 if self._flushing or wait <= 0 or len(self._waiting) >= BATCH_LIMIT:
                     batch, self._waiting = self._waiting[:BATCH_LIMIT], self._waiting[BATCH_LIMIT:]
-                    self._due = time.monotonic()  # of what is left: it has waited long enough
+                    self._due = time.monotonic()  # the remaining reports are due too
                     self._sending = len(batch)
                     return batch
                 self._changed.wait(wait)
@@ -108,7 +110,7 @@ class ProgressReporter:
         for _ in range(TRIES):
             try:
                 results = self._client.report(base_url, events, seconds=SECONDS_PER_TRY)
-            except Exception as error:  # noqa: BLE001 - whatever it is, it may cost a report, never the reporter
+            except Exception as error:  # noqa: BLE001 - an error may lose reports, never stop the reporter
                 problem = str(error)
                 continue
             events = [event for event, result in zip(events, results, strict=True) if result.status >= 500]

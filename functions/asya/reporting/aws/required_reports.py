@@ -1,4 +1,4 @@
-"""Reports that must arrive: one call for a whole batch, and for each report whether it was taken (`protocol §5`, reports)."""
+"""Sends required reports, one call for a whole batch, and resolves a receipt for each (`protocol §5`, reports)."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,52 +7,52 @@ from typing import Protocol
 
 from asya.messaging.aws.receipt import Receipt
 from asya.protocol.events import EventResult, TaskEvent
-from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, is_settled
+from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, is_final
 
-# The endpoint may be starting, in as many copies as there are callers: what is too slow for progress is not too slow for these.
+# Longer than for progress reports: the endpoint may have a cold start for each caller.
 SECONDS_FOR_A_CALL = 8.0
-_FIRST_PAUSE = 0.5
+_FIRST_BACKOFF = 0.5
 
 _Pair = tuple[TaskEvent, Receipt]
-_Left = tuple[_Pair, GatewayError]
+_Failure = tuple[_Pair, GatewayError]
 
 
 class Clock(Protocol):
-    """What waiting takes."""
+    """The clock of retries."""
 
     def monotonic(self) -> float:
-        """Seconds since some moment; never goes back."""
+        """Seconds since an unspecified start; the value never decreases."""
 
     def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait, with jitter."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryWindow:
-    """How long to go on trying before the message pays for it with a receive.
+    """How long a required report is retried, with exponential backoff; after that its message is kept.
 
     Attributes:
-        seconds: after the first try, in which others may begin.
+        seconds: the time after the first try in which retries may start.
     """
 
     seconds: float
     clock: Clock
 
     def tries(self) -> Iterator[None]:
-        """Wait, more each time, and let another try be made, as long as there is time."""
-        until, pause = self.clock.monotonic() + self.seconds, _FIRST_PAUSE
-        while self.clock.monotonic() + pause < until:
-            self.clock.sleep(pause)
+        """Wait for the backoff before each retry, and yield once per retry."""
+        until, backoff = self.clock.monotonic() + self.seconds, _FIRST_BACKOFF
+        while self.clock.monotonic() + backoff < until:
+            self.clock.sleep(backoff)
             yield
-            pause *= 2
+            backoff *= 2
 
 
 class RequiredReports:
-    """Gathers reports; a message may be acked only when the tickets of its reports are settled without an error.
+    """Collects required reports. A message is acknowledged only if the receipts of its reports have no error.
 
     Args:
-        on_refused: is told of reports that the endpoint will never take (400, 404); they count as taken.
-        retry_window: how long to try; None for once.
+        on_refused: called with each report that the endpoint refuses for good (400, 404); it counts as accepted.
+        retry_window: the time for retries; None for a single try.
     """
 
     def __init__(
@@ -67,45 +67,47 @@ class RequiredReports:
         self._waiting: dict[str, list[_Pair]] = defaultdict(list)
 
     def report(self, base_url: str, event: TaskEvent) -> Receipt:
-        """Hand over a report."""
+        """Queue a report and return its receipt."""
         receipt = Receipt("report")
         self._waiting[base_url].append((event, receipt))
         return receipt
 
     def flush(self) -> None:
-        """Make every report that waits, one call per endpoint, and settle the tickets.
+        """Send all queued reports, one call for each endpoint, and resolve their receipts.
 
-        What is not taken is tried again while there is retry_window: a busy endpoint is no reason to have messages received again.
+        Failed reports are retried within the retry window, so a busy endpoint does not cause further receives.
         """
         waiting, self._waiting = self._waiting, defaultdict(list)
-        left = self._make_all(waiting)
-        if left and self._retry_window:
+        failures = self._send_all(waiting)
+        if failures and self._retry_window:
             for _ in self._retry_window.tries():
-                left = self._make_all({base_url: [pair for pair, _ in some] for base_url, some in left.items()})
-                if not left:
+                failures = self._send_all(
+                    {base_url: [pair for pair, _ in group] for base_url, group in failures.items()}
+                )
+                if not failures:
                     return
-        for some in left.values():
-            for (_, receipt), problem in some:
+        for group in failures.values():
+            for (_, receipt), problem in group:
                 receipt.resolve(problem)
 
-    def _make_all(self, waiting: Mapping[str, Sequence[_Pair]]) -> dict[str, list[_Left]]:
-        """One call per endpoint; what was not taken, and why."""
-        left = {base_url: self._make(base_url, pairs) for base_url, pairs in waiting.items()}
-        return {base_url: some for base_url, some in left.items() if some}
+    def _send_all(self, waiting: Mapping[str, Sequence[_Pair]]) -> dict[str, list[_Failure]]:
+        """Send reports, one call for each endpoint, and return the failed ones with their errors."""
+        failures = {base_url: self._send(base_url, pairs) for base_url, pairs in waiting.items()}
+        return {base_url: group for base_url, group in failures.items() if group}
 
-    def _make(self, base_url: str, pairs: Sequence[_Pair]) -> list[_Left]:
+    def _send(self, base_url: str, pairs: Sequence[_Pair]) -> list[_Failure]:
         try:
             results = self._client.report(base_url, [event for event, _ in pairs], seconds=SECONDS_FOR_A_CALL)
         except GatewayError as error:
             return [(pair, error) for pair in pairs]
-        left: list[_Left] = []
+        failures: list[_Failure] = []
         for pair, result in zip(pairs, results, strict=True):
             event, receipt = pair
-            if not is_settled(result):
+            if not is_final(result):
                 problem = f"the report on {event.id} was answered {result.status}: {result.error or 'no reason given'}"
-                left.append((pair, GatewayError(problem)))
+                failures.append((pair, GatewayError(problem)))
                 continue
             if result.status != 204 and self._on_refused is not None:
                 self._on_refused(result)
             receipt.resolve()
-        return left
+        return failures

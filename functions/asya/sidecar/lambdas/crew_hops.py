@@ -6,7 +6,7 @@ from typing import Any
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery, Diversion
 from asya.messaging.hop import Hop
-from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.messaging.targets import UnknownTargetError
 from asya.protocol.frame import Frame
 from asya.reporting import reports
@@ -22,7 +22,7 @@ def process_batch(
     handle: Callable[[Intake, Record], list[Receipt]],
     *,
     asks_states: bool = True,
-) -> Answer:
+) -> BatchResponse:
     """Process one batch, as a sidecar does.
 
     Args:

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
-from asya.messaging.lambdas.batch import Answer
+from asya.messaging.lambdas.batch import BatchResponse
 from asya.sidecar.lambdas.services import Services, services
 
 
 class BatchActor(Protocol):
     """Processes the batches of one SQS queue."""
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch and name the messages that stay on the queue."""
 
 
@@ -22,11 +22,11 @@ class Sweep(Protocol):
         """Run once."""
 
 
-def queue_entry_point(build: Callable[[Services], BatchActor]) -> Callable[[Mapping[str, Any], object], Answer]:
+def queue_entry_point(build: Callable[[Services], BatchActor]) -> Callable[[Mapping[str, Any], object], BatchResponse]:
     """The Lambda handler of a queue's function; builds the actor at the first event and reuses it."""
     actor = cache(lambda: build(services()))
 
-    def handle(event: Mapping[str, Any], _context: object) -> Answer:
+    def handle(event: Mapping[str, Any], _context: object) -> BatchResponse:
         return actor().process(event)
 
     return handle

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
-from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.runtime.call import HandlerInvoker
 from asya.sidecar.lambdas.hop_run import HopRun
 from asya.sidecar.lambdas.intake import Intake, receive_batch
@@ -25,7 +25,7 @@ class Sidecar:
     call: HandlerInvoker
     deduplicates: bool = False
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Process one batch."""
         items = records(event)
         telemetry = self.services.telemetry

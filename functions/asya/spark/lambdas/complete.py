@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws import clients
 from asya.messaging.aws.receipt import Receipt
-from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.protocol.job_runs import Manifest, Usage, parse_run_id
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time, parse_time
@@ -57,7 +57,7 @@ class Completion:
     services: SparkServices
     context: LambdaContext
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Processes one batch and reports partial batch failures."""
         base = self.services.base
         try:

@@ -14,7 +14,7 @@ from typing import Any
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws.receipt import Receipt
-from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
@@ -47,7 +47,7 @@ class Dispatcher:
 
     services: SparkServices
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Processes one batch of requests and reports partial batch failures."""
         base = self.services.base
         dispatched: set[str] = set()

@@ -7,7 +7,7 @@ from typing import Any
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
-from asya.messaging.lambdas.batch import Answer, Record, records
+from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.protocol.codec import encode
 from asya.protocol.job_runs import Member
 from asya.reporting import reports
@@ -39,7 +39,7 @@ class Enqueuer:
 
     services: SparkServices
 
-    def process(self, event: Mapping[str, Any]) -> Answer:
+    def process(self, event: Mapping[str, Any]) -> BatchResponse:
         """Processes one batch: makes all envelopes pending, sends one request, then acknowledges the messages."""
         base = self.services.base
         items = records(event)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from asya.messaging.lambdas.batch import Answer
+from asya.messaging.lambdas.batch import BatchResponse
 from asya.sidecar.lambdas.entry_point import queue_entry_point, schedule_entry_point
 from asya.sidecar.lambdas.services import Services
 from asya.spark.lambdas.complete import Completion, LambdaContext
@@ -33,6 +33,6 @@ dispatch = queue_entry_point(build_dispatch)
 reconcile = schedule_entry_point(build_reconcile)
 
 
-def complete(event: Mapping[str, Any], context: LambdaContext) -> Answer:
+def complete(event: Mapping[str, Any], context: LambdaContext) -> BatchResponse:
     """The completion: processes one batch of its queue."""
     return Completion(spark_services(), context).process(event)

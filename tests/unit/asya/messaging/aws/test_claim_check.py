@@ -155,9 +155,9 @@ def test_a_malformed_reference_is_a_parse_error(header: Any) -> None:
     ("content", "problem"),
     [
         (None, "does not exist"),
-        (b'{"big":2}', "is not the one referred to"),
-        (b'{"big":1} and more', "is not the one referred to"),
-        (b"", "is not the one referred to"),
+        (b'{"big":2}', "does not match the size or hash"),
+        (b'{"big":1} and more', "does not match the size or hash"),
+        (b"", "does not match the size or hash"),
     ],
 )
 def test_a_missing_or_another_object_is_a_parse_error(content: bytes | None, problem: str) -> None:
@@ -169,7 +169,7 @@ def test_a_missing_or_another_object_is_a_parse_error(content: bytes | None, pro
 def test_an_object_that_is_no_json_is_a_parse_error(content: bytes) -> None:
     digest = hashlib.sha256(content).hexdigest()
     s3 = FakeS3(objects={("mesh-bucket", "inbox/x"): content})
-    assert "is no JSON" in str(refused(s3, reference(key="inbox/x", size=len(content), sha256=digest)))
+    assert "is not JSON" in str(refused(s3, reference(key="inbox/x", size=len(content), sha256=digest)))
 
 
 def test_a_payload_that_only_speaks_of_the_header_is_left_alone() -> None:

@@ -97,7 +97,7 @@ def test_an_entry_that_fails_is_offered_again_and_the_others_only_once() -> None
         (Refusal(), 3, "InternalError"),
         (Refusal(code="InvalidMessageContents", sender_fault=True), 1, "InvalidMessageContents"),
         (Refusal("call", "ThrottlingException"), 1, "ThrottlingException"),
-        (Refusal("silence"), 3, "did not say what became"),
+        (Refusal("silence"), 3, "gave no result"),
     ],
 )
 def test_what_is_never_taken_is_told_by_its_ticket(refusal: Refusal, calls: int, said: str) -> None:

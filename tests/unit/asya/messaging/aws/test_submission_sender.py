@@ -69,7 +69,7 @@ def test_a_small_one_goes_as_it_is() -> None:
 
 def test_what_cannot_be_put_aside_has_surely_not_been_sent() -> None:
     queue, bucket = Queue(), Bucket(refuses=True)
-    with pytest.raises(NotSentError, match="could not be put aside"):
+    with pytest.raises(NotSentError, match="could not be stored"):
         sender(queue, bucket).send(Delivery("infer", message(payload="x" * (2 * LIMIT)), "next"))
     assert queue.bodies == []
 

@@ -9,7 +9,7 @@ from botocore.exceptions import NoCredentialsError
 
 from asya.protocol.events import EventData, EventResult, StateQuery, TaskEvent, TaskState
 from asya.protocol.times import format_time
-from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, allowed_hosts, is_settled
+from asya.reporting.aws.gateway_client import GatewayClient, GatewayError, allowed_hosts, is_final
 from asya.reporting.aws.progress_reporter import ProgressReporter
 from asya.reporting.aws.required_reports import RequiredReports, RetryWindow
 from tests.doubles.gateway import FakeGateway, running_gateway
@@ -109,7 +109,7 @@ def test_without_credentials_nothing_is_sent(gateway: FakeGateway, source: Sourc
     ("status", "settled"), [(204, True), (400, True), (404, True), (403, False), (429, False), (500, False)]
 )
 def test_protocol_5_404_and_400_count_as_taken(status: int, settled: bool) -> None:
-    assert is_settled(EventResult(id="a", status=status)) is settled
+    assert is_final(EventResult(id="a", status=status)) is settled
 
 
 def test_allowed_hosts_are_the_own_and_those_named() -> None:
