@@ -1,4 +1,4 @@
-"""People and programs that call a deployed gateway, each with their own key."""
+"""Callers of a deployed gateway, each with its own credentials."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ApiCaller:
-    """Somebody with a key, or with a token; without one, nobody."""
+    """A caller with an AWS key or a token; without both it is anonymous."""
 
     url: str
     region: str
@@ -31,16 +31,16 @@ class ApiCaller:
     pool: urllib3.PoolManager = field(default_factory=lambda: urllib3.PoolManager(retries=False, maxsize=16))
 
     def call(self, method: str, path: str, body: object = None, **query: str) -> tuple[int, Any]:
-        """Make a call; the status and the JSON of the answer."""
+        """Makes a call; returns the status and the JSON of the response."""
         url = self.url + path + (f"?{urlencode(query)}" if query else "")
         data = json.dumps(body).encode() if body is not None else b""
-        answer = self.pool.request(
+        response = self.pool.request(
             method, address_of(url), body=data, headers=self.signed(method, url, data), redirect=False, timeout=60.0
         )
-        return answer.status, json.loads(answer.data) if answer.data else None
+        return response.status, json.loads(response.data) if response.data else None
 
     def signed(self, method: str, url: str, data: bytes) -> dict[str, str]:
-        """The headers of a request, signed if there is a key, with the token if there is one."""
+        """The headers of a request: signed if the caller has a key, with its token if it has one."""
         headers = {"host": urlsplit(url).netloc} | ({"content-type": "application/json"} if data else {})
         headers |= {"authorization": f"Bearer {self.token}"} if self.token is not None else {}
         request = AWSRequest(method, url, data=data, headers=headers)
@@ -50,18 +50,18 @@ class ApiCaller:
 
 
 def operator(cloud: DeployedCloud) -> ApiCaller:
-    """The mesh's operator."""
+    """The operator of the mesh."""
     connection = cloud.mesh.connection
     return ApiCaller(connection.gateway_url, connection.region, connection.session.get_credentials())
 
 
 def anonymous(cloud: DeployedCloud) -> ApiCaller:
-    """Who signs nothing."""
+    """A caller that signs nothing."""
     return ApiCaller(cloud.mesh.connection.gateway_url, cloud.mesh.connection.region, None)
 
 
 def iam_user(cloud: DeployedCloud, name: str) -> ApiCaller:
-    """A new IAM user who may call the API, and is no operator."""
+    """Creates an IAM user that may call the API but is not an operator."""
     iam = cloud.client("iam")
     iam.create_user(UserName=name)
     statement = {"Effect": "Allow", "Action": "execute-api:Invoke", "Resource": "*"}
@@ -73,7 +73,7 @@ def iam_user(cloud: DeployedCloud, name: str) -> ApiCaller:
 
 
 def token_caller(cloud: DeployedCloud, token: str | None) -> ApiCaller:
-    """Who calls with a token, at the API that takes them."""
+    """A caller of the token API; without a token it is anonymous."""
     connection = LocalConnection.read(StateFolder.at(cloud.state).connection)
     assert connection is not None
     assert connection.jwt_gateway_url is not None

@@ -1,7 +1,6 @@
 """Local clouds that tests share, each deployed once with IAM enforced.
 
-They hold the example mesh with Spark kept warm, a mesh of every path that an envelope can take, and a mesh for the callers of
-the gateway.
+The meshes are the example, `paths` (routes and failures), `gateway` (callers) and `heavy` (job runs).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ MESHES = Path(__file__).parent / "meshes"
 
 @pytest.fixture(scope="session")
 def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
-    """The example mesh, as `asya local up --auth` brings it up."""
+    """The example mesh, as `asya local up --auth` starts it, with Spark kept warm."""
     state = tmp_path_factory.mktemp("cloud")
     try:
         up(PROJECT / "mesh.yaml", state, UpOptions(auth=True, workers=WorkerSettings(slots=2, reuse=True)))
@@ -49,12 +48,12 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
 
 @pytest.fixture(scope="session")
 def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
-    """The mesh of every path. What takes a minute by itself is on its way when the first test gets it."""
+    """The paths mesh. The slow envelopes are sent first, so that other tests run while they wait."""
     state = tmp_path_factory.mktemp("paths")
     try:
         up(MESHES / "paths" / "mesh.yaml", state, UpOptions(auth=True))
         cloud = DeployedCloud(MeshClient(read_local(state)), state)
-        # The gateway's functions have started when the many come: else each of these would start one of its own.
+        # One envelope starts the gateway's functions; otherwise each of the following ones causes a cold start.
         wait_for_final_state(cloud, send(cloud, NewEnvelope(["step"], {})))
         send_slow_envelopes(cloud)
         yield cloud
@@ -65,7 +64,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
 
 @pytest.fixture(scope="session")
 def rejected_state(paths: DeployedCloud) -> FinalState:
-    """What was turned away because the two before it had failed: the circuit is open, and stays so for a while."""
+    """The final state of an envelope that the circuit breaker rejected, after two failures opened the circuit."""
     for number in range(2):
         envelope_id = send(paths, NewEnvelope(["flaky"], {}, envelope_id=f"down-{number}"))
         assert wait_for_final_state(paths, envelope_id).task.reason == "RuntimeError"
@@ -74,14 +73,14 @@ def rejected_state(paths: DeployedCloud) -> FinalState:
 
 @pytest.fixture(scope="session")
 def issuer() -> Iterator[Issuer]:
-    """Who gives out tokens that the gateway's mesh takes."""
-    with running_issuer("gateway") as found:
-        yield found
+    """The issuer of the tokens that the gateway mesh accepts."""
+    with running_issuer("gateway") as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
 def gateway(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterator[DeployedCloud]:
-    """A mesh of light actors whose operator is one person among others."""
+    """A mesh of light actors with one operator and other callers."""
     state = tmp_path_factory.mktemp("gateway")
     mesh = tmp_path_factory.mktemp("mesh") / "gateway"
     shutil.copytree(MESHES / "gateway", mesh, ignore=shutil.ignore_patterns("__pycache__"))
@@ -96,7 +95,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterato
 
 @pytest.fixture(scope="session")
 def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
-    """A mesh of heavy actors, full of work from the start: starting Spark is what takes the time."""
+    """A mesh of heavy actors. All bursts are sent at once, because Spark starts slowly."""
     state = tmp_path_factory.mktemp("heavy")
     options = UpOptions(
         auth=True,
@@ -110,7 +109,7 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
         mesh = HeavyCloud(DeployedCloud(MeshClient(read_local(state)), state))
         for route, payloads in all_bursts().items():
             mesh.send_all(payloads, *route)
-            # A thousand share few runs if they arrive together: nothing else is to delay some of them.
+            # In full size, 1,000 envelopes share few runs only if other bursts delay none of them.
             if FULL and route == ("square-all",):
                 mesh.wait_for_ends(SHARED_RUN_IDS, "together-0")
         yield mesh
@@ -121,17 +120,17 @@ def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
 
 @pytest.fixture(scope="session")
 def operator(gateway: DeployedCloud) -> ApiCaller:
-    """Who sees every task of the gateway's mesh."""
+    """The operator of the gateway mesh."""
     return callers.operator(gateway)
 
 
 @pytest.fixture(scope="session")
 def alice(gateway: DeployedCloud) -> ApiCaller:
-    """Somebody who may call the gateway."""
+    """A caller of the gateway."""
     return callers.iam_user(gateway, "alice")
 
 
 @pytest.fixture(scope="session")
 def bob(gateway: DeployedCloud) -> ApiCaller:
-    """Somebody else who may."""
+    """Another caller of the gateway."""
     return callers.iam_user(gateway, "bob")

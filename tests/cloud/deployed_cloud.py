@@ -1,4 +1,4 @@
-"""A mesh on a local cloud, and what tests do with it: with its operator's key, as the `asya` command does."""
+"""A mesh on a local cloud, used with the operator's key as the `asya` command does."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TIMEOUT_SECONDS = 300.0
-"""After which something is given up that a test waits for: no machine is so slow."""
+"""How long a test waits for a condition; enough for a slow machine."""
 
 
 @dataclass(frozen=True)
 class DeployedCloud:
-    """A mesh that takes messages."""
+    """A deployed mesh that receives messages."""
 
     mesh: MeshClient
     state: Path
     _clients: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    """To be made once: that takes longer than most calls."""
+    """boto3 clients by name; creating one takes longer than most calls."""
 
     def send_raw(self, actor: str, text: str) -> str:
-        """Put any text onto an actor's queue; returns the SQS message's id."""
-        sqs = self._cached_client("the operator's sqs", self.mesh.connection.sqs)
+        """Sends any text to an actor's queue; returns the id of the SQS message."""
+        sqs = self._cached_client("operator:sqs", self.mesh.connection.sqs)
         url = sqs.get_queue_url(QueueName=names.queue_name(self.mesh.connection.namespace, actor))["QueueUrl"]
         return str(sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"])
 
     def message_count(self, queue: str) -> int:
-        """How many messages lie on a queue, waiting or taken."""
-        sqs = self._cached_client("the operator's sqs", self.mesh.connection.sqs)
+        """Counts the visible and the in-flight messages of a queue."""
+        sqs = self._cached_client("operator:sqs", self.mesh.connection.sqs)
         url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
-        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
-        return int(found["ApproximateNumberOfMessages"]) + int(found["ApproximateNumberOfMessagesNotVisible"])
+        counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        return int(counts["ApproximateNumberOfMessages"]) + int(counts["ApproximateNumberOfMessagesNotVisible"])
 
     def task(self, envelope_id: str) -> TaskView | None:
-        """The task, if the status endpoint knows it, or could say so: on a busy machine it may be too slow for that."""
+        """Reads the task; None if it is unknown, or if the gateway of a busy machine times out."""
         try:
             return self.mesh.task(envelope_id)
         except CommandError as error:
@@ -59,57 +59,57 @@ class DeployedCloud:
                 raise
             return None
 
-    def wait_for_end(self, envelope_id: str) -> TaskView:
-        """The task, once it has ended."""
+    def wait_for_end(self, envelope_id: str, seconds: float = TIMEOUT_SECONDS) -> TaskView:
+        """Waits until the task has ended, and returns it."""
 
-        def look() -> TaskView | None:
+        def poll() -> TaskView | None:
             task = self.task(envelope_id)
             return task if task is not None and task.status in TERMINAL else None
 
-        return until(look, f"task {envelope_id} to end")
+        return until(poll, f"task {envelope_id} to end", seconds)
 
     def client(self, service: str) -> Any:
-        """A client of AWS's with the deployer's key, for what an operator may not do."""
+        """A boto3 client with the deployer's key, for calls that the operator may not make."""
 
-        def make() -> Any:
+        def create() -> Any:
             key = read_keys(StateFolder.at(self.state).keys)["deployer"]
             return aws_client(service, str(self.mesh.connection.endpoint_url), key)
 
-        return self._cached_client(service, make)
+        return self._cached_client(service, create)
 
-    def _cached_client(self, name: str, make: Callable[[], Any]) -> Any:
+    def _cached_client(self, name: str, create: Callable[[], Any]) -> Any:
         if name not in self._clients:
-            self._clients[name] = make()
+            self._clients[name] = create()
         return self._clients[name]
 
     def dead_letters(self) -> dict[str, int]:
-        """How many messages lie in which dead-letter queues: those that are not empty."""
+        """Counts the dead letters by actor; actors without any are left out."""
         prefix = names.queue_name(self.mesh.connection.namespace, "")
         queues = [url.rpartition("/")[2] for url in self.client("sqs").list_queues(QueueNamePrefix=prefix)["QueueUrls"]]
         counts = {queue: self.message_count(queue) for queue in queues if queue.endswith("-dlq")}
         return {queue.removeprefix(prefix).removesuffix("-dlq"): count for queue, count in counts.items() if count}
 
     def wait_for_result(self, envelope_id: str) -> tuple[TaskView, Any]:
-        """A task that ended, and the whole envelope that x-sink wrote; where that lies may be told after the end itself."""
+        """Waits for the task's end and its result, which may be reported later; returns both."""
 
-        def look() -> TaskView | None:
+        def poll() -> TaskView | None:
             task = self.wait_for_end(envelope_id)
             return task if task.result_uri is not None else None
 
-        task = until(look, f"what is stored of {envelope_id} to be told")
+        task = until(poll, f"the address of the result of {envelope_id}")
         return task, self.envelope(task)
 
     def envelope(self, task: TaskView) -> Any:
-        """What x-sink wrote of a task that is known to be stored."""
+        """Reads the envelope that x-sink stored; the task must have a `result_uri`."""
         assert task.result_uri is not None, task
         body = self.mesh.fetch(task.result_uri)
         assert body is not None, task.result_uri
         return json.loads(body)
 
     def put_dataset(self, folder: Path, flights_per_month: int, prefix: str) -> dict[str, str]:
-        """Put a sample of the flights into the mesh's data below raw/, under a prefix; returns the payload that names its files.
+        """Uploads a sample of the flights to raw/{prefix}/ and returns the payload with its references.
 
-        The same files lie under `folder` afterwards, by the same references.
+        `folder` gets the same files under the same references.
         """
         payload = {}
         for table, reference in write_dataset(folder, flights_per_month).items():
@@ -121,10 +121,10 @@ class DeployedCloud:
         return payload
 
 
-def until(condition: Callable[[], T | None], what: str, seconds: float = TIMEOUT_SECONDS) -> T:
-    """Look for something until it is there."""
+def until(poll: Callable[[], T | None], description: str, seconds: float = TIMEOUT_SECONDS) -> T:
+    """Polls until the result is not None, and returns it; fails after `seconds`."""
     deadline = time.monotonic() + seconds
-    while (found := condition()) is None:
-        assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {what}"
+    while (result := poll()) is None:
+        assert time.monotonic() < deadline, f"waited {seconds:.0f} s for {description}"
         time.sleep(0.1)
-    return found
+    return result

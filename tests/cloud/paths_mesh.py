@@ -1,4 +1,4 @@
-"""Envelopes on the mesh of every path: how they are sent, and what their handlers envelopes_with_note of them."""
+"""Sends envelopes to the paths mesh, and reads their final states and the notes of its handlers."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from asya.tasks.view import TaskView
 
 LOST_PAYLOADS = {"crash": {"how": "exit"}, "deaf": {"how": "deaf"}}
-"""Who comes back only when the message has been invisible for as long as its function might have run: a minute and a half."""
+"""Payloads that lose their process; SQS delivers them again after the visibility timeout of 90 seconds."""
 
 OVERDUE_PAYLOAD = {"seconds": 90}
-"""The payload of who takes longer than its deadline lets it."""
+"""The payload of a handler call that exceeds the deadline."""
 
 
 @dataclass(frozen=True)
 class NewEnvelope:
-    """An envelope to be sent."""
+    """An envelope to send."""
 
     route: list[str]
     payload: Any
@@ -37,20 +37,20 @@ class NewEnvelope:
     envelope_id: str = field(default_factory=lambda: str(uuid4()))
 
     def body(self) -> str:
-        """The message."""
+        """The body of the SQS message."""
         route = {"prev": [], "curr": self.route[0], "next": self.route[1:]}
         envelope = {"id": self.envelope_id, "route": route, "headers": dict(self.headers), "status": dict(self.status)}
         return json.dumps({**envelope, "payload": self.payload})
 
 
-def send(cloud: DeployedCloud, journey: NewEnvelope) -> str:
-    """Put it onto the queue of its first actor; the envelope's id."""
-    cloud.send_raw(journey.route[0], journey.body())
-    return journey.envelope_id
+def send(cloud: DeployedCloud, envelope: NewEnvelope) -> str:
+    """Sends the envelope to its first actor; returns its id."""
+    cloud.send_raw(envelope.route[0], envelope.body())
+    return envelope.envelope_id
 
 
 def send_slow_envelopes(cloud: DeployedCloud) -> None:
-    """Send what ends after a minute or more, so that it goes by while others are tested (`test_slow_paths.py`)."""
+    """Sends the envelopes of `test_slow_paths.py`, which end after a minute or more."""
     for envelope_id, payload in LOST_PAYLOADS.items():
         cloud.mesh.upload(f"notes/{envelope_id}/sent-{time.time_ns()}", b"here")
         send(cloud, NewEnvelope(["deaf"], payload, envelope_id=envelope_id))
@@ -60,7 +60,7 @@ def send_slow_envelopes(cloud: DeployedCloud) -> None:
 
 @dataclass(frozen=True)
 class FinalState:
-    """What became of an envelope."""
+    """The task and the stored envelope at the end of a route."""
 
     task: TaskView
     envelope: dict[str, Any]
@@ -71,57 +71,57 @@ class FinalState:
 
     @property
     def status_and_reason(self) -> tuple[str, str | None]:
-        """Status and reason."""
+        """Status and reason of the task."""
         return self.task.status, self.task.reason
 
     @property
     def error(self) -> tuple[str, str]:
-        """Type and message of the error."""
+        """Type and message of the task's error."""
         assert self.task.error is not None
         return self.task.error.type, self.task.error.message
 
 
 def wait_for_final_state(cloud: DeployedCloud, envelope_id: str) -> FinalState:
-    """The task and the stored envelope, once it has ended. Of what went straight to x-sump there is only that one's copy."""
+    """Waits for the end of a task; reads the envelope from the copy of x-sump if x-sink has none."""
     copy = f"{cloud.mesh.connection.results.uri}sump/{safe_segment(envelope_id)}.json"
 
-    def look() -> FinalState | None:
-        task = cloud.wait_for_end(envelope_id)  # looked at again: where the result lies may be told after the end
+    def poll() -> FinalState | None:
+        task = cloud.wait_for_end(envelope_id)  # read again, because the address may be reported after the end
         body = cloud.mesh.fetch(task.result_uri or copy)
         return FinalState(task, json.loads(body)) if body is not None else None
 
-    return until(look, f"{envelope_id} to be stored")
+    return until(poll, f"{envelope_id} to be stored")
 
 
 @dataclass(frozen=True)
 class Note:
-    """One call of a handler: what it envelopes_with_note, and when (seconds)."""
+    """A note of a handler call."""
 
-    what: str
+    name: str
     at: float
+    """Seconds since the epoch."""
 
 
 def notes(cloud: DeployedCloud, envelope_id: str) -> list[Note]:
-    """The notes that handlers left of an envelope, oldest first."""
-    place = cloud.mesh.connection.data
-    prefix = f"{place.prefix}notes/{envelope_id}/"
-    found = cloud.client("s3").list_objects_v2(Bucket=place.bucket, Prefix=prefix).get("Contents", [])
-    named = [
-        each["Key"].removeprefix(prefix).rpartition("-") for each in found if "-" in each["Key"].removeprefix(prefix)
-    ]
-    return sorted((Note(what, int(at) / 1e9) for what, _, at in named), key=lambda note: note.at)
+    """Reads the notes of an envelope, oldest first."""
+    data = cloud.mesh.connection.data
+    prefix = f"{data.prefix}notes/{envelope_id}/"
+    objects = cloud.client("s3").list_objects_v2(Bucket=data.bucket, Prefix=prefix).get("Contents", [])
+    keys = [each["Key"].removeprefix(prefix) for each in objects]
+    parts = [key.rpartition("-") for key in keys if "-" in key]
+    return sorted((Note(name, int(nanoseconds) / 1e9) for name, _, nanoseconds in parts), key=lambda note: note.at)
 
 
-def envelopes_with_note(cloud: DeployedCloud, what: str) -> list[str]:
-    """The envelopes of which handlers envelopes_with_note this: each as often as they did."""
-    place = cloud.mesh.connection.data
-    prefix = f"{place.prefix}notes/"
-    pages = cloud.client("s3").get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=prefix)
+def envelopes_with_note(cloud: DeployedCloud, name: str) -> list[str]:
+    """The ids of the envelopes with a note of this name, once per note."""
+    data = cloud.mesh.connection.data
+    prefix = f"{data.prefix}notes/"
+    pages = cloud.client("s3").get_paginator("list_objects_v2").paginate(Bucket=data.bucket, Prefix=prefix)
     keys = [each["Key"].removeprefix(prefix) for page in pages for each in page.get("Contents", [])]
-    return [key.partition("/")[0] for key in keys if key.partition("/")[2].startswith(f"{what}-")]
+    return [key.partition("/")[0] for key in keys if key.partition("/")[2].startswith(f"{name}-")]
 
 
 def note_intervals(cloud: DeployedCloud, envelope_id: str) -> list[float]:
-    """Seconds between an envelope's notes."""
+    """The seconds between successive notes of an envelope."""
     times = [note.at for note in notes(cloud, envelope_id)]
     return [after - before for before, after in pairwise(times)]

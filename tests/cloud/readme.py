@@ -1,4 +1,4 @@
-"""What the README tells a reader to type and to write."""
+"""Reads the commands and files of README.md."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME = re.compile(r"# (\S+\.(?:yaml|py))\n")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block: its language, with `aws` added where AWS is meant, and its text."""
+    """A fenced block: its info string, such as `sh` or `sh aws`, and its text."""
 
     info: str
     text: str
@@ -27,18 +27,18 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    """All fenced blocks, in order."""
+    """The fenced blocks of the README, in order."""
     return [Block(match["info"].strip(), match["text"]) for match in _BLOCK.finditer(README.read_text())]
 
 
 def commands(info: str) -> list[str]:
-    """All commands of the blocks of this kind: `sh` or `sh aws`."""
+    """The commands of all blocks with this info string: `sh` or `sh aws`."""
     return [command for block in blocks() if block.info == info for command in block.commands]
 
 
 def write_files(folder: Path) -> list[Path]:
-    """Write the files that the README shows: code and mesh under the name in their first line, the payload as `orders.json`."""
-    written = []
+    """Writes the files of the README under the names in their first lines; the payload becomes `orders.json`."""
+    paths = []
     for block in blocks():
         if block.info not in ("yaml", "python", "json"):
             continue
@@ -46,5 +46,5 @@ def write_files(folder: Path) -> list[Path]:
         path = folder / (name[1] if name else "orders.json")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(block.text)
-        written.append(path)
-    return written
+        paths.append(path)
+    return paths

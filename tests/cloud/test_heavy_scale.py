@@ -1,6 +1,6 @@
-"""Heavy actors under load and under fire, on the deployed mesh with IAM enforced: nothing is lost, nothing ends twice.
+"""Tests heavy actors under load and faults on the deployed mesh, with IAM enforced: each envelope ends once.
 
-In a tenth of the size here; in full, and with other misfortune, by `make test-full` (HEAVY_SEED=7 make test-full).
+`make test-full` runs ten times the size; `HEAVY_SEED=7 make test-full` selects other faults.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import pytest
 
 from tests.cloud.deployed_cloud import until
 from tests.cloud.heavy_bursts import CRASH_COUNTS, FULL, OWN_RUN_IDS, SHARED_RUN_IDS, crash_payloads
-from tests.cloud.heavy_cloud import TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
     from tests.cloud.heavy_cloud import HeavyCloud
@@ -20,37 +19,38 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.cloud, pytest.mark.slow]
 
 SEED = int(os.environ.get("HEAVY_SEED", "1"))
-UNDER_FIRE = 300
+FAULTY_COUNT = 300
 
 
 @pytest.fixture
 def bursts(heavy: HeavyCloud) -> HeavyCloud:
-    """All that was sent at once has ended; the stand-in started one run a second, five at first."""
+    """The heavy mesh after the ends of all bursts; the stand-in starts one run a second, after a burst of five."""
     heavy.wait_for_ends(SHARED_RUN_IDS, "together-0")
     heavy.wait_for_ends(OWN_RUN_IDS, "alone-")
     for actor in CRASH_COUNTS:
-        heavy.wait_for_ends(list(crash_payloads(actor)), f"{actor}-deadly-")
+        heavy.wait_for_ends(list(crash_payloads(actor)), f"{actor}-crash-")
     return heavy
 
 
-def test_many_envelopes_take_few_runs_and_end_once_each(bursts: HeavyCloud) -> None:
+def test_many_envelopes_share_few_runs_and_end_once_each(bursts: HeavyCloud) -> None:
     assert bursts.end_counts("together-0") == dict.fromkeys(SHARED_RUN_IDS, 1)
     assert len(bursts.runs("square-all")) <= 3
-    some = SHARED_RUN_IDS[::50]
-    assert bursts.result_payloads(some) == [{"n": n, "square": n * n} for n in range(0, len(SHARED_RUN_IDS), 50)]
+    assert bursts.result_payloads(SHARED_RUN_IDS[::50]) == [
+        {"n": n, "square": n * n} for n in range(0, len(SHARED_RUN_IDS), 50)
+    ]
 
 
-def test_a_run_each_waits_for_the_quota_and_no_message_pays_for_it(bursts: HeavyCloud) -> None:
+def test_runs_wait_for_the_quota_without_a_redelivery(bursts: HeavyCloud) -> None:
     assert bursts.end_counts("alone-") == dict.fromkeys(OWN_RUN_IDS, 1)
     assert len(bursts.runs("square")) == len(OWN_RUN_IDS)
     assert all(run["state"] == "SUCCESS" for run in bursts.runs("square"))
     assert bursts.result_payloads(OWN_RUN_IDS[::10]) == [
         {"n": n, "square": n * n} for n in range(0, len(OWN_RUN_IDS), 10)
     ]
-    # Each message came once, and none was put back: those of the actors, and whatever asked for and told of their runs.
+    # No queue delivered a message twice: not those of the actors, nor those of the requests and reports of runs.
     assert bursts.received_count("square") == len(OWN_RUN_IDS)
     assert bursts.received_count("square-all") == len(SHARED_RUN_IDS)
-    # What it counts it tells a moment after it has written.
+    # x-sink writes its metrics after its objects.
     until(lambda: bursts.received_count("x-sink") >= len(bursts.end_counts("")) or None, "x-sink to have counted all")
     assert bursts.received_count("x-sink") == len(bursts.end_counts(""))
     assert bursts.retained_count() == 0
@@ -58,8 +58,8 @@ def test_a_run_each_waits_for_the_quota_and_no_message_pays_for_it(bursts: Heavy
 
 
 @pytest.mark.skipif(not FULL, reason="takes minutes (make test-full); the simulation has the same faults in seconds")
-def test_whatever_goes_wrong_each_ends_once(heavy: HeavyCloud) -> None:
-    ids = [f"fire-{number:04d}" for number in range(UNDER_FIRE)]
+def test_each_envelope_ends_once_despite_faults(heavy: HeavyCloud) -> None:
+    ids = [f"fault-{number:04d}" for number in range(FAULTY_COUNT)]
     heavy.inject_faults(
         seed=SEED,
         starts_per_second=4,
@@ -79,27 +79,27 @@ def test_whatever_goes_wrong_each_ends_once(heavy: HeavyCloud) -> None:
     )
     try:
         heavy.send(ids, "enter", "double", "halve", "leave")
-        ended = heavy.wait_for_ends(ids, "fire-", reconciling=True)
+        counts = heavy.wait_for_ends(ids, "fault-", reconciling=True)
     finally:
         heavy.inject_faults()
-    assert ended == dict.fromkeys(ids, 1)
+    assert counts == dict.fromkeys(ids, 1)
     payloads = heavy.result_payloads(ids[::10])
-    assert payloads == [{"n": n, "trail": ["enter", "double", "halve", "leave"]} for n in range(0, UNDER_FIRE, 10)]
+    assert payloads == [{"n": n, "trail": ["enter", "double", "halve", "leave"]} for n in range(0, FAULTY_COUNT, 10)]
     assert heavy.dead_letters() == {}
 
 
-def test_killed_processes_are_made_up_for(heavy: HeavyCloud) -> None:
-    """The sidecar, the dispatcher, the job and the completion, each killed while it works on the same envelopes."""
+def test_each_envelope_ends_once_despite_killed_processes(heavy: HeavyCloud) -> None:
+    """The sidecar, the dispatcher, the job and the completion are killed while they process the same envelopes."""
     ids = [f"killed-{number:04d}" for number in range(40)]
     heavy.shorten_visibility_timeout("double", "x-dispatch", "x-completion")
     before = len(heavy.runs("double"))
-    # Long enough for a run to be met at work.
+    # The payloads slow the run down, so that the test can kill it at work.
     heavy.send_all({name: {"n": n, "seconds": 0.2} for n, name in enumerate(ids)}, "enter", "double", "leave")
     heavy.kill_while_busy("double")
     heavy.kill_while_busy("x-dispatch")
-    (run, *_) = until(lambda: heavy.runs("double")[before:] or None, "a run", TIMEOUT_SECONDS)
-    until(lambda: heavy.kill_run(run["id"]) or None, "the run to have a driver", TIMEOUT_SECONDS)
+    (run, *_) = until(lambda: heavy.runs("double")[before:] or None, "a run")
+    until(lambda: heavy.kill_run(run["id"]) or None, "the run to have a driver")
     heavy.kill_while_busy("x-completion")
-    ended = heavy.wait_for_ends(ids, "killed-", reconciling=True)
-    assert ended == dict.fromkeys(ids, 1)
+    counts = heavy.wait_for_ends(ids, "killed-", reconciling=True)
+    assert counts == dict.fromkeys(ids, 1)
     assert heavy.dead_letters() == {}

@@ -1,4 +1,4 @@
-"""protocol §14 and the circuit breaker of §8 on the deployed mesh, IAM enforced."""
+"""Tests protocol §14 and the circuit breaker of §8 on the deployed mesh, with IAM enforced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def payload_of(cloud: DeployedCloud, task: TaskView) -> Any:
     return cloud.envelope(task)["payload"]
 
 
-def test_8_a_circuit_opens_and_what_it_rejects_is_wrapped_like_any_failure(rejected_state: FinalState) -> None:
+def test_8_an_open_circuit_rejects_envelopes_with_a_wrapped_payload(rejected_state: FinalState) -> None:
     assert rejected_state.task.reason == "CircuitOpen"
     assert (rejected_state.payload["details"]["type"], rejected_state.payload["original_payload"]) == (
         "CircuitOpen",
@@ -28,7 +28,7 @@ def test_8_a_circuit_opens_and_what_it_rejects_is_wrapped_like_any_failure(rejec
     )
 
 
-def test_14_a_message_of_the_second_generation_fans_out_by_numbers(paths: DeployedCloud) -> None:
+def test_14_a_legacy_message_fans_out_with_suffixed_ids(paths: DeployedCloud) -> None:
     message = {"job_id": "order-7", "route": {"steps": ["divide", "advance"]}, "payload": {"count": 3}}
     paths.send_raw("divide", json.dumps(message))
     for envelope_id, number in (("order-7", 0), ("order-7-1", 1), ("order-7-2", 2)):
@@ -40,12 +40,11 @@ def test_14_a_message_of_the_second_generation_fans_out_by_numbers(paths: Deploy
         assert task.result_uri.endswith(f"Z/advance/{envelope_id}.json")
 
 
-def test_14_an_end_handler_of_ones_own_runs_unchanged(paths: DeployedCloud) -> None:
+def test_14_a_legacy_end_handler_runs_unchanged(paths: DeployedCloud) -> None:
     message = {"id": "abc-123", "route": {"actors": ["prep", "archive"], "current": 1}, "payload": {"n": 1}}
     paths.send_raw("archive", json.dumps(message))
-    place = paths.mesh.connection
-    kept = until(lambda: paths.mesh.fetch(f"{place.data.uri}archive/abc-123.json"), "the envelope to be kept")
-    envelope = json.loads(kept)
+    uri = f"{paths.mesh.connection.data.uri}archive/abc-123.json"
+    envelope = json.loads(until(lambda: paths.mesh.fetch(uri), "the envelope to be stored"))
     assert envelope["route"] == {"actors": ["prep", "archive"], "current": 1}
     assert envelope["payload"] == {"n": 1}
-    assert paths.mesh.task("abc-123") is None  # nothing is reported of it
+    assert paths.mesh.task("abc-123") is None  # the end handler reports nothing

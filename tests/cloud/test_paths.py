@@ -1,4 +1,4 @@
-"""Every path that an envelope can take on the deployed mesh, IAM enforced: all are on their way at once, then looked for."""
+"""Tests routes, retries, time limits and options on the deployed mesh, with IAM enforced."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 HANGING = ("function", "coroutine", "blocked loop", "generator", "asynchronous generator")
 BACKOFFS = {"constant": [1, 1], "linear": [1, 2, 3], "exponential": [1, 2, 4]}
 PLANS: dict[str, list[str]] = {
-    "the plan is carried out": ["helper", "step", "helper"],
-    "the plan is to stop": [],
-    "nobody is there": ["helper", "nobody"],
-    "the end is not for routes": ["x-sink"],
+    "planned route": ["helper", "step", "helper"],
+    "empty plan": [],
+    "unknown actor": ["helper", "nobody"],
+    "end actor": ["x-sink"],
 }
 
 
@@ -41,9 +41,9 @@ def in_seconds(seconds: float) -> str:
 
 
 def all_envelopes() -> dict[str, NewEnvelope]:
-    """Everything that is envelopes before the first test looks."""
+    """The envelopes of all tests, by name; they are sent together."""
     return {
-        # Those that take longest begin.
+        # The slowest envelopes are first.
         **{f"hangs as a {how}": NewEnvelope(["slow"], {"how": how}) for how in HANGING},
         "leaves": NewEnvelope(["slow"], {"how": "leave"}),
         **{how: fails(how) for how in BACKOFFS},
@@ -56,7 +56,7 @@ def all_envelopes() -> dict[str, NewEnvelope]:
             ["stubborn"], {"fails": "patient"}, status={"deadline_at": in_seconds(600)}
         ),
         "rescued": NewEnvelope(["stubborn", "loop"], {"fails": "rescued"}),
-        "better the second time": fails("linear", until=2),
+        "succeeds the second time": fails("linear", until=2),
         "unforeseen": fails("unforeseen"),
         "sequence": NewEnvelope(["step", "helper", "step"], {"kept": "ü"}, {"traceparent": TRACE, "mine": [1, None]}),
         "25 hops": NewEnvelope(["step", "helper"] * 12 + ["step"], {}),
@@ -71,14 +71,14 @@ def all_envelopes() -> dict[str, NewEnvelope]:
         "whole": NewEnvelope(["whole", "step"], 1),
         "silent": NewEnvelope(["planner"], {"plan": ["helper"]}, {"x-asya-mesh-status": "off"}),
         "once": NewEnvelope(["once"], {"n": 1}),
-        "seen": NewEnvelope(["step"], {"witness": True}),
-        "seen failing": NewEnvelope(["stubborn"], {"fails": "unforeseen", "witness": True}),
+        "hook": NewEnvelope(["step"], {"witness": True}),
+        "hook of a failure": NewEnvelope(["stubborn"], {"fails": "unforeseen", "witness": True}),
     }
 
 
 @dataclass(frozen=True)
 class SentEnvelopes:
-    """All journeys, envelopes."""
+    """The sent envelopes by name."""
 
     cloud: DeployedCloud
     by_name: dict[str, NewEnvelope]
@@ -87,27 +87,27 @@ class SentEnvelopes:
         return self.by_name[name].envelope_id
 
     def final_state(self, name: str) -> FinalState:
-        """What became of a journey."""
+        """Waits for the final state of an envelope."""
         return wait_for_final_state(self.cloud, self.id(name))
 
     def child(self, name: str, index: int) -> FinalState:
-        """What became of a later frame of its first hop."""
+        """Waits for the final state of a later frame of its first hop."""
         return wait_for_final_state(self.cloud, ids.child_id(self.id(name), 0, 0, index))
 
 
 @pytest.fixture(scope="module")
 def envelopes(paths: DeployedCloud) -> SentEnvelopes:
-    """All are envelopes together: what they wait for goes by once."""
+    """Sends all envelopes together, so that their delays overlap."""
     by_name = all_envelopes()
     for envelope in by_name.values():
         send(paths, envelope)
     return SentEnvelopes(paths, by_name)
 
 
-# --- where envelopes go --------------------------------------------------------------------------------------------------
+# --- routes --------------------------------------------------------------------------------------------------
 
 
-def test_a_sequence_takes_its_payload_its_headers_and_its_trace_along(envelopes: SentEnvelopes) -> None:
+def test_a_sequence_carries_its_payload_headers_and_trace(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("sequence")
     assert (state.task.status, state.task.progress_percent) == ("succeeded", 100)
     assert state.payload == {"kept": "ü", "steps": 3}
@@ -117,33 +117,33 @@ def test_a_sequence_takes_its_payload_its_headers_and_its_trace_along(envelopes:
     assert "x-asya-first-attempt" not in state.envelope["headers"]
 
 
-def test_25_hops_are_25_steps(envelopes: SentEnvelopes) -> None:
+def test_a_route_of_25_hops_runs_25_handlers(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("25 hops")
     assert state.payload == {"steps": 25}
     assert state.envelope["route"]["prev"] == ["step", "helper"] * 12 + ["step"]
 
 
 @pytest.mark.rule("7.SET")
-def test_a_handler_says_where_it_goes_on(envelopes: SentEnvelopes) -> None:
-    state = envelopes.final_state("the plan is carried out")
+def test_a_handler_sets_the_rest_of_the_route(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("planned route")
     assert state.envelope["route"]["prev"] == ["planner", "helper", "step", "helper"]
     assert state.payload == {"planned": True, "steps": 3}
     assert state.envelope["headers"]["planned"] == 3
-    assert envelopes.final_state("the plan is to stop").envelope["route"] == {
+    assert envelopes.final_state("empty plan").envelope["route"] == {
         "prev": ["planner"],
         "curr": "",
         "next": [],
     }
 
 
-@pytest.mark.parametrize(("name", "target"), [("nobody is there", "nobody"), ("the end is not for routes", "x-sink")])
-def test_a_plan_that_leads_nowhere_ends_in_x_sump(envelopes: SentEnvelopes, name: str, target: str) -> None:
+@pytest.mark.parametrize(("name", "target"), [("unknown actor", "nobody"), ("end actor", "x-sink")])
+def test_an_invalid_route_ends_in_x_sump(envelopes: SentEnvelopes, name: str, target: str) -> None:
     state = envelopes.final_state(name)
     assert state.status_and_reason == ("failed", "RouteMismatch")
     assert target in state.error[1]
 
 
-def test_around_until_nothing_is_left(envelopes: SentEnvelopes) -> None:
+def test_a_loop_ends_when_its_handler_stops_extending_the_route(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("loop")
     assert state.envelope["route"]["prev"] == ["loop"] * 5 + ["step"]
     assert state.payload == {"left": 0, "steps": 1}
@@ -158,7 +158,7 @@ def test_an_endless_loop_ends_at_the_hop_limit(envelopes: SentEnvelopes) -> None
 
 
 @pytest.mark.rule("3.route-override")
-def test_another_actor_takes_the_place_of_one_and_the_route_keeps_its_name(envelopes: SentEnvelopes) -> None:
+def test_a_route_override_replaces_the_actor_and_keeps_its_name_in_the_route(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("override")
     assert state.payload == {"planned": True, "steps": 1}
     assert state.envelope["route"]["prev"] == ["planner", "step"]
@@ -179,7 +179,7 @@ def test_each_leaf_of_a_fan_out_of_fan_outs_ends_by_itself(envelopes: SentEnvelo
 
 
 @pytest.mark.rule("4.claim-check")
-def test_a_payload_too_large_for_a_message_goes_on_by_claim_check(envelopes: SentEnvelopes) -> None:
+def test_a_payload_larger_than_a_message_travels_by_claim_check(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("large")
     digest = hashlib.sha256(b"x" * 1_500_000).hexdigest()
     assert state.payload["measured"] == {"length": 1_500_000, "sha256": digest}
@@ -187,45 +187,45 @@ def test_a_payload_too_large_for_a_message_goes_on_by_claim_check(envelopes: Sen
     assert "x-asya-payload-ref" not in state.envelope["headers"]
 
 
-# --- failing, and trying again -------------------------------------------------------------------------------------------
+# --- failures and retries -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("8.backoff")
-@pytest.mark.parametrize(("how", "least"), BACKOFFS.items())
-def test_a_retry_waits_as_its_policy_says(envelopes: SentEnvelopes, how: str, least: list[int]) -> None:
+@pytest.mark.parametrize(("how", "delays"), BACKOFFS.items())
+def test_a_retry_waits_as_its_policy_says(envelopes: SentEnvelopes, how: str, delays: list[int]) -> None:
     state = envelopes.final_state(how)
     assert state.status_and_reason == ("failed", "PolicyExhausted")
-    assert state.task.attempt == len(least) + 1
-    assert f"attempt {len(least) + 1}" in state.error[1]
-    waited = note_intervals(envelopes.cloud, state.task.id)
-    assert len(waited) == len(least)
-    assert all(pause >= delay - 0.1 for pause, delay in zip(waited, least, strict=True)), waited
+    assert state.task.attempt == len(delays) + 1
+    assert f"attempt {len(delays) + 1}" in state.error[1]
+    intervals = note_intervals(envelopes.cloud, state.task.id)
+    assert len(intervals) == len(delays)
+    assert all(interval >= delay - 0.1 for interval, delay in zip(intervals, delays, strict=True)), intervals
     assert state.payload == {"fails": how}
     assert state.envelope["route"] == {"prev": [], "curr": "stubborn", "next": []}
 
 
-def test_what_succeeds_after_all_has_no_error(envelopes: SentEnvelopes) -> None:
-    state = envelopes.final_state("better the second time")
+def test_a_retried_envelope_that_succeeds_has_no_error(envelopes: SentEnvelopes) -> None:
+    state = envelopes.final_state("succeeds the second time")
     assert (state.task.status, state.payload, state.task.error) == ("succeeded", {"attempt": 2}, None)
 
 
-def test_the_default_policy_is_for_what_no_rule_names(envelopes: SentEnvelopes) -> None:
+def test_the_default_policy_applies_to_errors_without_a_rule(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("unforeseen")
     assert (state.status_and_reason, state.error) == (("failed", "PolicyExhausted"), ("RuntimeError", "attempt 2"))
 
 
 @pytest.mark.rule("8.max_duration")
-def test_trying_ends_when_it_has_lasted_long_enough(envelopes: SentEnvelopes) -> None:
+def test_retries_end_at_the_maximum_duration(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("lasting")
     assert state.status_and_reason == ("failed", "PolicyExhausted")
-    began = parse_time(state.envelope["headers"]["x-asya-first-attempt"])
-    lasted = parse_time(state.envelope["status"]["updated_at"]) - began
-    assert lasted >= timedelta(seconds=3)
+    start = parse_time(state.envelope["headers"]["x-asya-first-attempt"])
+    duration = parse_time(state.envelope["status"]["updated_at"]) - start
+    assert duration >= timedelta(seconds=3)
     assert len(notes(envelopes.cloud, state.task.id)) <= 4
 
 
 @pytest.mark.rule("8.then_route")
-def test_who_is_exhausted_goes_elsewhere_with_the_error(envelopes: SentEnvelopes) -> None:
+def test_an_exhausted_envelope_takes_the_fallback_route_with_its_error(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("rescued")
     assert state.task.status == "succeeded"
     helped = {"type": "ConnectionResetError", "message": "attempt 2"}
@@ -244,15 +244,15 @@ def test_a_retry_is_not_run_before_its_time(envelopes: SentEnvelopes) -> None:
 
 
 @pytest.mark.rule("8.retry-after-deadline")
-def test_a_retry_that_would_come_too_late_is_not_sent(envelopes: SentEnvelopes) -> None:
+def test_a_retry_after_the_deadline_is_not_sent(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("no time for the retry")
     assert (state.status_and_reason, state.error) == (("failed", "Timeout"), ("TypeError", "attempt 1"))
 
 
-# --- time ----------------------------------------------------------------------------------------------------------------
+# --- time limits ----------------------------------------------------------------------------------------------------------------
 
 
-def test_past_its_deadline_it_is_not_begun(envelopes: SentEnvelopes) -> None:
+def test_an_envelope_after_its_deadline_is_not_started(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("late")
     assert state.status_and_reason == ("failed", "Timeout")
     assert "passed before step started" in state.error[1]
@@ -261,7 +261,7 @@ def test_past_its_deadline_it_is_not_begun(envelopes: SentEnvelopes) -> None:
 
 @pytest.mark.rule("5.11.own-limit")
 @pytest.mark.parametrize("how", HANGING)
-def test_the_time_limit_ends_whatever_hangs(envelopes: SentEnvelopes, how: str) -> None:
+def test_the_time_limit_ends_every_kind_of_hanging_handler(envelopes: SentEnvelopes, how: str) -> None:
     state = envelopes.final_state(f"hangs as a {how}")
     assert state.status_and_reason == ("failed", "Timeout")
     assert state.error == ("Timeout", "Runtime did not respond within 1s")
@@ -269,37 +269,37 @@ def test_the_time_limit_ends_whatever_hangs(envelopes: SentEnvelopes, how: str) 
 
 
 @pytest.mark.rule("5.11.crash")
-def test_leaving_by_system_exit_is_a_crash(envelopes: SentEnvelopes) -> None:
+def test_system_exit_is_a_crash(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("leaves")
     assert state.status_and_reason == ("failed", "RuntimeCrash")
     assert state.error == ("SystemExit", "I am state")
 
 
-def test_a_process_that_was_interrupted_is_fit_to_go_on(envelopes: SentEnvelopes) -> None:
+def test_an_interrupted_process_serves_the_next_message(envelopes: SentEnvelopes) -> None:
     for how in HANGING:
         envelopes.final_state(f"hangs as a {how}")
 
-    def asked() -> Any:
-        said = wait_for_final_state(
+    def poll() -> Any:
+        result = wait_for_final_state(
             envelopes.cloud, send(envelopes.cloud, NewEnvelope(["slow"], {"how": "fine"}))
         ).payload
-        return said if said.get("hung") else None  # who has just started may be too slow to answer at all
+        return result if result.get("hung") else None  # a new process has no hangs, or exceeds the time limit
 
-    assert until(asked, "an answer of a process that has hung")["process"] > 0
+    assert until(poll, "a result of a process that has hung")["process"] > 0
 
 
 # --- options -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.rule("6.buffered.re-run")
-def test_buffered_frames_are_those_of_one_run(envelopes: SentEnvelopes) -> None:
+def test_buffered_frames_come_from_one_call(envelopes: SentEnvelopes) -> None:
     frames = [envelopes.final_state("halves"), *(envelopes.child("halves", index) for index in (1, 2))]
     assert [frame.payload["number"] for frame in frames] == [0, 1, 2]
     assert len({frame.payload["token"] for frame in frames}) == 1
     assert [frame.task.attempt for frame in frames] == [2, 2, 2]
 
 
-def test_a_whole_envelope_is_moved_on_by_its_handler(envelopes: SentEnvelopes) -> None:
+def test_a_handler_in_envelope_mode_advances_the_route(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("whole")
     assert state.payload == {"was": 1, "steps": 1}
     assert state.envelope["route"]["prev"] == ["whole", "step"]
@@ -307,40 +307,40 @@ def test_a_whole_envelope_is_moved_on_by_its_handler(envelopes: SentEnvelopes) -
 
 
 @pytest.mark.rule("4.deduplicate")
-def test_a_hop_that_was_completed_is_not_run_again(envelopes: SentEnvelopes) -> None:
+def test_a_completed_hop_does_not_run_again(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("once")
     send(envelopes.cloud, NewEnvelope(["once"], {"n": 2}, envelope_id=state.task.id))
     queue = names.queue_name("paths", "once")
-    until(lambda: envelopes.cloud.message_count(queue) == 0 or None, "the second one to be taken")
+    until(lambda: envelopes.cloud.message_count(queue) == 0 or None, "the second message to be processed")
     assert len(notes(envelopes.cloud, state.task.id)) == 1
     assert envelopes.final_state("once").payload == {"n": 1}
 
 
 @pytest.mark.rule("11.hooks")
-@pytest.mark.parametrize(("name", "what"), [("seen", "success"), ("seen failing", "RuntimeError")])
-def test_a_hook_sees_what_has_ended_once_and_nobody_is_told_of_that(
-    envelopes: SentEnvelopes, name: str, what: str
-) -> None:
+@pytest.mark.parametrize(("name", "note"), [("hook", "success"), ("hook of a failure", "RuntimeError")])
+def test_a_hook_runs_once_for_each_end_and_reports_nothing(envelopes: SentEnvelopes, name: str, note: str) -> None:
     copy = ids.hook_id(envelopes.id(name), 0, "witness")
-    assert [note.what for note in until(lambda: notes(envelopes.cloud, copy), "the hook to run")] == [what]
+    assert [each.name for each in until(lambda: notes(envelopes.cloud, copy), "the hook to run")] == [note]
     assert envelopes.cloud.mesh.task(copy) is None
 
 
 @pytest.mark.rule("3.mesh-status")
-def test_nothing_is_told_of_who_asks_for_silence(envelopes: SentEnvelopes) -> None:
+def test_a_stealth_envelope_reports_nothing(envelopes: SentEnvelopes) -> None:
     silent = envelopes.id("silent")
-    place = envelopes.cloud.mesh.connection.results
+    results = envelopes.cloud.mesh.connection.results
 
-    def kept() -> dict[str, Any] | None:
-        found = envelopes.cloud.client("s3").list_objects_v2(Bucket=place.bucket, Prefix=f"{place.prefix}happy-asya/")
-        keys = [each["Key"] for each in found.get("Contents", []) if each["Key"].endswith(f"/{silent}.json")]
-        return json.loads(envelopes.cloud.mesh.fetch(f"s3://{place.bucket}/{keys[0]}") or b"") if keys else None
+    def poll() -> dict[str, Any] | None:
+        page = envelopes.cloud.client("s3").list_objects_v2(
+            Bucket=results.bucket, Prefix=f"{results.prefix}happy-asya/"
+        )
+        keys = [each["Key"] for each in page.get("Contents", []) if each["Key"].endswith(f"/{silent}.json")]
+        return json.loads(envelopes.cloud.mesh.fetch(f"s3://{results.bucket}/{keys[0]}") or b"") if keys else None
 
-    assert until(kept, "the result to be written")["payload"] == {"planned": True, "steps": 1}
+    assert until(poll, "the result to be written")["payload"] == {"planned": True, "steps": 1}
     assert envelopes.cloud.mesh.task(silent) is None
 
 
-# --- what still lies on a queue when all others are through ---------------------------------------------------------------
+# --- delayed messages ---------------------------------------------------------------
 
 
 @pytest.mark.rule("8.retry")

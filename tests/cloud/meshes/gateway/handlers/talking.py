@@ -1,4 +1,4 @@
-"""Handlers for those who look on."""
+"""Handlers for the tests of the gateway."""
 
 import os
 import time
@@ -17,12 +17,12 @@ Payload = dict[str, Any]
 
 
 def echo(payload: Payload) -> Payload:
-    """The same."""
+    """Returns the payload."""
     return payload
 
 
 def talk(payload: Payload) -> Iterator[Any]:
-    """Says how far it is, then takes its time."""
+    """Publishes partials, then sleeps."""
     for number in range(payload.get("messages", 20)):
         yield "FLY", {"number": number, "said_at": time.time()}
         time.sleep(payload.get("every", 0))
@@ -31,7 +31,7 @@ def talk(payload: Payload) -> Iterator[Any]:
 
 
 def slow(payload: Payload) -> Payload:
-    """Takes its time; or as long as there is no such object in the mesh's data."""
+    """Sleeps for `seconds`, or until the object `until` exists in the data of the mesh."""
     time.sleep(payload.get("seconds", 0 if "until" in payload else 3))
     while "until" in payload and not is_there(payload["until"]):
         time.sleep(0.1)
@@ -39,7 +39,7 @@ def slow(payload: Payload) -> Payload:
 
 
 def is_there(reference: str) -> bool:
-    """Whether somebody has put it there."""
+    """Returns whether an object exists."""
     try:
         return data.size(reference) > 0
     except FileNotFoundError:
@@ -47,15 +47,15 @@ def is_there(reference: str) -> bool:
 
 
 def split(payload: Payload) -> Iterator[Payload]:
-    """One task for each part."""
+    """Fans out into `parts` frames."""
     for number in range(payload["parts"]):
         yield {"seconds": 0, **payload, "part": number}
 
 
 def probe(payload: Payload) -> Payload:
-    """Makes the calls it is given with the credentials of its role; the statuses of the answers."""
+    """Makes the calls of the payload with the credentials of its role; returns their statuses."""
     credentials = boto3.Session().get_credentials()
-    found = []
+    results = []
     for method, path in payload["calls"]:
         url = os.environ["ASYA_GATEWAY_URL"] + path
         body = b"[]" if method == "POST" else b""
@@ -63,6 +63,6 @@ def probe(payload: Payload) -> Payload:
         request = AWSRequest(method, url, data=body, headers={"host": host, "content-type": "application/json"})
         SigV4Auth(credentials, "execute-api", os.environ["AWS_REGION"]).add_auth(request)
         headers = dict(request.headers.items())
-        answer = urllib3.PoolManager().request(method, address_of(url), body=body, headers=headers, redirect=False)
-        found.append([method, path, answer.status])
-    return {"found": found}
+        response = urllib3.PoolManager().request(method, address_of(url), body=body, headers=headers, redirect=False)
+        results.append([method, path, response.status])
+    return {"results": results}

@@ -1,4 +1,4 @@
-"""The light ends of a route: each notes that an envelope has passed."""
+"""The light actors at the ends of a heavy route; each appends its name to the trail of the payload."""
 
 
 def enter(payload):

@@ -1,9 +1,9 @@
-"""Jobs on numbers, in both shapes; each notes that an envelope has passed."""
+"""Payload and DataFrame jobs on numbers; some append their name to the trail of the payload."""
 
 import time
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - everybody writes Spark so
+from pyspark.sql import functions as F  # noqa: N812 - the usual name in Spark code
 
 
 def square_all(spark, envelopes: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""A user's own end handler: what it needs is checked while it is imported."""
+"""A user's end handler, which checks its environment at import."""
 
 import json
 import os
@@ -13,6 +13,6 @@ if os.environ.get("ASYA_ENABLE_VALIDATION", "true") == "true":
 
 
 def keep(envelope: dict[str, Any]) -> dict[str, Any]:
-    """Keeps the envelope; what it returns is ignored."""
+    """Stores the envelope; its return value is ignored."""
     data.write(f"archive/{envelope['id']}.json", json.dumps(envelope).encode())
     return {}

@@ -1,6 +1,6 @@
-"""Handlers that do what their payload asks for: go on, go around, fail, hang, die.
+"""Handlers that do what their payload says: continue, loop, fail, hang or crash.
 
-Each call that matters leaves a note in the mesh's data, `notes/{envelope}/{what}-{nanoseconds}`: how often it was made, and when.
+Some calls write a note to the data of the mesh, `notes/{envelope}/{name}-{nanoseconds}`, so that tests can count them.
 """
 
 import asyncio
@@ -18,42 +18,42 @@ from asya import data
 Payload = dict[str, Any]
 
 
-class Overloaded(Exception):  # noqa: N818 - the name of an exception of a user's own
-    """Known by its qualified name."""
+class Overloaded(Exception):  # noqa: N818 - stands for a user's exception
+    """An exception that a rule names by its qualified name."""
 
 
-def note(envelope_id: str, what: str) -> None:
-    """Leave a note that can be read when everything is over."""
-    data.write(f"notes/{envelope_id}/{what}-{time.time_ns()}", b"here")
+def note(envelope_id: str, name: str) -> None:
+    """Writes a note for the tests."""
+    data.write(f"notes/{envelope_id}/{name}-{time.time_ns()}", b"here")
 
 
 def step(payload: Payload) -> Payload:
-    """One step more; with `swell`, so many characters more."""
+    """Counts a step; `swell` adds that many characters."""
     text = {"text": "x" * payload["swell"]} if "swell" in payload else {}
     return {**payload, **text, "steps": payload.get("steps", 0) + 1}
 
 
 def helper(payload: Payload) -> Iterator[Any]:
-    """Sees what went wrong before, if anything did, and measures a text that is there."""
+    """Counts a step, copies the error from the status, and replaces the text by its measures."""
     error = (yield ("GET", ".status")).get("error")
-    measured = dict(payload)
-    text = measured.pop("text", None)
+    result = dict(payload)
+    text = result.pop("text", None)
     if text is not None:
-        measured["measured"] = {"length": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+        result["measured"] = {"length": len(text), "sha256": hashlib.sha256(text.encode()).hexdigest()}
     if error is not None:
-        measured["helped"] = {"type": error["type"], "message": error["message"]}
-    yield {**measured, "steps": payload.get("steps", 0) + 1}
+        result["helped"] = {"type": error["type"], "message": error["message"]}
+    yield {**result, "steps": payload.get("steps", 0) + 1}
 
 
 def planner(payload: Payload) -> Iterator[Any]:
-    """Says itself where it goes on."""
+    """Sets the rest of the route to the plan of the payload."""
     yield ("SET", ".route.next", payload["plan"])
     yield ("SET", ".headers.planned", len(payload["plan"]))
     yield {"planned": True}
 
 
 def loop(payload: Payload) -> Iterator[Any]:
-    """Goes around until nothing is left."""
+    """Repeats itself until `left` is 0."""
     left = payload["left"] - 1
     if left:
         yield ("SET", ".route.next[:0]", ["loop"])
@@ -61,7 +61,7 @@ def loop(payload: Payload) -> Iterator[Any]:
 
 
 def spread(payload: Payload) -> Iterator[Payload]:
-    """Three for one."""
+    """Yields three frames."""
     for number in range(3):
         yield {"path": [*payload["path"], number]}
 
@@ -71,14 +71,14 @@ ERRORS: dict[str, type[Exception]] = {
     "linear": KeyError,
     "exponential": Overloaded,
     "lasting": ZeroDivisionError,
-    "rescued": ConnectionResetError,  # a ConnectionError by descent
+    "rescued": ConnectionResetError,  # a subclass of ConnectionError
     "patient": TypeError,
     "unforeseen": RuntimeError,
 }
 
 
 def stubborn(payload: Payload) -> Iterator[Any]:
-    """Fails in the way it is told to, until the attempt it is told to succeed at."""
+    """Raises the error `fails` until the attempt `until`."""
     attempt = yield ("GET", ".status.attempt")
     note((yield ("GET", ".id")), f"attempt-{attempt:03}")
     if attempt < payload.get("until", 1_000_000):
@@ -90,8 +90,8 @@ hung = 0
 
 
 def slow(payload: Payload) -> Any:
-    """Hangs, in whichever kind of handler it is told to; else says which process it is and how often that one has hung."""
-    global hung  # noqa: PLW0603 - it is the process that this is about
+    """Hangs in the kind of handler `how`; `fine` returns the process id and the number of its hangs."""
+    global hung  # noqa: PLW0603 - counts the hangs of the process
     how = payload["how"]
     if how == "fine":
         return {"process": os.getpid(), "hung": hung}
@@ -110,7 +110,7 @@ async def hang_async() -> None:
 
 
 async def hang_and_block() -> None:
-    time.sleep(600)  # the mistake that people make
+    time.sleep(600)  # a common mistake
 
 
 def hang_generating() -> Iterator[Any]:
@@ -133,7 +133,7 @@ HANGS = {
 
 
 def deaf(payload: Payload) -> Iterator[Any]:
-    """Takes its process along, or cannot be interrupted, the first time; does its work the second time."""
+    """The first call ends its process or ignores interrupts; the second call succeeds."""
     envelope_id = yield ("GET", ".id")
     note(envelope_id, "call")
     if not is_noted(f"notes/{envelope_id}/seen"):
@@ -147,7 +147,7 @@ def deaf(payload: Payload) -> Iterator[Any]:
 
 
 def is_noted(reference: str) -> bool:
-    """Whether somebody was here."""
+    """Returns whether a note exists."""
     try:
         return data.size(reference) > 0
     except FileNotFoundError:
@@ -155,14 +155,14 @@ def is_noted(reference: str) -> bool:
 
 
 def once(payload: Payload) -> Iterator[Any]:
-    """Counts its calls by its notes, and takes as long as it is told to."""
+    """Writes a note for each call, and sleeps for `seconds`."""
     note((yield ("GET", ".id")), "call")
     time.sleep(payload.get("seconds", 0))
     yield payload
 
 
 def halves(payload: Payload) -> Iterator[Any]:
-    """Fails half way the first time; what it gives is never the same twice."""
+    """Fails after two frames in the first attempt; its token differs in each call."""
     token = secrets.token_hex(8)
     attempt = yield ("GET", ".status.attempt")
     for number in range(3):
@@ -172,7 +172,7 @@ def halves(payload: Payload) -> Iterator[Any]:
 
 
 def witness(payload: Any) -> Iterator[Any]:
-    """Notes what it was asked to see: how an envelope ended."""
+    """Notes how an envelope ended, if the payload asks for it."""
     if isinstance(payload, dict) and payload.get("witness"):
         error = (yield ("GET", ".status")).get("error")
         note((yield ("GET", ".id")), error["type"] if error else "success")
@@ -180,10 +180,10 @@ def witness(payload: Any) -> Iterator[Any]:
 
 
 def whole(envelope: Payload) -> Payload:
-    """Gets the envelope as a whole and moves it on by itself."""
+    """Receives the whole envelope and advances its route."""
     route = envelope["route"]
-    done, ahead = [*route["prev"], route["curr"]], route["next"]
-    envelope["route"] = {"prev": done, "curr": ahead[0] if ahead else "", "next": ahead[1:]}
+    prev, ahead = [*route["prev"], route["curr"]], route["next"]
+    envelope["route"] = {"prev": prev, "curr": ahead[0] if ahead else "", "next": ahead[1:]}
     envelope["headers"] = {**envelope.get("headers", {}), "seen-by": "whole"}
     envelope["payload"] = {"was": envelope["payload"]}
     return envelope

@@ -1,4 +1,4 @@
-"""Two handlers with a mistake in each, until a file in the mesh's data says that it is mended."""
+"""Two handlers with a bug each; a flag file in the data of the mesh fixes it."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from asya import data
 
 
-def is_mended(name: str) -> bool:
-    """Whether somebody has seen to it."""
+def is_fixed(name: str) -> bool:
+    """Returns whether the flag file of a handler exists."""
     try:
         return data.size(f"flags/{name}") > 0
     except FileNotFoundError:
@@ -15,19 +15,19 @@ def is_mended(name: str) -> bool:
 
 
 def courier(payload: dict[str, Any]) -> Iterator[Any]:
-    """Goes where it is not let in."""
-    if not is_mended("courier"):
+    """Sends to a queue without permission until it is fixed."""
+    if not is_fixed("courier"):
         yield ("SET", ".route.next[:0]", ["closed"])
     yield {**payload, "carried": True}
 
 
 def clerk(payload: dict[str, Any]) -> dict[str, Any]:
-    """Knows of no order."""
-    if not is_mended("clerk"):
+    """Fails for every order until it is fixed."""
+    if not is_fixed("clerk"):
         raise ValueError("no such order: " + payload["order"])
     return {**payload, "booked": True}
 
 
 def closed(payload: Any) -> Any:
-    """Where nobody gets."""
+    """Never runs: no actor may send to it."""
     return payload

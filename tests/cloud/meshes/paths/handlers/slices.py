@@ -1,4 +1,4 @@
-"""Handlers that fan out, or do with an item what stands in it."""
+"""Handlers that fan out, and that process the items."""
 
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -9,14 +9,14 @@ from asya import fan_out
 
 
 async def split(payload: dict[str, Any]) -> AsyncIterator[Any]:
-    """Hands out `items`."""
+    """Fans out `items`."""
     options = {key: payload[key] for key in ("into", "at") if key in payload}
     for frames in fan_out(payload["items"], to=["score"], **options):
         yield frames
 
 
 def score(item: Any) -> Any:
-    """Ten times `n`, or whatever the item asks for; an item with items is a set of its own."""
+    """Multiplies `n` by ten, fails, or fans out again, as the item says."""
     match item:
         case {"fail": message}:
             raise ValueError(message)
@@ -28,6 +28,6 @@ def score(item: Any) -> Any:
 
 
 def publish(payload: Any) -> Iterator[Any]:
-    """The end of the route: what came is the result, and a note of it stays."""
+    """Ends the route: writes a note and returns the payload."""
     note((yield ("GET", ".id")), "published")
     yield payload

@@ -1,4 +1,4 @@
-"""Jobs that end their process when an envelope says so."""
+"""Jobs that kill their process if the payload says so, and one that runs until it is canceled."""
 
 import os
 import time
@@ -10,14 +10,14 @@ from asya_spark import context
 
 
 def each(spark, payload):
-    if payload.get("deadly"):
+    if payload.get("crash"):
         os._exit(9)
     return {**payload, "done": True}
 
 
 def together(spark, envelopes: DataFrame) -> DataFrame:
-    deadly = F.get_json_object("payload", "$.deadly") == "true"
-    if envelopes.where(deadly).count():
+    crash = F.get_json_object("payload", "$.crash") == "true"
+    if envelopes.where(crash).count():
         os._exit(9)
     return envelopes.select("id", "payload")
 
