@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.dead_letters import letters as dead_letters
 from asya.dead_letters import redrive
-from asya.dead_letters.aws.queue import DeadLetterQueue, Seen
+from asya.dead_letters.aws.queue import DeadLetterQueue, ReceivedMessage
 from asya.dead_letters.redrive import Reopening, SliceOf
 from asya.protocol import names
 from asya.protocol.codec import encode
@@ -40,7 +40,7 @@ _NAMESPACE_TAG = "asya:namespace"
 class QueuedLetter:
     """A dead letter as received from its queue."""
 
-    seen: Seen
+    seen: ReceivedMessage
     read: DeadLetter
 
     @property
@@ -139,19 +139,19 @@ class DeadLetters:
         """
         with _aws_errors(f"cannot read the dead letters of {actor}"):
             queue = self._queue(actor)
-            seen: list[Seen] = []
+            seen: list[ReceivedMessage] = []
             try:
                 yield self._selected(queue, actor, selection, seen)
             finally:
-                queue.put_back(seen)
+                queue.release(seen)
 
     def _selected(
-        self, queue: DeadLetterQueue, actor: str, selection: Filter, seen: list[Seen]
+        self, queue: DeadLetterQueue, actor: str, selection: Filter, seen: list[ReceivedMessage]
     ) -> Iterator[QueuedLetter]:
-        for batch in queue.look(hide_seconds=HIDE_SECONDS):
+        for batch in queue.scan(hide_seconds=HIDE_SECONDS):
             seen += batch
             for each in batch:
-                letter = QueuedLetter(each, dead_letters.read(each.arrival, actor))
+                letter = QueuedLetter(each, dead_letters.read_letter(each.arrival, actor))
                 if self._matches(letter, selection):
                     yield letter
 
@@ -189,11 +189,11 @@ class DeadLetters:
             return RedriveResult(letter, problem=error.problem)
         body = letter.seen.arrival.body
         if letter.envelope is not None and generation is not None:
-            body = self._message_body(letter, redrive.redriven(letter.envelope, generation, now=now))
+            body = self._message_body(letter, redrive.redriven_envelope(letter.envelope, generation, now=now))
         self._redriven.add(_redrive_key(letter, letter.generation if generation is None else generation))
         with _aws_errors(f"cannot redrive the dead letter {letter.seen.message_id} of {letter.actor}"):
             self._send(letter, body)
-            self._queue(letter.actor).remove(letter.seen)
+            self._queue(letter.actor).delete(letter.seen)
         return RedriveResult(letter, generation)
 
     def _reopen(self, letter: QueuedLetter, *, force: bool, now: datetime) -> int | None:
@@ -207,7 +207,7 @@ class DeadLetters:
             )
         next_generation = min(envelope.generation + 1, GENERATION_LIMIT)
         # Checks the size first: a reopened task waits for its envelope.
-        self._message_body(letter, redrive.redriven(envelope, next_generation, now=now))
+        self._message_body(letter, redrive.redriven_envelope(envelope, next_generation, now=now))
         if envelope.is_stealth:
             return next_generation
         request = Reopening(

@@ -61,7 +61,7 @@ def _sweep(services: Services) -> None:
 
 
 def _watch(services: Services) -> None:
-    build_dlq(services).look(letters.watched(services.settings.table))
+    build_dlq(services).scan(letters.watched_actors(services.settings.table))
 
 
 def _reconcile(services: Services) -> None:

@@ -1,4 +1,4 @@
-"""What a message in a dead-letter queue means for its task (`protocol §5.13`, `§6`, `§11`)."""
+"""Decides how the envelope of a dead letter ends (`protocol §5.13`, `§6`, `§11`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,17 +24,17 @@ from asya.protocol.times import format_time
 from asya.reporting import reports
 from asya.sidecar.slices import slice_end_deliveries
 
-# Fed by queues although they are no actors. What lies there are requests and events, each found again by the reconciler.
+# Functions with a queue that are not actors. The reconciler repeats their requests and events.
 SYSTEM_QUEUES = (names.DISPATCH, names.COMPLETION)
 
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A message that nobody takes any more.
+    """A message in a dead-letter queue.
 
     Attributes:
-        envelope: what it carries, None if that is about no task of its own (a request, an event, a word about a set).
-        readable: whether the envelope is the message's own, or stands for one that could not be read.
+        envelope: the envelope of the message; None for a request, an event or a message about a set.
+        readable: False if the envelope only stands in for one that could not be parsed.
     """
 
     arrival: Arrival
@@ -44,13 +44,13 @@ class DeadLetter:
 
 
 @dataclass(frozen=True, slots=True)
-class Exhausted:
-    """What follows from a dead letter.
+class LetterEnd:
+    """The end of a dead letter's envelope.
 
     Attributes:
-        envelope: as it ended; of a hop whose first frame had left, the child that failed in its place.
-        event: what is reported of it; None where nothing has ended.
-        deliveries: for the sets that wait for it.
+        envelope: the ended envelope; a failed child if the hop's first frame has left.
+        event: the report; None if no task has ended.
+        deliveries: the messages to the sets of a slice.
     """
 
     envelope: Envelope
@@ -58,14 +58,14 @@ class Exhausted:
     deliveries: tuple[Delivery, ...] = ()
 
 
-def watched(mesh: MeshTable) -> tuple[str, ...]:
-    """Every actor and system function of the mesh that has a dead-letter queue."""
+def watched_actors(mesh: MeshTable) -> tuple[str, ...]:
+    """Every actor and system function of the mesh with a dead-letter queue."""
     heavy = any(actor.kind == "spark" for actor in mesh.actors.values())
     return (*sorted(mesh.actors), *(SYSTEM_QUEUES if heavy else ()))
 
 
-def read(arrival: Arrival, actor: str) -> DeadLetter:
-    """What a message carries. One that cannot be read stands for an envelope of the id it has, or one made from its message id."""
+def read_letter(arrival: Arrival, actor: str) -> DeadLetter:
+    """Read a message; an unreadable one gets a stand-in envelope with its own id, or one derived from the message id."""
     if actor in SYSTEM_QUEUES or decode_message(arrival.body) is not None:
         return DeadLetter(arrival, actor, None)
     try:
@@ -75,11 +75,11 @@ def read(arrival: Arrival, actor: str) -> DeadLetter:
         return DeadLetter(arrival, actor, Envelope(id=envelope_id, route=Route((), actor, ()), payload=NULL), False)
 
 
-def went_on(envelope: Envelope, record: TaskRecord | None, latest: HopRecord | None) -> bool:
-    """Whether the hop's first frame had left, and the id with it (`protocol §6`): the task is known to have been further than this.
+def has_left(envelope: Envelope, record: TaskRecord | None, latest: HopRecord | None) -> bool:
+    """Whether the hop's first frame, and the id with it, has left: the task has reached a later position (`protocol §6`).
 
     Args:
-        latest: the furthest hop of the record's generation that has been reported.
+        latest: the furthest reported hop of the record's generation.
     """
     if record is None or record.generation != envelope.generation:
         return False
@@ -89,14 +89,14 @@ def went_on(envelope: Envelope, record: TaskRecord | None, latest: HopRecord | N
     return reached > envelope.route.position
 
 
-def exhausted(letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: datetime) -> Exhausted | None:
-    """How a dead letter's envelope ended: in the phase it already has, if that is an end, else `failed/DeliveryExhausted`.
+def letter_end(letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: datetime) -> LetterEnd | None:
+    """End a dead letter's envelope: in its own phase if that is terminal, else as `failed/DeliveryExhausted`.
 
     Args:
-        frame_left: whether the id travels on; then a child has failed in its place, and no set is told.
+        frame_left: whether the first frame has left with the id; a child then fails instead, and no set is notified.
 
     Returns:
-        None if it is about no task.
+        None if the message belongs to no task.
     """
     envelope = letter.envelope
     if envelope is None:
@@ -105,20 +105,20 @@ def exhausted(letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: dat
         envelope = with_end_status(envelope, sent_at=letter.arrival.sent_at, now=now)
     phase = envelope.status.phase if envelope.status else None
     if phase in TERMINAL_PHASES:
-        return Exhausted(envelope, _reported(envelope, letter, now), slice_end_deliveries(envelope, mesh))
+        return LetterEnd(envelope, _report(envelope, letter, now), slice_end_deliveries(envelope, mesh))
     if phase == "paused":
-        return Exhausted(envelope, None)
+        return LetterEnd(envelope, None)
     ended = replace(envelope, status=_failed(letter, envelope, mesh, now))
     if frame_left:
         ended = _as_child(ended)
-    return Exhausted(ended, _reported(ended, letter, now), slice_end_deliveries(ended, mesh))
+    return LetterEnd(ended, _report(ended, letter, now), slice_end_deliveries(ended, mesh))
 
 
-def stored_slice(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: datetime) -> Exhausted | None:
-    """How a slice ended whose fan-in actor had claimed it as done and died before it told anybody; None for everything else.
+def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: datetime) -> LetterEnd | None:
+    """The success of a slice that its fan-in actor claimed but did not report before it died; None for other messages.
 
     Args:
-        claimed: the phase that its end is claimed as.
+        claimed: the phase of the claimed end.
     """
     envelope, spec = letter.envelope, mesh.actors.get(letter.actor)
     if envelope is None or spec is None or spec.kind != "fan_in" or claimed != "succeeded":
@@ -130,16 +130,16 @@ def stored_slice(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: date
         sent_at=format_time(letter.arrival.sent_at),
         max_attempts=1,
     )
-    done = replace(envelope, status=status.succeeded(started, now=format_time(now)))
-    return Exhausted(done, _reported(done, letter, now))
+    succeeded = replace(envelope, status=status.succeeded(started, now=format_time(now)))
+    return LetterEnd(succeeded, _report(succeeded, letter, now))
 
 
 def _failed(letter: DeadLetter, envelope: Envelope, mesh: MeshTable, now: datetime) -> status.Status:
     spec, at = mesh.actors.get(letter.actor), format_time(now)
     times = f"{spec.max_receives} deliveries" if spec else "all of its deliveries"
-    said = "" if letter.readable else "; nor could it be read as an envelope"
+    unreadable = "" if letter.readable else ", and it is not a valid envelope"
     queue = names.dlq_name(mesh.namespace, letter.actor)
-    message = f"{letter.actor} did not finish with the message in {times}{said}; it lies in {queue}"
+    message = f"{letter.actor} did not finish with the message in {times}{unreadable}; it lies in {queue}"
     started = status.started(
         envelope.status, actor=letter.actor, now=at, sent_at=format_time(letter.arrival.sent_at), max_attempts=1
     )
@@ -148,19 +148,19 @@ def _failed(letter: DeadLetter, envelope: Envelope, mesh: MeshTable, now: dateti
 
 
 def _as_child(envelope: Envelope) -> Envelope:
-    """The envelope as the failed child of a hop whose first frame has left; its slice, if it was one, left with that frame."""
+    """The failed child of a hop whose first frame has left; a slice header has left with that frame."""
     child = ids.child_id(envelope.id, envelope.generation, envelope.route.position, "error")
     root = envelope.root_id or envelope.id
     return replace(envelope, id=child, parent_id=envelope.id).with_headers({headers.ROOT: root, headers.FAN_IN: None})
 
 
-def _reported(envelope: Envelope, letter: DeadLetter, now: datetime) -> TaskEvent:
+def _report(envelope: Envelope, letter: DeadLetter, now: datetime) -> TaskEvent:
     event = reports.terminal(envelope, now=now)
     data = event.data
     if headers.PAYLOAD_REF in envelope.headers:
-        # The payload here only stands for the one in S3, which is too large to be told inline.
+        # The payload is in S3, and too large for a report.
         data = replace(data, result=UNSET)
     if letter.envelope is not None and letter.envelope.status is None:
-        # No sidecar has got as far as registering it.
+        # No sidecar has registered the task.
         data = replace(data, owner=letter.arrival.sender or None)
     return replace(event, data=data)

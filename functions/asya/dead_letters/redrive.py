@@ -1,4 +1,4 @@
-"""Redriving a dead letter: whether its task may be reopened, and what is sent then (`protocol §12`)."""
+"""Redrives a dead letter: reopens its task and builds the envelope of the next generation (`protocol §12`)."""
 
 from datetime import datetime
 from typing import Annotated
@@ -15,14 +15,14 @@ from asya.protocol.task import TaskRecord, reopened
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.view import is_overdue
 
-# What has ended, or only rests, lies in a dead-letter queue because its end could not be written down: nothing is to run again.
+# Only the end of such an envelope could not be recorded. Nothing runs again.
 _AT_REST = frozenset({"succeeded", "failed", "canceled", "paused"})
 
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class SliceOf(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which slice of which set, opened by whom, an envelope is."""
+    """Identifies a slice by its set, index and origin."""
 
     set_id: str
     slice_index: _Count
@@ -30,10 +30,10 @@ class SliceOf(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Reopening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What an operator asks for: the dead letter's generation and position, and which slice it is, if it is one.
+    """The request of an operator: the generation and position of the dead letter, and its slice if it is one.
 
     Attributes:
-        force: also if the task succeeded, was canceled, or goes on elsewhere.
+        force: reopen the task even if it succeeded, is canceled or paused, or runs at a later position.
     """
 
     generation: _Count = 0
@@ -43,17 +43,17 @@ class Reopening(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Reopened(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer: the generation that the dead letter is to be sent in."""
+    """The response: the generation in which to send the dead letter."""
 
     id: str
     generation: int
 
 
-def read_reopening(body: bytes) -> Reopening:
+def read_reopen_request(body: bytes) -> Reopening:
     """Read the request `POST /api/v1/mesh/{id}/reopen`.
 
     Raises:
-        ApiError: 400 naming the field.
+        ApiError: 400 with the field at fault.
     """
     try:
         return msgspec.json.decode(body or b"{}", type=Reopening)
@@ -65,13 +65,13 @@ def read_reopening(body: bytes) -> Reopening:
 
 
 def reopen(record: TaskRecord, hops: HopFold, asked: Reopening, *, now: datetime) -> TaskRecord:
-    """The record to redrive in; the record as it is if that has been done before, and the message was not sent or deleted.
+    """The reopened record; an unchanged record if an earlier redrive has reopened it without deleting the dead letter.
 
     Args:
-        hops: of the record's generation.
+        hops: the hops of the record's generation.
 
     Raises:
-        ApiError: 409, saying why the task is better left alone.
+        ApiError: 409 with the reason against the redrive.
     """
     task = f"task {record.id!r}"
     if is_overdue(replace(record, status="running"), now):
@@ -92,23 +92,23 @@ def _check_idle(record: TaskRecord, hops: HopFold, asked: Reopening) -> None:
     if record.status in ("succeeded", "canceled"):
         where = f" in generation {record.generation}" if record.generation else ""
         problem = f"{task} was {record.status}" if record.status == "canceled" else f"{task} succeeded"
-        raise ApiError(409, record.status, f"{problem}{where}; only by force it runs again")
+        raise ApiError(409, record.status, f"{problem}{where}; use `--force` to run it again")
     if record.status == "paused":
-        raise ApiError(409, "paused", f"{task} is paused; only by force it runs again from the dead letter")
+        raise ApiError(409, "paused", f"{task} is paused; use `--force` to run it again from the dead letter")
     latest = hops.latest
     if not record.is_terminal and latest is not None and latest.position > asked.position:
         problem = (
-            f"{task} went on from the dead letter's hop {asked.position} and is at {latest.actor!r} (hop {latest.position}); "
-            "only by force it runs from there again"
+            f"{task} has left the dead letter's hop {asked.position} and is at {latest.actor!r} (hop {latest.position}); "
+            "use `--force` to run it again from the dead letter"
         )
         raise ApiError(409, "running", problem)
 
 
-def check_set(asked: SliceOf, state: SetState | None) -> None:
-    """Whether a set still has room for the result of a slice. No force helps: there is nowhere the result could go.
+def check_set_is_open(asked: SliceOf, state: SetState | None) -> None:
+    """Check that a set still takes the result of a slice; `force` cannot override this check.
 
     Args:
-        state: of the set; None if nothing is known of it (any more).
+        state: the state of the set; None if it is unknown or has expired.
 
     Raises:
         ApiError: 409 if the set is closed.
@@ -123,36 +123,36 @@ def check_set(asked: SliceOf, state: SetState | None) -> None:
 
 
 def is_at_rest(envelope: Envelope) -> bool:
-    """Whether only its end is to be written down: it is sent again as it is, in its generation, and no task is reopened."""
+    """Whether the envelope has ended or is paused; it is sent again unchanged, and no task is reopened."""
     return envelope.status is not None and envelope.status.phase in _AT_REST
 
 
 def is_past_deadline(envelope: Envelope, now: datetime) -> bool:
-    """Whether it would only be ended by the first actor that sees it (`protocol §5.3`)."""
+    """Whether the deadline has passed, so that the next actor would end the envelope (`protocol §5.3`)."""
     deadline = envelope.status.deadline_at if envelope.status else None
     return deadline is not None and parse_time(deadline) <= now
 
 
-def redriven(envelope: Envelope, generation: int, *, now: datetime) -> Envelope:
-    """The dead letter as it is sent again: the same hop in a new generation, whose attempts start with the first.
+def redriven_envelope(envelope: Envelope, generation: int, *, now: datetime) -> Envelope:
+    """The envelope to send: the same hop in a new generation, at its first attempt.
 
-    The deadline stays (`protocol §2`), and so does the error that a `then_route` handler is to read.
+    The deadline stays (`protocol §2`), and so does the error that a `then_route` handler reads.
     """
-    was = envelope.status
-    fresh = None
-    if was is not None:
-        routed = was.phase == "pending"
-        fresh = status.Status(
+    received = envelope.status
+    new_status = None
+    if received is not None:
+        is_pending = received.phase == "pending"
+        new_status = status.Status(
             phase="pending",
-            reason=was.reason if routed else None,
-            actor=was.actor or envelope.route.curr,
+            reason=received.reason if is_pending else None,
+            actor=received.actor or envelope.route.curr,
             attempt=1,
             max_attempts=1,
-            created_at=was.created_at,
+            created_at=received.created_at,
             updated_at=format_time(now),
-            deadline_at=was.deadline_at,
-            error=was.error if routed else None,
+            deadline_at=received.deadline_at,
+            error=received.error if is_pending else None,
         )
-    return replace(envelope, status=fresh).with_headers(
+    return replace(envelope, status=new_status).with_headers(
         {headers.GENERATION: generation, headers.FIRST_ATTEMPT: None, headers.NOT_BEFORE: None}
     )

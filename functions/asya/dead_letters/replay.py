@@ -1,4 +1,4 @@
-"""Replaying an envelope: what may be started from, and the new envelope (`protocol §12`)."""
+"""Replays an envelope: selects the stored copy and builds the new envelope (`protocol §12`)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -21,8 +21,8 @@ from asya.protocol.times import format_time, parse_time
 from asya.protocol.tracing import hop_traceparent
 from asya.tasks.view import TaskView
 
-# Of the managed headers what its producer said goes on to hold; a hook's run stays one, and ends as silently.
-_KEPT = headers.PRODUCER_HEADERS | {headers.HOOK}
+# The managed headers that a replay keeps. A replayed hook's run stays one.
+_REPLAYED_HEADERS = headers.PRODUCER_HEADERS | {headers.HOOK}
 _GENERATION_AND_POSITION = re.compile(r"(\d+)/(\d+)\.json")
 _POSITION = re.compile(r"(\d+)\.json")
 
@@ -30,11 +30,11 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Where to start from; at most one of the two. Neither: where it failed.
+    """The start of a replay: a hop, a checkpoint, or by default the failure.
 
     Attributes:
-        hop: position of a hop of an actor with `keep_input`.
-        checkpoint: position at which x-checkpoint kept the envelope.
+        hop: the position of a hop whose actor has `keep_input`.
+        checkpoint: the position of a checkpoint.
     """
 
     hop: _Count | None = None
@@ -46,7 +46,7 @@ class _Wrapped(msgspec.Struct, frozen=True):
 
 
 class Replayed(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer: the new task, and the object it starts from."""
+    """The response: the new task, and the object from which it starts."""
 
     id: str
     replay_of: str
@@ -55,12 +55,12 @@ class Replayed(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What is kept of an envelope: objects' addresses, by position where there may be several.
+    """The addresses of an envelope's stored copies, by position where there may be several.
 
     Attributes:
-        result: x-sink's, of an envelope that failed.
-        sump: x-sump's copy.
-        dead_letters: copies of messages that nobody could take.
+        result: the result of a failed envelope, from x-sink.
+        sump: the copy from x-sump.
+        dead_letters: copies of dead letters.
         hops: inputs of hops.
     """
 
@@ -71,11 +71,11 @@ class Sources:
     checkpoints: Mapping[int, str] = field(default_factory=dict)
 
 
-def read_replay(body: bytes) -> ReplayRequest:
+def read_replay_request(body: bytes) -> ReplayRequest:
     """Read the request `POST /api/v1/mesh/{id}/replay`.
 
     Raises:
-        ApiError: 400 naming the field.
+        ApiError: 400 with the field at fault.
     """
     try:
         asked = msgspec.json.decode(body or b"{}", type=ReplayRequest)
@@ -90,23 +90,23 @@ def read_replay(body: bytes) -> ReplayRequest:
 
 
 def inputs_folder(envelope_id: str) -> str:
-    """Where the inputs of its hops are kept."""
+    """The folder of an envelope's hop inputs."""
     return f"{INPUTS_PREFIX}{safe_segment(envelope_id)}/"
 
 
 def dead_letters_folder(envelope_id: str) -> str:
-    """Where copies of its dead letters are."""
+    """The folder of an envelope's dead letters."""
     return f"{DEAD_LETTERS_PREFIX}{safe_segment(envelope_id)}/"
 
 
 def checkpoints_folder(envelope_id: str) -> str:
-    """Where its checkpoints are."""
+    """The folder of an envelope's checkpoints."""
     return f"{CHECKPOINT_PREFIX}{safe_segment(envelope_id)}/"
 
 
 def by_position(folder: str, keys: Iterable[str]) -> dict[int, str]:
-    """What lies below a folder as `{generation}/{position}.json` or `{position}.json`; of each position the latest generation."""
-    found: dict[int, tuple[int, str]] = {}
+    """The keys `{generation}/{position}.json` and `{position}.json` below a folder, by position; the latest generation wins."""
+    latest: dict[int, tuple[int, str]] = {}
     for key in keys:
         name = key.removeprefix(folder)
         if match := _GENERATION_AND_POSITION.fullmatch(name):
@@ -115,65 +115,65 @@ def by_position(folder: str, keys: Iterable[str]) -> dict[int, str]:
             generation, position = 0, int(match[1])
         else:
             continue
-        found[position] = max(found.get(position, (-1, "")), (generation, key))
-    return {position: key for position, (_, key) in sorted(found.items())}
+        latest[position] = max(latest.get(position, (-1, "")), (generation, key))
+    return {position: key for position, (_, key) in sorted(latest.items())}
 
 
-def chosen(asked: ReplayRequest, found: Sources, envelope_id: str, task: TaskView | None) -> str:
-    """The address of the object to start from.
+def choose_source(asked: ReplayRequest, sources: Sources, envelope_id: str, task: TaskView | None) -> str:
+    """Choose the address of the object from which a replay starts.
 
     Args:
-        task: its record; None if there is none (any more).
+        task: the task of the envelope; None without a record.
 
     Raises:
-        ApiError: 409, listing what there is.
+        ApiError: 409 with the possible starts.
     """
-    failure = _failure(found, task)
+    failure = _failure(sources, task)
     if asked.hop is not None:
-        start = found.hops.get(asked.hop)
-        problem = f"the input of hop {asked.hop} of {envelope_id!r} was not kept (its actor needs keep_input: true)"
+        start = sources.hops.get(asked.hop)
+        problem = f"the input of hop {asked.hop} of {envelope_id!r} is not stored (its actor needs keep_input: true)"
     elif asked.checkpoint is not None:
-        start = found.checkpoints.get(asked.checkpoint)
+        start = sources.checkpoints.get(asked.checkpoint)
         problem = f"there is no checkpoint of {envelope_id!r} at position {asked.checkpoint}"
     else:
         start = failure
-        problem = f"nothing is kept of a failure of {envelope_id!r}"
+        problem = f"no failure of {envelope_id!r} is stored"
         if task is not None and task.status != "failed":
             problem = f"{envelope_id!r} has not failed: it is {task.status}"
     if start is None:
-        raise ApiError(409, "nothing_to_replay", f"{problem}; {_offer(found, failure)}")
+        raise ApiError(409, "nothing_to_replay", f"{problem}; {_offer(sources, failure)}")
     return start
 
 
-def _failure(found: Sources, task: TaskView | None) -> str | None:
-    """Where it failed last. Of earlier failures copies may have stayed behind, so the record is asked how it ended."""
+def _failure(sources: Sources, task: TaskView | None) -> str | None:
+    """The copy of the latest failure. Copies of earlier failures may exist, so the record's reason decides."""
     if task is not None and task.status != "failed":
         return None
-    last_letter = found.dead_letters[max(found.dead_letters)] if found.dead_letters else None
-    kept = [found.result, found.sump, last_letter]
+    last_letter = sources.dead_letters[max(sources.dead_letters)] if sources.dead_letters else None
+    candidates = [sources.result, sources.sump, last_letter]
     if task is not None and task.reason == "DeliveryExhausted":
-        kept = [last_letter, found.result, found.sump]
-    return next((address for address in kept if address is not None), None)
+        candidates = [last_letter, sources.result, sources.sump]
+    return next((address for address in candidates if address is not None), None)
 
 
-def _offer(found: Sources, failure: str | None) -> str:
+def _offer(sources: Sources, failure: str | None) -> str:
     offers = []
     if failure is not None:
         offers.append("where it failed")
-    if found.hops:
-        offers.append(f"hop {_listed(found.hops)}")
-    if found.checkpoints:
-        offers.append(f"checkpoint {_listed(found.checkpoints)}")
-    return f"it can be replayed from {' or '.join(offers)}" if offers else "there is nothing that it could start from"
+    if sources.hops:
+        offers.append(f"hop {_list(sources.hops)}")
+    if sources.checkpoints:
+        offers.append(f"checkpoint {_list(sources.checkpoints)}")
+    return f"it can be replayed from {' or '.join(offers)}" if offers else "no copy of it is stored"
 
 
-def _listed(positions: Iterable[int]) -> str:
+def _list(positions: Iterable[int]) -> str:
     return ", ".join(map(str, positions))
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """What is new about a replay: its id, when and where it reports to, 16 hexadecimal digits for its trace."""
+class ReplayStart:
+    """The new values of a replay: its id, its start, its address for reports, and 16 hexadecimal digits for its trace."""
 
     envelope_id: str
     at: datetime
@@ -181,64 +181,66 @@ class Start:
     span: str
 
 
-def replayed(kept: Envelope, mesh: MeshTable, start: Start) -> Envelope:
-    """The new envelope: route and payload as they were kept, a life of its own otherwise.
+def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart) -> Envelope:
+    """The new envelope: the stored route and payload with a new id, status and trace.
 
-    Its deadline is as far off as that of the old one was when that was made.
+    Its deadline is as far ahead as the deadline of the old envelope was at its creation.
 
     Raises:
-        ApiError: 409 if it cannot be started there.
+        ApiError: 409 if the envelope cannot start at that actor.
     """
-    target = _checked(kept, mesh)
-    was = kept.status
+    target = _check_start(stored, mesh)
+    old_status = stored.status
     deadline = None
-    if was is not None and was.deadline_at and was.created_at:
-        deadline = format_time(start.at + (parse_time(was.deadline_at) - parse_time(was.created_at)))
-    own = {name: raw for name, raw in kept.headers.items() if not headers.is_managed(name) or name in _KEPT}
+    if old_status is not None and old_status.deadline_at and old_status.created_at:
+        deadline = format_time(start.at + (parse_time(old_status.deadline_at) - parse_time(old_status.created_at)))
+    own = {
+        name: raw for name, raw in stored.headers.items() if not headers.is_managed(name) or name in _REPLAYED_HEADERS
+    }
     return replace(
-        kept,
+        stored,
         id=start.envelope_id,
-        payload=_as_received(kept, mesh.actors[target]),
+        payload=_as_received(stored, mesh.actors[target]),
         parent_id=None,
         headers=own,
-        status=status.created(kept.route.curr, format_time(start.at), deadline),
+        status=status.created(stored.route.curr, format_time(start.at), deadline),
         status_extra={},
     ).with_headers(
         {
-            headers.REPLAY_OF: kept.id,
+            headers.REPLAY_OF: stored.id,
             headers.GATEWAY_URL: start.gateway_url,
             headers.TRACEPARENT: hop_traceparent(None, start.envelope_id, start.span),
         }
     )
 
 
-def _as_received(kept: Envelope, spec: Actor) -> Raw:
-    """The payload that failed, also where it was kept with the error around it (`failed_payload: wrapped`)."""
-    if spec.failed_payload == "wrapped" and kept.status is not None and kept.status.phase == "failed":
+def _as_received(stored: Envelope, spec: Actor) -> Raw:
+    """The payload before the failure; a wrapped payload (`failed_payload: wrapped`) is unwrapped."""
+    if spec.failed_payload == "wrapped" and stored.status is not None and stored.status.phase == "failed":
         try:
-            return msgspec.json.decode(kept.payload, type=_Wrapped).original_payload
+            return msgspec.json.decode(stored.payload, type=_Wrapped).original_payload
         except msgspec.MsgspecError:
-            pass  # kept before its actor was told to wrap
-    return kept.payload
+            pass  # stored before its actor had failed_payload: wrapped
+    return stored.payload
 
 
-def _checked(kept: Envelope, mesh: MeshTable) -> str:
-    """The actor whose queue it is to be sent to."""
-    curr = kept.route.curr
+def _check_start(stored: Envelope, mesh: MeshTable) -> str:
+    """Check that the envelope may start, and return the actor to send it to."""
+    curr = stored.route.curr
     if not curr:
-        raise ApiError(409, "route_ended", f"the route of {kept.id!r} had come to its end; nothing is left to do")
+        raise ApiError(409, "route_ended", f"the route of {stored.id!r} had come to its end; nothing is left to do")
     try:
-        target = check_target(mesh, overrides(kept).get(curr, curr))
+        target = check_target(mesh, overrides(stored).get(curr, curr))
     except UnknownTargetError as error:
         raise ApiError(409, "unknown_actor", f"it would start at {curr!r}, but {error}") from None
     try:
-        header = slice_header(kept)
+        header = slice_header(stored)
     except ValueError as error:
-        raise ApiError(409, "slice", f"{kept.id!r} is a slice that cannot be told: {error}") from None
+        raise ApiError(409, "slice", f"{stored.id!r} has a malformed slice header: {error}") from None
     if header is not None:
-        problem = f"{kept.id!r} is slice {header.slice_index} of a set; replay its origin {header.origin_id!r}"
+        problem = f"{stored.id!r} is slice {header.slice_index} of a set; replay its origin {header.origin_id!r}"
         raise ApiError(409, "slice", f"{problem} from before the fan-out")
     if mesh.actors[target].kind == "fan_in":
-        problem = f"it failed at {curr!r}, which only puts slices together; replay it from before the fan-out"
+        problem = f"it failed at {curr!r}, which only merges slices; replay it from before the fan-out"
         raise ApiError(409, "fan_in", problem)
     return target

@@ -1,6 +1,6 @@
 """Permissions of the DLQ function: receive, claim, report, copy. It cannot delete a message."""
 
-from asya.dead_letters.letters import watched
+from asya.dead_letters.letters import watched_actors
 from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
@@ -29,7 +29,7 @@ def dlq(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
 
 
 def _receive(addresses: Addresses, table: MeshTable) -> Grant:
-    queues = [addresses.dlq_arn(actor) for actor in watched(table)]
+    queues = [addresses.dlq_arn(actor) for actor in watched_actors(table)]
     if len(queues) > _QUEUES_LISTED:
         reason = "The queues do not fit into a policy, so the pattern covers the namespace."
         return Grant(_RECEIVE, (addresses.dlq_arn("*"),), reason=reason)

@@ -207,8 +207,8 @@ def test_an_end_is_claimed_once(state: Recording) -> None:
 
 
 def test_a_dead_letter_is_reported_once(state: Recording) -> None:
-    notes = ReportMarks(state.dynamodb, "asya-shop-sink")  # type: ignore[arg-type]
-    assert notes.reported(["message-1", "message-2"]) == {"message-1"}
+    marks = ReportMarks(state.dynamodb, "asya-shop-sink")  # type: ignore[arg-type]
+    assert marks.find(["message-1", "message-2"]) == {"message-1"}
 
 
 def breaker_of(state: Recording, actor: str) -> Breaker:

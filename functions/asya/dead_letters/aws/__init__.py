@@ -1,1 +1,1 @@
-"""Dead-letter queues, copies of dead letters, and what replays start from."""
+"""Dead-letter queues, copies of dead letters, marks of reports, and the sources of replays."""

@@ -1,4 +1,4 @@
-"""A dead-letter queue, looked at without taking anything away; whoever has sent a message on removes it (`protocol §11`, `§12`)."""
+"""A dead-letter queue: scanned without loss; only a redrive deletes its message (`protocol §11`, `§12`)."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
-# Asks all of a queue's servers: an answer without waiting comes from some of them, and may miss the few messages there are.
+# Long polling asks all servers of a queue. Short polling asks some of them and may miss messages.
 _WAIT_SECONDS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A message as it was seen.
+class ReceivedMessage:
+    """A message received from a dead-letter queue.
 
     Attributes:
-        group: the tenant that it counts for in a fair queue.
+        group: its message group (the tenant in a fair queue); None without one.
     """
 
     arrival: Arrival
@@ -36,46 +36,49 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Count:
-    """How many messages there are, about: to be seen, and out of sight because somebody is looking at them."""
+class MessageCount:
+    """The approximate number of messages: visible ones, and ones hidden by a reader's visibility timeout."""
 
     visible: int
     hidden: int
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Visible and hidden messages."""
         return self.visible + self.hidden
 
 
 class DeadLetterQueue:
     """One dead-letter queue.
 
-    A receive hides what it gives: that is how a look sees each message once. What was seen is put back at the end; should the
-    process die before, it comes back by itself. Receives are counted, but a dead-letter queue moves nothing on.
+    A receive hides its messages, so a scan returns each message once. The scan's end releases them; after a crash they become
+    visible again by themselves. Receives count, but a dead-letter queue has no redrive policy of its own.
 
-    Every method raises ClientError or BotoCoreError if SQS does not answer or refuses.
+    Raises:
+        ClientError, BotoCoreError: from every method, if a call to SQS fails.
     """
 
     def __init__(self, sqs: "SQSClient", url: str) -> None:
         self._sqs = sqs
         self._url = url
 
-    def count(self) -> Count:
-        """How many messages there are; SQS may be a minute behind."""
-        found = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=["All"])["Attributes"]
-        visible, hidden = found["ApproximateNumberOfMessages"], found["ApproximateNumberOfMessagesNotVisible"]
-        return Count(int(visible), int(hidden))
+    def count(self) -> MessageCount:
+        """The approximate number of messages; SQS may be a minute late."""
+        attributes = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=["All"])["Attributes"]
+        visible, hidden = attributes["ApproximateNumberOfMessages"], attributes["ApproximateNumberOfMessagesNotVisible"]
+        return MessageCount(int(visible), int(hidden))
 
-    def look(self, *, hide_seconds: int, goes_on: Callable[[], bool] = lambda: True) -> Iterator[list[Seen]]:
-        """All messages that can be seen, some at a time, each once.
+    def scan(
+        self, *, hide_seconds: int, may_continue: Callable[[], bool] = lambda: True
+    ) -> Iterator[list[ReceivedMessage]]:
+        """Receive all visible messages in batches, each message once.
 
         Args:
-            hide_seconds: longer than the whole look takes: what comes into sight again meanwhile ends it.
-            goes_on: asked before each further call.
+            hide_seconds: the visibility timeout; longer than the whole scan, which ends at a repeated message.
+            may_continue: called before each receive; False ends the scan.
         """
-        known: set[str] = set()
-        while goes_on():
+        ids: set[str] = set()
+        while may_continue():
             answer = self._sqs.receive_message(
                 QueueUrl=self._url,
                 MaxNumberOfMessages=BATCH_ENTRIES,
@@ -83,31 +86,31 @@ class DeadLetterQueue:
                 WaitTimeSeconds=_WAIT_SECONDS,
                 MessageSystemAttributeNames=["All"],
             )
-            seen = [_seen(message) for message in answer.get("Messages", [])]
-            new = [each for each in seen if each.message_id not in known]
+            messages = [_received(message) for message in answer.get("Messages", [])]
+            new = [message for message in messages if message.message_id not in ids]
             if not new:
-                self.put_back(seen)
+                self.release(messages)
                 return
-            known.update(each.message_id for each in new)
+            ids.update(message.message_id for message in new)
             yield new
 
-    def put_back(self, seen: Iterable[Seen]) -> None:
-        """Let others see them again."""
-        for some in _tens(seen):
+    def release(self, messages: Iterable[ReceivedMessage]) -> None:
+        """Make messages visible again."""
+        for batch in _batches(messages):
             self._sqs.change_message_visibility_batch(
                 QueueUrl=self._url,
                 Entries=[
-                    {"Id": str(number), "ReceiptHandle": each.receipt_handle, "VisibilityTimeout": 0}
-                    for number, each in enumerate(some)
+                    {"Id": str(number), "ReceiptHandle": message.receipt_handle, "VisibilityTimeout": 0}
+                    for number, message in enumerate(batch)
                 ],
             )
 
-    def remove(self, seen: Seen) -> None:
-        """Take a message away for good."""
-        self._sqs.delete_message(QueueUrl=self._url, ReceiptHandle=seen.receipt_handle)
+    def delete(self, message: ReceivedMessage) -> None:
+        """Delete a message."""
+        self._sqs.delete_message(QueueUrl=self._url, ReceiptHandle=message.receipt_handle)
 
 
-def _seen(message: "MessageTypeDef") -> Seen:
+def _received(message: "MessageTypeDef") -> ReceivedMessage:
     attributes = message.get("Attributes", {})
     body = message["Body"].encode("utf-8", "surrogatepass")
     arrival = Arrival(
@@ -118,10 +121,10 @@ def _seen(message: "MessageTypeDef") -> Seen:
         sender=attributes.get("SenderId", "").partition(":")[0],
         size=len(body),
     )
-    return Seen(arrival, message["ReceiptHandle"], attributes.get("MessageGroupId"))
+    return ReceivedMessage(arrival, message["ReceiptHandle"], attributes.get("MessageGroupId"))
 
 
-def _tens(items: Iterable[Seen]) -> Iterator[Sequence[Seen]]:
-    left = iter(items)
-    while some := list(islice(left, BATCH_ENTRIES)):
-        yield some
+def _batches(items: Iterable[ReceivedMessage]) -> Iterator[Sequence[ReceivedMessage]]:
+    remaining = iter(items)
+    while batch := list(islice(remaining, BATCH_ENTRIES)):
+        yield batch

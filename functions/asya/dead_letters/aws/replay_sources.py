@@ -1,4 +1,4 @@
-"""Where replays may start from: looked for in the results and in the mesh's own bucket (`protocol §12`)."""
+"""Finds the stored envelopes that a replay can start from (`protocol §12`)."""
 
 from typing import TYPE_CHECKING
 
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 
 
 class ReplaySources:
-    """Finds and reads what is kept of an envelope.
-
-    Every method raises ClientError or BotoCoreError if S3 does not answer or refuses.
+    """Finds and reads the stored copies of an envelope.
 
     Args:
-        bucket: the mesh's own.
-        results_uri: where x-sink writes; ends with `/`.
+        bucket: the mesh's bucket.
+        results_uri: the folder of x-sink; ends with `/`.
+
+    Raises:
+        ClientError, BotoCoreError: from every method, if a call to S3 fails.
     """
 
     def __init__(self, s3: "S3Client", bucket: str, results_uri: str, sink: Sink) -> None:
@@ -32,10 +33,10 @@ class ReplaySources:
         self._failed_prefix = sink.failed_prefix
 
     def find(self, envelope_id: str, task: TaskView | None) -> Sources:
-        """All there is of an envelope.
+        """Find all stored copies of an envelope.
 
         Args:
-            task: its record, if there is one; it knows where its result is.
+            task: the record of the envelope, which names its result; None without a record.
         """
         own, results = self._own_uri, self._results_uri
         return Sources(
@@ -47,19 +48,19 @@ class ReplaySources:
         )
 
     def read(self, uri: str) -> bytes:
-        """An object's bytes."""
-        bucket, key = _place(uri)
+        """Read an object."""
+        bucket, key = _split_uri(uri)
         return self._s3.get_object(Bucket=bucket, Key=key)["Body"].read()
 
     def _result(self, envelope_id: str, task: TaskView | None) -> str | None:
-        """Of an envelope that failed. Its record may name any address: only those below the results are ours to read."""
+        """The address of a failed envelope's result. A record may name any address, but only results may be read."""
         named = task.result_uri if task is not None and task.status == "failed" else None
         if named is not None and named.startswith(self._results_uri):
             return self._if_there(named)
         return self._if_there(f"{self._results_uri}{self._failed_prefix}{safe_segment(envelope_id)}.json")
 
     def _if_there(self, uri: str) -> str | None:
-        bucket, key = _place(uri)
+        bucket, key = _split_uri(uri)
         try:
             self._s3.head_object(Bucket=bucket, Key=key)
         except ClientError as error:
@@ -69,13 +70,13 @@ class ReplaySources:
         return uri
 
     def _by_position(self, folder: str) -> dict[int, str]:
-        bucket, prefix = _place(folder)
+        bucket, prefix = _split_uri(folder)
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        found = (f"s3://{bucket}/{item['Key']}" for page in pages for item in page.get("Contents", []))
-        return replay.by_position(folder, found)
+        keys = (f"s3://{bucket}/{item['Key']}" for page in pages for item in page.get("Contents", []))
+        return replay.by_position(folder, keys)
 
 
-def _place(uri: str) -> tuple[str, str]:
-    # No URL: a key may hold `%2F`, or `#`, as it is.
+def _split_uri(uri: str) -> tuple[str, str]:
+    # Not parsed as a URL, because a key may contain `%2F` or `#`.
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     return bucket, key

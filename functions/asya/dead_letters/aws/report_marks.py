@@ -1,4 +1,4 @@
-"""Which dead letters have been reported, so that each is once although every look finds it again (`protocol §11`)."""
+"""Marks of reported dead letters: each is reported once, although every scan finds it again (`protocol §11`)."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
-# A message is no older than its queue keeps it, and no queue keeps one for longer than 14 days.
+# Longer than the longest retention of a queue, 14 days.
 KEEP_SECONDS = 15 * 86400
 _PREFIX = "DLQ#"
 _SORT_KEY = "reported"
@@ -16,24 +16,25 @@ _SORT_KEY = "reported"
 class ReportMarks:
     """Items of the table `asya-{namespace}-sink`: pk = `DLQ#{SQS message id}`, sk = `reported`.
 
-    A note is written when the report has been taken. It only saves repetition: a report that is made again changes nothing.
+    A mark is written after the report is accepted. It only saves repetition, because reports are idempotent.
 
-    Every method raises ClientError or BotoCoreError if the table cannot be used now.
+    Raises:
+        ClientError, BotoCoreError: from every method, if a call to the table fails.
     """
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._dynamodb = dynamodb
         self._table = table
 
-    def reported(self, message_ids: Collection[str]) -> frozenset[str]:
-        """Of some messages (ten at most) those that are noted. A busy table may leave some out."""
-        # SQS may deliver a message twice at once; a request may not name a key twice.
+    def find(self, message_ids: Collection[str]) -> frozenset[str]:
+        """Those of these messages (ten at most) that have a mark; a throttled table may leave some out."""
+        # SQS may deliver a message twice in one batch, but a request must not repeat a key.
         keys = [_key(message_id) for message_id in sorted(set(message_ids))]
         answer = self._dynamodb.batch_get_item(RequestItems={self._table: {"Keys": keys, "ConsistentRead": True}})
         return frozenset(item["pk"]["S"].removeprefix(_PREFIX) for item in answer["Responses"].get(self._table, []))
 
-    def note(self, message_id: str, *, epoch_seconds: float) -> None:
-        """Note that a message has been reported."""
+    def add(self, message_id: str, *, epoch_seconds: float) -> None:
+        """Mark a message as reported."""
         expires_at = str(int(epoch_seconds + KEEP_SECONDS))
         self._dynamodb.put_item(TableName=self._table, Item={**_key(message_id), "expires_at": {"N": expires_at}})
 

@@ -1,1 +1,1 @@
-"""The function that reports dead letters."""
+"""The Lambda function that reports dead letters."""

@@ -1,4 +1,4 @@
-"""The entry point of the function that reports dead letters."""
+"""The Lambda entry point of the DLQ function."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +14,7 @@ from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 
 
 def build_dlq(services: Services) -> DeadLetterWatch:
-    """The watch over all dead-letter queues of this mesh."""
+    """Build the watch over this mesh's dead-letter queues."""
     settings = services.settings
     return DeadLetterWatch(
         services,
@@ -31,6 +31,6 @@ def _built() -> DeadLetterWatch:
 
 
 def dlq(event: Mapping[str, Any], _context: object) -> None:
-    """Lambda's handler: an alarm's change of state, or a schedule's tick."""
+    """Handle an alarm's change of state or a scheduled event."""
     watch = _built()
-    watch.look(queues_to_scan(event, watch.services))
+    watch.scan(queues_to_scan(event, watch.services))

@@ -1,4 +1,4 @@
-"""The gateway's calls for running something again: reopening a task for a redrive, replaying an envelope (`protocol §12`)."""
+"""Reopens tasks for a redrive, and replays envelopes (`protocol §12`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.dead_letters import redrive, replay
 from asya.dead_letters.aws.replay_sources import ReplaySources
 from asya.dead_letters.redrive import Reopened, SliceOf
-from asya.dead_letters.replay import Replayed, Start
+from asya.dead_letters.replay import Replayed, ReplayStart
 from asya.fan_in.aws.sets import FanInSets
 from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.task_starter import TaskStarter
@@ -30,11 +30,11 @@ from asya.tasks.view import TaskView
 
 @dataclass(frozen=True)
 class RerunRoutes:
-    """What the calls need, and the calls.
+    """Reopens tasks and replays envelopes.
 
     Attributes:
         sets: the sets of slices; None if the mesh has no fan-in actor.
-        claim_check: fetches payloads, and puts aside those that are too large to be sent.
+        claim_check: loads payloads from S3, and stores payloads that are too large for a message.
     """
 
     mesh: MeshTable
@@ -49,57 +49,57 @@ class RerunRoutes:
     new_span: Callable[[], str]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment."""
+        """The routes at a given time."""
         return (
             HttpRoute("POST", "/api/v1/mesh/{id}/reopen", lambda request: self.reopen(request, now)),
             HttpRoute("POST", "/api/v1/mesh/{id}/replay", lambda request: self.replay(request, now)),
         )
 
     def reopen(self, request: Request, now: datetime) -> Response:
-        """Operators only: begin the next generation of a task, whose dead letter is sent then. Repeated, it changes nothing."""
+        """`POST …/{id}/reopen`, for operators: start the next generation of a task; idempotent."""
         if not self.access.caller(required_identity(request)).is_operator:
-            raise ApiError(403, "forbidden", "only the mesh's operators reopen tasks")
+            raise ApiError(403, "forbidden", "only operators of the mesh may reopen tasks")
         check_size(request, self.mesh.gateway.max_body)
-        asked = redrive.read_reopening(request.body)
-        if asked.slice is not None:
-            self._check_set(asked.slice)
+        reopening = redrive.read_reopen_request(request.body)
+        if reopening.slice is not None:
+            self._check_set(reopening.slice)
         task_id = request.parameters["id"]
-        record = self.tasks.update(task_id, lambda record, hops: redrive.reopen(record, hops, asked, now=now), now)
+        record = self.tasks.update(task_id, lambda record, hops: redrive.reopen(record, hops, reopening, now=now), now)
         if record is None:
             raise unknown_task(task_id)
         return Response(200, Reopened(id=task_id, generation=record.generation))
 
-    def _check_set(self, asked: SliceOf) -> None:
+    def _check_set(self, slice_of: SliceOf) -> None:
         if self.sets is None:
             return
-        with table_errors(f"read the set {asked.set_id}"):
-            found = self.sets.get(asked.set_id)
-        redrive.check_set(asked, found.state if found is not None else None)
+        with table_errors(f"read the set {slice_of.set_id}"):
+            fan_in_set = self.sets.get(slice_of.set_id)
+        redrive.check_set_is_open(slice_of, fan_in_set.state if fan_in_set is not None else None)
 
     def replay(self, request: Request, now: datetime) -> Response:
-        """Start a new task from what is kept of an envelope: 201 with its id. Of the old one nothing changes."""
+        """`POST …/{id}/replay`: 201 with the id of a new task from a stored envelope; the old task stays unchanged."""
         caller = self.access.caller(required_identity(request))
         check_size(request, self.mesh.gateway.max_body)
-        asked = replay.read_replay(request.body)
+        replay_request = replay.read_replay_request(request.body)
         old_id = request.parameters["id"]
         task = self._visible(old_id, caller, now)
         try:
-            source = replay.chosen(asked, self.sources.find(old_id, task), old_id, task)
-            kept = self._read(source)
+            source = replay.choose_source(replay_request, self.sources.find(old_id, task), old_id, task)
+            envelope = self._read(source)
         except (ClientError, BotoCoreError) as error:
-            problem = f"what is kept of {old_id!r} cannot be read just now; try again ({error})"
+            problem = f"the stored envelopes of {old_id!r} are unavailable; try again ({error})"
             raise ApiError(503, "unavailable", problem) from error
         gateway_url = self.gateway_url or request.base_url
 
         def compose(task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
-            start = Start(task_id, created_at, gateway_url, self.new_span())
-            return self._composed(replay.replayed(kept, self.mesh, start))
+            start = ReplayStart(task_id, created_at, gateway_url, self.new_span())
+            return self._composed(replay.replay_envelope(envelope, self.mesh, start))
 
         new_id = self.starter.start(compose, caller.principal, self.new_id(), now)
         return Response(201, Replayed(id=new_id, replay_of=old_id, source=source))
 
     def _visible(self, task_id: str, caller: Caller, now: datetime) -> TaskView | None:
-        """The task, or None if there is none and the caller is an operator: objects outlive records."""
+        """Read the task; None for an operator if the record has expired, because stored envelopes outlive records."""
         task = self.tasks.read(task_id, now)
         if not caller.may_see(task.owner if task is not None else None):
             raise unknown_task(task_id)
@@ -109,7 +109,7 @@ class RerunRoutes:
         try:
             return codec.decode(self.claim_check.redeem(self.sources.read(source)))
         except codec.ParseError as error:
-            raise ApiError(409, "unreadable", f"{source} holds no envelope that can be sent: {error}") from None
+            raise ApiError(409, "unreadable", f"{source} does not contain a valid envelope: {error}") from None
 
     def _composed(self, envelope: Envelope) -> tuple[Envelope, Delivery]:
         queue = first_queue(envelope)
@@ -120,7 +120,7 @@ class RerunRoutes:
         except EnvelopeTooLargeError as error:
             raise ApiError(413, "too_large", str(error)) from error
         except (ClientError, BotoCoreError) as error:
-            raise ApiError(503, "unavailable", f"its payload cannot be put aside just now: {error}") from error
+            raise ApiError(503, "unavailable", f"its payload could not be stored; try again ({error})") from error
         if sendable.actor != queue:
-            raise ApiError(413, "too_large", "the envelope is too large to be sent even without its payload")
+            raise ApiError(413, "too_large", "the envelope is too large for a message, even without its payload")
         return envelope, sendable

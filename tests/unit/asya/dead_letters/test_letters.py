@@ -7,7 +7,7 @@ import pytest
 from msgspec import UNSET
 
 from asya.dead_letters import letters as dead_letters
-from asya.dead_letters.letters import Exhausted
+from asya.dead_letters.letters import LetterEnd
 from asya.protocol import ids
 from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import Actor
@@ -28,9 +28,9 @@ SLICE = {
 }
 
 
-def ended(body: bytes, *, actor: str = "infer", frame_left: bool = False, **more: Any) -> Exhausted | None:
-    letter = dead_letters.read(arrived(body, **more), actor)
-    return dead_letters.exhausted(letter, MESH, frame_left=frame_left, now=NOW)
+def ended(body: bytes, *, actor: str = "infer", frame_left: bool = False, **more: Any) -> LetterEnd | None:
+    letter = dead_letters.read_letter(arrived(body, **more), actor)
+    return dead_letters.letter_end(letter, MESH, frame_left=frame_left, now=NOW)
 
 
 @pytest.mark.rule("5.13")
@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_reported_under_an_id_made_from_the_messages(body
     assert found.event is not None
     assert (found.event.id, found.event.data.reason) == (ids.id_of_message("message-7"), "DeliveryExhausted")
     assert found.event.data.error is not None
-    assert "nor could it be read" in found.event.data.error.message
+    assert "and it is not a valid envelope" in found.event.data.error.message
 
 
 def test_what_cannot_be_read_but_has_a_usable_id_is_reported_under_that() -> None:
@@ -153,24 +153,24 @@ def part(position: int, generation: int = 0) -> HopRecord:
 )
 def test_the_id_went_on_if_a_later_hop_is_known(latest: HopRecord | None, expected: bool) -> None:
     record = TaskRecord(id="env-1", status="running", created_at="a", updated_at="a")
-    envelope = dead_letters.read(arrived(message()), "infer").envelope
+    envelope = dead_letters.read_letter(arrived(message()), "infer").envelope
     assert envelope is not None
-    assert dead_letters.went_on(envelope, record, latest) is expected
-    assert dead_letters.went_on(envelope, None, latest) is False
+    assert dead_letters.has_left(envelope, record, latest) is expected
+    assert dead_letters.has_left(envelope, None, latest) is False
 
 
 def test_the_id_went_on_if_the_task_ended_later() -> None:
-    envelope = dead_letters.read(arrived(message()), "infer").envelope
+    envelope = dead_letters.read_letter(arrived(message()), "infer").envelope
     assert envelope is not None
     done = TaskRecord(id="env-1", status="succeeded", created_at="a", updated_at="a", route=route_at(3))
     here = TaskRecord(id="env-1", status="failed", created_at="a", updated_at="a", route=route_at(1))
     again = TaskRecord(id="env-1", status="running", created_at="a", updated_at="a", generation=1)
-    assert dead_letters.went_on(envelope, done, None)
-    assert not dead_letters.went_on(envelope, here, None)
-    assert not dead_letters.went_on(envelope, again, part(5, 1))
+    assert dead_letters.has_left(envelope, done, None)
+    assert not dead_letters.has_left(envelope, here, None)
+    assert not dead_letters.has_left(envelope, again, part(5, 1))
 
 
 def test_every_queue_is_watched() -> None:
-    assert dead_letters.watched(mesh()) == ("infer", "post", "prep", "rescue", "x-sink", "x-sump")
+    assert dead_letters.watched_actors(mesh()) == ("infer", "post", "prep", "rescue", "x-sink", "x-sump")
     heavy = mesh({"crunch": Actor(kind="spark")})
-    assert {"crunch", "x-dispatch", "x-completion"} <= set(dead_letters.watched(heavy))
+    assert {"crunch", "x-dispatch", "x-completion"} <= set(dead_letters.watched_actors(heavy))

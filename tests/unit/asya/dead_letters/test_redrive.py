@@ -97,23 +97,23 @@ def a_slice(index: int) -> SliceOf:
 
 @pytest.mark.parametrize("index", [0, 2])
 def test_a_slice_of_an_open_set_may_come(index: int) -> None:
-    redrive.check_set(a_slice(index), a_set())
-    redrive.check_set(a_slice(index), None)
+    redrive.check_set_is_open(a_slice(index), a_set())
+    redrive.check_set_is_open(a_slice(index), None)
 
 
 @pytest.mark.rule("12.refused")
 @pytest.mark.parametrize("how", ["merged", "failed", "canceled", "gone"])
 def test_a_slice_of_a_closed_set_is_refused_and_its_origin_named(how: str) -> None:
     with pytest.raises(ApiError, match="replay its origin 'origin'") as refused:
-        redrive.check_set(a_slice(2), a_set(how))
+        redrive.check_set_is_open(a_slice(2), a_set(how))
     assert refused.value.code == "set_closed"
 
 
 def test_the_origin_is_awaited_until_it_has_left() -> None:
-    redrive.check_set(a_slice(0), a_set("failed"))
+    redrive.check_set_is_open(a_slice(0), a_set("failed"))
     for state in (a_set("failed", delivered=True), a_set("gone")):
         with pytest.raises(ApiError):
-            redrive.check_set(a_slice(0), state)
+            redrive.check_set_is_open(a_slice(0), state)
 
 
 def test_the_same_hop_is_sent_in_the_new_generation_from_its_first_attempt() -> None:
@@ -124,7 +124,7 @@ def test_the_same_hop_is_sent_in_the_new_generation_from_its_first_attempt() -> 
             status=status(phase="retrying", attempt=3, max_attempts=5, error=ERROR, deadline_at="2026-11-21T00:00:00Z"),
         )
     )
-    sent = decode(encode(redrive.redriven(was, 2, now=NOW)))
+    sent = decode(encode(redrive.redriven_envelope(was, 2, now=NOW)))
     assert (sent.id, sent.route, sent.payload, sent.generation) == (was.id, was.route, was.payload, 2)
     assert set(sent.headers) == {"tenant", "traceparent", "x-asya-generation"}
     assert sent.status is not None
@@ -133,14 +133,14 @@ def test_the_same_hop_is_sent_in_the_new_generation_from_its_first_attempt() -> 
 
 
 def test_the_error_that_a_then_route_handler_is_to_read_stays() -> None:
-    sent = redrive.redriven(decode(message(status=status(reason="PolicyRouted", error=ERROR))), 1, now=NOW)
+    sent = redrive.redriven_envelope(decode(message(status=status(reason="PolicyRouted", error=ERROR))), 1, now=NOW)
     assert sent.status is not None
     assert sent.status.reason == "PolicyRouted"
     assert sent.status.error is not None
 
 
 def test_an_envelope_without_status_still_has_none_and_is_registered_where_it_comes() -> None:
-    assert redrive.redriven(decode(message(status=...)), 1, now=NOW).status is None
+    assert redrive.redriven_envelope(decode(message(status=...)), 1, now=NOW).status is None
 
 
 @pytest.mark.parametrize(
@@ -163,11 +163,11 @@ def test_only_the_end_of_what_has_ended_is_still_to_be_written(phase: Any, rests
 )
 def test_a_malformed_request_names_the_field(body: bytes, field: str | None) -> None:
     with pytest.raises(ApiError) as refused:
-        redrive.read_reopening(body)
+        redrive.read_reopen_request(body)
     assert (refused.value.status, refused.value.field) == (400, field)
 
 
 @given(st.binary(max_size=60))
 def test_no_body_does_anything_worse_than_being_refused(body: bytes) -> None:
     with suppress(ApiError):
-        redrive.read_reopening(body)
+        redrive.read_reopen_request(body)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asya.dead_letters import replay
-from asya.dead_letters.replay import ReplayRequest, Sources, Start
+from asya.dead_letters.replay import ReplayRequest, ReplayStart, Sources
 from asya.protocol.api_errors import ApiError
 from asya.protocol.codec import decode
 from asya.protocol.envelope import Envelope
@@ -17,7 +17,7 @@ from asya.protocol.times import format_time
 from asya.tasks.view import TaskView
 from tests.doubles.envelopes import NOW, SPAN, mesh, message, status
 
-START = Start("new-1", NOW, "https://gateway", SPAN)
+START = ReplayStart("new-1", NOW, "https://gateway", SPAN)
 MESH = mesh(
     {
         "x-fan-in": Actor(kind="fan_in"),
@@ -28,8 +28,8 @@ MESH = mesh(
 SLICE = {"actor": "x-fan-in", "set_id": "s", "origin_id": "origin", "slice_count": 3, "aggregation_key": "/r"}
 
 
-def replayed(**members: Any) -> Envelope:
-    return replay.replayed(decode(message(**members)), MESH, START)
+def replay_envelope(**members: Any) -> Envelope:
+    return replay.replay_envelope(decode(message(**members)), MESH, START)
 
 
 def view(state: Any = "failed", reason: str | None = None) -> TaskView:
@@ -55,7 +55,9 @@ def test_it_is_a_new_task_on_the_same_route_with_the_same_payload() -> None:
         "traceparent": "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-01",
         "x-asya-gateway-url": "https://elsewhere",
     }
-    new = replayed(headers=headers, parent_id="parent", status=status(phase="failed", reason="Timeout", attempt=4))
+    new = replay_envelope(
+        headers=headers, parent_id="parent", status=status(phase="failed", reason="Timeout", attempt=4)
+    )
     old = decode(message())
     assert (new.id, new.parent_id, new.route, new.payload) == ("new-1", None, old.route, old.payload)
     assert new.header("x-asya-replay-of") == "env-1"
@@ -70,7 +72,7 @@ def test_it_is_a_new_task_on_the_same_route_with_the_same_payload() -> None:
 
 @pytest.mark.rule("12.replay")
 def test_its_deadline_is_as_far_off_as_that_of_the_old_one_was() -> None:
-    new = replayed(status=status(created_at="2026-11-20T10:00:00Z", deadline_at="2026-11-20T10:05:00Z"))
+    new = replay_envelope(status=status(created_at="2026-11-20T10:00:00Z", deadline_at="2026-11-20T10:05:00Z"))
     assert new.status is not None
     assert new.status.deadline_at == "2026-11-20T12:05:00.250000Z"
 
@@ -78,19 +80,22 @@ def test_its_deadline_is_as_far_off_as_that_of_the_old_one_was() -> None:
 def test_a_payload_kept_with_its_error_around_it_is_unwrapped() -> None:
     wrapped = {"error": "bad", "details": {}, "original_payload": {"text": "hello"}}
     route = {"prev": [], "curr": "old", "next": []}
-    assert bytes(replayed(payload=wrapped, route=route, status=status(phase="failed")).payload) == b'{"text":"hello"}'
+    assert (
+        bytes(replay_envelope(payload=wrapped, route=route, status=status(phase="failed")).payload)
+        == b'{"text":"hello"}'
+    )
     # Kept by a hop as its input, or by an actor that did not wrap, it is what was received.
-    assert b"original_payload" in bytes(replayed(payload=wrapped, route=route).payload)
-    assert b"original_payload" in bytes(replayed(payload=wrapped, status=status(phase="failed")).payload)
+    assert b"original_payload" in bytes(replay_envelope(payload=wrapped, route=route).payload)
+    assert b"original_payload" in bytes(replay_envelope(payload=wrapped, status=status(phase="failed")).payload)
 
 
 def test_what_is_no_wrapper_stays_as_it_is() -> None:
     route = {"prev": [], "curr": "old", "next": []}
-    assert bytes(replayed(payload=[1], route=route, status=status(phase="failed")).payload) == b"[1]"
+    assert bytes(replay_envelope(payload=[1], route=route, status=status(phase="failed")).payload) == b"[1]"
 
 
 def test_hooks_and_stealth_stay_what_they_are() -> None:
-    new = replayed(headers={"x-asya-hook": "audit", "x-asya-mesh-status": "off"})
+    new = replay_envelope(headers={"x-asya-hook": "audit", "x-asya-mesh-status": "off"})
     assert (new.header("x-asya-hook"), new.is_stealth) == ("audit", True)
 
 
@@ -107,14 +112,14 @@ def test_hooks_and_stealth_stay_what_they_are() -> None:
 )
 def test_where_it_cannot_start_it_is_refused(members: dict[str, Any], code: str) -> None:
     with pytest.raises(ApiError) as refused:
-        replayed(**members)
+        replay_envelope(**members)
     assert (refused.value.status, refused.value.code) == (409, code)
 
 
 @pytest.mark.rule("12.slice")
 def test_a_slice_is_told_which_origin_to_replay() -> None:
     with pytest.raises(ApiError, match="replay its origin 'origin'"):
-        replayed(headers={"x-asya-fan-in": SLICE | {"slice_index": 1}})
+        replay_envelope(headers={"x-asya-fan-in": SLICE | {"slice_index": 1}})
 
 
 FOUND = Sources("result", "sump", {0: "dlq-0", 2: "dlq-2"}, {0: "hop-0", 2: "hop-2"}, {1: "checkpoint-1"})
@@ -134,7 +139,7 @@ FOUND = Sources("result", "sump", {0: "dlq-0", 2: "dlq-2"}, {0: "hop-0", 2: "hop
     ],
 )
 def test_where_it_starts(asked: ReplayRequest, task: TaskView | None, found: Sources, expected: str) -> None:
-    assert replay.chosen(asked, found, "env-1", task) == expected
+    assert replay.choose_source(asked, found, "env-1", task) == expected
 
 
 @pytest.mark.rule("12.replay.where")
@@ -142,16 +147,16 @@ def test_where_it_starts(asked: ReplayRequest, task: TaskView | None, found: Sou
     ("asked", "task", "found", "said"),
     [
         (ReplayRequest(hop=1), view(), FOUND, "keep_input.*from where it failed or hop 0, 2 or checkpoint 1"),
-        (ReplayRequest(checkpoint=0), view(), Sources(), "no checkpoint .* nothing that it could start from"),
+        (ReplayRequest(checkpoint=0), view(), Sources(), "no checkpoint .* no copy of it is stored"),
         (ReplayRequest(), view("succeeded"), FOUND, "has not failed: it is succeeded.*from hop 0, 2 or checkpoint 1"),
-        (ReplayRequest(), view(), Sources(hops={0: "x"}), "nothing is kept of a failure.*from hop 0"),
+        (ReplayRequest(), view(), Sources(hops={0: "x"}), "no failure of .* is stored.*from hop 0"),
     ],
 )
 def test_otherwise_it_is_refused_listing_what_there_is(
     asked: ReplayRequest, task: TaskView, found: Sources, said: str
 ) -> None:
     with pytest.raises(ApiError, match=said) as refused:
-        replay.chosen(asked, found, "env-1", task)
+        replay.choose_source(asked, found, "env-1", task)
     assert (refused.value.status, refused.value.code) == (409, "nothing_to_replay")
 
 
@@ -174,11 +179,11 @@ def test_folders_are_made_of_safe_segments() -> None:
 @pytest.mark.parametrize("body", [b'{"hop": 1, "checkpoint": 2}', b'{"hop": -1}', b'{"from": 1}', b"no", b"\xff"])
 def test_a_malformed_request_is_refused(body: bytes) -> None:
     with pytest.raises(ApiError) as refused:
-        replay.read_replay(body)
+        replay.read_replay_request(body)
     assert refused.value.status == 400
 
 
 @given(st.binary(max_size=40))
 def test_no_body_does_anything_worse(body: bytes) -> None:
     with suppress(ApiError):
-        replay.read_replay(body)
+        replay.read_replay_request(body)

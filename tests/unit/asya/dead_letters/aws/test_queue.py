@@ -27,7 +27,7 @@ def url(sqs: "SQSClient") -> str:
 
 
 def bodies(queue: DeadLetterQueue) -> list[str]:
-    return [each.arrival.body.decode() for some in queue.look(hide_seconds=30) for each in some]
+    return [each.arrival.body.decode() for some in queue.scan(hide_seconds=30) for each in some]
 
 
 def test_a_look_sees_every_message_once(sqs: "SQSClient", url: str) -> None:
@@ -42,9 +42,9 @@ def test_what_was_put_back_is_seen_again_and_what_was_removed_is_not(sqs: "SQSCl
     for number in range(12):
         sqs.send_message(QueueUrl=url, MessageBody=f"body-{number}")
     queue = DeadLetterQueue(sqs, url)
-    seen = [each for some in queue.look(hide_seconds=30) for each in some]
-    queue.remove(seen[0])
-    queue.put_back(seen)
+    seen = [each for some in queue.scan(hide_seconds=30) for each in some]
+    queue.delete(seen[0])
+    queue.release(seen)
     again = bodies(queue)
     assert len(again) == 11
     assert seen[0].arrival.body.decode() not in again
@@ -52,7 +52,7 @@ def test_what_was_put_back_is_seen_again_and_what_was_removed_is_not(sqs: "SQSCl
 
 def test_a_message_is_told_as_it_arrived(sqs: "SQSClient", url: str) -> None:
     sent = sqs.send_message(QueueUrl=url, MessageBody="täxt")["MessageId"]
-    ((seen,),) = DeadLetterQueue(sqs, url).look(hide_seconds=30)
+    ((seen,),) = DeadLetterQueue(sqs, url).scan(hide_seconds=30)
     assert (seen.message_id, seen.arrival.body, seen.arrival.size) == (sent, "täxt".encode(), 5)
     assert (seen.arrival.receive_count, seen.arrival.sent_at.year > 2000, seen.group) == (1, True, None)
 
@@ -61,7 +61,7 @@ def test_a_look_may_be_ended(sqs: "SQSClient", url: str) -> None:
     for number in range(23):
         sqs.send_message(QueueUrl=url, MessageBody=f"body-{number}")
     answers = iter([True, False])
-    pages = list(DeadLetterQueue(sqs, url).look(hide_seconds=30, goes_on=lambda: next(answers)))
+    pages = list(DeadLetterQueue(sqs, url).scan(hide_seconds=30, may_continue=lambda: next(answers)))
     assert len(pages) == 1
     assert len(pages[0]) <= 10
 
@@ -74,4 +74,4 @@ def test_what_comes_into_sight_again_ends_the_look_and_is_put_back(sqs: "SQSClie
 
 
 def bodies_of(queue: DeadLetterQueue, hide_seconds: int) -> list[str]:
-    return [each.arrival.body.decode() for some in queue.look(hide_seconds=hide_seconds) for each in some]
+    return [each.arrival.body.decode() for some in queue.scan(hide_seconds=hide_seconds) for each in some]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from asya.fan_in.aws.sets import FanInSets, Times
+from asya.fan_in.aws.sets import FanInSets, SetTimes
 from asya.fan_in.sets import Decision
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import Actor, MeshTable
@@ -116,11 +116,11 @@ def test_a_slice_of_a_closed_set_is_refused_and_one_of_an_open_set_is_not(gatewa
         slice_count=3,
         aggregation_key="/r",
     )
-    times = Times(NOW, NOW.timestamp() + 1000)
-    gateway.sets.arrive(header, message(), actor="x-fan-in", times=times)
+    times = SetTimes(NOW, NOW.timestamp() + 1000)
+    gateway.sets.add_slice(header, message(), actor="x-fan-in", times=times)
     asked = {"position": 1, "slice": {"set_id": "set-1", "slice_index": 1, "origin_id": "origin"}}
     assert gateway.post("env-1", "reopen", asked)[0] == 200
-    gateway.sets.decide("set-1", Decision(how="failed", at=format_time(NOW), reason="SliceFailed"))
+    gateway.sets.save_decision("set-1", Decision(how="failed", at=format_time(NOW), reason="SliceFailed"))
     code, body = gateway.post("env-1", "reopen", asked | {"force": True})
     assert (code, body["error"]["code"]) == (409, "set_closed")
     assert "origin" in body["error"]["message"]
