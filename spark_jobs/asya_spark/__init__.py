@@ -1,6 +1,6 @@
-"""The job side of a heavy actor: a manifest in, the user's function per envelope, results and one commit out.
+"""The job side of a heavy actor: reads a manifest, calls the job function, writes results and one commit.
 
-For jobs:
+A job uses it so:
 
     from asya_spark import context, data
 
@@ -9,7 +9,7 @@ For jobs:
         ...
         return {**payload, "clean": reference}
 
-This runs with the Python of EMR Serverless: the standard library, pyspark, and those modules of `asya` that need no more.
+It runs on EMR Serverless with the standard library, pyspark, and the modules of `asya` that need nothing else.
 """
 
 from asya_spark import data

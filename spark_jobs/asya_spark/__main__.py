@@ -1,4 +1,4 @@
-"""What a job run starts: `python -m asya_spark --manifest URI --data-uri URI`."""
+"""The entry point of a job run: `python -m asya_spark --manifest URI --data-uri URI`."""
 
 from asya_spark.main import main
 

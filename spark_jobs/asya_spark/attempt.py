@@ -1,4 +1,4 @@
-"""What one start of a run's driver works with."""
+"""The objects of one attempt: one start of a run's driver."""
 
 from dataclasses import dataclass
 
@@ -14,22 +14,22 @@ from asya_spark.results import ResultWriter
 
 @dataclass(frozen=True)
 class Attempt:
-    """One attempt at a run: what is to be done, and where its traces go."""
+    """One attempt at a run: its manifest and its outputs."""
 
     spark: SparkSession
     manifest: Manifest
     files: Files
     journal: Journal
     writer: ResultWriter
-    flies: Partials
+    partials: Partials
     clock: RunClock
 
     @property
     def name(self) -> str:
-        """Tells this attempt's Spark jobs from those of any other."""
+        """The name of this attempt's Spark jobs, unique among all attempts."""
         return f"{self.manifest.run_id}/{self.journal.attempt}"
 
     @property
     def scratch(self) -> str:
-        """A reference prefix that is this attempt's alone."""
+        """A reference prefix for temporary data of this attempt only."""
         return f"scratch/{self.manifest.actor}/{self.manifest.number:010d}/{self.journal.attempt}/"

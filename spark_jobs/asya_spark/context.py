@@ -1,4 +1,4 @@
-"""What a job may know about the envelope it works for."""
+"""The context of a job: the envelope at work."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -9,13 +9,13 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Context:
-    """The envelope at work. With a DataFrame of envelopes there is no single one: `id` is then the run's, the rest is empty.
+    """The envelope at work; for a DataFrame of envelopes only the run, with the run id as `id`.
 
     Attributes:
         position: number of hops done before this one.
         attempt: from 1.
         deadline_at: RFC 3339, if there is a deadline.
-        scratch: a reference prefix, ending with `/`, for temporary data of this envelope in this run alone.
+        scratch: a reference prefix for temporary data of this envelope in this attempt; ends with `/`.
     """
 
     id: str
@@ -26,21 +26,21 @@ class Context:
     attempt: int
     deadline_at: str | None
     scratch: str
-    _say: Callable[[Mapping[str, Any]], None] | None = field(default=None, repr=False, compare=False)
+    _publish: Callable[[Mapping[str, Any]], None] | None = field(default=None, repr=False, compare=False)
 
     def fly(self, message: Mapping[str, Any]) -> None:
-        """Tell whoever looks on at once; never part of the result (`protocol §7`, FLY). From any thread.
+        """Publishes a partial for streams; not part of the result (`protocol §7`, FLY). Thread-safe.
 
-        With a DataFrame of envelopes it is told to those who look on any of them.
+        In a DataFrame job the partial reaches the streams of all envelopes.
 
         Args:
             message: a JSON object of at most 60 KiB.
 
         Raises:
-            ValueError, TypeError: if it is none.
+            ValueError, TypeError: if the message is not such an object.
         """
-        if self._say is not None:
-            self._say(message)
+        if self._publish is not None:
+            self._publish(message)
 
 
 _current: ContextVar[Context] = ContextVar("asya_spark_context")
@@ -50,20 +50,19 @@ def context() -> Context:
     """The envelope at work.
 
     Raises:
-        RuntimeError: outside of a job, or in a thread that the job started itself (ask before, and hand it over).
+        RuntimeError: outside a job, or in a thread that the job started; call it before, and pass the context on.
     """
     try:
         return _current.get()
     except LookupError:
         raise RuntimeError(
-            "there is no envelope at work here: call asya_spark.context() inside of a job, "
-            "and in the thread the job was called in"
+            "no envelope at work: call asya_spark.context() inside a job, in the thread that called the job function"
         ) from None
 
 
 @contextmanager
-def at_work(current: Context) -> Iterator[None]:
-    """Make `current` what `context()` gives."""
+def active_context(current: Context) -> Iterator[None]:
+    """Makes `context()` return `current` within the block."""
     token = _current.set(current)
     try:
         yield

@@ -1,6 +1,6 @@
-"""The data of a mesh, for jobs: payloads carry references, Spark wants URIs.
+"""The data of a mesh, for jobs: resolves references in payloads to URIs for Spark.
 
-References are relative to the *data URI*, environment variable `ASYA_DATA_URI`, as in light handlers (`asya.data`).
+References are relative to the data URI in the environment variable `ASYA_DATA_URI`, as in light handlers (`asya.data`).
 """
 
 import os
@@ -15,9 +15,9 @@ def uri(reference: str) -> str:
 
     Raises:
         ValueError: if the reference is malformed.
-        RuntimeError: outside of a mesh, if the variable is not set.
+        RuntimeError: if the variable is not set, outside a mesh.
     """
     base = os.environ.get(VARIABLE)
     if not base:
-        raise RuntimeError(f"{VARIABLE} is not set: a mesh sets it; in a test set it to file:///your/folder/")
+        raise RuntimeError(f"{VARIABLE} is not set. A mesh sets it; in a test, set it to file:///your/folder/")
     return f"{base.rstrip('/')}/{check_reference(reference)}"

@@ -1,7 +1,7 @@
-"""`job(spark, envelopes: DataFrame) -> DataFrame`: one call for all envelopes of a run (`protocol §10`).
+"""DataFrame jobs: `job(spark, envelopes: DataFrame) -> DataFrame`, one call for all envelopes of a run (`protocol §10`).
 
-In: `id`, `payload` (JSON text, or the actor's declared schema), `headers` (JSON text). Out: `id`, `payload` (JSON text or any
-Spark type), and optionally `route_next`, `error`, `ordinal`. No row = no frame; several = frames in order of `ordinal`.
+Input columns: `id`, `payload` (JSON text, or the declared schema), `headers` (JSON text). Output columns: `id`, `payload`
+(JSON text or any Spark type), optionally `route_next`, `error`, `ordinal`. Each row is a frame, in order of `ordinal`.
 """
 
 import json
@@ -16,7 +16,7 @@ from pyspark.sql.types import StringType
 
 from asya_spark import strict_json
 from asya_spark.attempt import Attempt
-from asya_spark.context import Context, at_work
+from asya_spark.context import Context, active_context
 from asya_spark.errors import JobError, describe
 from asya_spark.files import Files
 from asya_spark.manifest import Manifest, Member, load_envelope
@@ -26,31 +26,28 @@ from asya_spark.time_limit import Ending, run_within
 DataFrameJob = Callable[[SparkSession, DataFrame], DataFrame]
 
 _INDEX = "__asya_index"
-
-
-# So many calls may fail with an error before the rest of the envelopes fails with the last one: two bad ones among 10,000 are
-# found apart within that, and a job that fails for all of them comes to an end.
-FAILED_CALLS = 32
+# Failed calls before the remaining envelopes fail with the last error; enough to isolate two bad ones among 10,000.
+FAILED_CALL_LIMIT = 32
 
 
 class JobResultError(ValueError):
-    """What the job returned is no DataFrame of results; says what it should be."""
+    """The job returned rows that are not results."""
 
 
-class WrongFormError(JobResultError):
-    """It would be so for any envelopes."""
+class ResultFormatError(JobResultError):
+    """The job returned a wrong type or wrong columns, whatever the envelopes are."""
 
 
 def run_dataframe(job: DataFrameJob, attempt: Attempt) -> None:
-    """Call the job and write what it gives for each member.
+    """Calls the job and writes a result for each member.
 
-    If it raises, it is called again with the first half of the envelopes and with the second, and so on: one bad envelope
-    fails alone, with its own error. All calls together have the actor's timeout.
+    If the job raises, it is called again with each half of the envelopes, and so on. One bad envelope fails alone, with its
+    own error. All calls together have the actor's timeout.
     """
-    attempt.journal.note(None)
-    _Calls(job, attempt).settle(attempt.manifest.members)
+    attempt.journal.record(None)
+    _Calls(job, attempt).run(attempt.manifest.members)
     attempt.writer.flush()
-    attempt.journal.note(None)
+    attempt.journal.record(None)
 
 
 class _Calls:
@@ -59,12 +56,12 @@ class _Calls:
     def __init__(self, job: DataFrameJob, attempt: Attempt) -> None:
         self._job = job
         self._attempt = attempt
-        self._began = time.monotonic()
-        self._ends = self._began + attempt.manifest.timeout
+        self._started_at = time.monotonic()
+        self._ends = self._started_at + attempt.manifest.timeout
         self._failed = 0
 
-    def settle(self, members: Sequence[Member]) -> None:
-        """Write a result for each of these members, in their order."""
+    def run(self, members: Sequence[Member]) -> None:
+        """Calls the job for these members and writes a result for each, in their order."""
         ending = self._call(members)
         if ending.timed_out:
             self._time_out(members)
@@ -73,14 +70,16 @@ class _Calls:
         if error is None:
             return
         self._failed += 1
-        if len(members) == 1 or isinstance(error, WrongFormError) or self._failed >= FAILED_CALLS:
+        if len(members) == 1 or isinstance(error, ResultFormatError) or self._failed >= FAILED_CALL_LIMIT:
             self._end(members, "failed" if isinstance(error, Exception) else "crashed", error=describe(error))
             return
-        said = f"{type(error).__name__}: {error}".splitlines()[0]
-        print(f"asya_spark: {len(members)} envelopes together failed ({said}); trying them by halves", flush=True)
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        print(
+            f"asya_spark: the call with {len(members)} envelopes failed ({message}); calling with each half", flush=True
+        )
         middle = (len(members) + 1) // 2
-        self.settle(members[:middle])
-        self.settle(members[middle:])
+        self.run(members[:middle])
+        self.run(members[middle:])
 
     def _call(self, members: Sequence[Member]) -> Ending[DataFrame]:
         attempt = self._attempt
@@ -95,22 +94,22 @@ class _Calls:
             attempt=1,
             deadline_at=None,
             scratch=attempt.scratch,
-            _say=lambda message: attempt.flies.say(None, message),
+            _publish=lambda message: attempt.partials.add(None, message),
         )
 
         def work() -> DataFrame:
-            with at_work(current):
+            with active_context(current):
                 results = _ordered(spark, self._job(spark, envelopes), members).persist(StorageLevel.DISK_ONLY)
-                results.count()  # here and not later, so that the user's transformations run under their time limit, and once
+                results.count()  # evaluates the user's plan once, under its time limit
                 return results
 
         left = min(self._ends - time.monotonic(), attempt.clock.left())
         return run_within(left, work, spark.sparkContext, attempt.name) if left > 0 else Ending(timed_out=True)
 
     def _write(self, results: DataFrame | None, members: Sequence[Member]) -> JobResultError | None:
-        """Write what a call gave; or what is wrong with it, before anything is written."""
+        """Writes the results of a call; returns an error before the first result is written."""
         if results is None:
-            return WrongFormError("the job returned nothing")
+            return ResultFormatError("the job returned None; it must return a DataFrame")
         try:
             for result in _results(results, members, streamed=self._attempt.manifest.streamed):
                 self._add(result)
@@ -122,24 +121,24 @@ class _Calls:
 
     def _add(self, result: Result) -> None:
         writer, journal = self._attempt.writer, self._attempt.journal
-        known = len(journal.parts)
+        part_count = len(journal.parts)
         writer.add(result)
-        if len(journal.parts) > known:
-            journal.note(None)
+        if len(journal.parts) > part_count:
+            journal.record(None)
 
     def _time_out(self, members: Sequence[Member]) -> None:
-        """The actor's timeout is over; or, before it, the run's time is, which ends with the latest deadline of its members."""
+        """Times members out by the actor's timeout, or by the run's limit, which ends with the latest deadline."""
         by_clock = self._ends > time.monotonic()
-        limit = round(time.monotonic() - self._began, 3) if by_clock else self._attempt.manifest.timeout
+        limit = round(time.monotonic() - self._started_at, 3) if by_clock else self._attempt.manifest.timeout
         for member in members:
             result = Result(member.index)
             result.end("timed_out", limit=limit, by_deadline=by_clock and member.deadline_at is not None)
             self._add(result)
 
-    def _end(self, members: Sequence[Member], how: str, *, error: JobError) -> None:
+    def _end(self, members: Sequence[Member], end: str, *, error: JobError) -> None:
         for member in members:
             result = Result(member.index)
-            result.end(how, error=error)
+            result.end(end, error=error)
             self._add(result)
 
 
@@ -157,12 +156,14 @@ def _envelopes(spark: SparkSession, manifest: Manifest, members: Sequence[Member
 
 
 def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member]) -> DataFrame:
-    """The rows in the order of the manifest: payload as JSON text, and each with its member's place."""
+    """The rows in the order of the manifest, with the payload as JSON text and the index of the member."""
     if not isinstance(results, DataFrame):
-        raise WrongFormError(f"the job must return a DataFrame, not {type(results).__name__}")
+        raise ResultFormatError(f"the job must return a DataFrame, not {type(results).__name__}")
     missing = [name for name in ("id", "payload") if name not in results.columns]
     if missing:
-        raise WrongFormError(f"the job's DataFrame lacks {' and '.join(missing)}; it has {', '.join(results.columns)}")
+        raise ResultFormatError(
+            f"the job's DataFrame lacks {' and '.join(missing)}; it has {', '.join(results.columns)}"
+        )
     if not isinstance(results.schema["payload"].dataType, StringType):
         results = results.withColumn(
             "payload", F.to_json(F.struct(F.col("payload").alias("v")), {"ignoreNullFields": "false"})
@@ -171,29 +172,29 @@ def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member])
     for name, kind in (("route_next", "array<string>"), ("error", "string"), ("ordinal", "bigint")):
         column = F.col(name) if name in results.columns else F.lit(None)
         results = results.withColumn(name, column.cast(kind))
-    places = spark.createDataFrame([(member.id, member.index) for member in members], f"id STRING, {_INDEX} INT")
-    placed = results.select("id", "payload", "route_next", "error", "ordinal").join(F.broadcast(places), "id", "left")
-    # One partition keeps the order without evaluating the job's plan twice, as sorting by range would.
-    return placed.repartition(1).sortWithinPartitions(_INDEX, "ordinal")
+    indexes = spark.createDataFrame([(member.id, member.index) for member in members], f"id STRING, {_INDEX} INT")
+    indexed = results.select("id", "payload", "route_next", "error", "ordinal").join(F.broadcast(indexes), "id", "left")
+    # One partition keeps the order; a global sort would evaluate the job's plan twice.
+    return indexed.repartition(1).sortWithinPartitions(_INDEX, "ordinal")
 
 
 def _results(rows: DataFrame, members: Sequence[Member], *, streamed: bool) -> Iterator[Result]:
-    """One result for every member, whether or not it has rows.
+    """One result for each member, with or without rows.
 
     Raises:
-        JobResultError: before the first.
+        JobResultError: before the first result, if a row has an unknown id.
     """
-    done = members[0].index
-    for index, some in groupby(rows.toLocalIterator(), key=lambda row: row[_INDEX]):
-        if index is None:  # these come first
+    next_index = members[0].index
+    for index, group in groupby(rows.toLocalIterator(), key=lambda row: row[_INDEX]):
+        if index is None:  # nulls sort first
             raise JobResultError(
-                f"the job returned a row with id {next(some)['id']!r}, which is none of this run's envelopes"
+                f"the job returned a row with id {next(group)['id']!r}, which is no envelope of this run; return the ids received"
             )
-        for without_rows in range(done, index):
+        for without_rows in range(next_index, index):
             yield _result(without_rows, iter(()), streamed=streamed)
-        yield _result(index, some, streamed=streamed)  # noqa: B031 - each group is used once
-        done = index + 1
-    for without_rows in range(done, members[-1].index + 1):
+        yield _result(index, group, streamed=streamed)  # noqa: B031 - each group is used once
+        next_index = index + 1
+    for without_rows in range(next_index, members[-1].index + 1):
         yield _result(without_rows, iter(()), streamed=streamed)
 
 
@@ -216,7 +217,7 @@ def _add(result: Result, row: Row) -> JobError | None:
     try:
         payload = "null" if row["payload"] is None else strict_json.check_text(row["payload"])
     except ValueError as problem:
-        return JobError("processing_error", f"the payload of a row is no JSON: {problem}")
+        return JobError("processing_error", f"the payload of a row is not JSON: {problem}")
     changes = "" if row["route_next"] is None else f',"next":{strict_json.encode(list(row["route_next"]))}'
     result.add(f'{{"payload":{payload}{changes}}}')
     return None

@@ -1,4 +1,4 @@
-"""How an error of a job is told: the words of `protocol §6`, as in light handlers."""
+"""Describes the errors of jobs in the format of `protocol §6`, as for light handlers."""
 
 import traceback
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ class JobError:
 
 
 def describe(error: BaseException) -> JobError:
-    """Describe an error of user code; the traceback begins in the user's code, and is cut to its last 16 KiB."""
+    """Describes an error of user code; the traceback starts in user code and keeps its last 16 KiB."""
     kind = type(error)
     ancestors = tuple(qualified_name(base) for base in kind.__mro__[1:] if base not in (BaseException, object))
-    text = "".join(traceback.format_exception(kind, error, _users_part(error)))
-    return JobError(qualified_name(kind), _message(error), ancestors, _cut(text))
+    text = "".join(traceback.format_exception(kind, error, _user_traceback(error)))
+    return JobError(qualified_name(kind), _message(error), ancestors, _tail(text))
 
 
 def qualified_name(kind: type) -> str:
-    """`ValueError`, `json.decoder.JSONDecodeError`."""
+    """The qualified name, such as `ValueError` or `json.decoder.JSONDecodeError`."""
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _users_part(error: BaseException) -> TracebackType | None:
+def _user_traceback(error: BaseException) -> TracebackType | None:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         if not trace.tb_frame.f_globals.get("__name__", "").startswith("asya_spark."):
@@ -43,12 +43,12 @@ def _message(error: BaseException) -> str:
     try:
         text = str(error).encode("utf-8", "replace").decode("utf-8")
     except Exception as unprintable:  # noqa: BLE001 - a user's __str__ may raise anything; the error must still travel
-        return f"<{type(error).__name__}; its text could not be read: {type(unprintable).__name__}>"
-    # Py4J puts the JVM's stack into the message; it is in the traceback too, and only belongs there.
-    return _cut(text.partition("\n\tat ")[0])
+        return f"<{type(error).__name__}; str() raised {type(unprintable).__name__}>"
+    # Py4J appends the JVM's stack to the message; the traceback has it too.
+    return _tail(text.partition("\n\tat ")[0])
 
 
-def _cut(text: str) -> str:
+def _tail(text: str) -> str:
     data = text.encode("utf-8", "replace")
     if len(data) <= TRACEBACK_LIMIT:
         return data.decode("utf-8")

@@ -1,4 +1,4 @@
-"""One call of a job: whatever kind of function it is, its frames as lines of JSON (`protocol §6`, `§7`)."""
+"""Calls a job function of any kind and gives its frames as lines of JSON (`protocol §6`, `§7`)."""
 
 import asyncio
 import copy
@@ -15,38 +15,38 @@ from asya_spark.manifest import Envelope
 
 
 class ProcessingError(Exception):
-    """A job gave something that JSON cannot hold."""
+    """A job returned or yielded a value that JSON cannot hold."""
 
 
-Say = Callable[[Mapping[str, Any]], None]
+Publish = Callable[[Mapping[str, Any]], None]
 
 
-def frames(call: Callable[[], Any], envelope: Envelope, fly: Say | None = None) -> Iterator[str]:
-    """Call the job and give each frame as JSON text: payload, and what changed of route, headers and status.
+def frames(call: Callable[[], Any], envelope: Envelope, publish: Publish | None = None) -> Iterator[str]:
+    """Calls the job and gives each frame as JSON text: payload, and the changes of route, headers and status.
 
     Args:
-        call: calls the user's function.
-        fly: takes what it wants to be known at once.
+        call: calls the job function.
+        publish: publishes a partial.
 
     Raises:
-        ProcessingError: for a value that is no JSON.
-        BaseException: whatever the job raised.
+        ProcessingError: if JSON cannot hold a value.
+        BaseException: the error that the job raised.
     """
     result = call()
     if inspect.iscoroutine(result):
         result = asyncio.run(result)
     if inspect.isgenerator(result):
-        yield from _driven(result, _view(envelope, fly), envelope)
+        yield from _generator_frames(result, _view(envelope, publish), envelope)
     elif inspect.isasyncgen(result):
-        yield from _driven(_in_step(result), _view(envelope, fly), envelope)
+        yield from _generator_frames(_synchronous(result), _view(envelope, publish), envelope)
     elif isinstance(result, FanOut):
         yield from _slices(result, _view(envelope), envelope)
     elif result is not None:
         yield f'{{"payload":{_encoded(result)}}}'
 
 
-def _driven(generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
-    """Bare yields give nothing, tuples are commands, everything else is a frame."""
+def _generator_frames(generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
+    """The frames of a generator: bare yields are ignored, tuples are commands, other values are frames."""
     guard = OutputGuard()
     try:
         value = next(generator)
@@ -54,7 +54,7 @@ def _driven(generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: E
             if isinstance(value, tuple):
                 try:
                     answer = execute(view, value)
-                except Exception as error:  # noqa: BLE001 - the job's mistake is raised where it made it
+                except Exception as error:  # noqa: BLE001 - raised in the job, at the command
                     value = generator.throw(error)
                     continue
                 value = generator.send(answer)
@@ -72,8 +72,8 @@ def _driven(generator: Generator[Any, Any, Any], view: EnvelopeView, envelope: E
         generator.close()
 
 
-def _in_step(source: AsyncGenerator[Any, Any]) -> Generator[Any, Any, Any]:
-    """An async generator, driven from ordinary code."""
+def _synchronous(source: AsyncGenerator[Any, Any]) -> Generator[Any, Any, Any]:
+    """A synchronous generator over an async generator."""
     with asyncio.Runner() as runner:
         step: Any = source.asend(None)
         while True:
@@ -87,7 +87,7 @@ def _in_step(source: AsyncGenerator[Any, Any]) -> Generator[Any, Any, Any]:
             except GeneratorExit:
                 runner.run(_awaited(source.aclose()))
                 raise
-            except Exception as error:  # noqa: BLE001 - handed on to the job
+            except Exception as error:  # noqa: BLE001 - raised in the job
                 step = source.athrow(error)
 
 
@@ -95,7 +95,7 @@ async def _awaited(step: Any) -> Any:
     return await step
 
 
-def _view(envelope: Envelope, fly: Say | None = None) -> EnvelopeView:
+def _view(envelope: Envelope, publish: Publish | None = None) -> EnvelopeView:
     return EnvelopeView(
         id=envelope.id,
         parent_id=envelope.parent_id,
@@ -104,7 +104,7 @@ def _view(envelope: Envelope, fly: Say | None = None) -> EnvelopeView:
         next=list(envelope.next),
         headers=copy.deepcopy(envelope.headers),
         status=copy.deepcopy(envelope.status),
-        publish_partial=fly,
+        publish_partial=publish,
     )
 
 
@@ -115,18 +115,21 @@ def _check_output(guard: OutputGuard, value: object) -> None:
         raise ProcessingError(str(error)) from None
 
 
-def _slices(given: FanOut, view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
-    """The frames of a fan-out: the origin, whose payload is the one received, and the items."""
-    for part in given.slices(view):
-        members = {"payload": _encoded(part.item)} if part.index else {}
-        left = replace(
-            view, next=list(part.next), next_changed=True, headers={**view.headers, headers.FAN_IN: part.header}
+def _slices(fan_out: FanOut, view: EnvelopeView, envelope: Envelope) -> Iterator[str]:
+    """The frames of a fan-out: the origin, with the payload as received, and one frame for each item."""
+    for fan_out_slice in fan_out.slices(view):
+        members = {"payload": _encoded(fan_out_slice.item)} if fan_out_slice.index else {}
+        slice_view = replace(
+            view,
+            next=list(fan_out_slice.next),
+            next_changed=True,
+            headers={**view.headers, headers.FAN_IN: fan_out_slice.header},
         )
-        yield _frame(members, left, envelope)
+        yield _frame(members, slice_view, envelope)
 
 
 def _frame(members: dict[str, str], view: EnvelopeView, envelope: Envelope) -> str:
-    """A frame's line: its payload, if it has one of its own, and what changed."""
+    """The line of a frame: its payload, unless it is the received one, and the changes."""
     if view.next_changed:
         members["next"] = _encoded(view.next)
     for name, before, after in (
@@ -144,4 +147,4 @@ def _encoded(value: Any) -> str:
     try:
         return strict_json.encode(value)
     except strict_json.NotJsonError as error:
-        raise ProcessingError(f"the job gave no JSON: {error}") from None
+        raise ProcessingError(f"the job gave a value that is not JSON: {error}") from None

@@ -1,4 +1,4 @@
-"""Files of a run, through Hadoop's file systems: what Spark itself reads and writes with, under the run's own rights."""
+"""The files of a run, through Hadoop's file systems, with the permissions of the run."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,43 +11,43 @@ _CHUNK = 1024 * 1024
 
 
 class Writer(Protocol):
-    """A file being written; it is there as a whole once it is closed."""
+    """An open file; it exists completely once it is closed."""
 
     def write(self, content: bytes) -> None:
-        """Append."""
+        """Appends content."""
 
 
 class Files(Protocol):
-    """Where a run's files are."""
+    """Access to the files of a run, by URI."""
 
     def read(self, uri: str) -> bytes:
-        """A whole file.
+        """Reads a whole file.
 
         Raises:
-            FileNotFoundError: naming it.
+            FileNotFoundError: if the file is missing; names the URI.
         """
 
     def write(self, uri: str, content: bytes) -> None:
-        """Write a whole file, replacing what was there."""
+        """Writes a whole file and replaces an existing one."""
 
     def open(self, uri: str) -> AbstractContextManager[Writer]:
-        """A new file, there as a whole once the block ends."""
+        """Opens a new file, which exists completely once the block ends."""
 
 
 class HadoopFiles:
-    """`s3://`, `file://` and whatever else Spark knows."""
+    """Files under `s3://`, `file://` and the other schemes of Hadoop."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
         self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()
 
     def read(self, uri: str) -> bytes:
-        """A whole file.
+        """Reads a whole file.
 
         Raises:
-            FileNotFoundError: naming it.
+            FileNotFoundError: if the file is missing; names the URI.
         """
-        path, system = self._located(uri)
+        path, system = self._resolve(uri)
         try:
             stream = system.open(path)
         except Py4JJavaError as error:
@@ -60,14 +60,14 @@ class HadoopFiles:
             stream.close()
 
     def write(self, uri: str, content: bytes) -> None:
-        """Write a whole file, replacing what was there."""
+        """Writes a whole file and replaces an existing one."""
         with self.open(uri) as writer:
             writer.write(content)
 
     @contextmanager
     def open(self, uri: str) -> Iterator[Writer]:
-        """A new file, there as a whole once the block ends; on S3 nothing is there before."""
-        path, system = self._located(uri)
+        """Opens a new file, which exists completely once the block ends; on S3 it does not exist before."""
+        path, system = self._resolve(uri)
         stream = system.create(path, True)
         try:
             yield _Stream(stream)
@@ -75,29 +75,29 @@ class HadoopFiles:
             stream.close()
 
     def names(self, folder: str) -> list[str]:
-        """The names of the files in a folder, hidden ones (`_`, `.`) left out; none if there is no such folder."""
-        path, system = self._located(folder)
+        """The sorted names of the files in a folder, without hidden ones (`_`, `.`); empty if the folder is missing."""
+        path, system = self._resolve(folder)
         try:
-            found = system.listStatus(path)
+            statuses = system.listStatus(path)
         except Py4JJavaError as error:
             if error.java_exception.getClass().getSimpleName() == "FileNotFoundException":
                 return []
             raise
-        names = [str(status.getPath().getName()) for status in found if status.isFile()]
+        names = [str(status.getPath().getName()) for status in statuses if status.isFile()]
         return sorted(name for name in names if name[0] not in "_.")
 
     def remove(self, uri: str) -> None:
-        """Remove a file; no file is fine too."""
-        path, system = self._located(uri)
+        """Removes a file; idempotent."""
+        path, system = self._resolve(uri)
         system.delete(path, False)
 
-    def _located(self, uri: str) -> tuple[Any, Any]:
+    def _resolve(self, uri: str) -> tuple[Any, Any]:
         path = self._jvm.org.apache.hadoop.fs.Path(uri)
         return path, path.getFileSystem(self._conf)
 
 
 class _Stream:
-    """Bytes go to the JVM in pieces: each travels as one line of text."""
+    """Writes bytes to the JVM in chunks, because Py4J sends each chunk as one line of text."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

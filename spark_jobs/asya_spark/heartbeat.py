@@ -1,4 +1,4 @@
-"""What a run says of itself while it works: how far it is, and what its jobs want to be known at once."""
+"""Writes the heartbeats and partials of a running job."""
 
 import json
 import threading
@@ -13,16 +13,16 @@ from asya_spark.journal import SLOTS
 from asya_spark.partials import Partials
 
 TICK_SECONDS = 1.0
-TICKS_PER_BEAT = 3
+TICKS_PER_HEARTBEAT = 3
 
 
 class Heartbeat:
-    """Writes now and then, from a thread of its own, how far the run is; messages of jobs within a second."""
+    """Writes a heartbeat every 3 s and partials every second, in its own thread."""
 
-    def __init__(self, files: Files, folder: str, flies: Partials, describe: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, files: Files, folder: str, partials: Partials, describe: Callable[[], dict[str, Any]]) -> None:
         self._files = files
         self._folder = folder
-        self._flies = flies
+        self._partials = partials
         self._describe = describe
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._tick, name="heartbeat", daemon=True)
@@ -34,32 +34,32 @@ class Heartbeat:
     def __exit__(self, *_: object) -> None:
         self._done.set()
         self._thread.join()
-        self._try(self._flies.write)
+        self._try(self._partials.write)
 
     def _tick(self) -> None:
         count = 0
         while not self._done.wait(TICK_SECONDS):
-            self._try(self._flies.write)
-            if count % TICKS_PER_BEAT == 0:
-                self._try(self._beat, count // TICKS_PER_BEAT + 1)
+            self._try(self._partials.write)
+            if count % TICKS_PER_HEARTBEAT == 0:
+                self._try(self._write_heartbeat, count // TICKS_PER_HEARTBEAT + 1)
             count += 1
 
-    def _beat(self, number: int) -> None:
+    def _write_heartbeat(self, number: int) -> None:
         content = json.dumps({"at": now_text(), "beat": number, **self._describe()}).encode("ascii")
         self._files.write(f"{self._folder}heartbeat-{number % SLOTS}.json", content)
 
     def _try(self, step: Callable[..., None], *arguments: int) -> None:
         try:
             step(*arguments)
-        except Exception as error:  # noqa: BLE001 - the run itself does not depend on it; the next tick tries again
+        except Exception as error:  # noqa: BLE001 - the run does not depend on heartbeats; the next tick retries
             print(f"asya_spark: heartbeat not written: {type(error).__name__}: {error}", flush=True)
 
 
 def spark_progress(spark_context: SparkContext) -> dict[str, Any]:
-    """The active stages: how many of their tasks are done, how many rows were read and written."""
+    """The active stages with their tasks done and their rows read and written."""
     store: Any = spark_context._jsc.sc().statusStore()
     stages = store.activeStages()
-    return {"stages": [_stage(stages.apply(place)) for place in range(stages.size())]}
+    return {"stages": [_stage(stages.apply(index)) for index in range(stages.size())]}
 
 
 def _stage(stage: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an attempt leaves on the way and at its end: journal, last words, commit (`asya.protocol.job_runs`)."""
+"""Writes the journal, the error and the commit of an attempt (`asya.protocol.job_runs`)."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -23,9 +23,9 @@ class Part:
 
 
 class Journal:
-    """Says which member is at work before it is, and which parts are done.
+    """Records the member at work, before it starts, and the complete parts.
 
-    Two slots are written in turn: a process that dies while it writes one leaves the other readable.
+    It writes two slots in turn, so one stays readable if the process fails during a write.
     """
 
     def __init__(self, files: Files, folder: str, attempt: str, run_id: str = "") -> None:
@@ -38,8 +38,8 @@ class Journal:
         self.at_work: int | None = None
         self.stage = "starting"
 
-    def note(self, at_work: int | None, *, stage: str = "working") -> None:
-        """Write down who is at work now, and whether user code was called; returns when it is written."""
+    def record(self, at_work: int | None, *, stage: str = "working") -> None:
+        """Writes the member at work and the stage; returns once the journal is written."""
         self.at_work, self.stage = at_work, stage
         self._sequence += 1
         self._write(
@@ -48,24 +48,24 @@ class Journal:
         )
 
     def commit(self, error: JobError | None, unreached: int | None = None) -> None:
-        """Write the commit: the last file of an attempt, after which nothing may follow.
+        """Writes the commit, the last file of an attempt.
 
         Args:
-            error: what keeps the job as a whole from working.
-            unreached: the first of the members that there was no time for.
+            error: the error of the whole job, such as a failing import.
+            unreached: index of the first member that the run had no time for.
         """
-        told = None if error is None else asdict(error)
-        self._write("commit.json", {"finished_at": now_text(), "error": told, "unreached": unreached})
+        content = None if error is None else asdict(error)
+        self._write("commit.json", {"finished_at": now_text(), "error": content, "unreached": unreached})
 
-    def last_words(self, error: JobError) -> None:
-        """Write what this process ends with."""
+    def write_error(self, error: JobError) -> None:
+        """Writes the error that ends this process."""
         self._files.write(f"{self.folder}error.json", json.dumps(asdict(error)).encode("ascii"))
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
-        whole = {
+        document = {
             "run_id": self.run_id,
             "attempt": self.attempt,
             **content,
             "parts": [asdict(part) for part in self.parts],
         }
-        self._files.write(f"{self.folder}{name}", json.dumps(whole, separators=(",", ":")).encode("ascii"))
+        self._files.write(f"{self.folder}{name}", json.dumps(document, separators=(",", ":")).encode("ascii"))

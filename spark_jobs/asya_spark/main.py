@@ -1,4 +1,4 @@
-"""One start of a job run's driver, from its arguments to its commit (`protocol §10`)."""
+"""Runs one attempt of a job run, from its arguments to its commit (`protocol §10`)."""
 
 import argparse
 import os
@@ -27,69 +27,69 @@ from asya_spark.results import ResultWriter
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Do what the manifest says, then commit. What single envelopes die of is in their results; the run has succeeded."""
+    """Runs the job of the manifest, then commits; errors of single envelopes are results, and the run succeeds."""
     parser = argparse.ArgumentParser(prog="asya_spark")
     parser.add_argument("--manifest", required=True, help="URI of the run's manifest")
     parser.add_argument("--data-uri", required=True, help="URI that references are relative to")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
-    began = time.monotonic()
+    started_at = time.monotonic()
     os.environ[data.VARIABLE] = options.data_uri
     spark = SparkSession.builder.getOrCreate()
     try:
-        run(spark, options.manifest, began)
+        run(spark, options.manifest, started_at)
     finally:
         spark.stop()
 
 
-def run(spark: SparkSession, manifest_uri: str, began: float | None = None) -> str:
-    """One attempt at a run.
+def run(spark: SparkSession, manifest_uri: str, started_at: float | None = None) -> str:
+    """Runs one attempt.
 
     Args:
-        began: when this process did, on the monotonic clock.
+        started_at: the start of this process on the monotonic clock; now if None.
 
     Returns:
         The URI of the attempt's folder.
 
     Raises:
-        ManifestError: if there is nothing to do by.
+        ManifestError: if the manifest cannot be read.
     """
     files = HadoopFiles(spark)
     attempt = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
     folder = f"{manifest_uri.rpartition('/')[0]}/attempts/{attempt}/"
     journal = Journal(files, folder, attempt)
     try:
-        _run(spark, files, journal, manifest_uri, time.monotonic() if began is None else began)
+        _run(spark, files, journal, manifest_uri, time.monotonic() if started_at is None else started_at)
     except BaseException as error:
-        journal.last_words(describe(error))
+        journal.write_error(describe(error))
         raise
     return folder
 
 
-def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri: str, began: float) -> None:
+def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri: str, started_at: float) -> None:
     manifest = read_manifest(files, manifest_uri)
     journal.run_id = manifest.run_id
-    journal.note(None, stage="starting")
+    journal.record(None, stage="starting")
     print(
         f"asya_spark: {manifest.run_id}: {len(manifest.members)} envelopes for {manifest.job}, "
         f"attempt {journal.attempt}",
         flush=True,
     )
-    flies, writer = Partials(files, journal.folder), ResultWriter(files, journal.folder, journal)
-    attempt = Attempt(spark, manifest, files, journal, writer, flies, RunClock(manifest.time_limit, began))
+    partials, writer = Partials(files, journal.folder), ResultWriter(files, journal.folder, journal)
+    attempt = Attempt(spark, manifest, files, journal, writer, partials, RunClock(manifest.time_limit, started_at))
 
     def describe_run() -> dict[str, Any]:
         return {"at_work": journal.at_work, "done": writer.done, **spark_progress(spark.sparkContext)}
 
-    with Heartbeat(files, journal.folder, flies, describe_run):
-        error, unreached = _evaluated(attempt)
+    with Heartbeat(files, journal.folder, partials, describe_run):
+        error, unreached = _run_job(attempt)
     journal.commit(error, unreached)
 
 
-def _evaluated(attempt: Attempt) -> tuple[JobError | None, int | None]:
-    """Run the job in its shape: the error that keeps it from working at all, the first member there was no time for."""
+def _run_job(attempt: Attempt) -> tuple[JobError | None, int | None]:
+    """Runs the job in its shape; returns the error of the whole job, and the first member without time."""
     try:
         job: Any = load(attempt.manifest.job)
-    except Exception as error:  # noqa: BLE001 - a job that cannot be loaded fails every envelope, and says why
+    except Exception as error:  # noqa: BLE001 - a job that cannot be loaded fails every envelope with this error
         return describe(error), None
     if attempt.manifest.shape == "dataframe":
         run_dataframe(job, attempt)

@@ -1,4 +1,4 @@
-"""The manifest of a run, as the job reads it; written by the dispatcher (`asya.protocol.job_runs`)."""
+"""Reads the manifest of a run, which the dispatcher writes (`asya.protocol.job_runs`)."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Envelope:
-    """One envelope, stamped by its actor's sidecar."""
+    """An envelope as stamped by its actor's sidecar."""
 
     id: str
     parent_id: str
@@ -25,7 +25,7 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Member:
-    """One place in the manifest; the envelope itself is in there, or in an object of its own."""
+    """A member of the run, with its envelope inline or in an object of its own."""
 
     index: int
     id: str
@@ -38,13 +38,13 @@ class Member:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A run.
+    """The manifest of a run.
 
     Attributes:
-        root: URI of the bucket that the run's files lie in.
-        folder: URI of the run's own folder; both end with `/`.
-        timeout: seconds per envelope, or of the whole function for a DataFrame of envelopes.
-        time_limit: minutes after which the service ends the run.
+        root: URI of the bucket; ends with `/`.
+        folder: URI of the run's folder; ends with `/`.
+        timeout: seconds for each envelope, or for all envelopes of a DataFrame job.
+        time_limit: minutes after which EMR Serverless ends the run.
     """
 
     root: str
@@ -62,30 +62,30 @@ class Manifest:
 
 
 class ManifestError(RuntimeError):
-    """The manifest is missing, or written by another version of asya."""
+    """The manifest is missing or malformed, or another version of asya wrote it."""
 
 
 def read_manifest(files: Files, uri: str) -> Manifest:
-    """Read a run's manifest.
+    """Reads the manifest of a run.
 
     Raises:
-        ManifestError: saying what is wrong with it.
+        ManifestError: if the manifest is missing or malformed.
     """
     try:
         content = json.loads(files.read(uri))
         if content.get("version", VERSION) != VERSION:
             raise ManifestError(
-                f"{uri} is of version {content['version']}; this asya_spark reads {VERSION}: deploy again"
+                f"{uri} has version {content['version']}, but this asya_spark reads {VERSION}: deploy the mesh again"
             )
         return _manifest(content, uri)
     except FileNotFoundError as error:
         raise ManifestError(str(error)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ManifestError(f"{uri} is no manifest: {type(error).__name__}: {error}") from error
+        raise ManifestError(f"{uri} is not a manifest: {type(error).__name__}: {error}") from error
 
 
 def load_envelope(files: Files, manifest: Manifest, member: Member) -> Envelope:
-    """The envelope of a member."""
+    """Reads the envelope of a member."""
     content = member.inline
     if content is None:
         content = json.loads(files.read(f"{manifest.root}{member.key}"))
@@ -104,11 +104,11 @@ def load_envelope(files: Files, manifest: Manifest, member: Member) -> Envelope:
 
 def _manifest(content: dict[str, Any], uri: str) -> Manifest:
     folder = uri.rpartition("/")[0] + "/"
-    own = f"runs/{content['actor']}/{content['number']:010d}/"
-    if not folder.endswith(own):
-        raise ManifestError(f"{uri} holds the manifest of run {content['run_id']}")
+    run_prefix = f"runs/{content['actor']}/{content['number']:010d}/"
+    if not folder.endswith(run_prefix):
+        raise ManifestError(f"{uri} holds the manifest of run {content['run_id']}, which belongs under {run_prefix}")
     return Manifest(
-        root=folder.removesuffix(own),
+        root=folder.removesuffix(run_prefix),
         folder=folder,
         run_id=content["run_id"],
         actor=content["actor"],

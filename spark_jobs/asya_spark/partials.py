@@ -1,6 +1,6 @@
-"""Ephemeral messages of jobs (`protocol §7`, FLY), on their way to whoever looks on: gathered, and written as small files.
+"""Buffers the partials of jobs (`protocol §7`, FLY) and writes them as small files.
 
-A job reaches S3 only, so the mesh reads them from there, a few seconds later. They are never part of a result.
+A job reaches only S3, so the mesh reads the files from there, a few seconds later. Partials are not part of a result.
 """
 
 import json
@@ -12,51 +12,51 @@ from asya_spark import strict_json
 from asya_spark.clock import now_text
 from asya_spark.files import Files
 
-# A message is for looking on; more than this is data, and data belongs into the payload or into files.
-MESSAGE_BYTES = 60 * 1024
-WAITING = 1_000
+# Larger values are data and belong into the payload or into files.
+PARTIAL_BYTES = 60 * 1024
+BUFFER_LIMIT = 1_000
 
 
 class Partials:
-    """Takes messages from any thread; a thread of ours writes them."""
+    """A buffer that any thread adds to and the heartbeat thread writes."""
 
     def __init__(self, files: Files, folder: str) -> None:
         self._files = files
         self._folder = folder
         self._lock = threading.Lock()
-        self._waiting: list[str] = []
-        self._said: dict[int | None, int] = {}
+        self._buffer: list[str] = []
+        self._sequences: dict[int | None, int] = {}
         self._written = 0
         self._dropped = 0
 
-    def say(self, index: int | None, message: Mapping[str, Any]) -> None:
-        """Take a message of a member of the run; without an index it is for all of them.
+    def add(self, index: int | None, message: Mapping[str, Any]) -> None:
+        """Adds a partial of a member; without an index it is for all members.
 
         Raises:
-            ValueError: if it is no object, or too large.
-            NotJsonError: if JSON cannot hold it.
+            ValueError: if the message is no object or is too large.
+            NotJsonError: if JSON cannot hold the message.
         """
         if not isinstance(message, Mapping):
             raise ValueError(f"FLY takes an object, not a {type(message).__name__}")
         data = strict_json.encode(dict(message))
-        if len(data) > MESSAGE_BYTES:
-            raise ValueError(f"the message has {len(data)} bytes; {MESSAGE_BYTES} at most")
+        if len(data) > PARTIAL_BYTES:
+            raise ValueError(f"the partial has {len(data)} bytes; {PARTIAL_BYTES} at most")
         with self._lock:
-            sequence = self._said.get(index, 0)
-            self._said[index] = sequence + 1
-            if len(self._waiting) >= WAITING:
+            sequence = self._sequences.get(index, 0)
+            self._sequences[index] = sequence + 1
+            if len(self._buffer) >= BUFFER_LIMIT:
                 self._dropped += 1
                 return
             head = json.dumps({"index": index, "sequence": sequence, "at": now_text()})
-            self._waiting.append(f'{head[:-1]},"data":{data}}}')
+            self._buffer.append(f'{head[:-1]},"data":{data}}}')
 
     def write(self) -> None:
-        """Write what waits, as one file; by one thread at a time."""
+        """Writes the buffer as one file; only one thread may call it at a time."""
         with self._lock:
-            lines, self._waiting = self._waiting, []
+            lines, self._buffer = self._buffer, []
             dropped, self._dropped = self._dropped, 0
         if dropped:
-            print(f"asya_spark: {dropped} messages dropped: more than {WAITING} within a second", flush=True)
+            print(f"asya_spark: {dropped} partials dropped: more than {BUFFER_LIMIT} within a second", flush=True)
         if lines:
             content = "\n".join(lines) + "\n"
             self._files.write(f"{self._folder}fly-{self._written:06d}.jsonl", content.encode("ascii"))

@@ -1,7 +1,7 @@
-"""The mesh's own job: the index of results, compacted a day at a time (`protocol §11`).
+"""Compacts the index of results, one day at a time (`protocol §11`).
 
-x-sink writes small objects as envelopes end. Here all rows of a day become one Parquet folder, each end once. Nothing is taken
-away from what x-sink wrote, so a day can be compacted again at any time, and late rows find their way in.
+x-sink writes small objects as envelopes end. This job writes all rows of a day as one Parquet folder, each end once. It keeps
+the objects of x-sink, so a day can be compacted again, with the rows that arrived late.
 """
 
 import os
@@ -37,21 +37,21 @@ COLUMNS: Mapping[str, str] = {
     "result_uri": "string",
     "recorded_by": "string",
 }
-# Rows may come late: what waited on a queue is written under the day on which it ended.
+# Rows may arrive late, because x-sink files them under the day of the end.
 DAYS = 3
-# x-sink's objects are kept for 30 days; of an older day some may be gone, and what is left may not replace the whole.
-OLDEST = 28
+# x-sink's objects expire after 30 days; the rest of an older day must not replace its complete rows.
+MAX_AGE_DAYS = 28
 ROWS_PER_FILE = 5_000_000
 
 
 def compact(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any]:
-    """Compact the days before `time` (RFC 3339; now if missing), or the `days` that the payload lists.
+    """Compacts the days before `time` (RFC 3339; now if missing), or the `days` of the payload.
 
     Returns:
-        The payload, and in `compacted` each day with the number of its rows, null where x-sink has written none.
+        The payload with `compacted`: each day with its number of rows, null if x-sink wrote none.
 
     Raises:
-        ValueError: if a day is no day, or too long ago.
+        ValueError: if a day is malformed or too old.
     """
     days = payload.get("days") or days_before(payload.get("time"))
     checked = [check_day(day, datetime.now(UTC).date()) for day in days]
@@ -60,16 +60,16 @@ def compact(spark: SparkSession, payload: dict[str, Any]) -> dict[str, Any]:
 
 
 def compact_day(spark: SparkSession, index: str, day: str) -> int | None:
-    """Write a day anew: first the new files, then away with those that were there before.
+    """Writes the new files of a day, then removes the former ones.
 
-    A reader who comes in between sees rows twice, which the documented view expects, and never a day without rows.
+    A concurrent reader may see rows twice, which the documented view handles, but never a day without rows.
     """
     files = HadoopFiles(spark)
     recent, compacted = f"{index}recent/dt={day}/", f"{index}days/dt={day}/"
     if not files.names(recent):
         return None
     before = files.names(compacted)
-    rows = each_end_once(read_recent(spark, recent)).cache()
+    rows = deduplicated(read_recent(spark, recent)).cache()
     try:
         count = rows.count()
         ordered = rows.repartition(-(-count // ROWS_PER_FILE) or 1).sortWithinPartitions("ended_at", "id")
@@ -82,33 +82,33 @@ def compact_day(spark: SparkSession, index: str, day: str) -> int | None:
 
 
 def read_recent(spark: SparkSession, folder: str) -> DataFrame:
-    """The rows as x-sink wrote them; a line that is none is left out."""
+    """The rows of x-sink, without malformed lines."""
     schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
     return spark.read.schema(schema).json(folder).where(F.col("id").isNotNull())
 
 
-def each_end_once(rows: DataFrame) -> DataFrame:
-    """One row for each envelope and generation: messages may come twice."""
-    told = Window.partitionBy("id", "generation").orderBy("recorded_by", "ended_at", "result_uri")
-    return rows.withColumn("nth", F.row_number().over(told)).where("nth = 1").select(*COLUMNS)
+def deduplicated(rows: DataFrame) -> DataFrame:
+    """One row for each envelope and generation, because messages may be delivered twice."""
+    window = Window.partitionBy("id", "generation").orderBy("recorded_by", "ended_at", "result_uri")
+    return rows.withColumn("nth", F.row_number().over(window)).where("nth = 1").select(*COLUMNS)
 
 
 def days_before(time: str | None) -> list[str]:
-    """The days before a moment, the oldest first."""
+    """The three days before a time, oldest first."""
     moment = datetime.fromisoformat(time).astimezone(UTC) if time else datetime.now(UTC)
     return [(moment.date() - timedelta(days=back)).isoformat() for back in range(DAYS, 0, -1)]
 
 
 def check_day(day: object, today: date) -> str:
-    """A day such as `2025-11-18`, if it may be compacted.
+    """Checks a day such as `2025-11-18`.
 
     Raises:
-        ValueError: saying why not.
+        ValueError: if the day is malformed or too old.
     """
     try:
-        found = date.fromisoformat(str(day))
+        parsed = date.fromisoformat(str(day))
     except ValueError:
-        raise ValueError(f"{day!r} is no day such as 2025-11-18") from None
-    if found < today - timedelta(days=OLDEST):
-        raise ValueError(f"{found} is more than {OLDEST} days ago: some of what x-sink wrote may be gone")
-    return found.isoformat()
+        raise ValueError(f"{day!r} is not a day such as 2025-11-18") from None
+    if parsed < today - timedelta(days=MAX_AGE_DAYS):
+        raise ValueError(f"{parsed} is more than {MAX_AGE_DAYS} days ago: objects of x-sink may have expired")
+    return parsed.isoformat()

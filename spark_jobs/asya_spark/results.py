@@ -1,4 +1,4 @@
-"""Results on their way to files: whole envelopes, gathered into parts (`asya.protocol.job_runs`)."""
+"""Collects the results of envelopes and writes them as parts (`asya.protocol.job_runs`)."""
 
 import json
 import tempfile
@@ -12,7 +12,7 @@ from asya_spark.errors import JobError
 from asya_spark.files import Files, Writer
 from asya_spark.journal import Journal, Part
 
-# A part is written once it has this much, or once its first result is this old: what a run that dies loses.
+# A part is written at this size, or when its first result has this age; a failed run loses at most that.
 PART_BYTES = 4 * 1024 * 1024
 PART_SECONDS = 2.0
 _IN_MEMORY = 1024 * 1024
@@ -20,30 +20,31 @@ _CHUNK = 1024 * 1024
 
 
 class ResultSealedError(RuntimeError):
-    """The job goes on giving frames although its time is up."""
+    """A job added a frame to a result that has ended."""
 
 
 class Result:
-    """The frames of one member as they come; large ones wait on disk.
+    """The frames of one member; large results are buffered on disk.
 
     Attributes:
-        head: the first line, once it has ended; `said` is the same for people.
+        head: the head line, once the result has ended.
+        summary: the same as text for the log.
     """
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.frames = 0
-        self._began = time.monotonic()
+        self._started_at = time.monotonic()
         self._lines: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by `close`
         self._lock = threading.Lock()
         self.head = b""
-        self.said = ""
+        self.summary = ""
 
     def add(self, frame: str) -> None:
-        """One more frame, as JSON text.
+        """Adds a frame as JSON text.
 
         Raises:
-            ResultSealedError: if the result has ended; a thread that was left behind may still try.
+            ResultSealedError: if the result has ended; an abandoned thread may still add frames.
         """
         with self._lock:
             if self.head:
@@ -53,93 +54,93 @@ class Result:
 
     def end(
         self,
-        how: str,
+        end: str,
         *,
         error: JobError | None = None,
         limit: float = 0.0,
         by_deadline: bool = False,
         keep_frames: bool = True,
     ) -> None:
-        """How it went; comes first in the file, so that a reader knows before the first frame."""
+        """Ends the result and writes its head, which precedes the frames in the file."""
         with self._lock:
-            self._seal(how, error, limit, by_deadline=by_deadline, keep_frames=keep_frames)
+            self._seal(end, error, limit, by_deadline=by_deadline, keep_frames=keep_frames)
 
-    def _seal(self, how: str, error: JobError | None, limit: float, *, by_deadline: bool, keep_frames: bool) -> None:
+    def _seal(self, end: str, error: JobError | None, limit: float, *, by_deadline: bool, keep_frames: bool) -> None:
         if not keep_frames:
             self._lines.seek(0)
             self._lines.truncate()
             self.frames = 0
         head = {
             "index": self.index,
-            "end": how,
+            "end": end,
             "frames": self.frames,
-            "duration_ms": round((time.monotonic() - self._began) * 1000, 3),
+            "duration_ms": round((time.monotonic() - self._started_at) * 1000, 3),
             "error": None if error is None else asdict(error),
             "limit": limit,
             "by_deadline": by_deadline,
         }
-        self.said = f"{how}, {head['duration_ms']} ms, {self.frames} frames" + (
+        self.summary = f"{end}, {head['duration_ms']} ms, {self.frames} frames" + (
             f": {error.type}: {error.message}" if error else ""
         )
         self.head = json.dumps(head, separators=(",", ":")).encode("ascii") + b"\n"
 
     def content(self) -> Iterator[bytes]:
-        """The lines, in pieces."""
+        """The content of all lines, in chunks."""
         yield self.head
         self._lines.seek(0)
-        while piece := self._lines.read(_CHUNK):
-            yield piece
+        while chunk := self._lines.read(_CHUNK):
+            yield chunk
 
     @property
     def size(self) -> int:
-        """Bytes of all lines."""
+        """The size of all lines in bytes."""
         return len(self.head) + self._lines.tell()
 
     def close(self) -> None:
-        """Let go of what waits on disk."""
+        """Closes the buffer."""
         self._lines.close()
 
 
 class ResultWriter:
-    """Gathers results in the order of the manifest and writes them as parts; each is listed in the journal."""
+    """Writes results as parts, in the order of the manifest, and lists the parts in the journal."""
 
     def __init__(self, files: Files, folder: str, journal: Journal) -> None:
         self._files = files
         self._folder = folder
         self._journal = journal
-        self._waiting: list[Result] = []
+        self._buffer: list[Result] = []
         self._size = 0
         self._since = 0.0
         self.done = 0
 
     def add(self, result: Result) -> None:
-        """Take a result that has ended."""
+        """Adds a result that has ended."""
         self.done += 1
-        if not self._waiting:
+        if not self._buffer:
             self._since = time.monotonic()
-        self._waiting.append(result)
+        self._buffer.append(result)
         self._size += result.size
         if self._size >= PART_BYTES or time.monotonic() - self._since >= PART_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits. The journal tells of it the next time it is written."""
-        if not self._waiting:
+        """Writes the buffered results as a part; the next journal lists it."""
+        if not self._buffer:
             return
         name = f"part-{len(self._journal.parts):06d}.jsonl"
         with self._files.open(f"{self._folder}{name}") as writer:
-            size = sum(_copy(result, writer) for result in self._waiting)
-        lines = sum(1 + result.frames for result in self._waiting)
-        part = Part(name, self._waiting[0].index, self._waiting[-1].index, lines, size)
+            size = sum(_copy(result, writer) for result in self._buffer)
+        lines = sum(1 + result.frames for result in self._buffer)
+        part = Part(name, self._buffer[0].index, self._buffer[-1].index, lines, size)
         self._journal.parts.append(part)
-        for result in self._waiting:
+        for result in self._buffer:
             result.close()
-        self._waiting, self._size = [], 0
+        self._buffer, self._size = [], 0
 
 
 def _copy(result: Result, writer: Writer) -> int:
     size = 0
-    for piece in result.content():
-        writer.write(piece)
-        size += len(piece)
+    for chunk in result.content():
+        writer.write(chunk)
+        size += len(chunk)
     return size

@@ -1,4 +1,4 @@
-"""Values to JSON without loss, or a clear refusal (`protocol §1`), by the standard library alone."""
+"""Encodes values as JSON without loss, or raises (`protocol §1`); needs only the standard library."""
 
 import json
 import math
@@ -6,14 +6,14 @@ from typing import Any
 
 
 class NotJsonError(TypeError):
-    """A value that JSON cannot hold: names its type and the path to it."""
+    """JSON cannot hold a value; the message names its type and path."""
 
 
 def encode(value: Any) -> str:
     """JSON text of a value, ASCII only.
 
     Raises:
-        NotJsonError: for NaN, infinities, keys that are no strings, bytes, sets and anything else JSON has no form for.
+        NotJsonError: for NaN, infinities, keys that are not strings, bytes, sets and other types.
     """
     try:
         return json.dumps(_plain(value, "$"), allow_nan=False, separators=(",", ":"))
@@ -22,7 +22,7 @@ def encode(value: Any) -> str:
 
 
 def check_text(text: str) -> str:
-    """Return `text` if it is JSON, as rows of a DataFrame carry it.
+    """Validates JSON text of a DataFrame row and returns it in canonical form.
 
     Raises:
         ValueError: if it is not.

@@ -1,8 +1,7 @@
-"""User code under a time limit, without harm to what runs after it.
+"""Runs user code under a time limit, without effects on the next envelope.
 
-The code runs in a thread of its own. A signal would tear the main thread out of the middle of a conversation with the JVM,
-and the next envelope would read the answers meant for this one. A thread that does not heed its interruption is left behind;
-it is a daemon, and whatever it still does has no result.
+The code runs in its own thread. A signal would interrupt the main thread within a call to the JVM, and the next envelope
+would read the responses of this one. A thread that ignores its interruption is abandoned: it is a daemon without a result.
 """
 
 import ctypes
@@ -14,38 +13,38 @@ from typing import Any, Generic, TypeVar
 
 from pyspark import InheritableThread, SparkContext
 
-Result = TypeVar("Result")
+Value = TypeVar("Value")
 
 GRACE_SECONDS = 10.0
 
 
 class TimeLimitReached(BaseException):
-    """Raised inside user code when its time is up; a BaseException, so that `except Exception` lets it pass."""
+    """Raised in user code at its time limit; a BaseException, so `except Exception` does not catch it."""
 
 
 @dataclass
-class Ending(Generic[Result]):
-    """How a piece of user code ended: with a value, with an error, or not in time."""
+class Ending(Generic[Value]):
+    """The ending of user code: a value, an error or a timeout."""
 
-    value: Result | None = None
+    value: Value | None = None
     error: BaseException | None = None
     timed_out: bool = False
 
 
-def run_within(seconds: float, work: Callable[[], Result], spark_context: SparkContext, group: str) -> Ending[Result]:
-    """Run `work` for at most so long; whatever it raises is part of the answer.
+def run_within(seconds: float, work: Callable[[], Value], spark_context: SparkContext, group: str) -> Ending[Value]:
+    """Runs `work` for at most `seconds`; returns its error instead of raising it.
 
     Args:
-        group: names the Spark jobs that it starts, so that they can be cancelled with it.
+        group: names the Spark jobs of `work`, so that they are canceled with it.
     """
-    ending: Ending[Result] = Ending()
+    ending: Ending[Value] = Ending()
     environment = copy_context()
 
     def inside() -> None:
         spark_context.setJobGroup(group, group, interruptOnCancel=True)
         try:
             ending.value = environment.run(work)
-        except BaseException as error:  # noqa: BLE001 - handed over to the caller's thread
+        except BaseException as error:  # noqa: BLE001 - returned to the caller's thread
             ending.error = error
 
     thread = InheritableThread(target=inside, name=group, daemon=True)
@@ -54,11 +53,11 @@ def run_within(seconds: float, work: Callable[[], Result], spark_context: SparkC
     if not thread.is_alive():
         return ending
     _interrupt(thread, spark_context, group)
-    return Ending(timed_out=True)  # whatever else the thread does has no result
+    return Ending(timed_out=True)  # a new object, because the thread may still change `ending`
 
 
 def _interrupt(thread: threading.Thread, spark_context: SparkContext, group: str) -> None:
-    """Cancel what Spark does for it, now and later, raise in its Python code, and give it a moment to tidy up."""
+    """Cancels the thread's Spark jobs, raises in its Python code, and waits for its clean-up."""
     jvm_context: Any = spark_context._jsc.sc()
     jvm_context.cancelJobGroupAndFutureJobs(group)
     identity: Any = ctypes.c_ulong(thread.ident or 0)

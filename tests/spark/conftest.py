@@ -1,4 +1,4 @@
-"""One warm Spark session for every test in this folder, and a data folder for each."""
+"""One Spark session for all tests in this folder, and a data folder for each test."""
 
 import os
 import sys

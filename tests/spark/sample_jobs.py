@@ -1,4 +1,4 @@
-"""Jobs as users write them, for the tests of `asya_spark`."""
+"""Sample jobs for the tests of `asya_spark`."""
 
 import asyncio
 import json
@@ -16,8 +16,8 @@ FOREVER = 3600
 
 
 def by_payload(spark, payload):
-    """Do what the payload's `do` says."""
-    return BEHAVIOURS[payload["do"]](spark, payload)
+    """Runs the behavior that `do` of the payload names."""
+    return BEHAVIORS[payload["do"]](spark, payload)
 
 
 def generator(spark, payload):
@@ -78,51 +78,56 @@ def _list(spark, payload):
 
 
 def _context(spark, payload):
-    seen = context()
-    return {"id": seen.id, "scratch": seen.scratch, "colour": seen.headers["colour"], "attempt": seen.attempt}
+    current = context()
+    return {
+        "id": current.id,
+        "scratch": current.scratch,
+        "colour": current.headers["colour"],
+        "attempt": current.attempt,
+    }
 
 
 def _fly(spark, payload):
-    context().fly({"said": "first"})
-    context().fly({"said": "second"})
+    context().fly({"text": "first"})
+    context().fly({"text": "second"})
 
 
 def _fly_by_abi(spark, payload):
-    yield ("FLY", {"said": "by the ABI"})
+    yield ("FLY", {"text": "by the ABI"})
 
 
 def _fly_badly(spark, payload):
     context().fly(["no object"])
 
 
-def _heard_spark(spark, payload):
-    """Its four tasks go on until a heartbeat tells of them; that one is kept."""
-    folder, kept = Path(payload["folder"]), Path(payload["kept"])
+def _wait_for_heartbeat(spark, payload):
+    """Runs four tasks until a heartbeat lists their stage; copies that heartbeat."""
+    folder, copy = Path(payload["folder"]), Path(payload["copy"])
 
-    def told():
+    def heartbeat_with_stages():
         for path in folder.rglob("heartbeat-*.json"):
             try:
                 text = path.read_text()
                 if json.loads(text)["stages"]:
                     return text
-            except (OSError, ValueError):  # it is being written just now
+            except (OSError, ValueError):  # the heartbeat is being written
                 pass
         return None
 
     def wait(row):
-        while (text := told()) is None:
+        while (text := heartbeat_with_stages()) is None:
             time.sleep(0.05)
         if row.id == 0:
-            kept.write_text(text)
+            copy.write_text(text)
 
     spark.range(0, 4, 1, 4).foreach(wait)
 
 
-BEHAVIOURS = {
+BEHAVIORS = {
     "fly": _fly,
     "fly-by-abi": _fly_by_abi,
     "fly-badly": _fly_badly,
-    "heard-spark": _heard_spark,
+    "wait-for-heartbeat": _wait_for_heartbeat,
     "count": _counted,
     "none": _none,
     "raise": _raise,
@@ -140,7 +145,7 @@ BEHAVIOURS = {
 
 
 def double(spark, envelopes: DataFrame) -> DataFrame:
-    """Doubles `n`; three: twice as two frames, out of order; four: nothing; five: an error of its own."""
+    """Doubles `n`; for 3 two frames out of order, for 4 no frame, for 5 an error."""
     n = F.get_json_object("payload", "$.n").cast("int")
     rows = envelopes.select("id", n.alias("n")).where("n <> 4")
     frames = rows.withColumn(
@@ -161,8 +166,8 @@ def typed(spark, envelopes: DataFrame) -> DataFrame:
     return envelopes.select("id", F.to_json(F.struct((F.col("payload.n") + 1).alias("n"))).alias("payload"))
 
 
-def stranger(spark, envelopes: DataFrame) -> DataFrame:
-    return spark.createDataFrame([("nobody", "1")], "id STRING, payload STRING")
+def unknown_id(spark, envelopes: DataFrame) -> DataFrame:
+    return spark.createDataFrame([("unknown", "1")], "id STRING, payload STRING")
 
 
 def broken(spark, envelopes: DataFrame) -> DataFrame:
@@ -170,20 +175,20 @@ def broken(spark, envelopes: DataFrame) -> DataFrame:
 
 
 def strict(spark, envelopes: DataFrame) -> DataFrame:
-    """Raises for an `n` that is no number."""
+    """Raises for an `n` that is not a number."""
     n = F.get_json_object("payload", "$.n").cast("int")
     return envelopes.select("id", F.struct((n + 1).alias("n")).alias("payload"))
 
 
 def always_fails(spark, envelopes: DataFrame) -> DataFrame:
-    """Raises, and leaves a mark for each call."""
+    """Raises, and writes a mark for each call."""
     calls = envelopes.select(F.get_json_object("payload", "$.calls")).first()[0]
     with open(calls, "a") as file:
         file.write(".")
     raise RuntimeError("never")
 
 
-def formless(spark, envelopes: DataFrame) -> DataFrame:
+def returns_int(spark, envelopes: DataFrame) -> DataFrame:
     return 3
 
 

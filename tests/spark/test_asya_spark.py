@@ -1,4 +1,4 @@
-"""The job side of a run: manifest in, results and one commit out (`protocol §10`)."""
+"""The job side of a run: from the manifest to the results and one commit (`protocol §10`)."""
 
 import json
 import subprocess
@@ -36,11 +36,11 @@ def member(index, payload, **changes):
 
 
 class Run:
-    """A run in a folder, and what came of it."""
+    """A run in a folder, and its results."""
 
     def __init__(self, spark, folder, payloads, job="by_payload", **changes):
         members = tuple(p if isinstance(p, Member) else member(i, p) for i, p in enumerate(payloads))
-        # More time than anything here takes on the slowest machine: only tests of time limits have less.
+        # Long enough for the slowest machine; only the tests of time limits use less.
         settings = {"shape": "payload", "timeout": 600.0, "time_limit": 15, "client_token": "t", **changes}
         manifest = Manifest(
             run_id="asya.ns.heavy.0000000007",
@@ -74,12 +74,12 @@ class Run:
             self.heads[head.index] = head
             self.frames[head.index] = [msgspec.json.decode(lines.pop(0), type=ResultFrame) for _ in range(head.frames)]
 
-    def flies(self):
-        """What was said to whoever looks on: (member, sequence, message)."""
+    def partials(self):
+        """The partials: (member, sequence, message)."""
         lines = [
             line for path in sorted(Path(self.attempt).glob("fly-*.jsonl")) for line in path.read_text().splitlines()
         ]
-        return [(said["index"], said["sequence"], said["data"]) for said in map(json.loads, lines)]
+        return [(partial["index"], partial["sequence"], partial["data"]) for partial in map(json.loads, lines)]
 
     def payloads(self, index):
         return [json.loads(bytes(frame.payload)) for frame in self.frames[index]]
@@ -133,7 +133,7 @@ def test_frames_before_an_error_count_only_if_streamed(spark, tmp_path, streamed
 @pytest.mark.rule("10.timeout.envelope")
 @pytest.mark.parametrize("what", ["sleep", "spin", "long-spark"])
 def test_a_time_limit_ends_one_envelope_and_the_next_one_is_well(spark, tmp_path, monkeypatch, what):
-    """The first would take longer than both limits: were it not ended, or did it keep Spark busy, the next one had no end."""
+    """The first call exceeds both limits; if it did not end, or kept Spark busy, the second would not end."""
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     limits = []
 
@@ -179,14 +179,14 @@ def test_a_large_envelope_is_read_from_its_own_object_and_the_context_tells_of_i
         context()
 
 
-def test_the_journal_names_who_is_at_work_before_it_is(spark, tmp_path):
+def test_the_journal_names_the_member_at_work_before_it_starts(spark, tmp_path):
     done = Run(spark, tmp_path, [{"do": "none"}] * 3)
 
     slots = []
     for slot in range(2):
         with open(f"{done.attempt}journal-{slot}.json", "rb") as file:
             slots.append(msgspec.json.decode(file.read(), type=Journal))
-    # first the start, then the three, and nobody at the end
+    # first the start, then the three members, then no member
     assert {(journal.sequence, journal.at_work) for journal in slots} == {(4, 2), (5, None)}
     assert {journal.stage for journal in slots} == {"working"}
 
@@ -202,7 +202,7 @@ def test_parts_hold_whole_envelopes_in_order(spark, tmp_path, monkeypatch):
     assert [first for first, _ in spans] == [0, *(last + 1 for _, last in spans[:-1])]
 
 
-@pytest.mark.parametrize(("job", "problem"), [("nowhere", "has no 'nowhere'"), ("BEHAVIOURS", "not a function")])
+@pytest.mark.parametrize(("job", "problem"), [("nowhere", "has no 'nowhere'"), ("BEHAVIORS", "not a function")])
 def test_a_job_that_cannot_be_loaded_is_told_for_all(spark, tmp_path, job, problem):
     done = Run(spark, tmp_path, [{"do": "none"}], job=job)
 
@@ -234,7 +234,12 @@ def test_a_dataframe_with_a_declared_schema(spark, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("job", "problem"), [("stranger", "'nobody', which is none"), ("broken", "no_such_column"), ("formless", "not int")]
+    ("job", "problem"),
+    [
+        ("unknown_id", "'unknown', which is no envelope of this run"),
+        ("broken", "no_such_column"),
+        ("returns_int", "not int"),
+    ],
 )
 def test_a_dataframe_job_that_fails_for_all(spark, tmp_path, job, problem):
     done = Run(spark, tmp_path, [{"n": 1}, {"n": 2}], job=job, shape="dataframe")
@@ -257,7 +262,7 @@ def test_10_one_bad_envelope_of_a_dataframe_fails_alone_with_its_own_error(spark
 
 @pytest.mark.rule("10.dataframe.one-bad")
 def test_10_a_dataframe_job_that_always_fails_comes_to_an_end(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("asya_spark.dataframe_job.FAILED_CALLS", 5)
+    monkeypatch.setattr("asya_spark.dataframe_job.FAILED_CALL_LIMIT", 5)
     calls = tmp_path / "calls"
 
     done = Run(spark, tmp_path, [{"calls": str(calls)}] * 40, job="always_fails", shape="dataframe", timeout=600.0)
@@ -268,7 +273,7 @@ def test_10_a_dataframe_job_that_always_fails_comes_to_an_end(spark, tmp_path, m
 
 
 @pytest.mark.rule("10.timeout.rest")
-def test_10_what_there_is_no_time_for_is_left_to_another_run(spark, tmp_path, monkeypatch):
+def test_10_members_without_time_are_left_to_another_run(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.time_limit.GRACE_SECONDS", 0.5)
     spark.range(3).count()
 
@@ -298,29 +303,31 @@ def test_10_a_dataframe_that_takes_too_long_times_out_for_all_its_envelopes(spar
 
 
 @pytest.mark.rule("10.fly")
-def test_7_what_a_job_says_at_once_is_written_in_order(spark, tmp_path):
+def test_7_partials_of_a_job_are_written_in_order(spark, tmp_path):
     done = Run(spark, tmp_path, [{"do": "fly"}, {"do": "fly-by-abi"}])
 
-    assert done.flies() == [(0, 0, {"said": "first"}), (0, 1, {"said": "second"}), (1, 0, {"said": "by the ABI"})]
+    assert done.partials() == [(0, 0, {"text": "first"}), (0, 1, {"text": "second"}), (1, 0, {"text": "by the ABI"})]
     assert done.heads[0].end == done.heads[1].end == "done"
 
 
-def test_7_a_message_that_is_none_is_the_jobs_mistake(spark, tmp_path):
+def test_7_a_partial_that_is_no_object_fails_the_job(spark, tmp_path):
     done = Run(spark, tmp_path, [{"do": "fly-badly"}])
 
-    assert (done.heads[0].error.type, done.flies()) == ("ValueError", [])
+    assert (done.heads[0].error.type, done.partials()) == ("ValueError", [])
 
 
 @pytest.mark.rule("10.progress")
-def test_10_a_heartbeat_tells_stages_and_rows(spark, tmp_path, monkeypatch):
+def test_10_a_heartbeat_lists_stages_and_rows(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.heartbeat.TICK_SECONDS", 0.1)
 
-    kept = tmp_path / "kept.json"
+    copy = tmp_path / "copy.json"
 
-    done = Run(spark, tmp_path, [{"do": "none"}, {"do": "heard-spark", "folder": str(tmp_path), "kept": str(kept)}])
+    done = Run(
+        spark, tmp_path, [{"do": "none"}, {"do": "wait-for-heartbeat", "folder": str(tmp_path), "copy": str(copy)}]
+    )
 
     assert done.heads[1].end == "done"
-    last = json.loads(kept.read_text())
+    last = json.loads(copy.read_text())
     assert (last["at_work"], last["done"]) == (1, 1)
     (stage,) = last["stages"]
     assert stage["tasks"] == 4
@@ -328,14 +335,14 @@ def test_10_a_heartbeat_tells_stages_and_rows(spark, tmp_path, monkeypatch):
 
 
 @pytest.mark.rule("10.death.told")
-def test_10_a_driver_that_cannot_go_on_leaves_its_last_words(spark, tmp_path, monkeypatch):
+def test_10_a_failing_driver_writes_its_error(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("asya_spark.main.run_payloads", lambda *_: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
         Run(spark, tmp_path, [{"do": "none"}])
 
-    (words,) = tmp_path.rglob("error.json")
-    assert json.loads(words.read_text())["type"] == "ZeroDivisionError"
+    (error,) = tmp_path.rglob("error.json")
+    assert json.loads(error.read_text())["type"] == "ZeroDivisionError"
     (journal,) = tmp_path.rglob("journal-*.json")
     assert json.loads(journal.read_text())["stage"] == "starting"
 

@@ -1,4 +1,4 @@
-"""protocol §11, the index of results: a day of small objects becomes one Parquet folder, each end once."""
+"""The index of results: compaction of a day into one Parquet folder, each end once (`protocol §11`)."""
 
 import json
 import re
@@ -37,14 +37,14 @@ def row(
 
 
 def put(results: Path, *rows: ResultRow, day: str = DAY) -> None:
-    """As x-sink does with one batch."""
+    """Writes rows as x-sink does for one batch."""
     key, body = recent_object(day, rows)
     (results / key).parent.mkdir(parents=True, exist_ok=True)
     (results / key).write_bytes(body)
 
 
-def days(spark, results: Path, *wanted: str) -> list[dict]:
-    return result_days.compact(spark, {"days": list(wanted) or [DAY]})["compacted"]
+def days(spark, results: Path, *requested: str) -> list[dict]:
+    return result_days.compact(spark, {"days": list(requested) or [DAY]})["compacted"]
 
 
 def table(spark, results: Path):
@@ -58,13 +58,13 @@ def killed(*_):
 @pytest.mark.rule("11.index.compacted")
 def test_every_row_is_there_once_with_its_day(spark, results):
     put(results, row("a"), row("b"))
-    put(results, row("b"), row("c", phase="failed"))  # b's message came twice, in other company
-    put(results, row("c", phase="failed", by="x-sump"))  # what failed passes x-sump too
+    put(results, row("b"), row("c", phase="failed"))  # b's message was delivered twice, in another batch
+    put(results, row("c", phase="failed", by="x-sump"))  # failed envelopes pass x-sump too
     assert days(spark, results) == [{"day": DAY, "rows": 3}]
-    found = {item.id: item for item in table(spark, results).collect()}
-    assert sorted(found) == ["a", "b", "c"]
-    assert (found["c"].recorded_by, found["c"].phase, found["a"].seconds) == ("x-sink", "failed", 1.5)
-    assert {str(item.dt) for item in found.values()} == {DAY}
+    rows_by_key = {item.id: item for item in table(spark, results).collect()}
+    assert sorted(rows_by_key) == ["a", "b", "c"]
+    assert (rows_by_key["c"].recorded_by, rows_by_key["c"].phase, rows_by_key["a"].seconds) == ("x-sink", "failed", 1.5)
+    assert {str(item.dt) for item in rows_by_key.values()} == {DAY}
 
 
 @pytest.mark.rule("11.index.compacted")
@@ -79,14 +79,14 @@ def test_a_day_is_compacted_again_with_what_came_late(spark, results):
 
 
 @pytest.mark.rule("11.index.compacted")
-def test_what_died_after_writing_leaves_nothing_twice_once_it_is_run_again(spark, results, monkeypatch):
+def test_a_repeated_compaction_removes_the_duplicates_of_a_failed_one(spark, results, monkeypatch):
     put(results, row("a"))
     days(spark, results)
     with monkeypatch.context() as patch:
         patch.setattr(result_days.HadoopFiles, "remove", killed)
         with pytest.raises(OSError, match="killed"):
             days(spark, results)
-    assert table(spark, results).count() == 2  # twice, never none
+    assert table(spark, results).count() == 2  # twice, never zero
     days(spark, results)
     assert table(spark, results).count() == 1
 
@@ -115,19 +115,19 @@ def test_the_schedule_asks_for_the_days_before_it(spark, results):
     for back in range(5):
         day = (TODAY - timedelta(days=back)).isoformat()
         put(results, row("a", day), day=day)
-    found = result_days.compact(spark, {"time": f"{TODAY}T00:30:00Z"})["compacted"]
-    assert found == [{"day": (TODAY - timedelta(days=back)).isoformat(), "rows": 1} for back in (3, 2, 1)]
+    rows_by_key = result_days.compact(spark, {"time": f"{TODAY}T00:30:00Z"})["compacted"]
+    assert rows_by_key == [{"day": (TODAY - timedelta(days=back)).isoformat(), "rows": 1} for back in (3, 2, 1)]
 
 
 @pytest.mark.parametrize("day", ["yesterday", "2025-13-01", 7, "2025-11-18/../x"])
-def test_what_is_no_day_is_refused(spark, results, day):
-    with pytest.raises(ValueError, match="is no day such as"):
+def test_a_malformed_day_is_refused(spark, results, day):
+    with pytest.raises(ValueError, match="is not a day such as"):
         days(spark, results, day)
 
 
-def test_a_day_of_which_some_may_be_gone_is_refused():
+def test_a_day_whose_objects_may_have_expired_is_refused():
     assert result_days.check_day("2025-11-01", date(2025, 11, 29)) == "2025-11-01"
-    with pytest.raises(ValueError, match="may be gone"):
+    with pytest.raises(ValueError, match="may have expired"):
         result_days.check_day("2025-11-01", date(2025, 11, 30))
 
 
@@ -141,8 +141,8 @@ def test_the_documented_tables_have_these_columns():
     tables = re.findall(r"CREATE EXTERNAL TABLE[^(]*\((.*?)\)\s*PARTITIONED BY", DOCUMENT.read_text(), re.DOTALL)
     assert len(tables) == 2
     for columns in tables:
-        found = dict(line.strip().rstrip(",").split(" ", 1) for line in columns.strip().splitlines())
-        assert {name.strip("`"): kind for name, kind in found.items()} == dict(result_days.COLUMNS)
+        rows_by_key = dict(line.strip().rstrip(",").split(" ", 1) for line in columns.strip().splitlines())
+        assert {name.strip("`"): kind for name, kind in rows_by_key.items()} == dict(result_days.COLUMNS)
 
 
 def test_rows_are_json_that_athena_reads():
