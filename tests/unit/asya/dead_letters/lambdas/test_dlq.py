@@ -105,7 +105,7 @@ def test_a_dead_letter_is_copied_reported_noted_and_left(dlq_world: DlqWorld) ->
 
 
 @pytest.mark.rule("11.dlq")
-def test_it_is_reported_once_however_often_it_is_looked_at(dlq_world: DlqWorld) -> None:
+def test_a_dead_letter_is_reported_once_over_many_scans(dlq_world: DlqWorld) -> None:
     for number in range(5):
         dlq_world.put("infer", f"m-{number}", message(id=f"env-{number}"))
     for _ in range(3):
@@ -115,7 +115,7 @@ def test_it_is_reported_once_however_often_it_is_looked_at(dlq_world: DlqWorld) 
 
 
 @pytest.mark.parametrize("answer", [500, 503, 429])
-def test_a_report_that_is_not_taken_is_made_again_by_the_next_look(dlq_world: DlqWorld, answer: int) -> None:
+def test_a_report_that_is_not_taken_is_made_again_by_the_next_scan(dlq_world: DlqWorld, answer: int) -> None:
     dlq_world.put("infer", "m-1", message())
     dlq_world.put("infer", "m-2", message(id="env-2"))
     dlq_world.world.gateway.item_status["env-1", "failed"] = answer
@@ -202,24 +202,26 @@ def test_what_had_ended_keeps_its_phase(dlq_world: DlqWorld) -> None:
     assert dlq_world.reported == [("env-1", "Timeout"), ("env-2", "succeeded")]
 
 
-def test_trouble_with_one_queue_does_not_keep_the_others_from_being_looked_at(dlq_world: DlqWorld) -> None:
+def test_an_error_with_one_queue_does_not_stop_the_scan_of_the_others(dlq_world: DlqWorld) -> None:
     dlq_world.put("infer", "m-1", message()).broken = True
     dlq_world.put("post", "m-2", message(id="env-2"))
     dlq_world.scan("infer", "post")
     assert dlq_world.reported == [("env-2", "DeliveryExhausted")]
 
 
-def test_trouble_in_the_middle_puts_everything_back(dlq_world: DlqWorld) -> None:
+def test_an_error_in_the_middle_releases_all_messages(dlq_world: DlqWorld) -> None:
     queue = dlq_world.put("infer", "m-1", message())
     dlq_world.world.gateway.status = 500
     dlq_world.scan()
     assert queue.released_ids == ["m-1"]
 
 
-def test_a_look_ends_before_what_it_hid_comes_back(dlq_world: DlqWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scan_ends_before_its_messages_become_visible_again(
+    dlq_world: DlqWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(6):
         dlq_world.put("infer", f"m-{number}", message(id=f"env-{number}"))
-    moments = iter([0.0, 1.0, dlq.SCAN_SECONDS + 1, dlq.LOOK_SECONDS + 2])
+    moments = iter([0.0, 1.0, dlq.SCAN_SECONDS + 1, dlq.SCAN_SECONDS + 2])
     environment = dlq_world.services.environment
 
     class Slow:

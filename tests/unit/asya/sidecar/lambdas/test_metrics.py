@@ -12,7 +12,7 @@ from asya.protocol.times import format_time
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.emf import Metric, metrics, named
 from tests.doubles.envelopes import message, status
-from tests.doubles.heavy import World, done, failed, heavy_world
+from tests.doubles.heavy import HeavyWorld, done_result, failed_result, heavy_world
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.tables import MemoryDynamo, Table
@@ -156,22 +156,22 @@ def test_15_progress_that_was_dropped(world: MeshWorld, capsys: pytest.CaptureFi
 
 
 @pytest.fixture
-def heavy(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def heavy(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
     with heavy_world(monkeypatch) as made:
         yield made
 
 
 @pytest.mark.rule("15.EnvelopesPerRun", "15.JobRuns", "15.PendingEnvelopes")
-def test_15_a_heavy_actor_gives_its_own(heavy: World, capsys: pytest.CaptureFixture[str]) -> None:
+def test_15_a_heavy_actor_gives_its_own(heavy: HeavyWorld, capsys: pytest.CaptureFixture[str]) -> None:
     for envelope_id in "abc":
         heavy.send(envelope_id, {"n": 1})
     heavy.send("late", status={"deadline_at": "2020-01-01T00:00:00Z"})
     heavy.enqueue()
     heavy.reconcile()
     heavy.dispatch()
-    heavy.tell("run1", "RUNNING")
-    heavy.write_results(1, [done(0, {"rows": 1}), failed(1), done(2)])
-    heavy.tell("run1", "SUCCESS")
+    heavy.set_state("run1", "RUNNING")
+    heavy.write_results(1, [done_result(0, {"rows": 1}), failed_result(1), done_result(2)])
+    heavy.set_state("run1", "SUCCESS")
     heavy.complete()
     found = metrics(capsys)
     assert {metric.name for metric in found} >= OF_HEAVY_ACTORS
@@ -190,7 +190,7 @@ def test_15_a_heavy_actor_gives_its_own(heavy: World, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.rule("15.PendingEnvelopes")
-def test_15_many_pending_are_counted_to_a_limit(heavy: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_15_many_pending_are_counted_to_a_limit(heavy: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("asya.spark.aws.pending.COUNT_LIMIT", 2)
     for envelope_id in "abcdef":
         heavy.send(envelope_id)

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
-from asya.crew.lambdas.wiring import build_end_actor
 from asya.messaging.aws import clients
 from asya.protocol import ids
 from asya.protocol.mesh_table import Policy, Resiliency
-from asya.runtime.load import LoadError
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never, run
 from tests.doubles.mesh_world import MeshWorld, empty_table, emulated_table
@@ -260,47 +258,3 @@ def test_6_an_envelope_that_was_not_advanced_fails(world: MeshWorld) -> None:
     assert failed.status is not None
     assert failed.status.error is not None
     assert failed.status.error.message.startswith("route.prev must be ['prep', 'infer']")
-
-
-# --- end actors
-
-END: dict[str, Any] = {"kind": "end", "handler_mode": "envelope", "validate": False}
-
-
-@pytest.mark.rule("1.end-actors-never-shift", "5.end-actors")
-def test_5_an_end_actor_gets_everything_and_nothing_follows(world: MeshWorld) -> None:
-    seen: list[Any] = []
-
-    def handler(envelope: Any) -> Any:
-        seen.append(envelope)
-        return {"ignored": {1, 2}}
-
-    bodies = [
-        message(),
-        message(id="env-2", route={"prev": ["a"], "curr": "elsewhere", "next": []}),
-        message(id="env-3", status=status(deadline_at="2020-01-01T00:00:00Z")),
-        message(id="env-4", status=...),
-    ]
-    assert run(world, handler, *bodies, **END) == []
-    assert [envelope["id"] for envelope in seen] == ["env-1", "env-2", "env-3", "env-4"]
-    assert seen[0] == json.loads(message())
-    assert world.targets == []
-    assert (world.gateway.events, world.gateway.queries) == ([], [])
-
-
-def test_5_an_end_actor_that_fails_hands_the_envelope_to_x_sump(world: MeshWorld) -> None:
-    def handler(envelope: Any) -> Any:
-        if envelope["id"] == "env-2":
-            raise SystemExit
-        raise ValueError("no")
-
-    assert run(world, handler, message(), message(id="env-2"), "junk", **END) == []
-    reasons = [envelope.status.reason for envelope in world.sent("x-sump") if envelope.status]
-    assert reasons == ["RuntimeError", "RuntimeCrash", "ParseError"]
-
-
-@pytest.mark.rule("14.end-actor")
-@pytest.mark.parametrize("wrong", [{"handler_mode": "payload"}, {"validate": True}])
-def test_14_an_end_actor_needs_envelope_mode_and_no_validation(world: MeshWorld, wrong: dict[str, Any]) -> None:
-    with pytest.raises(LoadError, match="end actor 'infer' needs handler_mode: envelope and validate: false"):
-        build_end_actor(world.light(echo, **(END | wrong)))

@@ -1,4 +1,4 @@
-"""What the tests of the older documents share."""
+"""Fixtures for the examples of the design documents."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +21,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
 
 @pytest.fixture
 def pipeline(world: MeshWorld) -> MakePipeline:
-    """Makes a pipeline of these handlers; further arguments are keys of every actor, `sink` is the mesh's."""
+    """Makes a pipeline of these handlers; `spec` holds keys of every actor, `sink` those of the mesh."""
 
     def make(sink: Sink | None = None, spec: dict[str, Any] | None = None, **handlers: Handler) -> Pipeline:
         named = {name.replace("_", "-"): handler for name, handler in handlers.items()}

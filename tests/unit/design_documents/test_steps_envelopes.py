@@ -1,6 +1,6 @@
-"""The second generation's document, example by example: messages with `route.steps`, through protocol §14.
+"""The examples of the second design document: legacy messages with `route.steps` (protocol §14).
 
-What is no longer so is told in docs/decisions/departures-from-legacy.md.
+docs/decisions/departures-from-legacy.md lists the departures from it.
 """
 
 import base64
@@ -16,10 +16,10 @@ from asya.protocol.codec import decode
 from asya.protocol.route import Route
 from asya.sidecar import arrival, outcome
 from tests.doubles.envelopes import NOW, arrived, hop, mesh, message
-from tests.unit.seeds.conftest import MakePipeline
+from tests.unit.design_documents.conftest import MakePipeline
 
-OLDER = {"fan_out_lists": True}
-# What a message of these tests gets for an id: it has none, so it is made from the message's own.
+LEGACY = {"fan_out_lists": True}
+# The messages have no id, so the mesh derives one from the SQS message id.
 MADE = ids.id_of_message("message-0")
 
 
@@ -87,7 +87,7 @@ def test_the_runtimes_own_wrapping_is_a_payload_if_a_handler_gives_it(pipeline: 
 
 def test_an_array_becomes_several_messages(pipeline: MakePipeline) -> None:
     chunks = [{"chunk": 1, "text": "Hello"}, {"chunk": 2, "text": "world"}]
-    ran = pipeline(spec=OLDER, split=lambda _: chunks, process=lambda _: None)
+    ran = pipeline(spec=LEGACY, split=lambda _: chunks, process=lambda _: None)
     ran.send("split", sent(["split", "process"], "Hello world"))
     assert ran.payloads("process") == chunks
     assert [envelope.route for envelope in ran.at("process")] == [Route(("split",), "process", ())] * 2
@@ -95,7 +95,7 @@ def test_an_array_becomes_several_messages(pipeline: MakePipeline) -> None:
 
 @pytest.mark.parametrize("empty", [None, []])
 def test_an_empty_response_ends_the_original_message_well(pipeline: MakePipeline, empty: Any) -> None:
-    ran = pipeline(spec=OLDER, a=lambda _: empty).send("a", sent(["a", "b"], {"text": "Hello"}))
+    ran = pipeline(spec=LEGACY, a=lambda _: empty).send("a", sent(["a", "b"], {"text": "Hello"}))
     (ended,) = ran.at("x-sink")
     assert ended.route == Route((), "a", ("b",))
     assert ran.payloads("x-sink") == [{"text": "Hello"}]
@@ -176,7 +176,7 @@ def test_an_error_of_the_runtime_tells_type_and_message(pipeline: MakePipeline) 
 
 def test_three_steps_with_a_fan_out(pipeline: MakePipeline) -> None:
     ran = pipeline(
-        spec=OLDER,
+        spec=LEGACY,
         tokenize=lambda payload: [{"token": word, "id": n} for n, word in enumerate(payload["text"].split(), start=1)],
         process_tokens=lambda payload: {"processed": payload["token"].upper(), "id": payload["id"]},
         aggregate=lambda payload: {"final": payload["processed"]},

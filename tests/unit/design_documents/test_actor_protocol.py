@@ -1,4 +1,4 @@
-"""The third generation's document, example by example: it is the protocol of today but where protocol.md says more."""
+"""The examples of the third design document, which describes the present envelope; docs/protocol.md extends it."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from asya.protocol.task import TaskRecord, merge
 from asya.reporting.callback import callback_url
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.tasks import event
-from tests.unit.seeds.conftest import MakePipeline
+from tests.unit.design_documents.conftest import MakePipeline
 
 ENVELOPE = {
     "id": "unique-message-id",

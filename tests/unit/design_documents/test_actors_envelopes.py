@@ -1,6 +1,6 @@
-"""The first generation's document, example by example: envelopes with `route.actors`, through protocol §14.
+"""The examples of the first design document: legacy envelopes with `route.actors` (protocol §14).
 
-What is no longer so is told in docs/decisions/departures-from-legacy.md.
+docs/decisions/departures-from-legacy.md lists the departures from it.
 """
 
 import json
@@ -12,10 +12,10 @@ from asya.protocol import names
 from asya.protocol.codec import decode
 from asya.protocol.route import Route, progress_percent
 from tests.doubles.envelopes import message
-from tests.unit.seeds.conftest import MakePipeline
+from tests.unit.design_documents.conftest import MakePipeline
 
-# Handlers of this generation return arrays to fan out, and name children after their parent.
-OLDER = {"fan_out_lists": True, "child_ids": "suffix"}
+# Legacy handlers return arrays to fan out, and their children have numbered ids.
+LEGACY = {"fan_out_lists": True, "child_ids": "suffix"}
 
 ENVELOPE = {
     "id": "unique-envelope-id",
@@ -97,13 +97,13 @@ def test_a_single_response_goes_on_with_current_raised(pipeline: MakePipeline) -
 
 def test_an_array_is_a_fan_out(pipeline: MakePipeline) -> None:
     chunks = [{"chunk": 1, "text": "Hello"}, {"chunk": 2, "text": "world"}]
-    ran = pipeline(spec=OLDER, split=lambda _: chunks, process=echo)
+    ran = pipeline(spec=LEGACY, split=lambda _: chunks, process=echo)
     ran.send("split", sent(route={"actors": ["split", "process"], "current": 0}))
     assert ran.payloads("process") == chunks
 
 
 def test_the_ids_of_a_fan_out(pipeline: MakePipeline) -> None:
-    ran = pipeline(spec=OLDER, split=lambda _: [1, 2, 3], process=echo)
+    ran = pipeline(spec=LEGACY, split=lambda _: [1, 2, 3], process=echo)
     ran.send("split", sent(id="abc-123", parent_id=..., route={"actors": ["split", "process"], "current": 0}))
     assert [(envelope.id, envelope.parent_id) for envelope in ran.at("process")] == [
         ("abc-123", None),
@@ -113,7 +113,7 @@ def test_the_ids_of_a_fan_out(pipeline: MakePipeline) -> None:
 
 
 def test_fan_outs_of_fan_outs_never_share_an_id(pipeline: MakePipeline) -> None:
-    ran = pipeline(spec=OLDER, split=lambda _: [1, 2], again=lambda _: [1, 2], process=echo)
+    ran = pipeline(spec=LEGACY, split=lambda _: [1, 2], again=lambda _: [1, 2], process=echo)
     ran.send("split", sent(id="abc-123", route={"actors": ["split", "again", "process"], "current": 0}))
     found = [envelope.id for envelope in ran.at("process")]
     assert len(set(found)) == 4
@@ -122,7 +122,7 @@ def test_fan_outs_of_fan_outs_never_share_an_id(pipeline: MakePipeline) -> None:
 
 @pytest.mark.parametrize("empty", [None, []])
 def test_an_empty_response_ends_well_without_an_increment(pipeline: MakePipeline, empty: Any) -> None:
-    ran = pipeline(spec=OLDER, prep=lambda _: empty).send("prep", ENVELOPE)
+    ran = pipeline(spec=LEGACY, prep=lambda _: empty).send("prep", ENVELOPE)
     (ended,) = ran.at("x-sink")
     assert ended.route == Route((), "prep", ("infer", "post"))
     assert ended.status is not None

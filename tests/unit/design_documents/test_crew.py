@@ -1,6 +1,6 @@
-"""The document on the crew, example by example: end actors, their variables, S3 keys and the payload of a failure.
+"""The examples of the document on the crew: end actors, their variables, S3 keys and the payload of a failure.
 
-What is no longer so is told in docs/decisions/departures-from-legacy.md.
+docs/decisions/departures-from-legacy.md lists the departures from it.
 """
 
 import json
@@ -22,7 +22,7 @@ from asya_infra.mesh_file.legacy.variables import handler_variables
 from tests.doubles.envelopes import message
 from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
 from tests.doubles.pipeline import KeptError
-from tests.unit.seeds.conftest import MakePipeline
+from tests.unit.design_documents.conftest import MakePipeline
 
 BY_TIME = Sink(layout="by-time", succeeded_prefix="happy-asya/", failed_prefix="error-asya/")
 ENDED_AT = "2025-11-18T14:30:45.123456Z"
@@ -282,8 +282,8 @@ def test_transports_and_keys_that_there_are_no_more_are_refused(tmp_path: Path) 
     with pytest.raises(MeshFileError) as refused:
         load_mesh(written(tmp_path, text))
     assert [problem.message for problem in refused.value.problems] == [
-        "the queues of a mesh are SQS, not rabbitmq; leave it out",
-        "is not taken: functions have roles instead of keys",
+        "a mesh uses SQS, not rabbitmq; remove it",
+        "is refused: functions have roles instead of access keys",
     ]
 
 

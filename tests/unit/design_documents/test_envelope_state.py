@@ -1,4 +1,4 @@
-"""The page on the envelope as the whole state of a pipeline, example by example."""
+"""The examples of the page on the envelope as the whole state of a pipeline."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 
 from asya.protocol.codec import decode, encode
 from asya.protocol.route import Route
-from tests.unit.seeds.conftest import MakePipeline
+from tests.unit.design_documents.conftest import MakePipeline
 
 ENVELOPE = {
     "id": "env-abc123",
