@@ -1,4 +1,4 @@
-"""What the tests of entry points share."""
+"""Fixtures for the tests of entry points."""
 
 from collections.abc import Iterator
 

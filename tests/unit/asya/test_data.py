@@ -1,4 +1,4 @@
-"""The data library: one contract, a bucket and a folder behind it."""
+"""The data library behaves alike on a bucket and on a folder."""
 
 import json
 
@@ -86,7 +86,7 @@ def test_the_content_type_is_kept(monkeypatch):
 
 @mock_aws
 def test_without_permission_the_error_names_the_access_to_check(monkeypatch):
-    """A bucket policy that denies everything: what an actor without `access` sees."""
+    """A bucket policy denies everything, as for an actor without `access`."""
     monkeypatch.setenv("ASYA_DATA_URI", "s3://meshdata/data/")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     data._s3.cache_clear()

@@ -1,4 +1,4 @@
-"""Mesh file, `fair_by`: the tenant a message counts for; no header keeps an envelope from being sent."""
+"""Mesh file, `fair_by`: the tenant of a message; no header value blocks an envelope."""
 
 import re
 from typing import Any
@@ -31,8 +31,8 @@ def test_without_the_header_or_the_setting_there_is_none() -> None:
 
 @given(JSON)
 def test_any_value_gives_a_group_that_sqs_takes(value: Any) -> None:
-    found = group(value)
-    assert found is None or re.fullmatch(r"[!-~]{1,128}", found)
+    tenant = group(value)
+    assert tenant is None or re.fullmatch(r"[!-~]{1,128}", tenant)
 
 
 def test_other_values_are_told_apart_by_their_digest() -> None:

@@ -18,9 +18,9 @@ def test_unmanaged_headers_go_first_then_the_route_too() -> None:
     assert set(last.headers) == {"x-asya-root"}
     assert (last.route.prev, last.route.curr, last.route.next) == ((), "x-sump", ())
     assert (last.extra, last.status_extra) == ({}, {})
-    for slim in (first, last):
-        assert (slim.id, bytes(slim.payload)) == (envelope.id, bytes(envelope.payload))
-        assert slim.status is not None
-        assert (slim.status.phase, slim.status.reason, slim.status.attempt) == ("failed", "RuntimeError", 2)
-        assert slim.status.error is not None
-        assert slim.status.error.message.startswith("it has 2 bytes; 1 at most; its headers")
+    for reduced in (first, last):
+        assert (reduced.id, bytes(reduced.payload)) == (envelope.id, bytes(envelope.payload))
+        assert reduced.status is not None
+        assert (reduced.status.phase, reduced.status.reason, reduced.status.attempt) == ("failed", "RuntimeError", 2)
+        assert reduced.status.error is not None
+        assert reduced.status.error.message.startswith("it has 2 bytes; 1 at most; its headers")

@@ -1,4 +1,4 @@
-"""protocol §1, §5.12: where an envelope may be sent, checked at every sending; §3: overrides."""
+"""protocol §1, §5.12: each send checks its target; §3: route overrides."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def test_users_actors_and_four_of_the_crew_may_be_sent_to(actor: str) -> None:
         ("p" * 64, "64 characters"),
     ],
 )
-def test_everything_else_may_not(actor: str, problem: str) -> None:
+def test_other_names_may_not_be_sent_to(actor: str, problem: str) -> None:
     with pytest.raises(UnknownTargetError) as caught:
         check_target(mesh(), actor)
     assert problem in str(caught.value)
@@ -42,7 +42,7 @@ def test_everything_else_may_not(actor: str, problem: str) -> None:
 
 @pytest.mark.rule("3.route-override")
 @pytest.mark.parametrize(
-    ("header", "found"),
+    ("header", "expected"),
     [
         ({"infer": "infer-v2"}, {"infer": "infer-v2"}),
         ({"infer": 5, "post": "p2", "": "evil"}, {"post": "p2"}),
@@ -51,6 +51,6 @@ def test_everything_else_may_not(actor: str, problem: str) -> None:
         (None, {}),
     ],
 )
-def test_overrides_are_read_from_any_header(header: Any, found: dict[str, str]) -> None:
-    assert overrides(decode(message(headers={"x-asya-route-override": header}))) == found
+def test_overrides_are_read_from_any_header(header: Any, expected: dict[str, str]) -> None:
+    assert overrides(decode(message(headers={"x-asya-route-override": header}))) == expected
     assert overrides(decode(message())) == {}

@@ -1,4 +1,4 @@
-"""protocol §1: the envelope on the wire; §5.1: what is no envelope, by the name of the field."""
+"""protocol §1: encoding and decoding envelopes; §5.1: parse errors name the field."""
 
 import json
 from typing import Any
@@ -45,7 +45,7 @@ def envelopes(draw: st.DrawFn) -> tuple[tuple[dict[str, bytes], bytes], bytes]:
 
 
 def refusal(body: bytes) -> ParseError | None:
-    """What is wrong with a message, if anything."""
+    """The parse error of a message; None for a valid envelope."""
     try:
         decode(body)
     except ParseError as error:
@@ -181,7 +181,7 @@ def test_protocol_1_unknown_keys_are_carried_along() -> None:
 
 
 @pytest.mark.rule("1.ascii")
-def test_protocol_1_what_we_write_is_ascii_and_what_we_relay_is_not_touched() -> None:
+def test_protocol_1_written_text_is_ascii_and_relayed_bytes_stay() -> None:
     body = '{"id":"größe","route":{"prev":[],"curr":"infer","next":[]},"headers":{"ключ":"значение"},"payload":"𝄞"}'.encode()
     out = encode(decode(body))
     assert b'"payload":"\xf0\x9d\x84\x9e"' in out
@@ -215,7 +215,7 @@ OLDER: list[tuple[dict[str, Any], Route | str]] = [
 
 @pytest.mark.rule("14.routes")
 @pytest.mark.parametrize(("route", "expected"), OLDER)
-def test_protocol_14_older_routes_are_upgraded_on_receipt(route: dict[str, Any], expected: Route | str) -> None:
+def test_protocol_14_legacy_routes_are_upgraded_on_receipt(route: dict[str, Any], expected: Route | str) -> None:
     if isinstance(expected, str):
         with pytest.raises(ParseError) as caught:
             decode(message(route=route))
@@ -245,7 +245,7 @@ def test_protocol_14_only_a_steps_envelope_may_lack_its_id() -> None:
 
 
 def test_protocol_1_both_passes_read_the_same() -> None:
-    """The quick pass takes exactly our keys; an unknown one alone sends the message on the careful pass."""
+    """The fast pass accepts only the known keys; one unknown key sends the message through the careful pass."""
     quick, careful = decode(message()), decode(message(unknown=1))
     assert msgspec.structs.replace(careful, extra={}) == quick
 
@@ -266,7 +266,7 @@ def test_protocol_3_only_the_word_off_makes_an_envelope_stealth() -> None:
 
 @pytest.mark.parametrize("name", ["extra", "status_extra"])
 @pytest.mark.parametrize("value", [None, {}, {"a": 1}, 5, "x"])
-def test_protocol_1_a_key_called_like_a_field_of_ours_is_carried_along_like_any_other(name: str, value: Any) -> None:
+def test_protocol_1_an_unknown_key_with_the_name_of_a_struct_field_travels_along(name: str, value: Any) -> None:
     body = message(**{name: value})
     assert json.loads(encode(decode(body)))[name] == value
     assert decode(body).status_extra == {}

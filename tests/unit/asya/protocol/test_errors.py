@@ -1,4 +1,4 @@
-"""protocol §2, §6: how an error is described; §4: how much of it."""
+"""protocol §2, §6: the description of errors; §4: its size limits."""
 
 import json
 
@@ -8,7 +8,7 @@ from asya.protocol.errors import MESSAGE_LIMIT, TRACEBACK_LIMIT, describe_except
 
 
 class OwnError(LookupError, ConnectionError):
-    """Has two lines of ancestors."""
+    """An exception with two lines of ancestors."""
 
 
 class Unprintable(Exception):  # noqa: N818
@@ -17,8 +17,8 @@ class Unprintable(Exception):  # noqa: N818
 
 
 def described(error: BaseException) -> tuple[str, tuple[str, ...]]:
-    found = describe_exception(error)
-    return found.type, found.mro
+    info = describe_exception(error)
+    return info.type, info.mro
 
 
 @pytest.mark.rule("6.error-names")
@@ -45,17 +45,17 @@ def test_messages_and_tracebacks_are_cut_at_16_kib(piece: str) -> None:
 
     with pytest.raises(ValueError, match="start") as caught:
         fail()
-    found = describe_exception(caught.value)
-    assert len(found.message.encode()) <= MESSAGE_LIMIT
-    assert found.message.startswith("start ")
-    assert len(found.traceback.encode()) <= TRACEBACK_LIMIT
-    assert found.traceback.endswith(" end\n")
+    info = describe_exception(caught.value)
+    assert len(info.message.encode()) <= MESSAGE_LIMIT
+    assert info.message.startswith("start ")
+    assert len(info.traceback.encode()) <= TRACEBACK_LIMIT
+    assert info.traceback.endswith(" end\n")
 
 
 def test_a_short_traceback_is_whole() -> None:
     with pytest.raises(KeyError) as caught:
         dict[str, int]()["missing"]
-    found = describe_exception(caught.value)
-    assert found.traceback.startswith("Traceback (most recent call last)")
-    assert "KeyError: 'missing'" in found.traceback
+    info = describe_exception(caught.value)
+    assert info.traceback.startswith("Traceback (most recent call last)")
+    assert "KeyError: 'missing'" in info.traceback
     assert describe_exception(caught.value, with_traceback=False).traceback == ""

@@ -1,4 +1,4 @@
-"""protocol §4: derived ids are shaped as UUIDs version 4, the same for a redelivery and for nothing else."""
+"""protocol §4: derived ids are UUIDs version 4, equal for a redelivery and different otherwise."""
 
 import uuid
 
@@ -14,10 +14,10 @@ HOPS = st.tuples(st.text(min_size=1), st.integers(0, 99), st.integers(0, 99), st
 @pytest.mark.rule("4.child-ids")
 @given(HOPS)
 def test_child_ids_are_uuids_of_version_4(hop: tuple[str, int, int, int | str]) -> None:
-    found = uuid.UUID(ids.child_id(*hop))
-    assert found.version == 4
-    assert found.variant == uuid.RFC_4122
-    assert ids.child_id(*hop) == str(found)
+    child = uuid.UUID(ids.child_id(*hop))
+    assert child.version == 4
+    assert child.variant == uuid.RFC_4122
+    assert ids.child_id(*hop) == str(child)
 
 
 @pytest.mark.rule("4.child-ids")
@@ -28,7 +28,7 @@ def test_two_places_never_share_an_id(
     assert (ids.child_id(*one) == ids.child_id(*other)) == (one == other)
 
 
-def test_the_parts_do_not_run_together() -> None:
+def test_different_parts_never_give_the_same_id() -> None:
     assert ids.child_id("a", 1, 11, 1) != ids.child_id("a", 11, 1, 1)
     assert len({ids.child_id("a", 0, 0, 1), ids.hook_id("a", 0, "child"), ids.id_of_message("a")}) == 3
 

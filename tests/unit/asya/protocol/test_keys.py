@@ -1,4 +1,4 @@
-"""protocol §11, S3 keys: one look-up by id, and no id climbs out of its prefix."""
+"""protocol §11, S3 keys: one lookup by id, and no id escapes its prefix."""
 
 import re
 
@@ -43,7 +43,7 @@ def test_no_two_ids_share_a_key(one: str, other: str) -> None:
         ("50%", "50%25"),
     ],
 )
-def test_what_is_encoded(envelope_id: str, segment: str) -> None:
+def test_unsafe_characters_are_encoded(envelope_id: str, segment: str) -> None:
     assert safe_segment(envelope_id) == segment
 
 
@@ -71,7 +71,7 @@ BY_TIME = Sink(layout="by-time", succeeded_prefix="happy-asya/", failed_prefix="
 
 @pytest.mark.rule("11.keys.by-time", "14.by-time")
 @pytest.mark.parametrize("updated_at", ["2025-11-18T14:30:45.123456Z", "2025-11-18T16:30:45.123456+02:00"])
-def test_by_time_is_the_old_layout_exactly(updated_at: str) -> None:
+def test_by_time_is_the_legacy_layout(updated_at: str) -> None:
     body = message(
         id="abc-123",
         route={"prev": ["prep", "text-processor"], "curr": "", "next": []},

@@ -63,12 +63,12 @@ def test_protocol_5_11_durations(seconds: float, text: str) -> None:
 @pytest.mark.rule("13.progress")
 def test_protocol_13_progress_of_three_actors() -> None:
     actors = ("a", "b", "c")
-    shown = [
+    percentages = [
         progress_percent(Route(actors[:n], actors[n], actors[n + 1 :]), stage)
         for n in range(3)
         for stage in ("received", "processing", "completed")
     ]
-    assert shown == [10, 15, 33, 43, 48, 66, 76, 81, 99]
+    assert percentages == [10, 15, 33, 43, 48, 66, 76, 81, 99]
 
 
 @pytest.mark.rule("1.names")

@@ -1,4 +1,4 @@
-"""References stay inside the data prefix, whatever a payload says."""
+"""References of any payload stay inside the data prefix."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""protocol §9: slice headers, messages about sets, and putting results into a payload."""
+"""protocol §9: slice headers, messages about sets, and the insertion of results into a payload."""
 
 import json
 from typing import Any
@@ -40,7 +40,7 @@ def test_a_header_is_read_back_and_its_enclosing_one_kept_as_it_is() -> None:
     assert (enclosing.set_id, enclosing.slice_index, enclosing.enclosing) == ("outer", 3, None)
 
 
-def test_what_is_no_slice_has_no_header() -> None:
+def test_an_envelope_that_is_not_a_slice_has_no_header() -> None:
     assert slice_header(decode(message())) is None
     assert slice_header(decode(message(headers={"x-asya-fan-in": None}))) is None
     assert not fan_in.is_slice(decode(message(headers={"x-asya-fan-in": None})))
@@ -69,7 +69,7 @@ def test_a_malformed_header_is_named(change: dict[str, Any], problem: str) -> No
     assert fan_in.is_slice(envelope)
 
 
-def test_messages_about_sets_are_told_from_envelopes() -> None:
+def test_messages_about_sets_are_distinguished_from_envelopes() -> None:
     ended = SliceEnded(
         set_id="s",
         slice_index=1,
@@ -104,7 +104,7 @@ def test_messages_about_sets_are_told_from_envelopes() -> None:
         ({}, "/~01", {"~1": [1]}),
     ],
 )
-def test_results_are_put_at_the_pointer(document: Any, pointer: str, expected: Any) -> None:
+def test_results_are_inserted_at_the_pointer(document: Any, pointer: str, expected: Any) -> None:
     assert json.loads(bytes(insert(raw(document), pointer, Raw(b"[1]")))) == expected
 
 
@@ -120,13 +120,13 @@ def test_results_are_put_at_the_pointer(document: Any, pointer: str, expected: A
         ({}, "a", "starts with '/'"),
     ],
 )
-def test_a_pointer_that_leads_nowhere_is_refused(document: Any, pointer: str, problem: str) -> None:
+def test_a_pointer_to_a_missing_location_is_refused(document: Any, pointer: str, problem: str) -> None:
     with pytest.raises(ValueError, match=r".") as caught:
         insert(raw(document), pointer, Raw(b"[1]"))
     assert problem in str(caught.value)
 
 
-def test_what_is_not_on_the_way_keeps_its_bytes() -> None:
+def test_members_off_the_path_keep_their_bytes() -> None:
     document = Raw(b'{"big": 1.50,  "deep": {"x": [1e3, "\\u00fc"]}, "a": {"n": 1.0}}')
     assert bytes(insert(document, "/a/b", Raw(b"[]"))) == (
         b'{"big":1.50,"deep":{"x": [1e3, "\\u00fc"]},"a":{"n":1.0,"b":[]}}'

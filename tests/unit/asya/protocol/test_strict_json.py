@@ -1,4 +1,4 @@
-"""protocol §1, strict JSON: what a handler returns arrives equal as a JSON value, or is refused by type and path."""
+"""protocol §1, strict JSON: a value arrives equal, or its type and path are refused."""
 
 import dataclasses
 import datetime
@@ -40,7 +40,7 @@ ANYTHING = st.recursive(
 
 
 def as_lists(value: Any) -> Any:
-    """Tuples as lists, which is what they are in JSON."""
+    """The value with tuples as lists, as in JSON."""
     if isinstance(value, list | tuple):
         return [as_lists(item) for item in value]
     return {key: as_lists(item) for key, item in value.items()} if isinstance(value, dict) else value
@@ -88,7 +88,7 @@ Pair = namedtuple("Pair", "left right")
 
 
 class Nothing(dict[str, int]):
-    """Cannot be read."""
+    """A mapping that raises when it is read."""
 
     def items(self) -> Any:
         raise ValueError("unreadable")

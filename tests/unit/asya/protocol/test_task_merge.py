@@ -1,4 +1,4 @@
-"""protocol §13: which reports change a task's record, and that their order does not matter."""
+"""protocol §13: the reports that change a task record, in any order."""
 
 import itertools
 
@@ -74,7 +74,7 @@ def test_failure_is_kept_with_its_error_and_reason() -> None:
 
 @pytest.mark.rule("13.statuses")
 @pytest.mark.parametrize("later", ["received", "completed", "registered", "paused", "succeeded", "canceled"])
-def test_terminal_stays(later: str) -> None:
+def test_a_terminal_status_stays(later: str) -> None:
     ended = merged(event("t", "failed", 1, 9, reason="Timeout"), record=pending())
     assert merged(event("t", later, 2, 20), record=ended) == ended  # type: ignore[arg-type]
 
@@ -93,7 +93,7 @@ def test_another_end_does_not_fill_in_its_address() -> None:
 
 
 @pytest.mark.rule("13.resumed")
-def test_progress_does_not_wake_a_paused_task() -> None:
+def test_progress_does_not_resume_a_paused_task() -> None:
     paused = merged(*hop("t", 0), event("t", "paused", 1, 12))
     assert (paused.status, paused.pause_epoch) == ("paused", 1)
     assert merged(event("t", "completed", 2, 20), record=paused) == paused
@@ -110,7 +110,7 @@ def test_a_new_generation_starts_again() -> None:
 
 
 @pytest.mark.rule("12.generation", "13.new-generation")
-def test_what_earlier_generations_came_to_is_still_told() -> None:
+def test_the_results_of_earlier_generations_stay_in_the_record() -> None:
     error = ErrorInfo(type="ValueError", message="x" * 5000, traceback="long")
     ended = merged(event("t", "failed", 1, 9, reason="DeliveryExhausted", error=error), record=pending())
     opened = reopened(ended, 1, at="2026-11-20T09:10:00.000000Z")
@@ -122,7 +122,7 @@ def test_what_earlier_generations_came_to_is_still_told() -> None:
     assert merged(*hop("t", 1, generation=1), record=opened).earlier == opened.earlier
 
 
-def test_an_end_that_comes_after_the_reopening_is_told_as_the_earlier_generations_own() -> None:
+def test_an_end_after_the_reopening_counts_for_its_earlier_generation() -> None:
     opened = reopened(merged(event("t", "received"), record=pending()), 1, at="2026-11-20T09:10:00.000000Z")
     assert [each.status for each in opened.earlier] == ["running"]
     late = merged(event("t", "failed", 1, 9, reason="DeliveryExhausted"), record=opened)
@@ -130,7 +130,7 @@ def test_an_end_that_comes_after_the_reopening_is_told_as_the_earlier_generation
     assert [(each.status, each.reason) for each in late.earlier] == [("failed", "DeliveryExhausted")]
 
 
-def test_only_so_many_generations_are_told() -> None:
+def test_the_number_of_earlier_generations_is_limited() -> None:
     record = pending()
     for generation in range(1, 30):
         record = reopened(record, generation, at=record.updated_at)
@@ -138,7 +138,7 @@ def test_only_so_many_generations_are_told() -> None:
 
 
 def reports() -> list[TaskEvent]:
-    """All that is said about a task that was redelivered, retried and registered, by several who do not wait for each other."""
+    """The concurrent reports about a task that was redelivered, retried and registered."""
     return [
         event("t", "registered", owner="AIDAX", deadline_at="2026-11-20T10:00:00.000000Z"),
         *itertools.chain.from_iterable(hop("t", position) for position in range(3)),
@@ -153,7 +153,7 @@ def reports() -> list[TaskEvent]:
 @pytest.mark.rule("13.order")
 @given(st.lists(st.sampled_from(reports()), max_size=20), st.permutations(reports()))
 def test_any_order_and_any_repetition_give_the_same_record(repeated: list[TaskEvent], order: list[TaskEvent]) -> None:
-    # What the first report decides is decided here: both begin with the same one.
+    # Both orders begin with the same report, because the first report decides some fields.
     first = reports()[0]
     record = merged(first, *repeated, *order, *repeated)
     expected = merged(first, *reports())
@@ -162,7 +162,7 @@ def test_any_order_and_any_repetition_give_the_same_record(repeated: list[TaskEv
 
 
 def without_times(record: TaskRecord) -> TaskRecord:
-    """Of several reports of the same end the first that comes says when it was."""
+    """The record without the times that the first of several reports of the same end sets."""
     return replace(record, updated_at="", earlier=tuple(replace(each, ended_at=None) for each in record.earlier))
 
 

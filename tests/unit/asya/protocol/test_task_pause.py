@@ -1,4 +1,4 @@
-"""protocol §11, §13: pauses in a task's record, ordered by their epochs."""
+"""protocol §11, §13: the pauses in a task record, ordered by epoch."""
 
 import itertools
 
@@ -33,7 +33,7 @@ def paused(position: int, seconds: float = 12.0, **more: object) -> object:
 
 
 def resumed(record: TaskRecord) -> TaskRecord:
-    """As the gateway writes it."""
+    """The record after a resume, as the gateway writes it."""
     epoch = record.pause_epoch or 0
     handover = PauseRelease(to="x-resume", epoch=epoch, at=record.updated_at, input=Raw(b'{"approved":true}'))
     return replace(record, status="running", pause=None, resumed_epoch=epoch, handover=handover)
@@ -45,7 +45,7 @@ def test_a_pause_is_kept_with_what_it_asks_for() -> None:
     assert record.pause == TaskPause(prompt="Sure?", fields=FIELDS, since="2026-11-20T09:00:12.000000Z")
 
 
-def test_reported_twice_it_is_the_same() -> None:
+def test_a_repeated_pause_report_changes_nothing() -> None:
     record = merged(*hop("t", 0), paused(1))
     assert merged(paused(1), paused(1), record=record) == record
 
@@ -61,56 +61,56 @@ def test_a_report_not_above_the_last_resumed_epoch_is_dropped() -> None:
 
 def test_only_a_resume_leads_back_to_running() -> None:
     record = merged(*hop("t", 0), paused(1))
-    for told in ("registered", "received", "processing", "completed"):
-        assert merged(event("t", told, 2, 60), record=record).status == "paused"
+    for status in ("registered", "received", "processing", "completed"):
+        assert merged(event("t", status, 2, 60), record=record).status == "paused"
 
 
 @pytest.mark.rule("11.pause.epoch")
-def test_of_two_pauses_the_further_counts_in_whatever_order_they_come() -> None:
-    found = {
+def test_of_two_pauses_the_further_counts_in_any_order() -> None:
+    epochs = {
         merged(*order).pause_epoch
         for order in itertools.permutations([event("t", "received"), paused(1, 10), paused(5, 40)])
     }
-    assert found == {5}
+    assert epochs == {5}
 
 
-def test_a_later_pause_tells_that_what_was_handed_over_has_arrived() -> None:
+def test_a_later_pause_clears_the_release_of_the_earlier_one() -> None:
     record = merged(paused(5, 40), record=resumed(merged(*hop("t", 0), paused(1))))
     assert (record.status, record.handover) == ("paused", None)
 
 
 @pytest.mark.rule("11.pause.cancel")
-def test_canceled_while_paused_what_was_kept_is_still_to_be_sent() -> None:
+def test_a_cancellation_during_a_pause_releases_the_envelope_to_x_sink() -> None:
     record = merged(paused(1), event("t", "canceled", 1, 99))
     assert (record.status, record.pause) == ("canceled", None)
     assert record.handover == PauseRelease(to="x-sink", epoch=1, at="2026-11-20T09:01:39.000000Z")
 
 
-def test_canceled_after_the_resume_it_is_still_handed_to_x_resume() -> None:
-    """Further on somebody sees that the task was canceled, and ends it."""
+def test_a_cancellation_after_the_resume_keeps_the_release_to_x_resume() -> None:
+    """The pre-flight of a later hop ends the canceled envelope."""
     record = merged(event("t", "canceled", 1, 99), record=resumed(merged(paused(1))))
     assert record.handover is not None
     assert record.handover.to == "x-resume"
 
 
 @pytest.mark.parametrize("end", ["succeeded", "failed"])
-def test_other_ends_leave_nothing_to_send(end: str) -> None:
+def test_other_ends_clear_the_release(end: str) -> None:
     ended = event("t", end, 3, 99)  # type: ignore[arg-type]
     for record in (merged(paused(1)), resumed(merged(paused(1)))):
         after = merged(ended, record=record)
         assert (after.status, after.pause, after.handover) == (end, None, None)
 
 
-def test_a_new_generation_knows_nothing_of_pauses() -> None:
+def test_a_new_generation_has_no_pause() -> None:
     record = reopened(resumed(merged(paused(1))), 1, at="2026-11-20T09:10:00.000000Z")
     assert (record.pause_epoch, record.resumed_epoch, record.pause, record.handover) == (None, None, None, None)
     assert merged(paused(1, 70, generation=1), record=record).status == "paused"
 
 
-def test_what_it_waits_for_is_shown_only_while_it_waits() -> None:
+def test_the_question_is_shown_only_during_the_pause() -> None:
     record = merged(*hop("t", 0), paused(1))
-    shown = task_view(record, fold([], 0), at(20))
-    assert (shown.status, shown.pause) == ("paused", record.pause)
+    view = task_view(record, fold([], 0), at(20))
+    assert (view.status, view.pause) == ("paused", record.pause)
     assert task_view(resumed(record), fold([], 0), at(20)).pause is None
 
 
@@ -121,11 +121,11 @@ def test_13_paused_a_task_is_never_overdue() -> None:
 
 
 @pytest.mark.parametrize("record", [merged(*hop("t", 0), paused(1)), resumed(merged(paused(1))), merged(paused(2))])
-def test_it_survives_the_table(record: TaskRecord) -> None:
+def test_a_record_survives_the_table(record: TaskRecord) -> None:
     assert task_items.record_of(task_items.record_item(record, 1, 2**40)) == record
 
 
-def test_the_index_holds_what_waits_and_nothing_else() -> None:
+def test_the_index_holds_only_waiting_tasks() -> None:
     waits = merged(*hop("t", 0), paused(1))
     item = task_items.record_item(waits, 1, 2**40)
     assert item["waits_in"]["S"].startswith("paused#")
@@ -144,7 +144,7 @@ STEPS = st.one_of(
 
 
 @given(st.lists(STEPS, max_size=25))
-def test_whatever_comes_in_whatever_order_only_a_resume_leads_back(steps: list[tuple[str, int]]) -> None:
+def test_in_any_order_of_reports_only_a_resume_ends_a_pause(steps: list[tuple[str, int]]) -> None:
     ranks = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "canceled": 3}
     record = merged(event("t", "registered"))
     for number, (what, position) in enumerate(steps):

@@ -20,12 +20,12 @@ def test_every_moment_survives(moment: datetime) -> None:
 
 @given(st.text(max_size=40))
 def test_any_text_is_a_time_or_a_value_error(text: str) -> None:
-    found: datetime | str
+    result: datetime | str
     try:
-        found = parse_time(text)
+        result = parse_time(text)
     except ValueError as error:
-        found = str(error)
-    assert repr(text) in found if isinstance(found, str) else found.tzinfo is UTC
+        result = str(error)
+    assert repr(text) in result if isinstance(result, str) else result.tzinfo is UTC
 
 
 @pytest.mark.rule("2.times")
@@ -47,7 +47,7 @@ def test_seconds_and_offsets_are_read_into_utc() -> None:
         "0001-01-01T00:00:00+23:59",
     ],
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_time_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="no RFC 3339 time"):
         parse_time(text)
 

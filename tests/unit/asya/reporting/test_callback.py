@@ -1,4 +1,4 @@
-"""protocol §3, `x-asya-gateway-url`: http or https, on the deployment's allow-list; otherwise the configured one."""
+"""protocol §3, `x-asya-gateway-url`: the header counts with http or https and an allowed host, else the configured URL."""
 
 from typing import Any
 
@@ -55,12 +55,12 @@ def test_allowed_hosts_are_taken(header: str, url: str) -> None:
         ["https://own.example"],
     ],
 )
-def test_forged_ones_fall_back_to_the_configured_one(header: Any) -> None:
+def test_forged_headers_fall_back_to_the_configured_url(header: Any) -> None:
     assert chosen(header) == OWN
 
 
-def test_the_url_is_made_from_what_was_checked() -> None:
-    """Tabs and newlines vanish when a URL is read here; the client would read them otherwise."""
+def test_the_url_is_rebuilt_from_its_checked_parts() -> None:
+    """Parsing removes tabs and newlines; the HTTP client would interpret them differently."""
     assert chosen("https://own.exa\tmple\n/x?y=1#z") == "https://own.example/x"
 
 

@@ -1,4 +1,4 @@
-"""protocol §5, reports, and §13, event data: what is told, and when which fields."""
+"""protocol §5, reports, and §13, event data: the reports of a hop and their fields."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""protocol §7: what a handler may read and write of its envelope."""
+"""protocol §7: the parts of an envelope that a handler may read and write."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.unit.asya.runtime.test_call import view
 
 
 def run(command: tuple[Any, ...], **changes: Any) -> tuple[Any, EnvelopeView]:
-    seen = view(
+    envelope = view(
         headers={
             "tenant": "acme",
             "a b": {"c": [1, 2]},
@@ -21,7 +21,7 @@ def run(command: tuple[Any, ...], **changes: Any) -> tuple[Any, EnvelopeView]:
         next=["post", "store"],
         **changes,
     )
-    return execute(seen, command), seen
+    return execute(envelope, command), envelope
 
 
 READ: list[tuple[str, Any]] = [
@@ -53,11 +53,11 @@ def test_get_of_missing_headers_is_empty() -> None:
 
 @pytest.mark.rule("7.GET")
 def test_get_gives_a_deep_copy() -> None:
-    seen = view(headers={"list": [1]})
-    execute(seen, ("GET", ".headers"))["list"].append(2)
-    execute(seen, ("GET", ".route.next")).append("x")
-    assert seen.headers == {"list": [1]}
-    assert seen.next == ["post"]
+    envelope = view(headers={"list": [1]})
+    execute(envelope, ("GET", ".headers"))["list"].append(2)
+    execute(envelope, ("GET", ".route.next")).append("x")
+    assert envelope.headers == {"list": [1]}
+    assert envelope.next == ["post"]
 
 
 ROUTES: list[tuple[tuple[Any, ...], list[str]]] = [
@@ -77,35 +77,35 @@ ROUTES: list[tuple[tuple[Any, ...], list[str]]] = [
 @pytest.mark.rule("7.paths")
 @pytest.mark.parametrize(("command", "after"), ROUTES)
 def test_the_route_ahead_is_writable(command: tuple[Any, ...], after: list[str]) -> None:
-    _, seen = run(command)
-    assert seen.next == after
-    assert seen.next_changed
+    _, envelope = run(command)
+    assert envelope.next == after
+    assert envelope.next_changed
 
 
 @pytest.mark.rule("7.SET")
 def test_values_are_copied_on_set() -> None:
-    seen, value = view(), {"a": [1]}
-    execute(seen, ("SET", ".headers.mine", value))
+    envelope, value = view(), {"a": [1]}
+    execute(envelope, ("SET", ".headers.mine", value))
     value["a"].append(2)
-    assert seen.headers["mine"] == {"a": [1]}
+    assert envelope.headers["mine"] == {"a": [1]}
 
 
 @pytest.mark.rule("3.handlers-may-not")
 def test_a_set_of_all_headers_or_of_the_status_replaces_the_rest_only() -> None:
-    _, seen = run(("SET", ".headers", {"new": 1, "x-asya-root": "forged", "traceparent": "forged"}))
-    assert seen.headers == {"new": 1, "x-asya-root": "r", "traceparent": "t"}
-    _, seen = run(("SET", ".status", {"phase": "x", "attempt": 99}))
-    assert seen.status == {"phase": "x", "attempt": 2, "max_attempts": 3, "created_at": "c"}
-    _, seen = run(("DEL", ".headers"))
-    assert seen.headers == {"x-asya-root": "r", "traceparent": "t"}
+    _, envelope = run(("SET", ".headers", {"new": 1, "x-asya-root": "forged", "traceparent": "forged"}))
+    assert envelope.headers == {"new": 1, "x-asya-root": "r", "traceparent": "t"}
+    _, envelope = run(("SET", ".status", {"phase": "x", "attempt": 99}))
+    assert envelope.status == {"phase": "x", "attempt": 2, "max_attempts": 3, "created_at": "c"}
+    _, envelope = run(("DEL", ".headers"))
+    assert envelope.headers == {"x-asya-root": "r", "traceparent": "t"}
 
 
 @pytest.mark.rule("3.handlers-may-not")
 def test_the_fan_in_header_alone_of_the_managed_ones_may_be_set() -> None:
-    _, seen = run(("SET", '.headers["x-asya-fan-in"].set_id', "other"))
-    assert seen.headers["x-asya-fan-in"] == {"set_id": "other"}
-    _, seen = run(("DEL", ".headers.x-asya-fan-in"))
-    assert "x-asya-fan-in" not in seen.headers
+    _, envelope = run(("SET", '.headers["x-asya-fan-in"].set_id', "other"))
+    assert envelope.headers["x-asya-fan-in"] == {"set_id": "other"}
+    _, envelope = run(("DEL", ".headers.x-asya-fan-in"))
+    assert "x-asya-fan-in" not in envelope.headers
 
 
 REFUSED: list[tuple[tuple[Any, ...], type[Exception]]] = [
@@ -174,23 +174,25 @@ REFUSED: list[tuple[tuple[Any, ...], type[Exception]]] = [
 
 @pytest.mark.rule("1.route.prev", "3.handlers-may-not", "7.errors", "7.writable")
 @pytest.mark.parametrize(("command", "error"), REFUSED, ids=lambda value: repr(value)[:60])
-def test_what_is_refused_by_its_own_error_and_changes_nothing(command: tuple[Any, ...], error: type[Exception]) -> None:
+def test_a_refused_command_raises_its_error_and_changes_nothing(
+    command: tuple[Any, ...], error: type[Exception]
+) -> None:
     before = run(("GET", ".id"))[1]
-    seen = run(("GET", ".id"))[1]
+    envelope = run(("GET", ".id"))[1]
     with pytest.raises(error) as caught:
-        execute(seen, command)
+        execute(envelope, command)
     assert type(caught.value) is error
     assert str(caught.value)
-    assert seen == before
+    assert envelope == before
 
 
 @pytest.mark.rule("7.FLY")
 def test_fly_goes_out_in_order_and_is_never_a_frame() -> None:
-    flown: list[Any] = []
+    partials: list[Any] = []
     message = {"text": ["a"]}
-    seen = view(publish_partial=flown.append)
-    assert execute(seen, ("FLY", message)) is None
+    envelope = view(publish_partial=partials.append)
+    assert execute(envelope, ("FLY", message)) is None
     message["text"].append("b")
-    execute(seen, ("FLY", message))
-    assert flown == [{"text": ["a"]}, {"text": ["a", "b"]}]
-    assert execute(view(), ("FLY", {})) is None  # nobody listens
+    execute(envelope, ("FLY", message))
+    assert partials == [{"text": ["a"]}, {"text": ["a", "b"]}]
+    assert execute(view(), ("FLY", {})) is None  # without a receiver

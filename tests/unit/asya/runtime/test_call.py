@@ -1,4 +1,4 @@
-"""protocol §6: what a handler gives, and what becomes of it; §5.7, §5.11: its time, its end."""
+"""protocol §6: the frames of handlers of every kind; §5.7, §5.11: time limits and crashes."""
 
 import asyncio
 import time
@@ -14,7 +14,7 @@ from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerInvoker, Han
 from asya.runtime.modes import PayloadMode
 
 FOREVER = 600.0
-"""Seconds: a handler that takes so long comes to an end by its time limit only, and no other takes as long."""
+"""Seconds; a handler that takes so long ends only by its time limit."""
 
 
 def view(**changes: Any) -> EnvelopeView:
@@ -127,7 +127,10 @@ def test_what_json_cannot_hold_is_a_processing_error_after_the_frames_before(kin
     with pytest.raises(HandlerFailed) as caught:
         next(running)
     assert caught.value.error.type == "processing_error"
-    assert caught.value.error.message == "the handler gave a value that is not JSON: $.a: a value of type set has no form in JSON"
+    assert (
+        caught.value.error.message
+        == "the handler gave a value that is not JSON: $.a: a value of type set has no form in JSON"
+    )
 
 
 class Unreadable(dict[str, Any]):
@@ -158,7 +161,7 @@ def test_frames_are_serialised_at_the_yield() -> None:
 
 
 class OwnError(ValueError):
-    """Raised by handlers below."""
+    """The handlers below raise this error."""
 
 
 def failing(kind: str) -> Callable[[Any], Any]:
@@ -225,12 +228,12 @@ def test_a_timeout_error_of_the_handlers_own_is_an_ordinary_error() -> None:
 
 
 class OwnExit(BaseException):
-    """Neither an Exception nor an exit."""
+    """A BaseException that is neither an Exception nor an exit."""
 
 
 @pytest.mark.rule("5.11.crash")
 @pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, OwnExit])
-def test_system_exit_and_its_like_are_crashes_and_the_next_call_works(raised: type[BaseException]) -> None:
+def test_base_exceptions_are_crashes_and_the_next_call_works(raised: type[BaseException]) -> None:
     def plain(_: Any) -> Any:
         raise raised(3)
 
@@ -336,7 +339,7 @@ def test_one_event_loop_serves_all_calls_so_that_clients_survive() -> None:
     assert loops[0] is loops[1]
 
 
-def test_an_abandoned_generator_cleans_up_whatever_that_raises() -> None:
+def test_an_abandoned_generator_cleans_up_even_if_that_raises() -> None:
     cleaned = []
 
     def generator(_: Any) -> Iterator[int]:
@@ -371,10 +374,10 @@ def test_the_argument_is_adapted_and_a_mismatch_is_the_handlers_error() -> None:
 
 @pytest.mark.rule("6.yields-tuple", "7.SET")
 def test_protocol_7_commands_are_answered_and_change_later_frames_only() -> None:
-    seen: list[Any] = []
+    answers: list[Any] = []
 
     def handler(_: Any) -> Iterator[Any]:
-        seen.append((yield ("GET", ".id")))
+        answers.append((yield ("GET", ".id")))
         yield {"n": 0}
         yield ("SET", ".route.next", ["other"])
         yield ("SET", ".headers.colour", "red")
@@ -385,7 +388,7 @@ def test_protocol_7_commands_are_answered_and_change_later_frames_only() -> None
         yield {"n": 2}
 
     first, second, third = frames(handler)
-    assert seen == ["env-1"]
+    assert answers == ["env-1"]
     assert first == Frame(first.payload)
     assert second.next == ("other",)
     assert {name: raw if raw is None else bytes(raw) for name, raw in second.headers.items()} == {
@@ -430,7 +433,9 @@ def test_protocol_7_what_is_set_must_be_json() -> None:
 
     with pytest.raises(HandlerFailed) as caught:
         frames(handler)
-    assert caught.value.error.message.startswith("the handler gave a value that is not JSON: .headers['bad']: $: a value of type set")
+    assert caught.value.error.message.startswith(
+        "the handler gave a value that is not JSON: .headers['bad']: $: a value of type set"
+    )
 
 
 def test_protocol_7_the_view_is_made_only_for_generators() -> None:

@@ -1,4 +1,4 @@
-"""protocol §9: the helper that handlers fan out with, in every kind of handler."""
+"""protocol §9: `fan_out` in every kind of handler."""
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -85,13 +85,13 @@ def test_the_sets_id_tells_generations_and_positions_apart() -> None:
     def set_of(**changes: Any) -> str:
         return str(header(frames(generator, **changes)[0])["set_id"])
 
-    found = {
+    set_ids = {
         set_of(),
         set_of(prev=("prep", "split", "x-fan-in")),
         set_of(headers={"x-asya-generation": 1}),
         set_of(id="env-2"),
     }
-    assert len(found) == 4
+    assert len(set_ids) == 4
     assert set_of() == set_of()
 
 
@@ -134,9 +134,9 @@ def test_next_as_the_handler_left_it_is_the_rest() -> None:
 @pytest.mark.parametrize(
     ("ahead", "rest"),
     [
-        # A slice's own way to its set's fan-in actor is not taken for the nested set's.
+        # The leading fan-in actor belongs to the enclosing set.
         (["x-fan-in"], ("x-fan-in",)),
-        # Here the author named one for the nested set.
+        # The route names one more fan-in actor, for the nested set.
         (["x-fan-in", "x-fan-in"], ("x-fan-in",)),
         (["check", "x-fan-in"], ("check", "x-fan-in")),
     ],

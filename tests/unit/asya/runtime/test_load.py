@@ -1,4 +1,4 @@
-"""protocol §6: finding a handler; load errors name it and what is wrong with it."""
+"""protocol §6: loading a handler; load errors name the handler and the cause."""
 
 import sys
 from collections.abc import Iterator

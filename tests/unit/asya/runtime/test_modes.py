@@ -1,4 +1,4 @@
-"""protocol §6, `handler_mode`: handlers that get and give whole envelopes, in the new shape and in that of seed times."""
+"""protocol §6, `handler_mode`: handlers with whole envelopes, in the present and the legacy shape."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,14 +18,14 @@ def run(handler: Any, mode: EnvelopeMode, payload: Any = None, **options: Any) -
     return list(HandlerInvoker(handler, mode, **options).frames(payload, view, 5.0))
 
 
-def shown(mode: EnvelopeMode, **changes: Any) -> Any:
-    seen: list[Any] = []
-    list(HandlerInvoker(seen.append, EndMode(mode)).frames({"n": 1}, lambda: view(**changes), 5.0))
-    return seen[0]
+def argument_of(mode: EnvelopeMode, **changes: Any) -> Any:
+    arguments: list[Any] = []
+    list(HandlerInvoker(arguments.append, EndMode(mode)).frames({"n": 1}, lambda: view(**changes), 5.0))
+    return arguments[0]
 
 
 def test_the_handler_gets_the_whole_envelope() -> None:
-    assert shown(NEW, parent_id="env-0") == {
+    assert argument_of(NEW, parent_id="env-0") == {
         "id": "env-1",
         "parent_id": "env-0",
         "route": {"prev": ["prep"], "curr": "infer", "next": ["post"]},
@@ -36,9 +36,9 @@ def test_the_handler_gets_the_whole_envelope() -> None:
 
 
 @pytest.mark.rule("14.envelope-v1")
-def test_in_the_older_shape_the_route_is_actors_and_current() -> None:
-    assert shown(OLD)["route"] == {"actors": ["prep", "infer", "post"], "current": 1}
-    at_the_end = shown(OLD, prev=("prep", "infer"), curr="", next=[])
+def test_in_the_legacy_shape_the_route_is_actors_and_current() -> None:
+    assert argument_of(OLD)["route"] == {"actors": ["prep", "infer", "post"], "current": 1}
+    at_the_end = argument_of(OLD, prev=("prep", "infer"), curr="", next=[])
     assert at_the_end["route"] == {"actors": ["prep", "infer"], "current": 2}
 
 
@@ -48,7 +48,7 @@ def advanced(envelope: Any, *ahead: str, **changes: Any) -> Any:
 
 
 @pytest.mark.parametrize("ahead", [("post",), ("rescue", "post"), ()])
-def test_it_advances_the_route_by_itself(ahead: tuple[str, ...]) -> None:
+def test_the_handler_shifts_the_route_itself(ahead: tuple[str, ...]) -> None:
     (frame,) = run(lambda envelope: advanced(envelope, *ahead), NEW)
     assert frame.next == ahead
     assert decode_value(frame.payload) == {"done": True}
@@ -57,7 +57,7 @@ def test_it_advances_the_route_by_itself(ahead: tuple[str, ...]) -> None:
     assert older.next == ahead
 
 
-def test_it_may_give_several_and_none() -> None:
+def test_the_handler_may_give_several_envelopes_or_none() -> None:
     def split(envelope: Any) -> Iterator[Any]:
         yield advanced(envelope, "post")
         yield None
@@ -68,7 +68,7 @@ def test_it_may_give_several_and_none() -> None:
     assert len(run(lambda envelope: [advanced(envelope), advanced(envelope)], NEW, lists_fan_out=True)) == 2
 
 
-def test_headers_are_its_own_but_for_the_managed_ones() -> None:
+def test_a_handler_may_change_all_but_the_managed_headers() -> None:
     changed = {"mine": [1], "x-asya-root": "forged", "x-asya-new": "forged", "x-asya-fan-in": {"set_id": "s"}}
     (frame,) = run(lambda envelope: advanced(envelope, headers=changed, id="forged", status={"phase": "failed"}), NEW)
     assert {name: raw if raw is None else bytes(raw) for name, raw in frame.headers.items()} == {
@@ -109,15 +109,15 @@ WRONG: list[tuple[EnvelopeMode, Any, str]] = [
 
 
 @pytest.mark.rule("6.envelope-mode")
-@pytest.mark.parametrize(("mode", "given", "problem"), WRONG)
-def test_what_is_done_and_its_own_name_must_be_intact(mode: EnvelopeMode, given: Any, problem: str) -> None:
+@pytest.mark.parametrize(("mode", "output", "problem"), WRONG)
+def test_the_actors_done_and_the_own_name_must_stay(mode: EnvelopeMode, output: Any, problem: str) -> None:
     with pytest.raises(HandlerFailed) as caught:
-        run(lambda _: given, mode)
+        run(lambda _: output, mode)
     assert caught.value.error.type == "ValueError"
     assert problem in caught.value.error.message
 
 
-def test_what_json_cannot_hold_is_a_processing_error_here_too() -> None:
+def test_a_value_that_is_not_json_is_a_processing_error_in_envelope_mode() -> None:
     with pytest.raises(HandlerFailed) as caught:
         run(lambda envelope: advanced(envelope, payload={1, 2}), NEW)
     assert caught.value.error.type == "processing_error"
@@ -126,7 +126,7 @@ def test_what_json_cannot_hold_is_a_processing_error_here_too() -> None:
     assert ".headers['mine']: $: a value of type set" in caught.value.error.message
 
 
-def test_what_an_end_actor_gives_is_not_looked_at() -> None:
-    given: list[Any] = [{}, None, {1, 2}, "text"]
-    while given:
-        list(HandlerInvoker(lambda _: given.pop(), EndMode(NEW)).frames(None, view, 5.0))
+def test_the_return_value_of_an_end_actor_is_ignored() -> None:
+    outputs: list[Any] = [{}, None, {1, 2}, "text"]
+    while outputs:
+        list(HandlerInvoker(lambda _: outputs.pop(), EndMode(NEW)).frames(None, view, 5.0))

@@ -1,4 +1,4 @@
-"""protocol §5.7, §5.11: user code is stopped in time, and the process is fit to go on."""
+"""protocol §5.7, §5.11: the time limit interrupts user code, and the process stays usable."""
 
 import signal
 import threading
@@ -10,7 +10,7 @@ import pytest
 from asya.runtime.time_limit import TimeBudget, TimeLimitReached, run_within
 
 FOREVER = 600.0
-"""Seconds: what takes so long comes to an end by its time limit only."""
+"""Seconds; code that takes so long ends only by its time limit."""
 
 
 def busy(seconds: float) -> None:
@@ -23,13 +23,13 @@ def alarm_is_off() -> bool:
     return signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0) and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
 
-def test_what_is_done_in_time_returns_its_value() -> None:
+def test_code_within_its_time_limit_returns_its_value() -> None:
     assert run_within(FOREVER, lambda: "value") == "value"
     assert alarm_is_off()
 
 
 @pytest.mark.parametrize("blocking", [busy, time.sleep, threading.Event().wait], ids=["loop", "sleep", "lock"])
-def test_what_takes_too_long_is_interrupted(blocking: Callable[[float], object]) -> None:
+def test_code_beyond_its_time_limit_is_interrupted(blocking: Callable[[float], object]) -> None:
     with pytest.raises(TimeLimitReached):
         run_within(0.05, lambda: blocking(FOREVER))
     assert alarm_is_off()
@@ -41,14 +41,14 @@ def test_an_error_passes_and_the_alarm_is_off() -> None:
     assert alarm_is_off()
 
 
-def test_no_time_left_is_no_time() -> None:
+def test_a_negative_limit_interrupts_at_once() -> None:
     with pytest.raises(TimeLimitReached):
         run_within(0.0, lambda: busy(FOREVER))
     assert alarm_is_off()
 
 
 def test_an_alarm_at_the_very_end_never_stays_on() -> None:
-    """The limit is moved over the end of the call in small steps, so that it strikes in every part of the clean-up."""
+    """The limit moves over the end of the call in small steps, so the alarm interrupts every part of the clean-up."""
     outcomes: set[str] = set()
     for step in range(400):
         try:
@@ -60,7 +60,7 @@ def test_an_alarm_at_the_very_end_never_stays_on() -> None:
     assert outcomes == {"done", "interrupted"}
 
 
-def test_code_that_swallows_the_first_interruption_is_interrupted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_that_catches_the_first_interruption_is_interrupted_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("asya.runtime.time_limit.REPEAT_SECONDS", 0.02)
     swallowed = []
 
@@ -79,18 +79,18 @@ def test_code_that_swallows_the_first_interruption_is_interrupted_again(monkeypa
 
 
 def test_outside_the_main_thread_the_code_just_runs() -> None:
-    found: list[str] = []
+    results: list[str] = []
 
     def slow() -> str:
         busy(0.03)
         return "done"
 
-    thread = threading.Thread(target=lambda: found.append(run_within(0.01, slow)))
+    thread = threading.Thread(target=lambda: results.append(run_within(0.01, slow)))
     thread.start()
     thread.join()
-    assert found == ["done"]
+    assert results == ["done"]
 
 
-def test_a_stopwatch_never_goes_below_zero() -> None:
+def test_a_time_budget_never_goes_below_zero() -> None:
     assert TimeBudget(-5.0).remaining == 0.0
     assert 0.0 < TimeBudget(FOREVER).remaining <= FOREVER

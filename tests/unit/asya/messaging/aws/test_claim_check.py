@@ -50,13 +50,13 @@ def test_a_large_payload_travels_by_reference_and_comes_back_byte_for_byte() -> 
     s3 = FakeS3()
     text = '{ "a" : 1.50, "text": "' + "ü" * LIMIT + '" }'
     body = message(payload=None).replace(b'"payload":null', b'"payload":' + text.encode())
-    slim = make(s3).offload(Delivery("post", body, "next", delay=7, group="acme"))
-    assert (slim.actor, slim.kind, slim.delay, slim.group) == ("post", "next", 7, "acme")
-    assert len(slim.body) <= LIMIT
-    assert json.loads(slim.body)["payload"] is None
+    offloaded = make(s3).offload(Delivery("post", body, "next", delay=7, group="acme"))
+    assert (offloaded.actor, offloaded.kind, offloaded.delay, offloaded.group) == ("post", "next", 7, "acme")
+    assert len(offloaded.body) <= LIMIT
+    assert json.loads(offloaded.body)["payload"] is None
     (key,) = s3.keys("payloads/")
     assert s3.content(key) == text.encode()
-    back = decode(make(s3).redeem(slim.body))
+    back = decode(make(s3).redeem(offloaded.body))
     assert back == decode(body)
     assert "x-asya-payload-ref" not in back.headers
 
@@ -72,18 +72,18 @@ def test_offloading_again_writes_the_same_object() -> None:
 def test_characters_that_sqs_refuses_travel_by_reference_too() -> None:
     s3 = FakeS3()
     body = '{"id":"e","route":{"prev":[],"curr":"post","next":[]},"payload":"\uffff"}'.encode()
-    slim = make(s3).offload(Delivery("post", body, "next"))
-    assert slim.body.isascii()
-    assert decode(make(s3).redeem(slim.body)) == decode(body)
+    offloaded = make(s3).offload(Delivery("post", body, "next"))
+    assert offloaded.body.isascii()
+    assert decode(make(s3).redeem(offloaded.body)) == decode(body)
 
 
 @pytest.mark.rule("4.too-large-for-its-headers")
 def test_an_envelope_too_large_for_its_headers_goes_to_x_sump_without_them() -> None:
     s3 = FakeS3()
     headers = {"mine": "h" * LIMIT, "x-asya-root": "env-0"}
-    slim = make(s3).offload(delivery(headers=headers, payload={"kept": True}))
-    assert (slim.actor, slim.kind, slim.delay) == ("x-sump", "sump", 0)
-    envelope = decode(make(s3).redeem(slim.body))
+    offloaded = make(s3).offload(delivery(headers=headers, payload={"kept": True}))
+    assert (offloaded.actor, offloaded.kind, offloaded.delay) == ("x-sump", "sump", 0)
+    envelope = decode(make(s3).redeem(offloaded.body))
     assert set(envelope.headers) == {"x-asya-root"}
     assert json.loads(bytes(envelope.payload)) == {"kept": True}
     assert envelope.status is not None
@@ -95,9 +95,9 @@ def test_an_envelope_too_large_for_its_headers_goes_to_x_sump_without_them() -> 
 def test_an_envelope_too_large_for_its_route_loses_that_too() -> None:
     route = {"prev": [], "curr": "post", "next": ["post"] * LIMIT}
     s3 = FakeS3()
-    slim = make(s3).offload(delivery(route=route, status=status(own="x" * LIMIT)))
-    envelope = decode(make(s3).redeem(slim.body))
-    assert slim.actor == "x-sump"
+    offloaded = make(s3).offload(delivery(route=route, status=status(own="x" * LIMIT)))
+    envelope = decode(make(s3).redeem(offloaded.body))
+    assert offloaded.actor == "x-sump"
     assert envelope.route.curr == "x-sump"
 
 
@@ -166,12 +166,12 @@ def test_a_missing_or_another_object_is_a_parse_error(content: bytes | None, pro
 
 
 @pytest.mark.parametrize("content", [b"no json", b"[1,", b'"\xff"', b"[" * 100_000])
-def test_an_object_that_is_no_json_is_a_parse_error(content: bytes) -> None:
+def test_an_object_that_is_not_json_is_a_parse_error(content: bytes) -> None:
     digest = hashlib.sha256(content).hexdigest()
     s3 = FakeS3(objects={("mesh-bucket", "inbox/x"): content})
     assert "is not JSON" in str(refused(s3, reference(key="inbox/x", size=len(content), sha256=digest)))
 
 
-def test_a_payload_that_only_speaks_of_the_header_is_left_alone() -> None:
+def test_a_payload_that_only_contains_the_name_of_the_header_is_left_alone() -> None:
     body = message(payload="x-asya-payload-ref")
     assert make(FakeS3()).redeem(body) is body

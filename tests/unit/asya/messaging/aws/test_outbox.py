@@ -1,4 +1,4 @@
-"""protocol §4 and §5.8: sending in full batches, at once when a batch is full, else within 50 ms; what was not taken is told."""
+"""protocol §4 and §5.8: a full batch leaves at once, other deliveries within 50 ms; receipts have the errors."""
 
 import threading
 
@@ -17,7 +17,7 @@ def delivery(actor: str = "post", text: str = "{}", **more: object) -> Delivery:
     return Delivery(actor, text.encode(), "next", **more)  # type: ignore[arg-type]
 
 
-def test_a_flush_sends_by_queue_and_settles_every_ticket() -> None:
+def test_a_flush_sends_by_queue_and_resolves_every_receipt() -> None:
     sqs = FakeSqs()
     outbox = make(sqs)
     receipts = [outbox.send(delivery(actor, f'"{n}"')) for n in range(4) for actor in ("post", "rescue")]
@@ -44,7 +44,7 @@ def test_ten_of_a_queue_leave_without_waiting() -> None:
 
 
 @pytest.mark.rule("5.8")
-def test_what_lingers_leaves_by_itself() -> None:
+def test_lingering_deliveries_leave_without_a_flush() -> None:
     sqs = FakeSqs()
     receipt = make(sqs).send(delivery())
     assert sqs.wait_until_sent("asya-shop-post")
@@ -53,8 +53,8 @@ def test_what_lingers_leaves_by_itself() -> None:
 
 
 @pytest.mark.rule("5.8.within-50-ms")
-def test_what_lingers_is_on_the_wire_within_50_ms() -> None:
-    """Told by how long the outbox means to wait: what a busy machine adds to that is not the outbox's."""
+def test_lingering_deliveries_are_sent_within_50_ms() -> None:
+    """Measures the intended wait of the outbox, because a busy machine adds delays of its own."""
     waits: list[float] = []
 
     class Watched(threading.Condition):
@@ -92,7 +92,7 @@ def test_an_entry_that_fails_is_offered_again_and_the_others_only_once() -> None
 
 
 @pytest.mark.parametrize(
-    ("refusal", "calls", "said"),
+    ("refusal", "calls", "message"),
     [
         (Refusal(), 3, "InternalError"),
         (Refusal(code="InvalidMessageContents", sender_fault=True), 1, "InvalidMessageContents"),
@@ -100,16 +100,16 @@ def test_an_entry_that_fails_is_offered_again_and_the_others_only_once() -> None
         (Refusal("silence"), 3, "gave no result"),
     ],
 )
-def test_what_is_never_taken_is_told_by_its_ticket(refusal: Refusal, calls: int, said: str) -> None:
+def test_the_receipt_has_the_error_of_a_refused_delivery(refusal: Refusal, calls: int, message: str) -> None:
     sqs = FakeSqs(refuse_always={"asya-shop-post": refusal})
     outbox = make(sqs)
     lost, kept = outbox.send(delivery()), outbox.send(delivery("rescue"))
     outbox.flush()
     assert isinstance(lost.problem, SendError)
-    assert said in str(lost.problem)
+    assert message in str(lost.problem)
     assert "'post'" in str(lost.problem)
     assert kept.problem is None
-    # Each call counts once here: its own retries are the SDK's.
+    # The double counts each call once; the SDK's own retries are not visible here.
     assert sqs.calls.count("asya-shop-post") == calls
 
 
@@ -127,7 +127,7 @@ def test_a_delivery_that_cannot_be_sent_harms_no_other_and_no_later_flush(bad: D
     assert again.problem is None
 
 
-def test_what_cannot_be_prepared_is_not_sent() -> None:
+def test_a_delivery_that_cannot_be_prepared_is_not_sent() -> None:
     def refuse(_: Delivery) -> Delivery:
         raise OSError("S3 is down")
 

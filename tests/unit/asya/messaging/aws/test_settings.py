@@ -1,4 +1,4 @@
-"""What a function knows about where it runs, and what it says when it does not know it."""
+"""The settings of functions, and the errors for missing ones."""
 
 from pathlib import Path
 
@@ -56,11 +56,11 @@ def test_settings_of_a_function_that_deals_with_job_runs(environ: dict[str, str]
     "name",
     ["LAMBDA_TASK_ROOT", "AWS_REGION", "ASYA_ACTOR", "ASYA_BUCKET", "ASYA_QUEUE_URL_PREFIX", "ASYA_JOB_ROLE_ARN"],
 )
-def test_what_is_missing_is_named(environ: dict[str, str], name: str) -> None:
-    given = environ | SPARK
-    del given[name]
+def test_a_missing_variable_is_named(environ: dict[str, str], name: str) -> None:
+    environment = environ | SPARK
+    del environment[name]
     with pytest.raises(SettingsError, match=name):
-        load_settings(given)
+        load_settings(environment)
 
 
 def test_a_missing_or_foreign_table_is_named(environ: dict[str, str]) -> None:

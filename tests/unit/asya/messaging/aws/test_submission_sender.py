@@ -1,4 +1,4 @@
-"""protocol §4 and §13, POST: the first message of a task, and what its sender knows about it afterwards."""
+"""protocol §4 and §13, POST: the first message of a task, and the outcome of its send."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT = 2_000
 
 
 class Bucket:
-    """Keeps objects, or refuses to."""
+    """Stores objects, or refuses them."""
 
     def __init__(self, *, refuses: bool = False) -> None:
         self.objects: dict[str, bytes] = {}
@@ -31,7 +31,7 @@ class Bucket:
 
 
 class Queue:
-    """Takes messages."""
+    """Accepts messages."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -46,7 +46,7 @@ def sender(queue: Queue, bucket: Bucket) -> SubmissionSender:
 
 
 @pytest.mark.rule("4.claim-check.gateway")
-def test_4_a_large_payload_is_put_aside_under_inbox() -> None:
+def test_4_a_large_payload_is_stored_under_inbox() -> None:
     queue, bucket = Queue(), Bucket()
     payload = {"text": "x" * (2 * LIMIT)}
     sender(queue, bucket).send(Delivery("infer", message(payload=payload), "next"))
@@ -60,21 +60,21 @@ def test_4_a_large_payload_is_put_aside_under_inbox() -> None:
     assert reference["key"] == key
 
 
-def test_a_small_one_goes_as_it_is() -> None:
+def test_a_small_message_stays_unchanged() -> None:
     queue, bucket = Queue(), Bucket()
     body = message(payload={"text": "x"})
     sender(queue, bucket).send(Delivery("infer", body, "next"))
     assert (queue.bodies, bucket.objects) == ([body], {})
 
 
-def test_what_cannot_be_put_aside_has_surely_not_been_sent() -> None:
+def test_a_message_whose_payload_cannot_be_stored_is_not_sent() -> None:
     queue, bucket = Queue(), Bucket(refuses=True)
     with pytest.raises(NotSentError, match="could not be stored"):
         sender(queue, bucket).send(Delivery("infer", message(payload="x" * (2 * LIMIT)), "next"))
     assert queue.bodies == []
 
 
-def test_headers_that_are_too_large_are_the_callers_to_mend() -> None:
+def test_headers_that_are_too_large_are_the_callers_error() -> None:
     queue = Queue()
     with pytest.raises(TooLargeError, match="even without its payload"):
         sender(queue, Bucket()).send(Delivery("infer", message(headers={"note": "x" * (2 * LIMIT)}), "next"))

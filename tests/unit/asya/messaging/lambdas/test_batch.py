@@ -1,4 +1,4 @@
-"""protocol §4: a message is acked only once everything it caused was accepted; and what one bad neighbour may not do."""
+"""protocol §4: acknowledgement only after acceptance, and isolation of messages that crash the process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,13 +8,13 @@ import pytest
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.batch import MAX_NACK_SECONDS, BatchProcessor, Record, records
-from tests.doubles.mesh_world import kept, recorded, sqs_event
+from tests.doubles.mesh_world import batch_failures, recorded, sqs_event
 from tests.doubles.sqs import FakeSqs
 
 
 @dataclass
 class FakeOutlet:
-    """Settles at the flush what was handed over."""
+    """Resolves the queued receipts at the flush."""
 
     waiting: list[tuple[str, Receipt]] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
@@ -60,7 +60,7 @@ def test_the_records_of_a_recorded_event() -> None:
 def test_everything_is_flushed_once_and_acked() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
     answer = worker(sqs, outlet).process(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
-    assert kept(answer) == []
+    assert batch_failures(answer) == []
     assert outlet.flushes == [["message-0", "message-1", "message-2"]]
     assert sqs.deleted == []
     assert sqs.visibility == {}
@@ -68,28 +68,28 @@ def test_everything_is_flushed_once_and_acked() -> None:
 
 @pytest.mark.rule("4.ack-after-acceptance")
 @pytest.mark.parametrize("fate", ["refused", "forgotten"])
-def test_what_was_not_accepted_keeps_its_message_alone(fate: str) -> None:
+def test_a_refused_receipt_keeps_only_its_own_message(fate: str) -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
     getattr(outlet, fate).add("message-1")
     answer = worker(sqs, outlet).process(records(sqs_event(b"a", b"b", b"c")), handing_over(outlet))
-    assert kept(answer) == ["message-1"]
+    assert batch_failures(answer) == ["message-1"]
     assert sqs.visibility == {"receipt-1": 5}
 
 
-def test_one_of_several_tickets_is_enough_to_keep_it() -> None:
+def test_one_refused_receipt_of_several_keeps_the_message() -> None:
     outlet = FakeOutlet(refused={"second"})
     answer = worker(FakeSqs(), outlet).process(
         records(sqs_event(b"a")), lambda record: [outlet.hand_over("first"), outlet.hand_over("second")]
     )
-    assert kept(answer) == ["message-0"]
+    assert batch_failures(answer) == ["message-0"]
 
 
-def test_an_error_nobody_foresaw_keeps_its_message_and_lets_the_others_go_on() -> None:
+def test_an_unexpected_error_keeps_only_its_own_message() -> None:
     outlet = FakeOutlet()
     answer = worker(FakeSqs(), outlet).process(
         records(sqs_event(b"a", b"b", b"c")), handing_over(outlet, raising="message-0")
     )
-    assert kept(answer) == ["message-0"]
+    assert batch_failures(answer) == ["message-0"]
     assert outlet.flushes == [["message-1", "message-2"]]
 
 
@@ -103,7 +103,7 @@ def test_suspects_go_last_and_each_is_deleted_as_it_finishes() -> None:
         return [outlet.hand_over(record.message_id)]
 
     event = sqs_event(b"a", b"b", b"c", b"d", receive_counts={0: 4, 2: 2})
-    assert kept(worker(sqs, outlet).process(records(event), handle)) == []
+    assert batch_failures(worker(sqs, outlet).process(records(event), handle)) == []
     assert deleted_before == {
         "message-1": [],
         "message-3": ["receipt-1"],
@@ -113,8 +113,8 @@ def test_suspects_go_last_and_each_is_deleted_as_it_finishes() -> None:
     assert sqs.deleted == ["receipt-1", "receipt-3", "receipt-2", "receipt-0"]
 
 
-def test_suspects_received_equally_often_change_places_each_time() -> None:
-    """Whoever stood behind the one that ends the process stands before it the next time."""
+def test_suspects_with_equal_receive_counts_change_their_order_each_time() -> None:
+    """A record after the crashing one comes before it the next time."""
     outlet = FakeOutlet()
     orders: list[list[str]] = []
     for count in (2, 3):
@@ -138,13 +138,13 @@ def test_a_suspect_that_is_kept_is_not_deleted_and_the_others_are(fate: str) -> 
         outlet.refused.add("message-1")
     event = sqs_event(b"a", b"b", b"c", receive_counts={1: 2, 2: 3})
     handle = handing_over(outlet, raising="message-1" if fate == "raised" else "")
-    assert kept(worker(sqs, outlet).process(records(event), handle)) == ["message-1"]
+    assert batch_failures(worker(sqs, outlet).process(records(event), handle)) == ["message-1"]
     assert sqs.deleted == ["receipt-0", "receipt-2"]
     assert sqs.visibility == {"receipt-1": 10}
 
 
 @pytest.mark.rule("4.neighbours", "5.13")
-def test_a_process_that_dies_takes_only_the_suspect_along() -> None:
+def test_a_crash_repeats_only_the_suspect() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet()
 
     def handle(record: Record) -> list[Receipt]:
@@ -157,17 +157,17 @@ def test_a_process_that_dies_takes_only_the_suspect_along() -> None:
     assert sqs.deleted == ["receipt-1"]
 
 
-def test_trouble_with_deleting_or_with_the_visibility_changes_no_outcome() -> None:
+def test_errors_of_the_delete_or_the_visibility_change_no_outcome() -> None:
     sqs, outlet = (
         FakeSqs(broken={"delete_message", "change_message_visibility_batch"}),
         FakeOutlet(refused={"message-1"}),
     )
     event = sqs_event(b"a", b"b", receive_counts={0: 2, 1: 2})
-    assert kept(worker(sqs, outlet).process(records(event), handing_over(outlet))) == ["message-1"]
+    assert batch_failures(worker(sqs, outlet).process(records(event), handing_over(outlet))) == ["message-1"]
 
 
 @pytest.mark.rule("4.nack")
-def test_kept_messages_come_again_soon_and_later_with_every_receive() -> None:
+def test_the_visibility_of_kept_messages_doubles_with_each_receive() -> None:
     sqs, outlet = FakeSqs(), FakeOutlet(refused={f"message-{n}" for n in range(12)})
     counts = dict(enumerate([1, 2, 3, 4, 5, 6, 100]))
     worker(sqs, outlet).process(records(sqs_event(*[b"x"] * 12, receive_counts=counts)), handing_over(outlet))
@@ -175,9 +175,9 @@ def test_kept_messages_come_again_soon_and_later_with_every_receive() -> None:
     assert len(sqs.visibility) == 12
 
 
-def test_what_follows_acceptance_is_told_for_each_accepted_record() -> None:
-    outlet, told = FakeOutlet(refused={"message-1"}), []
+def test_the_callback_runs_for_each_accepted_record() -> None:
+    outlet, accepted = FakeOutlet(refused={"message-1"}), []
     worker(FakeSqs(), outlet).process(
-        records(sqs_event(b"a", b"b", b"c")), handing_over(outlet), lambda record: told.append(record.message_id)
+        records(sqs_event(b"a", b"b", b"c")), handing_over(outlet), lambda record: accepted.append(record.message_id)
     )
-    assert told == ["message-0", "message-2"]
+    assert accepted == ["message-0", "message-2"]

@@ -1,4 +1,4 @@
-"""Speaking to the status endpoint over a real socket: signed, bounded in time, one answer per item (`protocol §5`, `§13`)."""
+"""The client of the gateway over a real socket: signatures, time limits, one result per item (`protocol §5`, `§13`)."""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -18,15 +18,15 @@ AT = format_time(datetime(2026, 11, 20, 12, tzinfo=UTC))
 
 
 class Source:
-    """Credentials on demand."""
+    """A source of credentials."""
 
-    def __init__(self, problem: Exception | None = None, *, some: bool = True) -> None:
-        self.problem, self.some = problem, some
+    def __init__(self, problem: Exception | None = None, *, has_credentials: bool = True) -> None:
+        self.problem, self.has_credentials = problem, has_credentials
 
     def get_credentials(self) -> Credentials | None:
         if self.problem:
             raise self.problem
-        return Credentials("AKIDEXAMPLE", "secret", "token") if self.some else None
+        return Credentials("AKIDEXAMPLE", "secret", "token") if self.has_credentials else None
 
 
 @pytest.fixture
@@ -62,8 +62,8 @@ def test_many_or_large_events_take_several_calls(gateway: FakeGateway, client: G
 
 def test_states_are_answered_in_order(gateway: FakeGateway, client: GatewayClient) -> None:
     gateway.states["b"] = TaskState(id="b", status="canceled")
-    found = client.states(gateway.url, [StateQuery(id="a"), StateQuery(id="b", root_id="r")])
-    assert [state.status for state in found] == ["unknown", "canceled"]
+    states = client.states(gateway.url, [StateQuery(id="a"), StateQuery(id="b", root_id="r")])
+    assert [state.status for state in states] == ["unknown", "canceled"]
 
 
 @pytest.mark.parametrize("status", [403, 429, 500, 503, 302])
@@ -78,7 +78,7 @@ def test_other_answers_are_errors_to_try_again(gateway: FakeGateway, client: Gat
 @pytest.mark.parametrize(
     "answer", [b"", b"hello", b"{}", b'{"items":[]}', b'{"items":[{"id":"a"}]}', b'{"items":[5,6]}']
 )
-def test_answers_that_are_none_are_errors(gateway: FakeGateway, client: GatewayClient, answer: bytes) -> None:
+def test_malformed_answers_are_errors(gateway: FakeGateway, client: GatewayClient, answer: bytes) -> None:
     gateway.answer = answer
     with pytest.raises(GatewayError, match="answer"):
         client.report(gateway.url, [event()])
@@ -92,12 +92,12 @@ def test_a_silent_endpoint_is_an_error_in_time(gateway: FakeGateway, client: Gat
         client.report(gateway.url, [event()], seconds=0.1)
 
 
-def test_nobody_there_is_an_error(client: GatewayClient) -> None:
+def test_an_unreachable_endpoint_is_an_error(client: GatewayClient) -> None:
     with pytest.raises(GatewayError, match="no answer"):
         client.report("http://127.0.0.1:9", [event()], seconds=0.5)
 
 
-@pytest.mark.parametrize("source", [Source(some=False), Source(NoCredentialsError())])
+@pytest.mark.parametrize("source", [Source(has_credentials=False), Source(NoCredentialsError())])
 def test_without_credentials_nothing_is_sent(gateway: FakeGateway, source: Source) -> None:
     with pytest.raises(GatewayError):
         GatewayClient(source, "eu-west-1").report(gateway.url, [event()])
@@ -108,7 +108,7 @@ def test_without_credentials_nothing_is_sent(gateway: FakeGateway, source: Sourc
 @pytest.mark.parametrize(
     ("status", "settled"), [(204, True), (400, True), (404, True), (403, False), (429, False), (500, False)]
 )
-def test_protocol_5_404_and_400_count_as_taken(status: int, settled: bool) -> None:
+def test_protocol_5_404_and_400_count_as_accepted(status: int, settled: bool) -> None:
     assert is_final(EventResult(id="a", status=status)) is settled
 
 
@@ -125,7 +125,7 @@ def test_allowed_hosts_are_the_own_and_those_named() -> None:
     ("status", "taken"), [(204, True), (400, True), (404, True), (429, False), (403, False), (503, False)]
 )
 @pytest.mark.parametrize("whole_call", [False, True], ids=["item", "call"])
-def test_protocol_5_a_must_arrive_report_is_taken_or_its_ticket_says_why(
+def test_protocol_5_a_required_report_is_accepted_or_its_receipt_has_the_error(
     gateway: FakeGateway, client: GatewayClient, status: int, taken: bool, whole_call: bool
 ) -> None:
     refused: list[EventResult] = []
@@ -160,7 +160,7 @@ def test_protocol_5_one_endpoint_that_is_down_does_not_cost_the_others_reports(
 
 
 class Clock:
-    """Time that passes only while somebody waits, and what happens meanwhile."""
+    """A clock that advances only during sleeps, and runs actions meanwhile."""
 
     def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         self.seconds = 0.0
@@ -174,7 +174,7 @@ class Clock:
         self.meanwhile()
 
 
-def test_protocol_5_a_must_arrive_report_is_tried_again_before_its_message_is_kept(
+def test_protocol_5_a_required_report_is_retried_before_its_message_is_kept(
     gateway: FakeGateway, client: GatewayClient
 ) -> None:
     gateway.item_status["env-1", "succeeded"] = 503
@@ -184,10 +184,10 @@ def test_protocol_5_a_must_arrive_report_is_tried_again_before_its_message_is_ke
     reports.flush()
     assert [receipt.problem for receipt in receipts] == [None, None]
     assert gateway.reported("env-1") == ["succeeded", "succeeded"]
-    assert gateway.reported("env-2") == ["succeeded"]  # taken at once, and not told again
+    assert gateway.reported("env-2") == ["succeeded"]  # accepted at once, and not reported again
 
 
-def test_protocol_5_patience_with_an_endpoint_that_is_down_ends(client: GatewayClient) -> None:
+def test_protocol_5_retries_end_while_an_endpoint_is_down(client: GatewayClient) -> None:
     clock = Clock()
     reports = RequiredReports(client, retry_window=RetryWindow(10, clock))
     receipt = reports.report("http://127.0.0.1:9", event("env-1", "failed"))
@@ -229,7 +229,7 @@ def test_progress_of_a_long_handler_leaves_by_itself(
 
 @pytest.mark.rule("5.progress")
 @pytest.mark.parametrize("trouble", ["status", "item", "answer"])
-def test_protocol_5_progress_that_is_not_taken_is_tried_twice_then_dropped_and_counted(
+def test_protocol_5_progress_that_is_not_accepted_is_tried_twice_then_dropped_and_counted(
     gateway: FakeGateway, client: GatewayClient, trouble: str
 ) -> None:
     if trouble == "status":
@@ -268,7 +268,7 @@ class Exploding(GatewayClient):
         raise ZeroDivisionError("a mistake of ours")
 
 
-def test_progress_survives_whatever_a_report_raises() -> None:
+def test_the_reporter_survives_any_exception() -> None:
     drops = Drops()
     progress = ProgressReporter(Exploding(Source(), "x"), drops)
     progress.report("http://127.0.0.1:9", event())

@@ -1,4 +1,4 @@
-"""What handlers say to those who look on, on its way to the gateway (`protocol §7`, FLY)."""
+"""Partials of handlers on their way to the gateway (`protocol §7`, FLY)."""
 
 import time
 from collections.abc import Iterator
@@ -40,10 +40,10 @@ def fly(sequence: int) -> PartialEvent:
 
 
 @pytest.mark.rule("7.FLY.soon")
-def test_protocol_7_what_a_handler_says_leaves_soon_and_in_order(
+def test_protocol_7_partials_leave_soon_and_in_order(
     gateway: FakeGateway, client: GatewayClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody flushes, and a report by itself would wait for an hour: all leave by the time that what a handler says waits."""
+    """Without a flush, other reports would wait for an hour. All leave with the partials, after their shorter wait."""
     monkeypatch.setattr("asya.reporting.aws.progress_reporter.LINGER_SECONDS", 3600.0)
     assert PARTIAL_LINGER_SECONDS < 1.0
     progress = ProgressReporter(client, Drops())
@@ -54,12 +54,12 @@ def test_protocol_7_what_a_handler_says_leaves_soon_and_in_order(
     while len(gateway.partials) < 20:
         assert time.monotonic() < late, "it does not leave by itself"
         time.sleep(0.01)
-    assert [said.sequence for said in gateway.partials] == list(range(20))
+    assert [partial.sequence for partial in gateway.partials] == list(range(20))
     assert gateway.reported("env-1") == ["received"]  # what came before leaves before
 
 
 @pytest.mark.rule("7.FLY.soon")
-def test_what_nobody_can_take_so_fast_is_dropped_and_counted(gateway: FakeGateway, client: GatewayClient) -> None:
+def test_partials_beyond_the_buffer_are_dropped_and_counted(gateway: FakeGateway, client: GatewayClient) -> None:
     drops = Drops()
     progress = ProgressReporter(client, drops, threaded=False)
     for number in range(PARTIAL_BUFFER_LIMIT + 3):
