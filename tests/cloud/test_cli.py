@@ -1,4 +1,4 @@
-"""`asya send`, `asya status`, `asya result` against a deployed mesh: what they do where things are not as usual."""
+"""Tests `asya send`, `asya status` and `asya result` on a deployed mesh, with unusual input and errors."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ pytestmark = pytest.mark.cloud
 
 
 def asya(cloud: DeployedCloud, *arguments: str, text: str = "") -> tuple[int, str, str]:
-    """Run the command; exit code, output, what it said beside."""
-    done = subprocess.run(
+    """Runs the command; returns its exit code, standard output and standard error."""
+    process = subprocess.run(
         [sys.executable, "-m", "asya_cli.main", *arguments, "--state", str(cloud.state)],
         input=text,
         capture_output=True,
         text=True,
-        env={**os.environ, "AWS_PROFILE": "nobodys", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
+        env={**os.environ, "AWS_PROFILE": "no-such-profile", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
         timeout=TIMEOUT_SECONDS,
         check=False,
     )
-    return done.returncode, done.stdout, done.stderr
+    return process.returncode, process.stdout, process.stderr
 
 
 def test_a_payload_from_standard_input_goes_to_its_actor(cloud: DeployedCloud, tmp_path: Path) -> None:
     payload = cloud.put_dataset(tmp_path, 1, "cli")
-    code, said, _ = asya(cloud, "send", "-", "--actor", "inspect-dataset", text=json.dumps(payload))
+    code, output, _ = asya(cloud, "send", "-", "--actor", "inspect-dataset", text=json.dumps(payload))
     assert code == 0
-    envelope_id = said.strip()
+    envelope_id = output.strip()
     assert cloud.wait_for_end(envelope_id).status == "succeeded"
-    code, said, _ = asya(cloud, "result", envelope_id, "--payload")
+    code, output, _ = asya(cloud, "result", envelope_id, "--payload")
     assert code == 0
-    assert json.loads(said)["files"]["flights"]["reference"] == payload["flights"]
+    assert json.loads(output)["files"]["flights"]["reference"] == payload["flights"]
 
 
 @pytest.mark.rule("4.claim-check.senders")
-def test_a_payload_too_large_for_a_message_arrives_all_the_same(cloud: DeployedCloud, tmp_path: Path) -> None:
+def test_a_payload_larger_than_a_message_arrives(cloud: DeployedCloud, tmp_path: Path) -> None:
     payload = {**cloud.put_dataset(tmp_path, 1, "large"), "filler": "x" * 1_500_000}
     cloud.mesh.send(wrap_payload(json.dumps(payload).encode(), "payload", "inspect-dataset", [], "large-payload"))
     task = cloud.wait_for_end("large-payload")
@@ -60,19 +60,19 @@ def test_a_payload_too_large_for_a_message_arrives_all_the_same(cloud: DeployedC
     assert json.loads(stored.body)["payload"]["filler"] == payload["filler"]
 
 
-def test_a_failure_is_told_with_its_traceback(cloud: DeployedCloud) -> None:
+def test_status_shows_a_failure_with_its_traceback(cloud: DeployedCloud) -> None:
     _, envelope_id, _ = asya(cloud, "send", "-", "--actor", "inspect-dataset", text='{"flights": "raw/none.csv"}')
     cloud.wait_for_end(envelope_id.strip())
-    code, said, _ = asya(cloud, "status", envelope_id.strip())
+    code, output, _ = asya(cloud, "status", envelope_id.strip())
     assert code == 0
     for words in ("failed", "inspect-dataset ●", "FileNotFoundError", "raw/none.csv", "inspect_dataset(payload)"[:15]):
-        assert words in said
-    code, said, _ = asya(cloud, "status", envelope_id.strip(), "--json")
-    assert json.loads(said)["error"]["type"] == "FileNotFoundError"
+        assert words in output
+    code, output, _ = asya(cloud, "status", envelope_id.strip(), "--json")
+    assert json.loads(output)["error"]["type"] == "FileNotFoundError"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("send", "-", "--actor", "nobody"), "the mesh 'flights' has no actor 'nobody'"),
         (("send", "-"), "route is missing"),
@@ -80,11 +80,13 @@ def test_a_failure_is_told_with_its_traceback(cloud: DeployedCloud) -> None:
         (("result", "never-seen"), "there is no result of 'never-seen'"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_a_line(cloud: DeployedCloud, arguments: tuple[str, ...], said: str) -> None:
-    code, output, problem = asya(cloud, *arguments, text="{}")
+def test_an_impossible_command_fails_with_one_line(
+    cloud: DeployedCloud, arguments: tuple[str, ...], message: str
+) -> None:
+    code, output, errors = asya(cloud, *arguments, text="{}")
     assert (code, output) == (1, "")
-    assert said in problem.splitlines()[0]
-    assert "Traceback" not in problem
+    assert message in errors.splitlines()[0]
+    assert "Traceback" not in errors
 
 
 def test_a_mesh_on_aws_is_found_by_its_stacks(cloud: DeployedCloud, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,8 +94,8 @@ def test_a_mesh_on_aws_is_found_by_its_stacks(cloud: DeployedCloud, monkeypatch:
     for name, value in key.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_ENDPOINT_URL", cloud.mesh.connection.endpoint_url or "")
-    found, local = find_on_aws("flights", "us-east-1"), cloud.mesh.connection
-    assert (found.data, found.results, found.namespace) == (local.data, local.results, local.namespace)
-    assert found.gateway_url.startswith("http")
+    connection, local = find_on_aws("flights", "us-east-1"), cloud.mesh.connection
+    assert (connection.data, connection.results, connection.namespace) == (local.data, local.results, local.namespace)
+    assert connection.gateway_url.startswith("http")
     with pytest.raises(CommandError, match="cannot find the mesh 'no-such' on AWS"):
         find_on_aws("no-such", "us-east-1")

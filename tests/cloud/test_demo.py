@@ -1,4 +1,4 @@
-"""The demo: its pipeline on a sample of the flights, and its cleanup."""
+"""Tests the demo: its pipeline on a sample of the flights, and its cleanup."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cloud
 
-FLIGHTS_PER_MONTH = 1000  # enough for a route with its 365 flights
+FLIGHTS_PER_MONTH = 1000  # enough for a route of 365 flights
 
 
 class DemoRun:
-    """The demo's pipeline, run once for all tests of its outcome."""
+    """One run of the demo's pipeline, shared by the tests of its outcome."""
 
     def __init__(self, cloud: DeployedCloud, folder: Path) -> None:
-        self.cloud, self.folder, self.shown = cloud, folder, StringIO()
+        self.cloud, self.folder, self.display = cloud, folder, StringIO()
         self.payload = cloud.put_dataset(folder, FLIGHTS_PER_MONTH, "sample")
         self.envelope = event_with(self.payload, "demo-sample")
-        console = Console(file=self.shown, width=120)
+        console = Console(file=self.display, width=120)
         pipeline = Pipeline(cloud.mesh, console, Stopwatch(), folder)
         self.outcome: Outcome = pipeline.collect(pipeline.run(self.envelope))
 
 
 def event_with(payload: dict[str, str], envelope_id: str) -> Envelope:
-    """The demo's event, about other files."""
+    """The demo's event with another payload."""
     event = {**json.loads(EVENT.read_bytes()), "payload": payload}
     return parse_envelope(json.dumps(event).encode(), "event", envelope_id)
 
 
 def manifests_of(cloud: DeployedCloud, actor: str) -> list[str]:
-    """The manifest of every job run of an actor."""
+    """Reads the manifests of an actor's job runs."""
     s3, bucket = cloud.client("s3"), cloud.mesh.connection.results.bucket
-    found = s3.list_objects_v2(Bucket=bucket, Prefix=f"runs/{actor}/").get("Contents", [])
-    keys = [item["Key"] for item in found if item["Key"].endswith("/manifest.json")]
+    objects = s3.list_objects_v2(Bucket=bucket, Prefix=f"runs/{actor}/").get("Contents", [])
+    keys = [item["Key"] for item in objects if item["Key"].endswith("/manifest.json")]
     return [s3.get_object(Bucket=bucket, Key=key)["Body"].read().decode() for key in keys]
 
 
@@ -78,17 +78,17 @@ def test_actors_extend_the_payload_and_replace_nothing(run: DemoRun) -> None:
     assert run.outcome.payload.items() >= run.payload.items()
 
 
-def test_the_result_is_the_object_that_x_sink_wrote_byte_for_byte(run: DemoRun) -> None:
+def test_the_result_equals_the_object_of_x_sink_byte_for_byte(run: DemoRun) -> None:
     body = run.outcome.result.read_bytes()
     assert body == run.cloud.mesh.fetch(run.outcome.uri)
-    written: dict[str, Any] = json.loads(body)
-    assert written["id"] == run.envelope.id
-    assert written["route"] == {
+    envelope: dict[str, Any] = json.loads(body)
+    assert envelope["id"] == run.envelope.id
+    assert envelope["route"] == {
         "prev": ["inspect-dataset", "clean-flights", "split-by-airport", "x-fan-in", "publish-report"],
         "curr": "",
         "next": [],
     }
-    assert (written["status"]["phase"], written["status"]["reason"]) == ("succeeded", "Completed")
+    assert (envelope["status"]["phase"], envelope["status"]["reason"]) == ("succeeded", "Completed")
 
 
 def test_the_report_is_one_self_contained_page(run: DemoRun) -> None:
@@ -111,20 +111,20 @@ def test_the_three_airports_shared_one_job_run(run: DemoRun) -> None:
     assert all(slice_ in manifests[0] for slice_ in slices)
 
 
-def test_the_record_has_the_end_and_the_address_of_the_result(run: DemoRun) -> None:
+def test_the_record_has_the_final_status_and_the_address_of_the_result(run: DemoRun) -> None:
     task = run.cloud.mesh.task(run.envelope.id)
     assert task is not None
     assert (task.status, task.progress_percent, task.result_uri) == ("succeeded", 100, run.outcome.uri)
 
 
 def test_the_display_shows_every_actor_in_order(run: DemoRun) -> None:
-    shown = run.shown.getvalue()
+    display = run.display.getvalue()
     actors = ("inspect-dataset", "clean-flights", "split-by-airport", "delay-statistics", "x-fan-in", "publish-report")
     for actor in actors:
-        assert f"{actor}  " in shown
-    places = [shown.index(f"{actor}  ") for actor in actors]
-    assert places == sorted(places)
-    assert "processing" in shown
+        assert f"{actor}  " in display
+    positions = [display.index(f"{actor}  ") for actor in actors]
+    assert positions == sorted(positions)
+    assert "processing" in display
 
 
 def test_the_summary_fits_the_result(run: DemoRun) -> None:
@@ -136,15 +136,15 @@ def test_the_summary_fits_the_result(run: DemoRun) -> None:
 
 def test_with_approval_the_pipeline_pauses_before_the_report(cloud: DeployedCloud, tmp_path: Path) -> None:
     payload = cloud.put_dataset(tmp_path, 1, "approval")
-    shown = StringIO()
-    pipeline = Pipeline(cloud.mesh, Console(file=shown, width=120), Stopwatch(), tmp_path)
+    display = StringIO()
+    pipeline = Pipeline(cloud.mesh, Console(file=display, width=120), Stopwatch(), tmp_path)
     outcome = pipeline.collect(pipeline.run(with_approval(event_with(payload, "demo-approval"))))
-    assert "Publish the report?" in shown.getvalue()
-    assert outcome.payload["approved_by"] == "anonymous"  # no terminal, so the default
+    assert "Publish the report?" in display.getvalue()
+    assert outcome.payload["approved_by"] == "anonymous"  # the default, because there is no terminal
     assert "Approved by anonymous." in outcome.report.read_text()
 
 
-def test_a_failure_names_its_cause_and_leaves_the_failed_envelope(cloud: DeployedCloud, tmp_path: Path) -> None:
+def test_a_failure_names_its_cause_and_saves_the_failed_envelope(cloud: DeployedCloud, tmp_path: Path) -> None:
     pipeline = Pipeline(cloud.mesh, Console(file=StringIO()), Stopwatch(), tmp_path)
     with pytest.raises(CommandError) as caught:
         pipeline.run(event_with({"flights": "raw/no-such-file.csv"}, "demo-without-data"))

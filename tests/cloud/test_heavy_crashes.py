@@ -68,9 +68,9 @@ def test_10_run_show_reports_ended_runs(heavy: HeavyCloud, capsys: pytest.Captur
     for number in ("1", "2"):
         show(f"asya.heavy.each.{number:0>10}", state=heavy.cloud.state)
     output = capsys.readouterr().out
-    assert "FAILED (here: closed)" in output
+    assert "FAILED (in the mesh: closed)" in output
     assert "ExitCode: 9" in output
-    assert "SUCCESS (here: closed)" in output
+    assert "SUCCESS (in the mesh: closed)" in output
     assert "billed " in output
     assert "dashboard  http://127.0.0.1:" in output
     assert "runs/each/0000000001/logs/applications/" in output

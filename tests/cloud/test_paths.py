@@ -272,7 +272,7 @@ def test_the_time_limit_ends_every_kind_of_hanging_handler(envelopes: SentEnvelo
 def test_system_exit_is_a_crash(envelopes: SentEnvelopes) -> None:
     state = envelopes.final_state("leaves")
     assert state.status_and_reason == ("failed", "RuntimeCrash")
-    assert state.error == ("SystemExit", "I am state")
+    assert state.error == ("SystemExit", "I am done")
 
 
 def test_an_interrupted_process_serves_the_next_message(envelopes: SentEnvelopes) -> None:

@@ -102,7 +102,7 @@ def test_a_task_pauses_with_a_notification_and_resumes_with_valid_answers(
     assert message["message"] == f"Task {task_id} of the mesh paths is paused at approve: Publish it?"
     status_text = asya(paths, "status", task_id).stdout
     assert "Publish it?" in status_text
-    assert 'one of "web", "mail" ("web" if nothing is said)' in status_text
+    assert 'one of "web", "mail" (default "web")' in status_text
 
     refused = asya(paths, "resume", task_id, "--input", '{"approved": "yes", "channel": "radio", "colour": 1}')
     assert isinstance(refused.exception, InvalidAnswersError)

@@ -1,4 +1,4 @@
-"""Every command of the README, run as it stands there; those that would reach AWS as far as that goes without it."""
+"""Runs every command of the README; commands for AWS run against the local cloud or as a dry run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cloud
 
-# What runs the set-up, the demo and the tests themselves is followed to the command it comes to; the demo's own tests
-# are in test_demo.py.
-WHOLE_TARGETS = {
+# These targets run setup, the demo or all tests, so the test checks only their last command. test_demo.py runs the demo.
+DRY_RUN_TARGETS = {
     "make demo": ".venv/bin/asya demo",
     "make demo APPROVE=1": ".venv/bin/asya demo --approve",
     "make demo KEEP=1": ".venv/bin/asya demo --keep",
@@ -34,7 +33,7 @@ WHOLE_TARGETS = {
 
 
 class Shell:
-    """A reader's shell, in a folder with the files that the README shows."""
+    """A shell in a folder with the files of the README."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -46,8 +45,8 @@ class Shell:
         }
 
     def run(self, command: str, **environment: str) -> str:
-        """Run one command; what it said on standard output."""
-        done = subprocess.run(
+        """Runs one command and returns its standard output."""
+        process = subprocess.run(
             ["bash", "-c", command],
             cwd=self.folder,
             env={**self.environment, **environment},
@@ -56,11 +55,11 @@ class Shell:
             timeout=300,
             check=False,
         )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        assert process.returncode == 0, f"{command}\n{process.stdout}\n{process.stderr}"
+        return process.stdout
 
     def make(self, arguments: str, *more: str) -> str:
-        """Run make on the project's Makefile, from the reader's folder: paths mean the same as there."""
+        """Runs the project's make; `MESH=` is relative to the reader's folder."""
         words = [
             f"MESH={self.folder / word.removeprefix('MESH=')}" if word.startswith("MESH=") else word
             for word in shlex.split(arguments)
@@ -70,57 +69,62 @@ class Shell:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Iterator[Shell]:
-    reader = Shell(tmp_path)
-    yield reader
+    shell = Shell(tmp_path)
+    yield shell
     for state in (tmp_path / ".asya").glob("*"):
         if not state.is_symlink():
-            reader.run(f"asya local down --state {state}")
+            shell.run(f"asya local down --state {state}")
 
 
-def about(word: str) -> list[str]:
-    """The local commands of the README that name a state folder, or anything else."""
+def commands_with(word: str) -> list[str]:
+    """The local commands of the README that contain a word."""
     return [command for command in commands("sh") if word in command]
 
 
-def test_no_command_is_forgotten_here() -> None:
-    kinds = [*WHOLE_TARGETS, *about(".asya/demo"), *about(".asya/shop"), *about("make synth")]
-    assert sorted(kinds) == sorted(commands("sh"))
+def test_every_command_has_a_test() -> None:
+    tested = [
+        *DRY_RUN_TARGETS,
+        *commands_with(".asya/demo"),
+        *commands_with(".asya/shop"),
+        *commands_with("make synth"),
+    ]
+    assert sorted(tested) == sorted(commands("sh"))
 
 
-def test_the_targets_come_to_what_the_readme_says(shell: Shell) -> None:
-    for command, comes_to in WHOLE_TARGETS.items():
-        said = shell.make(command.removeprefix("make "), "--dry-run")
-        assert comes_to in [line.rstrip() for line in said.splitlines()]
+def test_make_targets_run_the_expected_commands(shell: Shell) -> None:
+    for command, expected in DRY_RUN_TARGETS.items():
+        output = shell.make(command.removeprefix("make "), "--dry-run")
+        assert expected in [line.rstrip() for line in output.splitlines()]
 
 
-def test_looking_around_in_the_demos_cloud(shell: Shell, cloud: DeployedCloud, tmp_path: Path) -> None:
+def test_the_commands_that_inspect_the_demo(shell: Shell, cloud: DeployedCloud, tmp_path: Path) -> None:
     cloud.put_dataset(tmp_path / "data", 1, "")
     (shell.folder / ".asya").mkdir()
     (shell.folder / ".asya" / "demo").symlink_to(cloud.state)
-    *looks, down = about(".asya/demo")
-    said = [shell.run(command) for command in looks]
-    assert said[0].strip() == "again"
-    assert "succeeded" in said[1]
+    *inspections, down = commands_with(".asya/demo")
+    outputs = [shell.run(command) for command in inspections]
+    assert outputs[0].strip() == "again"
+    assert "succeeded" in outputs[1]
     assert json.loads((shell.folder / "again.json").read_bytes())["id"] == "again"
-    shell.run(f"{down} --help")  # the other tests go on with this cloud; the shop's is taken down by the same command
+    shell.run(f"{down} --help")  # other tests need this cloud; test_the_commands_that_build_a_mesh runs the command
 
 
-def test_a_mesh_of_ones_own(shell: Shell) -> None:
+def test_the_commands_that_build_a_mesh(shell: Shell) -> None:
     assert {path.name for path in shell.files} == {"mesh.yaml", "orders.py", "sales.py", "orders.json"}
-    said = {command: shell.run(command) for command in about(".asya/shop")}
-    [result] = [json.loads(text) for command, text in said.items() if command.startswith("asya result")]
+    outputs = {command: shell.run(command) for command in commands_with(".asya/shop")}
+    [result] = [json.loads(text) for command, text in outputs.items() if command.startswith("asya result")]
     assert (result["count"], result["sales"]) == (3, {"NO": 20.0, "SE": 30.0})
-    [down] = [text for command, text in said.items() if command.startswith("asya local down")]
+    [down] = [text for command, text in outputs.items() if command.startswith("asya local down")]
     assert "processes ended" in down
 
 
-def test_the_templates_of_that_mesh(shell: Shell) -> None:
-    [synth] = about("make synth")
+def test_make_synth_writes_the_templates(shell: Shell) -> None:
+    [synth] = commands_with("make synth")
     shell.make(synth.removeprefix("make "))
     assert (PROJECT / "cdk.out" / "Asya-shop-test-state.template.json").exists()
 
 
-def test_deploying_is_synthesising_and_one_word_more(shell: Shell) -> None:
+def test_make_deploy_differs_from_make_synth_only_in_its_cdk_command(shell: Shell) -> None:
     for command in (command for command in commands("sh aws") if command.startswith("make")):
         arguments = command.removeprefix("make ")
         deploy = shell.make(arguments, "--dry-run").splitlines()[-1]
@@ -128,10 +132,10 @@ def test_deploying_is_synthesising_and_one_word_more(shell: Shell) -> None:
         assert deploy.split() == synth.replace("synth --quiet", "deploy --all").split()
 
 
-def test_talking_to_a_mesh_on_aws(shell: Shell, cloud: DeployedCloud, tmp_path: Path) -> None:
-    """The commands find the mesh by its stacks and use the caller's own credentials; here these lead to the local cloud."""
+def test_the_commands_for_aws(shell: Shell, cloud: DeployedCloud, tmp_path: Path) -> None:
+    """The commands find the mesh by its stacks; endpoint and credentials here lead to the local cloud."""
     cloud.put_dataset(tmp_path / "data", 1, "")
     deployer = read_keys(cloud.state / "keys.json")["deployer"]
     environment = {"AWS_ENDPOINT_URL": cloud.mesh.connection.endpoint_url or "", **deployer.environment()}
-    said = [shell.run(command, **environment) for command in commands("sh aws") if command.startswith("asya")]
-    assert json.loads(said[-1])["status"]["phase"] == "succeeded"
+    outputs = [shell.run(command, **environment) for command in commands("sh aws") if command.startswith("asya")]
+    assert json.loads(outputs[-1])["status"]["phase"] == "succeeded"

@@ -1,4 +1,4 @@
-"""What failed runs again: a dead letter is redriven, a failed envelope replayed (`protocol §12`). IAM is enforced."""
+"""Tests redriving dead letters and replaying failed envelopes (`protocol §12`), with IAM enforced."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ALARM = json.loads((PROJECT / "events" / "lambda" / "dead-letters-alarm.json").r
 
 
 def asya(cloud: DeployedCloud, *arguments: str, fails: bool = False) -> str:
-    """What the command prints on its standard output."""
-    done = CliRunner().invoke(app, [*arguments, "--state", str(cloud.state)])
-    assert (done.exit_code != 0) == fails, (done.output, done.exception)
-    return done.stdout if not fails else done.output + str(getattr(done.exception, "problem", ""))
+    """Runs the command and returns its standard output; after an expected failure also its error."""
+    result = CliRunner().invoke(app, [*arguments, "--state", str(cloud.state)])
+    assert (result.exit_code != 0) == fails, (result.output, result.exception)
+    return result.stdout if not fails else result.output + str(getattr(result.exception, "problem", ""))
 
 
 def start(cloud: DeployedCloud, envelope_id: str, *route: str) -> None:
@@ -38,34 +38,34 @@ def start(cloud: DeployedCloud, envelope_id: str, *route: str) -> None:
     cloud.send_raw(route[0], json.dumps(envelope))
 
 
-def succeeded(cloud: DeployedCloud, envelope_id: str, generation: int) -> TaskView:
-    """The task, once it has succeeded in this generation."""
+def wait_for_success(cloud: DeployedCloud, envelope_id: str, generation: int) -> TaskView:
+    """Waits until the task has succeeded in this generation, and returns it."""
 
-    def look() -> TaskView | None:
+    def poll() -> TaskView | None:
         task = cloud.task(envelope_id)
         return task if task and (task.status, task.generation) == ("succeeded", generation) else None
 
-    return until(look, f"{envelope_id} to succeed in generation {generation}")
+    return until(poll, f"{envelope_id} to succeed in generation {generation}")
 
 
-def wake_the_dlq_function(cloud: DeployedCloud, actor: str) -> None:
-    """As the alarm of a dead-letter queue does on AWS: the local cloud's alarms see no queue."""
+def invoke_dlq_function(cloud: DeployedCloud, actor: str) -> None:
+    """Invokes x-dlq with the event of the queue's alarm, because alarms of the local cloud do not read queues."""
     namespace = cloud.mesh.connection.namespace
     event = ALARM | {"detail": ALARM["detail"] | {"alarmName": names.dlq_name(namespace, actor)}}
     name = names.function_name(namespace, names.DLQ)
-    answer = cloud.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event).encode())
-    assert "FunctionError" not in answer, answer["Payload"].read()
+    response = cloud.client("lambda").invoke(FunctionName=name, Payload=json.dumps(event).encode())
+    assert "FunctionError" not in response, response["Payload"].read()
 
 
 @pytest.fixture(scope="module", autouse=True)
-def begun(paths: DeployedCloud) -> None:
-    """An order that its courier cannot deliver: it is given up some seconds later, after a second receive."""
+def failing_order(paths: DeployedCloud) -> None:
+    """Sends an order that courier cannot send on; SQS moves it to the dead-letter queue after its last receive."""
     start(paths, "order-1", "courier", "x-checkpoint", "clerk")
 
 
 @pytest.mark.rule("12.refused")
-def test_what_succeeded_is_not_redriven_unless_forced(paths: DeployedCloud) -> None:
-    paths.mesh.upload("flags/clerk", b"mended")
+def test_a_succeeded_task_is_redriven_only_by_force(paths: DeployedCloud) -> None:
+    paths.mesh.upload("flags/clerk", b"fixed")
     start(paths, "order-3", "clerk")
     assert paths.wait_for_end("order-3").status == "succeeded"
     body = {"id": "order-3", "route": {"prev": [], "curr": "clerk", "next": []}, "payload": {"order": "again"}}
@@ -75,34 +75,34 @@ def test_what_succeeded_is_not_redriven_unless_forced(paths: DeployedCloud) -> N
     assert "order-3  refused: task 'order-3' succeeded" in asya(paths, "dlq", "redrive", "clerk", fails=True)
     assert paths.message_count(dlq) == 1
     assert "sent again in generation 1" in asya(paths, "dlq", "redrive", "clerk", "--force")
-    task = succeeded(paths, "order-3", generation=1)
+    task = wait_for_success(paths, "order-3", generation=1)
     assert paths.envelope(task)["payload"] == {"order": "again", "booked": True}
 
 
 @pytest.mark.rule("4.dead-letters")
-def test_a_dead_letter_is_reported_left_and_redriven_once_the_cause_is_mended(paths: DeployedCloud) -> None:
+def test_a_dead_letter_is_reported_kept_and_redriven_after_the_fix(paths: DeployedCloud) -> None:
     dlq = names.dlq_name("paths", "courier")
-    paths.mesh.upload("flags/clerk", b"mended")
-    until(lambda: paths.message_count(dlq) or None, "the message to be given up")
+    paths.mesh.upload("flags/clerk", b"fixed")
+    until(lambda: paths.message_count(dlq) or None, "the dead letter")
 
-    wake_the_dlq_function(paths, "courier")
+    invoke_dlq_function(paths, "courier")
     failed = paths.wait_for_end("order-1")
     assert (failed.status, failed.reason, failed.generation) == ("failed", "DeliveryExhausted", 0)
     assert failed.error is not None
     assert dlq in failed.error.message
-    wake_the_dlq_function(paths, "courier")
+    invoke_dlq_function(paths, "courier")
     assert paths.message_count(dlq) == 1
 
     assert "order-1" in asya(paths, "dlq", "list")
-    shown = asya(paths, "dlq", "show", "order-1", "courier")
-    assert decode(shown.encode()).route.curr == "courier"
+    body = asya(paths, "dlq", "show", "order-1", "courier")
+    assert decode(body.encode()).route.curr == "courier"
     assert "would be sent" in asya(paths, "dlq", "redrive", "courier", "--error", "exhausted", "--dry-run")
     assert asya(paths, "dlq", "redrive", "--error", "another error") == ""
     assert paths.message_count(dlq) == 1
 
-    paths.mesh.upload("flags/courier", b"mended")
+    paths.mesh.upload("flags/courier", b"fixed")
     assert "order-1  sent again in generation 1" in asya(paths, "dlq", "redrive", "--id", "order-1")
-    task = succeeded(paths, "order-1", generation=1)
+    task = wait_for_success(paths, "order-1", generation=1)
     assert [(each.generation, each.status, each.reason) for each in task.earlier] == [
         (0, "failed", "DeliveryExhausted")
     ]
@@ -113,22 +113,22 @@ def test_a_dead_letter_is_reported_left_and_redriven_once_the_cause_is_mended(pa
 
 
 @pytest.mark.rule("12.old-task")
-def test_a_failed_envelope_is_replayed_and_the_old_task_stays_as_it_was(paths: DeployedCloud) -> None:
+def test_a_replay_creates_a_new_task_and_leaves_the_old_one_unchanged(paths: DeployedCloud) -> None:
     connection = paths.mesh.connection
-    paths.mesh.upload("flags/courier", b"mended")
+    paths.mesh.upload("flags/courier", b"fixed")
     connection.s3().delete_object(Bucket=connection.data.bucket, Key=connection.data.prefix + "flags/clerk")
     start(paths, "order-2", "courier", "x-checkpoint", "clerk")
     old = paths.wait_for_end("order-2")
     assert (old.status, old.error and old.error.message) == ("failed", "no such order: order-2")
 
-    paths.mesh.upload("flags/clerk", b"mended")
-    for how in ([], ["--from", "2"], ["--from-checkpoint", "1"]):
-        new_id = asya(paths, "replay", "order-2", *how).strip()
+    paths.mesh.upload("flags/clerk", b"fixed")
+    for options in ([], ["--from", "2"], ["--from-checkpoint", "1"]):
+        new_id = asya(paths, "replay", "order-2", *options).strip()
         new = paths.wait_for_end(new_id)
         assert (new_id != "order-2", new.status, new.generation) == (True, "succeeded", 0)
-        kept = paths.envelope(new)
-        assert kept["headers"]["x-asya-replay-of"] == "order-2"
-        assert kept["payload"] == {"order": "order-2", "carried": True, "booked": True}
-    refused = asya(paths, "replay", "order-2", "--from", "0", fails=True)
-    assert "where it failed or hop 2 or checkpoint 1" in refused
+        envelope = paths.envelope(new)
+        assert envelope["headers"]["x-asya-replay-of"] == "order-2"
+        assert envelope["payload"] == {"order": "order-2", "carried": True, "booked": True}
+    error = asya(paths, "replay", "order-2", "--from", "0", fails=True)
+    assert "where it failed or hop 2 or checkpoint 1" in error
     assert paths.mesh.task("order-2") == old

@@ -1,4 +1,4 @@
-"""The index of results: x-sink and x-sump write rows, the mesh's own job makes a day of them (`protocol §11`)."""
+"""Tests the index of results: x-sink and x-sump write rows, and a job compacts each day (`protocol §11`)."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ pytestmark = pytest.mark.cloud
 
 
 def send(cloud: DeployedCloud, actor: str, envelope_id: str, payload: object) -> TaskView:
-    """Send an envelope to an actor alone; the task as it ended."""
+    """Sends an envelope to one actor and waits for the end of the task."""
     envelope = {"id": envelope_id, "route": {"prev": [], "curr": actor, "next": []}, "payload": payload}
     cloud.send_raw(actor, json.dumps(envelope))
     return cloud.wait_for_end(envelope_id)
 
 
 def keys(cloud: DeployedCloud, folder: str) -> list[str]:
-    """The objects of a folder of the results."""
-    place = cloud.mesh.connection.results
+    """Lists the keys in a folder of the results."""
+    results = cloud.mesh.connection.results
     pages = (
-        cloud.client("s3").get_paginator("list_objects_v2").paginate(Bucket=place.bucket, Prefix=place.prefix + folder)
+        cloud.client("s3")
+        .get_paginator("list_objects_v2")
+        .paginate(Bucket=results.bucket, Prefix=results.prefix + folder)
     )
     return [item["Key"] for page in pages for item in page.get("Contents", [])]
 
 
 def rows(cloud: DeployedCloud, day: str, envelope_id: str) -> list[dict[str, Any]]:
-    """What the index tells of an envelope, as it came."""
+    """Reads the rows of an envelope before their compaction."""
     bucket = cloud.mesh.connection.results.bucket
-    found = []
+    matches = []
     for key in keys(cloud, f"index/recent/dt={day}/"):
         lines = (cloud.mesh.fetch(f"s3://{bucket}/{key}") or b"").splitlines()
-        found += [row for row in map(json.loads, lines) if row["id"] == envelope_id]
-    return found
+        matches += [row for row in map(json.loads, lines) if row["id"] == envelope_id]
+    return matches
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,7 @@ def failed(cloud: DeployedCloud) -> TaskView:
 
 
 @pytest.mark.rule("11.index")
-def test_an_end_is_a_row_under_its_day(cloud: DeployedCloud, failed: TaskView) -> None:
+def test_each_end_is_a_row_of_its_day(cloud: DeployedCloud, failed: TaskView) -> None:
     day = failed.updated_at[:10]
     (row,) = until(lambda: rows(cloud, day, "index-failed") or None, "the row of x-sump")
     assert (row["phase"], row["last_actor"], row["error_type"]) == ("failed", "inspect-dataset", "FileNotFoundError")
@@ -59,11 +61,11 @@ def test_an_end_is_a_row_under_its_day(cloud: DeployedCloud, failed: TaskView) -
 
 
 @pytest.mark.rule("11.metadata")
-def test_s3_alone_tells_whose_result_an_object_is(cloud: DeployedCloud, failed: TaskView) -> None:
-    place = cloud.mesh.connection.results
-    key = f"{place.prefix}failed/index-failed.json"
-    told = cloud.client("s3").head_object(Bucket=place.bucket, Key=key)["Metadata"]
-    assert told == {
+def test_the_metadata_of_an_object_describes_its_envelope(cloud: DeployedCloud, failed: TaskView) -> None:
+    results = cloud.mesh.connection.results
+    key = f"{results.prefix}failed/index-failed.json"
+    metadata = cloud.client("s3").head_object(Bucket=results.bucket, Key=key)["Metadata"]
+    assert metadata == {
         "id": "index-failed",
         "root": "index-failed",
         "namespace": "flights",
@@ -74,7 +76,7 @@ def test_s3_alone_tells_whose_result_an_object_is(cloud: DeployedCloud, failed: 
 
 
 @pytest.mark.rule("11.index.compacted")
-def test_the_meshs_own_job_makes_a_day_of_them(cloud: DeployedCloud, failed: TaskView) -> None:
+def test_the_index_job_compacts_a_day_into_one_file(cloud: DeployedCloud, failed: TaskView) -> None:
     day = failed.updated_at[:10]
     first = send(cloud, "x-index", "index-first", {"days": [day]})
     assert first.status == "succeeded", first.error
@@ -83,17 +85,17 @@ def test_the_meshs_own_job_makes_a_day_of_them(cloud: DeployedCloud, failed: Tas
     assert compacted["rows"] >= 1
     [file] = [key for key in keys(cloud, f"index/days/dt={day}/") if key.endswith(".parquet")]
 
-    # Once more: what it did itself has become a row, and the day is one file again.
-    again = send(cloud, "x-index", "index-again", {"days": [day]})
-    assert again.status == "succeeded", again.error
-    [compacted_again] = cloud.envelope(again)["payload"]["compacted"]
+    # The second run also compacts the row of the first one.
+    second = send(cloud, "x-index", "index-again", {"days": [day]})
+    assert second.status == "succeeded", second.error
+    [compacted_again] = cloud.envelope(second)["payload"]["compacted"]
     assert compacted_again["rows"] > compacted["rows"]
     files = [key for key in keys(cloud, f"index/days/dt={day}/") if key.endswith(".parquet")]
     assert len(files) == 1
     assert files != [file]
 
 
-def test_the_job_may_not_go_where_the_index_is_not(cloud: DeployedCloud) -> None:
-    """A day that is no day never becomes part of a path."""
+def test_the_index_job_rejects_an_invalid_day(cloud: DeployedCloud) -> None:
+    """An invalid day never becomes part of a path."""
     task = send(cloud, "x-index", "index-elsewhere", {"days": ["../../succeeded"]})
     assert (task.status, task.error.type if task.error else None) == ("failed", "ValueError")
