@@ -1,4 +1,4 @@
-"""A mesh with two heavy actors in moto's cloud, with a double of EMR Serverless: the whole heavy path in one process."""
+"""A mesh with two heavy actors on moto and a double of EMR Serverless: the heavy path in one process."""
 
 import json
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ TABLE = MeshTable(
 
 
 class EmrApi:
-    """What we use of EMR Serverless: tokens are idempotent, and it refuses what it is told to refuse."""
+    """A double of EMR Serverless: idempotent tokens, and one refusal for each code in `refusals`."""
 
     def __init__(self) -> None:
         self.runs: dict[str, dict[str, Any]] = {}
@@ -60,14 +60,14 @@ class EmrApi:
         self.calls += 1
         if self.refusals:
             code = self.refusals.pop(0)
-            raise ClientError({"Error": {"Code": code, "Message": "as told"}}, "StartJobRun")
+            raise ClientError({"Error": {"Code": code, "Message": "as requested"}}, "StartJobRun")
         token = request["clientToken"]
         if token not in self.by_token:
             job_run_id = f"run{len(self.runs) + 1}"
             self.by_token[token] = job_run_id
             self.runs[job_run_id] = {
                 "name": request["name"],
-                "state": "SCHEDULED",  # there is room
+                "state": "SCHEDULED",  # it has capacity
                 "stateDetails": "",
                 "request": request,
             }
@@ -85,8 +85,8 @@ class EmrApi:
 
 
 @dataclass
-class Gateway:
-    """Takes reports, and knows which tasks are canceled."""
+class RecordingGateway:
+    """Records reports and knows the canceled tasks."""
 
     events: list[Report] = field(default_factory=list)
     canceled: set[str] = field(default_factory=set)
@@ -104,8 +104,8 @@ class Gateway:
         )
 
 
-class Context:
-    """Lambda's context: so many questions about the time are answered with "plenty"."""
+class TimedContext:
+    """Lambda's context; the first `answers` queries return plenty of time, later ones none."""
 
     def __init__(self, answers: int = 1_000_000) -> None:
         self.answers = answers
@@ -115,12 +115,12 @@ class Context:
         return 600_000 if self.answers >= 0 else 1_000
 
 
-class World:
-    """The mesh, and hands to move it with."""
+class HeavyWorld:
+    """The mesh, with methods that run its functions."""
 
     def __init__(self, table: MeshTable) -> None:
         self.emr = EmrApi()
-        self.gateway = Gateway()
+        self.gateway = RecordingGateway()
         self.sqs = clients.sqs()
         self.s3 = clients.s3()
         self.dynamodb = clients.dynamodb()
@@ -148,12 +148,12 @@ class World:
         )
         base = Services(settings)
         base.__dict__["gateway"] = self.gateway
-        found = SparkServices(base)
-        found.__dict__["job_runs"] = EmrServerless(self.emr, application_id=APPLICATION)  # type: ignore[arg-type]
-        return found
+        services = SparkServices(base)
+        services.__dict__["job_runs"] = EmrServerless(self.emr, application_id=APPLICATION)  # type: ignore[arg-type]
+        return services
 
     def send(self, envelope_id: str, payload: Any = None, *, actor: str = "clean", **more: Any) -> None:
-        """Put an envelope on an actor's queue."""
+        """Puts an envelope on an actor's queue."""
         at = "2026-01-01T00:00:00Z"
         status = {"phase": "pending", "created_at": at, "updated_at": at, **more.pop("status", {})}
         envelope = {
@@ -166,11 +166,11 @@ class World:
         self.put(actor, json.dumps(envelope))
 
     def put(self, queue: str, body: str) -> None:
-        """Put a message on a queue."""
+        """Puts a message on a queue."""
         self.sqs.send_message(QueueUrl=self._url(queue), MessageBody=body)
 
     def receive(self, queue: str) -> dict[str, Any]:
-        """What an event source mapping would hand over; the messages are gone."""
+        """The event that an event source mapping would pass; deletes the messages."""
         answer = self.sqs.receive_message(
             QueueUrl=self._url(queue), MaxNumberOfMessages=10, MessageSystemAttributeNames=["All"]
         )
@@ -190,37 +190,37 @@ class World:
         }
 
     def bodies(self, queue: str) -> list[dict[str, Any]]:
-        """Everything that waits on a queue, by id; the messages are gone."""
-        found: list[dict[str, Any]] = []
-        while some := self.receive(queue)["Records"]:
-            found += [json.loads(record["body"]) for record in some]
-        return sorted(found, key=lambda body: body.get("id", ""))
+        """The bodies of all messages on a queue, sorted by id; deletes the messages."""
+        bodies: list[dict[str, Any]] = []
+        while batch := self.receive(queue)["Records"]:
+            bodies += [json.loads(record["body"]) for record in batch]
+        return sorted(bodies, key=lambda body: body.get("id", ""))
 
     def enqueue(self, actor: str = "clean") -> dict[str, Any]:
-        """Run the actor's sidecar on what waits; gives the event, so that it can be delivered again."""
+        """Runs the actor's sidecar on its messages; returns the event for a redelivery."""
         event = self.receive(actor)
         assert Enqueuer(self.services_of(actor)).process(event) == {"batchItemFailures": []}
         return event
 
     def dispatch(self) -> int:
-        """Run the dispatcher on its requests that are due; gives their number."""
+        """Runs the dispatcher on its due requests; returns their number."""
         event = self.receive("x-dispatch")
         assert Dispatcher(self.services_of("x-dispatch")).process(event) == {"batchItemFailures": []}
         return len(event["Records"])
 
-    def complete(self, context: Context | None = None) -> int:
-        """Run the completion on the events that wait; gives their number."""
+    def complete(self, context: TimedContext | None = None) -> int:
+        """Runs the completion on its messages; returns their number."""
         event = self.receive("x-completion")
-        completion = Completion(self.services_of("x-completion"), context or Context())
+        completion = Completion(self.services_of("x-completion"), context or TimedContext())
         assert completion.process(event) == {"batchItemFailures": []}
         return len(event["Records"])
 
     def reconcile(self) -> None:
-        """Run a sweep."""
+        """Runs a sweep of the reconciler."""
         Reconciler(self.services_of("x-reconcile")).sweep()
 
-    def tell(self, job_run_id: str, state: str, *, details: str = "", event: bool = True) -> None:
-        """A job run comes into a state."""
+    def set_state(self, job_run_id: str, state: str, *, details: str = "", event: bool = True) -> None:
+        """Sets the state of a job run, and sends its event unless `event` is false."""
         run = self.emr.runs[job_run_id]
         run |= {"state": state, "stateDetails": details}
         detail = {"applicationId": APPLICATION, "jobRunId": job_run_id, "jobRunName": run["name"], "state": state}
@@ -233,7 +233,7 @@ class World:
             self.put("x-completion", json.dumps(body))
 
     def manifest(self, number: int, actor: str = "clean") -> Manifest:
-        """A run's manifest."""
+        """The manifest of a run."""
         manifest = self.services.manifests.read(actor, number)
         assert manifest is not None
         return manifest
@@ -251,55 +251,61 @@ class World:
         stage: str = "working",
         unreached: int | None = None,
     ) -> None:
-        """What the job leaves: for each member its lines, head first, two members a part; then the commit or a journal."""
+        """Writes the output of a job: the lines of each member, two members in each part, then a commit or journal."""
         folder = f"{attempts_prefix(actor, number)}{attempt}/"
         parts = []
-        for place in range(0, len(results), 2):
-            lines = [line for result in results[place : place + 2] for line in result]
+        for index in range(0, len(results), 2):
+            lines = [line for result in results[index : index + 2] for line in result]
             body = "".join(json.dumps(line) + "\n" for line in lines).encode()
-            name = f"part-{place // 2:06d}.jsonl"
+            name = f"part-{index // 2:06d}.jsonl"
             self.s3.put_object(Bucket=BUCKET, Key=folder + name, Body=body)
-            last = min(place + 1, len(results) - 1)
-            parts.append({"file": name, "first": place, "last": last, "lines": len(lines), "size": len(body)})
-        whole: dict[str, Any] = {"run_id": "r", "attempt": attempt, "parts": parts}
+            last = min(index + 1, len(results) - 1)
+            parts.append({"file": name, "first": index, "last": last, "lines": len(lines), "size": len(body)})
+        content_base: dict[str, Any] = {"run_id": "r", "attempt": attempt, "parts": parts}
         if end == "commit":
-            content = {**whole, "finished_at": "2026-01-01T00:00:00Z", "error": error, "unreached": unreached}
+            content = {**content_base, "finished_at": "2026-01-01T00:00:00Z", "error": error, "unreached": unreached}
             self.s3.put_object(Bucket=BUCKET, Key=f"{folder}commit.json", Body=json.dumps(content).encode())
         elif end == "journal":
             busy = len(results) if at_work == -1 else at_work
-            content = {**whole, "sequence": 4, "updated_at": "2026-01-01T00:00:00Z", "at_work": busy, "stage": stage}
+            content = {
+                **content_base,
+                "sequence": 4,
+                "updated_at": "2026-01-01T00:00:00Z",
+                "at_work": busy,
+                "stage": stage,
+            }
             self.s3.put_object(Bucket=BUCKET, Key=f"{folder}journal-0.json", Body=json.dumps(content).encode())
 
-    def reported(self, status: str) -> list[str]:
-        """The ids that something was reported of."""
-        told = [event for event in self.gateway.events if isinstance(event, TaskEvent)]
-        return sorted(event.id for event in told if event.status == status)
+    def reported_ids(self, status: str) -> list[str]:
+        """The ids of the tasks that were reported with a status, sorted."""
+        events = [event for event in self.gateway.events if isinstance(event, TaskEvent)]
+        return sorted(event.id for event in events if event.status == status)
 
     def items(self, prefix: str) -> list[dict[str, Any]]:
-        """The items of the pending table whose partition begins so."""
-        found = self.dynamodb.scan(TableName="asya-flights-pending")["Items"]
-        return [item for item in found if item["pk"]["S"].startswith(prefix)]
+        """The items of the pending table whose partition key has a prefix."""
+        items = self.dynamodb.scan(TableName="asya-flights-pending")["Items"]
+        return [item for item in items if item["pk"]["S"].startswith(prefix)]
 
     def _url(self, queue: str) -> str:
         return self.services.settings.queue_url(queue)
 
 
-def done(index: int, *payloads: Any, **frame: Any) -> list[dict[str, Any]]:
-    """The lines of a member that went well."""
+def done_result(index: int, *payloads: Any, **frame: Any) -> list[dict[str, Any]]:
+    """The result lines of a member that succeeded."""
     head = {"index": index, "end": "done", "frames": len(payloads), "duration_ms": 5.0}
     return [head, *({"payload": payload, **frame} for payload in payloads)]
 
 
-def failed(index: int, *payloads: Any, kind: str = "ValueError", message: str = "bad") -> list[dict[str, Any]]:
-    """The lines of a member whose job raised after these frames."""
+def failed_result(index: int, *payloads: Any, kind: str = "ValueError", message: str = "bad") -> list[dict[str, Any]]:
+    """The result lines of a member whose job raised after these frames."""
     error = {"type": kind, "message": message, "mro": ["Exception"], "traceback": "…"}
     head = {"index": index, "end": "failed", "frames": len(payloads), "error": error}
     return [head, *({"payload": payload} for payload in payloads)]
 
 
 @contextmanager
-def heavy_world(monkeypatch: pytest.MonkeyPatch, table: MeshTable = TABLE) -> Iterator[World]:
-    """A fresh world."""
+def heavy_world(monkeypatch: pytest.MonkeyPatch, table: MeshTable = TABLE) -> Iterator[HeavyWorld]:
+    """A mesh with empty queues and tables."""
     with emulated_aws(monkeypatch, REGION):
         for queue in QUEUES:
             clients.sqs().create_queue(QueueName=f"asya-flights-{queue}")
@@ -313,4 +319,4 @@ def heavy_world(monkeypatch: pytest.MonkeyPatch, table: MeshTable = TABLE) -> It
             ],
             BillingMode="PAY_PER_REQUEST",
         )
-        yield World(table)
+        yield HeavyWorld(table)

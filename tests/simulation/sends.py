@@ -177,7 +177,7 @@ class SendChecks:
             if not found:
                 explained.append((place, was))
         if explained:
-            self.ledger.runs.note_left(explained, seen)
+            self.ledger.runs.note_sent(explained, seen)
         else:
             why = "; ".join(shortest(complaints)) if complaints else "nothing of the kind was pending"
             self.ledger.violated(f"{sender.name} sent {seen.id} to {to}: {why}")

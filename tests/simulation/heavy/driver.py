@@ -1,4 +1,4 @@
-"""A driver: a process that runs `asya_spark.main`, with lists of rows in the place of DataFrames and no session behind it."""
+"""A simulated driver: a process that runs `asya_spark.main`, with lists of rows instead of DataFrames."""
 
 import json
 import sys
@@ -26,13 +26,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class UserJobs:
-    """What the user's jobs folder holds, by actor: `job(spark, payload)`, or rows for all envelopes of a run."""
+    """The user's jobs by actor: payload jobs, and DataFrame jobs as functions of rows."""
 
     payloads: Mapping[str, Callable[[Any], Any]]
     frames: Mapping[str, RowsJob]
 
     def load(self, name: str, shape: str) -> Callable[[Any, Any], Any]:
-        """The function that a manifest names."""
+        """The job function of a manifest."""
         actor = name.rpartition(".")[2]
         if shape == "dataframe":
             rows = self.frames[actor]
@@ -43,12 +43,12 @@ class UserJobs:
 
 @dataclass(frozen=True)
 class Driver:
-    """One driver at work."""
+    """A running driver."""
 
     process: Process
 
     def kill(self) -> None:
-        """End it where it stands."""
+        """Kills the driver at once."""
         if self.process.is_alive:
             self.process.note("DIES of a signal")
             self.process.is_alive = False
@@ -56,7 +56,7 @@ class Driver:
 
 @dataclass(frozen=True)
 class Session:
-    """What a driver has for a Spark session: the way to its files, and to the user's jobs."""
+    """Replaces the Spark session: gives access to the run's files and the user's jobs."""
 
     process: Process
     bucket: Bucket
@@ -67,7 +67,7 @@ class Session:
 def start_driver(
     run: JobRun, ended: Callable[[bool], None], *, process: Process, bucket: Bucket, jobs: UserJobs
 ) -> Driver:
-    """Start a driver for a run; `ended` is told when it is over, and whether it ended well."""
+    """Starts a driver for a run; calls `ended` at its end with whether it succeeded."""
     manifest = json.loads(bucket.objects[run.manifest_uri.removeprefix(ROOT)])
     process.work = _work(manifest, bucket, process)
     session: Any = Session(process, bucket, lambda name: jobs.load(name, manifest["shape"]))
@@ -97,7 +97,7 @@ _sessions: dict[str, Session] = {}
 
 
 def _work(manifest: Mapping[str, Any], bucket: Bucket, process: Process) -> Work:
-    """The members as the onlooker takes them: as messages. With a DataFrame of them time limits are the run's, not theirs."""
+    """The members as messages, for the checks; none for a DataFrame job, whose time limit is the run's."""
     seconds = process.nature.scheduler.seconds
     messages = [
         Message(f"{manifest['run_id']}/{place}", manifest["actor"], _body(member, bucket), seconds, seconds, "")
@@ -113,36 +113,34 @@ def _body(member: Mapping[str, Any], bucket: Bucket) -> str:
 
 
 def _load(name: str) -> Callable[[Any, Any], Any]:
-    """`asya.runtime.load.load` in a driver."""
+    """Replaces `asya.runtime.load.load` in a driver."""
     return _sessions[current_process().name].load(name)
 
 
 class Rows:
-    """The rows that a job gave, as far as `asya_spark.dataframe_job` wants to know of them."""
+    """The rows of a job, with the DataFrame methods that `asya_spark.dataframe_job` calls."""
 
     def __init__(self, rows: list[dict[str, Any]]) -> None:
         self._rows = rows
 
     def persist(self, _level: object) -> "Rows":
-        """They are here already."""
+        """Does nothing, because the rows are in memory."""
         return self
 
     def unpersist(self) -> None:
         """See `persist`."""
 
     def count(self) -> int:
-        """How many."""
+        """The number of rows."""
         return len(self._rows)
 
     def toLocalIterator(self) -> Iterator[dict[str, Any]]:  # noqa: N802
-        """In the order of the manifest, as they are made."""
+        """The rows in the order of the manifest."""
         return iter(self._rows)
 
 
-def _envelopes(_spark: Any, manifest: Any, *more: Any) -> list[tuple[int, Any]]:
-    """Place and payload of the members, where the real one makes a DataFrame."""
-    *some, files = more
-    members = some[0] if some else manifest.members
+def _envelopes(_spark: Any, manifest: Any, members: Any, files: Any) -> list[tuple[int, Any]]:
+    """Index and payload of the members; the original returns a DataFrame."""
     return [(member.index, load_envelope(files, manifest, member).payload) for member in members]
 
 
@@ -151,14 +149,14 @@ def _ordered(_spark: Any, results: list[dict[str, Any]], _members: Any) -> Rows:
 
 
 def run_within(seconds: float, work: Callable[[], T], _context: object, _group: str) -> Ending[T]:
-    """`asya_spark.time_limit.run_within` without a thread: user code says where it spends its time."""
+    """`asya_spark.time_limit.run_within` without a thread: user code declares the time it takes."""
     try:
         return Ending(current_process().run_within(seconds, work))
     except TimeLimitReached:
         return Ending(timed_out=True)
     except ProcessDied:
         raise
-    except BaseException as error:  # noqa: BLE001 - as in the real one
+    except BaseException as error:  # noqa: BLE001 - as in the original
         return Ending(error=error)
 
 
@@ -169,7 +167,7 @@ class _Clock:
 
     @staticmethod
     def now(_zone: object = None) -> datetime:
-        """The process's time of day."""
+        """The current time of the process."""
         return current_process().now()
 
 
@@ -178,7 +176,7 @@ _TIME = SimpleNamespace(monotonic=lambda: current_process().monotonic())
 
 @contextmanager
 def drivers_on_stage() -> Iterator[None]:
-    """Within, `asya_spark`'s modules take time, chance, files and jobs from the process that runs them."""
+    """Replaces clock, randomness, files and jobs of `asya_spark` by those of the current process."""
     with ExitStack() as stack:
 
         def put(module: ModuleType, name: str, other: Any) -> None:

@@ -1,4 +1,4 @@
-"""EMR Serverless as one process sees it."""
+"""The client of the simulated EMR Serverless in one process."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ POLICY_LIMIT = 2048
 
 @dataclass
 class JobClient:
-    """The calls that a process makes."""
+    """The calls of one process to EMR Serverless."""
 
     process: Process
     service: JobService
 
     def start_job_run(self, **request: Any) -> dict[str, Any]:
-        """Start a run, or give the one that this token stands for."""
+        """Starts a run, or returns the run of this token."""
         _check(request)
-        # The SDK makes a call once: what it is answered is for the caller to think about.
+        # Without retries of the SDK, so that the caller handles each error.
         return self._call(
             f"StartJobRun {request['name']}",
             lambda: {"jobRunId": self.service.start(request).job_run_id},
@@ -33,15 +33,15 @@ class JobClient:
         )
 
     def get_job_run(self, *, applicationId: str, jobRunId: str) -> dict[str, Any]:  # noqa: N803
-        """One run."""
+        """The state of a run."""
         return self._call(f"GetJobRun {jobRunId}", lambda: {"jobRun": _described(self.service.get(jobRunId))})
 
     def cancel_job_run(self, *, applicationId: str, jobRunId: str) -> dict[str, Any]:  # noqa: N803
-        """Cancel a run that is not over."""
+        """Cancels a run that has not ended."""
         return self._call(f"CancelJobRun {jobRunId}", lambda: {"jobRunId": self.service.cancel(jobRunId).job_run_id})
 
     def get_paginator(self, operation: str) -> "_Pages":
-        """Of the runs."""
+        """The paginator of the runs."""
         if operation != "list_job_runs":
             raise NotImplementedError(operation)
         return _Pages(self)
@@ -53,7 +53,7 @@ class JobClient:
     def _call(
         self, what: str, do: Callable[[], dict[str, Any]], refusals: tuple[str, ...] = ("ThrottlingException",)
     ) -> dict[str, Any]:
-        def done() -> dict[str, Any]:
+        def answer() -> dict[str, Any]:
             try:
                 return do()
             except RefusedError as refused:
@@ -62,7 +62,7 @@ class JobClient:
         return self.process.call(
             "emr",
             what,
-            done,
+            answer,
             refused=lambda: _error(self.process.nature.random.choice(refusals)),
             lost=lambda: ReadTimeoutError(endpoint_url="https://emr-serverless"),
             repeatable=False,

@@ -1,4 +1,4 @@
-"""A job of the DataFrame shape made up from a seed: rows in, rows out, as a handler's program says (`programs`)."""
+"""Random DataFrame jobs: functions from rows to rows that follow a handler's program (`programs`)."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -7,14 +7,14 @@ from typing import Any
 from tests.simulation.process import current_process
 from tests.simulation.programs import BIG, ERRORS, CallNoter, Given, HandlerCall, Plan, Program
 
-# Places and payloads of all envelopes in, rows of results out, in the order of the envelopes.
+# From the indexes and payloads of all envelopes to the rows of their results, in the same order.
 RowsJob = Callable[[list[tuple[int, Any]]], list[dict[str, Any]]]
-# The column that says which envelope a row belongs to.
+# The column with the index of a row's envelope.
 INDEX = "__asya_index"
 
 
 def rows_job(program: Program, note: CallNoter) -> RowsJob:
-    """The job, as user code would write it, but for Spark."""
+    """A job that follows a program, without Spark."""
 
     def job(envelopes: list[tuple[int, Any]]) -> list[dict[str, Any]]:
         return [row for index, payload in envelopes for row in _rows(program, note, index, payload)]
@@ -51,11 +51,11 @@ def _rows(program: Program, note: CallNoter, index: int, payload: dict[str, Any]
         trail = (*call.trail, f"{program.actor}.{number}~{before}")
         ahead = plan.next if plan.deed == "reroute" else None
         note.gave(call, Given(trail, ahead))
-        made = payload | {"trail": list(trail)}
-        made.pop("padding", None)
+        output = payload | {"trail": list(trail)}
+        output.pop("padding", None)
         if plan.deed == "big":
-            made["padding"] = "p" * BIG
-        yield _row(index, payload=made, route_next=ahead)
+            output["padding"] = "p" * BIG
+        yield _row(index, payload=output, route_next=ahead)
 
 
 def _row(

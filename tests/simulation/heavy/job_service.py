@@ -15,7 +15,7 @@ TERMINAL = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
 
 
 class RefusedError(Exception):
-    """A call that EMR Serverless refuses, with the code that it gives."""
+    """EMR Serverless refuses a call; `code` is its error code."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -23,13 +23,13 @@ class RefusedError(Exception):
 
 
 class DriverHandle(Protocol):
-    """A driver at work."""
+    """A running driver."""
 
     def kill(self) -> None:
-        """End it where it stands."""
+        """Kills the driver at once."""
 
 
-# Starts a driver for a run, which tells when it is over, and whether it ended well.
+# Starts a driver for a run; the callback receives whether the driver succeeded.
 StartDriver = Callable[["JobRun", Callable[[bool], None]], DriverHandle]
 
 
@@ -39,8 +39,8 @@ class JobRun:
 
     Attributes:
         created_at: virtual seconds.
-        drivers: those that were started, the dead ones included.
-        is_left_behind: nobody takes notice any more of how its driver ends.
+        drivers: all drivers that were started, also the failed ones.
+        is_abandoned: EMR Serverless ignores the end of its driver.
     """
 
     job_run_id: str
@@ -51,27 +51,27 @@ class JobRun:
     state: str = "SUBMITTED"
     details: str = ""
     drivers: list[DriverHandle] = field(default_factory=list)
-    is_left_behind: bool = False
+    is_abandoned: bool = False
 
     @property
     def is_over(self) -> bool:
-        """Whether EMR Serverless says so."""
+        """Whether the run has ended."""
         return self.state in TERMINAL
 
     @property
     def manifest_uri(self) -> str:
-        """What its driver is told."""
+        """The manifest in the arguments of its driver."""
         arguments = self.request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
         return str(arguments[arguments.index("--manifest") + 1])
 
 
 @dataclass
 class JobService:
-    """The application.
+    """The simulated application.
 
     Attributes:
-        send_event: puts an event's text where EventBridge's rule would.
-        note: is told of each run that is made.
+        send_event: sends an event to the target of EventBridge's rule.
+        note: called with each new run.
     """
 
     nature: Nature
@@ -87,10 +87,10 @@ class JobService:
     # --- calls -----------------------------------------------------------------------------------------------------
 
     def start(self, request: Mapping[str, Any]) -> JobRun:
-        """StartJobRun: the same token gives the same run, as long as it is remembered.
+        """StartJobRun: the same token gives the same run while the service remembers it.
 
         Raises:
-            RefusedError: throttled, no room, or a token that stands for another request.
+            RefusedError: if throttled, at capacity, or the token belongs to another request.
         """
         known = self._by_token.get(request["clientToken"])
         if known is not None and self._now - known.created_at < self.weather.forgets_tokens_after:
@@ -114,7 +114,7 @@ class JobService:
         """GetJobRun.
 
         Raises:
-            RefusedError: there is no such run.
+            RefusedError: if the run is unknown.
         """
         if job_run_id not in self.runs:
             raise RefusedError("ResourceNotFoundException")
@@ -124,7 +124,7 @@ class JobService:
         """CancelJobRun.
 
         Raises:
-            RefusedError: there is no such run, or it is over.
+            RefusedError: if the run is unknown or has ended.
         """
         run = self.get(job_run_id)
         if run.is_over:
@@ -133,15 +133,15 @@ class JobService:
         return run
 
     def listed(self, since: datetime) -> list[JobRun]:
-        """ListJobRuns: those made since then, newest first."""
-        found = [run for run in self.runs.values() if BEGINNING + timedelta(seconds=run.created_at) > since]
-        return sorted(found, key=lambda run: run.created_at, reverse=True)
+        """ListJobRuns: the runs created since then, newest first."""
+        runs = [run for run in self.runs.values() if BEGINNING + timedelta(seconds=run.created_at) > since]
+        return sorted(runs, key=lambda run: run.created_at, reverse=True)
 
-    # --- what becomes of a run -------------------------------------------------------------------------------------
+    # --- the life of a run -----------------------------------------------------------------------------------------
 
     def _schedule(self, run: JobRun) -> None:
-        """Wait for room, then for a machine."""
-        if self._is_full_but(run):
+        """Waits for capacity, then for a machine."""
+        if self._is_full_without(run):
             self._change(run, "QUEUED")
             self.nature.scheduler.after(5.0, lambda: self._schedule(run) if not run.is_over else None)
             self._perhaps_cancel(run)
@@ -161,27 +161,27 @@ class JobService:
         if self._happens(self.weather.killed):
             self._later(60.0, lambda: self._end(run, "FAILED", "Driver ran out of memory (exit code 137)."))
         if self._happens(self.weather.left_behind):
-            self._later(60.0, lambda: self._leave_behind(run))
+            self._later(60.0, lambda: self._abandon(run))
         if self._happens(self.weather.doubled):
             self._later(60.0, lambda: self._drive(run) if run.state == "RUNNING" else None)
 
     def _drive(self, run: JobRun) -> None:
-        run.drivers.append(self.start_driver(run, lambda well: self._driver_ended(run, well)))
+        run.drivers.append(self.start_driver(run, lambda succeeded: self._driver_ended(run, succeeded)))
 
-    def _driver_ended(self, run: JobRun, well: bool) -> None:
-        """A driver has ended. A second one, if there is one, is none of EMR Serverless's business: the first decides."""
-        if run.is_left_behind or run.is_over:
+    def _driver_ended(self, run: JobRun, succeeded: bool) -> None:
+        """Ends the run with its first driver; the end of a second driver is ignored."""
+        if run.is_abandoned or run.is_over:
             return
         delay = self.nature.random.uniform(0.1, 3.0)
-        state, details = ("SUCCESS", "") if well else ("FAILED", "Job failed, the driver exited with code 1.")
+        state, details = ("SUCCESS", "") if succeeded else ("FAILED", "Job failed, the driver exited with code 1.")
         self.nature.scheduler.after(delay, lambda: self._end(run, state, details, kills=False))
 
     def _perhaps_cancel(self, run: JobRun) -> None:
         if self._happens(self.weather.canceled):
-            self._later(90.0, lambda: self._end(run, "CANCELLED", "Canceled by a person."))
+            self._later(90.0, lambda: self._end(run, "CANCELLED", "Canceled by an operator."))
 
-    def _leave_behind(self, run: JobRun) -> None:
-        run.is_left_behind = True
+    def _abandon(self, run: JobRun) -> None:
+        run.is_abandoned = True
         self._end(run, "FAILED", "The driver does not answer.", kills=False)
 
     def _end(self, run: JobRun, state: str, details: str, *, kills: bool = True) -> None:
@@ -199,15 +199,15 @@ class JobService:
         run.state = state
         self._log(f"{run.job_run_id} ({run.name}) is {state} {run.details}")
         if state in (*TERMINAL, "RUNNING") or self.nature.random.random() < 0.2:
-            self._tell(run, state)
+            self._send_event_of(run, state)
 
     # --- events ----------------------------------------------------------------------------------------------------
 
-    def _tell(self, run: JobRun, state: str) -> None:
+    def _send_event_of(self, run: JobRun, state: str) -> None:
         if self._happens(self.weather.lost):
             self._log(f"the event that {run.job_run_id} is {state} is lost")
             return
-        # Without any delay it may be there before the answer to whoever started the run.
+        # Without a delay the event may arrive before the response to StartJobRun.
         delay = 0.0 if self._happens(self.weather.early) else self.nature.random.uniform(0.05, 2.0)
         if self._happens(self.weather.late):
             delay = self.nature.random.uniform(30.0, 900.0)
@@ -232,7 +232,7 @@ class JobService:
         running = sum(not run.is_over for run in self.runs.values())
         return self.weather.capacity is not None and running >= self.weather.capacity
 
-    def _is_full_but(self, run: JobRun) -> bool:
+    def _is_full_without(self, run: JobRun) -> bool:
         running = sum(other.state in ("SCHEDULED", "RUNNING") for other in self.runs.values() if other is not run)
         return self.weather.capacity is not None and running >= self.weather.capacity
 
@@ -253,7 +253,7 @@ class JobService:
 
 
 def _event(run: JobRun, state: str) -> str:
-    """As EventBridge sends it: without the reasons."""
+    """The event in the form of EventBridge, without details."""
     return json.dumps(
         {
             "version": "0",

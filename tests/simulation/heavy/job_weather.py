@@ -1,4 +1,4 @@
-"""What may go wrong with job runs, beside what may go wrong with any call."""
+"""Random faults of job runs, beside the faults of any call."""
 
 from dataclasses import dataclass
 from random import Random
@@ -9,7 +9,7 @@ from tests.simulation.faults import Weather
 
 @dataclass(frozen=True)
 class JobWeather:
-    """How EMR Serverless behaves. Rates are per event or per run, and hold as long as the weather's faults do.
+    """The behavior of EMR Serverless; rates are per event or run, and last as long as the faults of `Weather`.
 
     Attributes:
         starts_per_second, burst: above this StartJobRun is throttled.
@@ -17,11 +17,11 @@ class JobWeather:
         when_full: whether a run beyond that is refused or queued.
         longest_start: seconds until a driver runs, at most.
         lost, repeated, late: rates of events that never come, come twice, or come minutes later.
-        early: rate of events that come, and of drivers that run, before anybody has heard the answer to StartJobRun.
-        killed: rate of runs whose driver ends without a word: out of memory, or its machine gone.
-        canceled: rate of runs that somebody cancels from outside.
-        left_behind: rate of runs that EMR Serverless takes for dead, and whose driver goes on all the same.
-        doubled: rate of runs that get a second driver, while the first is still at work or after it has died.
+        early: rate of events, and of driver starts, before the response to StartJobRun arrives.
+        killed: rate of runs whose driver is killed, such as by a lack of memory.
+        canceled: rate of runs that an operator cancels.
+        left_behind: rate of runs that EMR Serverless ends as failed while their driver continues.
+        doubled: rate of runs that get a second driver.
         forgets_tokens_after: seconds that a client token is remembered.
     """
 
@@ -42,13 +42,13 @@ class JobWeather:
 
     @property
     def is_calm(self) -> bool:
-        """Whether every event comes, once and soon, and every driver comes to its end."""
+        """Whether every event arrives once and soon, and every driver ends by itself."""
         rates = (self.lost, self.repeated, self.late, self.killed, self.canceled, self.left_behind)
         return not any((*rates, self.doubled))
 
 
 def any_job_weather(random: Random, weather: Weather) -> JobWeather:
-    """One that fits the rest of the weather: limits in any, faults where other things go wrong too."""
+    """A random job weather: limits always, faults only if `weather` has faults."""
     limits = JobWeather(
         starts_per_second=random.choice((0.2, 1.0, 1000.0)),
         burst=random.choice((1, 3, 1000)),

@@ -1,4 +1,4 @@
-"""Mistakes that one could make on the heavy path, planted one at a time (see `tests.simulation.planted`)."""
+"""Planted mistakes of the heavy path, one at a time (see `tests.simulation.planted`)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -26,7 +26,7 @@ from tests.simulation.planting import Planted, around, instead
 
 @contextmanager
 def _flag_down_late() -> Iterator[None]:
-    """The flag goes down after what is pending was read: whoever comes between is not seen, and sees the flag up."""
+    """Clears the flag after the read of the pending envelopes, so envelopes in between get no request."""
     clear, dispatch = DispatchRequests.clear, Dispatcher.dispatch
 
     def dispatch_first(self: Any, request: Any, spec: Any) -> bool:

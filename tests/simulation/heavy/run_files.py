@@ -1,4 +1,4 @@
-"""The files of a run as its driver reads and writes them: the simulated bucket, under `asya_spark`'s own names."""
+"""The files of a run in the simulated bucket, with the interface of `asya_spark.files.Files`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ class RunFiles:
 
     @contextmanager
     def open(self, uri: str) -> Iterator[_Buffer]:
-        """See `Files`; whoever leaves with an error leaves what was written so far, as Hadoop's streams do."""
+        """See `Files`; an error in the block leaves a partial file, as Hadoop's streams do."""
         buffer = _Buffer()
         try:
             yield buffer

@@ -1,4 +1,4 @@
-"""The onlooker's book of job runs (`protocol §10`): who waits, who is in which run, whose results count."""
+"""Checks job runs (`protocol §10`): pending envelopes, the members of runs, the results that count."""
 
 import json
 from collections import defaultdict
@@ -13,17 +13,17 @@ from tests.simulation.seen import Seen, read
 Item = Mapping[str, Any]
 # An envelope at one attempt at one hop: id, generation, position, attempt.
 AttemptKey = tuple[str, int, int, int]
-# So many deaths are looked into; what dies on and on is charged to everybody.
-MOST_DEATHS = 32
+# Failures per origin before all members are charged.
+FAILURE_LIMIT = 32
 _RUN_STATES = {"formed": 0, "started": 1, "closed": 2}
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run as its manifest says it.
+    """A run as its manifest defines it.
 
     Attributes:
-        members: their places, with the number of the run that gave each back, 0 if none did.
+        members: their attempts, each with the number of the run that returned it, else 0.
     """
 
     actor: str
@@ -34,19 +34,19 @@ class Run:
 
 @dataclass
 class RunRegistry:
-    """What has happened to envelopes of heavy actors so far.
+    """Records the events of heavy actors' envelopes and reports violations.
 
     Attributes:
-        is_calm: whether nothing fails but by what handlers do.
-        violated: notes what must not happen.
-        is_poison: whether an envelope ends the process that it is worked on in.
-        items: of the table of pending envelopes.
-        admitted: envelopes that became pending, as they were stamped, and at which actor.
-        runs: by actor and number.
-        left: what left under the envelope's own id, by place.
-        stopped: those that left because they were canceled, or too late.
-        failed: those that failed, perhaps after some frames.
-        sent_trails: payloads that left.
+        is_calm: whether only handlers cause failures.
+        violated: records a violation.
+        is_poison: whether an envelope kills the process that handles it.
+        items: the items of the pending table.
+        enqueued: the stamped envelopes that became pending, with their actors.
+        runs: the runs by actor and number.
+        sent: the envelope sent under its own id, by attempt.
+        stopped: attempts diverted as canceled or late.
+        failed: attempts that failed, perhaps after some frames.
+        sent_trails: the trails of sent payloads.
     """
 
     mesh: MeshTable
@@ -55,9 +55,9 @@ class RunRegistry:
     objects: Mapping[str, bytes]
     items: Mapping[tuple[str, str], Item]
     is_poison: Callable[[Seen], bool] = lambda _: True
-    admitted: dict[AttemptKey, tuple[Seen, str]] = field(default_factory=dict)
+    enqueued: dict[AttemptKey, tuple[Seen, str]] = field(default_factory=dict)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
-    left: dict[AttemptKey, str] = field(default_factory=dict)
+    sent: dict[AttemptKey, str] = field(default_factory=dict)
     stopped: set[AttemptKey] = field(default_factory=set)
     failed: set[AttemptKey] = field(default_factory=set)
     sent_trails: set[tuple[str, ...]] = field(default_factory=set)
@@ -65,34 +65,34 @@ class RunRegistry:
     _jobs: dict[str, JobRun] = field(default_factory=dict)
     _trails: dict[str, frozenset[tuple[str, ...]]] = field(default_factory=dict)
 
-    # --- what the table is told ------------------------------------------------------------------------------------
+    # --- writes to the table ---------------------------------------------------------------------------------------
 
     def item_written(self, before: Item | None, after: Item | None) -> None:
-        """An item has changed."""
+        """Checks a change of an item."""
         key = (after or before or {})["pk"]["S"]
         if key.startswith("PENDING#") and after is not None and before is None:
-            self._admitted(key.split("#")[1], after)
+            self._check_enqueued(key.split("#")[1], after)
         if key.startswith("PENDING#") and after is None and before is not None:
             self._removed(before)
         if key.startswith("RUN#") and before is not None and after is not None and "state" in before:
             self._run_changed(before, after)
 
-    def _admitted(self, actor: str, item: Item) -> None:
+    def _check_enqueued(self, actor: str, item: Item) -> None:
         member = json.loads(item["member"]["B"])
         body = bytes(item["envelope"]["B"]) if "envelope" in item else self.objects[member["envelope_key"]]
         seen = read(body, self.objects)
         if seen is None:
             self.violated(f"{actor} made pending what is no envelope: {body[:200]!r}")
             return
-        self.admitted.setdefault(_attempt_key(member), (_as_received(seen), actor))
+        self.enqueued.setdefault(_attempt_key(member), (_as_received(seen), actor))
 
     def _removed(self, item: Item) -> None:
-        """What waits no more is in a run, or has left."""
+        """Checks that an envelope removed from pending is in a run or was diverted."""
         member = json.loads(item["member"]["B"])
-        place, returned_by = _attempt_key(member), member.get("returned_by", 0)
-        runs = [run for run in self._runs_of[place] if (place, returned_by) in run.members]
-        if not runs and place not in self.stopped:
-            self.violated(f"{place} is pending no more, and neither in a run nor has it left")
+        key, returned_by = _attempt_key(member), member.get("returned_by", 0)
+        runs = [run for run in self._runs_of[key] if (key, returned_by) in run.members]
+        if not runs and key not in self.stopped:
+            self.violated(f"{key} is pending no more, and neither in a run nor has it left")
 
     def _run_changed(self, before: Item, after: Item) -> None:
         name = f"run {after['sk']['S']} of {after['pk']['S']}"
@@ -107,27 +107,27 @@ class RunRegistry:
         if "job_run_id" in before and after.get("job_run_id") != before["job_run_id"]:
             self.violated(f"{name} was {before['job_run_id']} and is {after.get('job_run_id')}")
 
-    # --- what the bucket and EMR Serverless are told ----------------------------------------------------------------
+    # --- manifests and job runs ------------------------------------------------------------------------------------
 
     def manifest_written(self, key: str, body: bytes, before: bytes | None) -> None:
-        """A run was formed: each envelope is in one run, and run n is done with before run n + 1 is formed."""
+        """Checks a formed run: each envelope is in one run, and run n has started before run n + 1 is formed."""
         content = json.loads(body)
         actor, number = content["actor"], content["number"]
         if before is not None:
             self.violated(f"{key} was written twice")
         members = tuple((_attempt_key(member), member.get("returned_by", 0)) for member in content["members"])
         run = Run(actor, number, content["run_id"], members)
-        for place, returned_by in members:
-            for other in self._runs_of[place]:
-                if (place, returned_by) in other.members:
-                    self.violated(f"{place} is in {run.name}, and was in {other.name}")
-                if not returned_by or not self._is_settled(other):
-                    self.violated(f"{place} is in {run.name}, and {other.name} has not given it back")
+        for key, returned_by in members:
+            for other in self._runs_of[key]:
+                if (key, returned_by) in other.members:
+                    self.violated(f"{key} is in {run.name}, and was in {other.name}")
+                if not returned_by or not self._is_resolved(other):
+                    self.violated(f"{key} is in {run.name}, and {other.name} has not given it back")
                 if other.name in self._jobs and not self._jobs[other.name].is_over:
-                    self.violated(f"{place} is in {run.name}, and {other.name} goes on")
-            if place in self.left:
-                self.violated(f"{place} is in {run.name}, and left before: {self.left[place]}")
-            self._runs_of[place].append(run)
+                    self.violated(f"{key} is in {run.name}, and {other.name} goes on")
+            if key in self.sent:
+                self.violated(f"{key} is in {run.name}, and left before: {self.sent[key]}")
+            self._runs_of[key].append(run)
         self.runs[actor, number] = run
         latest = self.runs.get((actor, number - 1))
         if number > 1 and latest is None:
@@ -144,7 +144,7 @@ class RunRegistry:
                 self.violated(f"{run.name} was formed, and {member[0]} of {latest.name} is still pending")
 
     def run_made(self, job: JobRun) -> None:
-        """EMR Serverless has made a run: one of each name."""
+        """Checks a new job run: EMR Serverless has one of each name."""
         name = job.name
         if name in self._jobs:
             self.violated(f"{name} was started twice, as {self._jobs[name].job_run_id} and as {job.job_run_id}")
@@ -152,66 +152,66 @@ class RunRegistry:
         if name not in {run.name for run in self.runs.values()}:
             self.violated(f"{name} was started, and never formed")
 
-    # --- what leaves -----------------------------------------------------------------------------------------------
+    # --- sent envelopes --------------------------------------------------------------------------------------------
 
     def of(self, seen: Seen) -> Iterator[tuple[AttemptKey, Seen, str]]:
-        """The envelopes that were pending and that what leaves may come from."""
-        for place, (was, actor) in self.admitted.items():
+        """The pending envelopes that a sent envelope may come from."""
+        for key, (was, actor) in self.enqueued.items():
             if was.id in (seen.id, seen.parent_id):
-                yield place, was, actor
+                yield key, was, actor
 
-    def note_left(self, found: list[tuple[AttemptKey, Seen]], seen: Seen) -> None:
-        """Something left: an envelope leaves a hop once, and its frames are those that count.
+    def note_sent(self, candidates: list[tuple[AttemptKey, Seen]], seen: Seen) -> None:
+        """Checks a sent envelope: an envelope leaves a hop once, and its frames are results that count.
 
         Args:
-            found: the places that it may have come from.
+            found: the attempts that it may come from.
         """
-        places = found
-        if seen.trail is not None and any(seen.trail != was.trail for _, was in found):
-            places = [(place, was) for place, was in found if seen.trail in self._counting_for(place)]
-            if not places:
-                kept = set().union(*(self._counting_for(place) for place, _ in found))
+        attempts = candidates
+        if seen.trail is not None and any(seen.trail != was.trail for _, was in candidates):
+            attempts = [(key, was) for key, was in candidates if seen.trail in self._counting_for(key)]
+            if not attempts:
+                counting = set().union(*(self._counting_for(key) for key, _ in candidates))
                 self.violated(
-                    f"{found[0][0]} left as {seen.trail}, which is in no result that counts: {sorted(kept)[:5]}"
+                    f"{candidates[0][0]} left as {seen.trail}, which is in no result that counts: {sorted(counting)[:5]}"
                 )
                 return
-        self._check_guilty([was for _, was in places], seen)
-        place, was = max(places, key=lambda pair: pair[0])
+        self._check_guilty([was for _, was in attempts], seen)
+        key, was = max(attempts, key=lambda pair: pair[0])
         if seen.trail is not None:
             self.sent_trails.add(seen.trail)
         if seen.phase in ("failed", "retrying") or seen.status.get("reason") == "PolicyRouted":
-            self.failed.add(place)
+            self.failed.add(key)
         if seen.id != was.id:
             return
         if _is_stop(seen):
-            self.stopped.add(place)
+            self.stopped.add(key)
             return
         what = f"{seen.phase} {'>'.join(seen.prev)}[{seen.curr}] {seen.status.get('attempt')} {seen.trail}"
-        before = self.left.setdefault(place, what)
-        if before != what and not self._depends_on_time(place):
-            self.violated(f"{place} left as {before}, and then as {what}")
+        before = self.sent.setdefault(key, what)
+        if before != what and not self._depends_on_time(key):
+            self.violated(f"{key} left as {before}, and then as {what}")
 
     def _check_guilty(self, was: list[Seen], seen: Seen) -> None:
-        """Where nothing but their own envelopes ends drivers, only those that do are charged with it."""
+        """In calm weather, checks that only poison envelopes are charged with a failed run."""
         error = seen.status.get("error") or {}
         if error.get("type") != "SparkJobFailed" or seen.phase not in ("failed", "retrying") or not self.is_calm():
             return
         if any("timed out" in job.details for job in self._jobs.values()):
             return
-        died = [int(item["deaths"]["N"]) for (pk, _), item in self.items.items() if pk.startswith("DEATHS#")]
-        if max(died, default=0) < MOST_DEATHS and not any(self.is_poison(one) for one in was):
+        failures = [int(item["deaths"]["N"]) for (pk, _), item in self.items.items() if pk.startswith("DEATHS#")]
+        if max(failures, default=0) < FAILURE_LIMIT and not any(self.is_poison(one) for one in was):
             self.violated(f"{seen.id} is charged with the death of a run, and does no harm: {error.get('message')}")
 
-    def _depends_on_time(self, place: AttemptKey) -> bool:
-        """Whether a second try to see something out may find that there is no time for a retry any more."""
-        policies = self.mesh.actors[self.admitted[place][1]].resiliency.policies
+    def _depends_on_time(self, key: AttemptKey) -> bool:
+        """Whether a second routing may find no time left for a retry."""
+        policies = self.mesh.actors[self.enqueued[key][1]].resiliency.policies
         return any(policy.max_duration is not None for policy in policies.values())
 
-    def _counting_for(self, place: AttemptKey) -> frozenset[tuple[str, ...]]:
-        return frozenset().union(*(self._counting(run) for run in self._runs_of[place]))
+    def _counting_for(self, key: AttemptKey) -> frozenset[tuple[str, ...]]:
+        return frozenset().union(*(self._counting(run) for run in self._runs_of[key]))
 
     def _counting(self, run: Run) -> frozenset[tuple[str, ...]]:
-        """The trails of all frames in the results that were settled on."""
+        """The trails of all frames in the results that count."""
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})
         if item.get("source", {"S": "none"})["S"] == "none":
             return frozenset()
@@ -224,38 +224,38 @@ class RunRegistry:
 
     def _trails_in(self, key: str) -> frozenset[tuple[str, ...]]:
         if key not in self._trails:
-            found = [json.loads(line).get("payload") for line in self.objects[key].splitlines()]
-            self._trails[key] = frozenset(tuple(one["trail"]) for one in found if isinstance(one, dict))
+            candidates = [json.loads(line).get("payload") for line in self.objects[key].splitlines()]
+            self._trails[key] = frozenset(tuple(one["trail"]) for one in candidates if isinstance(one, dict))
         return self._trails[key]
 
     # --- at rest ---------------------------------------------------------------------------------------------------
 
     def is_pending(self, seen: Seen) -> bool:
         """Whether this attempt at this hop has become pending."""
-        return (seen.id, seen.generation, len(seen.prev), seen.attempt) in self.admitted
+        return (seen.id, seen.generation, len(seen.prev), seen.attempt) in self.enqueued
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nobody waits and every run is closed."""
+        """Whether no envelope is pending and every run is closed."""
         return not any(pk.startswith(("PENDING#", "OPEN#")) for pk, _ in self.items)
 
     def problems(self) -> Iterator[str]:
-        """What is wrong at rest."""
+        """The violations of the final state."""
         for pk, sk in self.items:
             if pk.startswith(("PENDING#", "OPEN#")):
                 yield f"{pk} {sk} is left"
         for run in self.runs.values():
             if self._state(run) != "closed":
                 yield f"{run.name} is {self._state(run)}"
-            yield from self._left_behind(run)
-        for place in self.admitted:
-            if not self._runs_of[place] and place not in self.stopped:
-                yield f"{place} was pending, and was in no run"
+            yield from self._unsent_frames(run)
+        for key in self.enqueued:
+            if not self._runs_of[key] and key not in self.stopped:
+                yield f"{key} was pending, and was in no run"
 
-    def _left_behind(self, run: Run) -> Iterator[str]:
-        """Frames of results that count and that no queue was given."""
+    def _unsent_frames(self, run: Run) -> Iterator[str]:
+        """The frames of results that count but were never sent."""
         for trail in self._counting(run):
-            whose = {place for place, _ in run.members if self.admitted[place][0].trail == trail[:-1]}
+            whose = {key for key, _ in run.members if self.enqueued[key][0].trail == trail[:-1]}
             if whose and not whose & (self.stopped | self.failed) and trail not in self.sent_trails:
                 yield f"the frame {trail} is a result of {run.name} that counts, and it never left"
 
@@ -269,7 +269,7 @@ class RunRegistry:
         item = self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"))
         return str(item["state"]["S"]) if item is not None else "not on record"
 
-    def _is_settled(self, run: Run) -> bool:
+    def _is_resolved(self, run: Run) -> bool:
         return "source" in self.items.get((f"RUN#{run.actor}", f"{run.number:010d}"), {})
 
 
@@ -278,11 +278,11 @@ def _attempt_key(member: Mapping[str, Any]) -> AttemptKey:
 
 
 def _as_received(seen: Seen) -> Seen:
-    """The stamped envelope with the phase it had when it came: what leaves is told apart by that."""
+    """The stamped envelope with the phase it had at its arrival."""
     phase = "retrying" if seen.status.get("attempt", 1) > 1 else "pending"
     return replace(seen, status={**seen.status, "phase": phase})
 
 
 def _is_stop(seen: Seen) -> bool:
-    """Whether it was stopped from outside, which may happen between two tries to see it out."""
+    """Whether an envelope was canceled or timed out, which may happen between two routings."""
     return seen.phase == "canceled" or seen.status.get("reason") == "Timeout"

@@ -1,4 +1,4 @@
-"""The heavy side of the simulated cloud: EMR Serverless, what its events go to, and the jobs that run there."""
+"""The heavy side of the simulated cloud: EMR Serverless, its events and its jobs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,13 +29,13 @@ SPARK = SparkSettings(
     py_files=("s3://assets/asya.zip",),
     access_policy_prefix="arn:aws:iam::123456789012:policy/",
 )
-# Small, so that few deliveries are enough to have the routing of a run interrupted.
+# Small, so that few deliveries interrupt the routing of a run.
 CHUNK = 3
 
 
 @dataclass
 class HeavySide:
-    """See above."""
+    """EMR Serverless and the jobs of a simulated mesh."""
 
     nature: Nature
     weather: JobWeather
@@ -60,7 +60,7 @@ class HeavySide:
     def on_stage(
         self, handlers: Mapping[str, Callable[[Any], Any]], programs: Mapping[str, Program], note: CallNoter
     ) -> Iterator[None]:
-        """Within, the mesh's code finds EMR Serverless here, and the drivers find their jobs."""
+        """Connects the mesh's code to this EMR Serverless, and the drivers to their jobs."""
         self._jobs = UserJobs(dict(handlers), {name: rows_job(program, note) for name, program in programs.items()})
         with (
             drivers_on_stage(),

@@ -1,4 +1,4 @@
-"""protocol §9 and §10: heavy jobs fan out, and work on slices, under the same rules as light handlers."""
+"""Heavy jobs fan out, and process slices, by the rules of light handlers (`protocol §9`, `§10`)."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -37,21 +37,21 @@ def lines(job: Callable[[], Any], headers: dict[str, Any] | None = None) -> list
     return list(frames(job, envelope))
 
 
-def left(
-    given: list[str],
+def deliveries_of(
+    frame_lines: list[str],
     headers: dict[str, Any] | None = None,
     *,
     end: Any = "done",
     first: int = 0,
     spec: Actor | None = None,
 ) -> list[Delivery]:
-    """What leaves for one member whose job gave these lines."""
+    """The deliveries of one member whose job gave these lines."""
     route = {"prev": ["prep"], "curr": "infer", "next": ["x-fan-in", "post"]}
     actor = spec or Actor(kind="spark", handler=None)
     started = hop(message(route=route, headers=headers or {}), spec=actor)
     working = msgspec.structs.replace(started, mesh=mesh({**FAN_IN, "infer": actor}))
-    head = ResultHead(index=0, end=end, frames=len(given), error=None if end == "done" else ERROR)
-    results = iter([msgspec.json.decode(line, type=ResultFrame) for line in given])
+    head = ResultHead(index=0, end=end, frames=len(frame_lines), error=None if end == "done" else ERROR)
+    results = iter([msgspec.json.decode(line, type=ResultFrame) for line in frame_lines])
     return list(deliveries(working, head, results, first=first, now=NOW, jitter=0.0))
 
 
@@ -87,7 +87,7 @@ def test_a_fan_out_is_a_jobs_only_output() -> None:
 
 
 def test_its_frames_leave_as_those_of_a_light_handler() -> None:
-    sent = left(lines(lambda: fan_out([{"a": 1}, {"b": 2}], to=["post"])))
+    sent = deliveries_of(lines(lambda: fan_out([{"a": 1}, {"b": 2}], to=["post"])))
     assert [delivery.actor for delivery in sent] == ["x-fan-in", "post", "post"]
     origin, first, second = (decode(delivery.body) for delivery in sent)
     assert json.loads(bytes(origin.payload)) == {"text": "hello"}
@@ -99,37 +99,37 @@ def test_its_frames_leave_as_those_of_a_light_handler() -> None:
 
 
 def test_a_fan_out_that_leads_nowhere_sends_nothing_of_it() -> None:
-    (sunk,) = left(lines(lambda: fan_out([1, 2], to=["nobody"])))
+    (sunk,) = deliveries_of(lines(lambda: fan_out([1, 2], to=["nobody"])))
     assert (sunk.actor, decode(sunk.body).id) == ("x-sump", "env-1")
 
 
 def test_a_fan_out_before_an_error_does_not_count() -> None:
-    (ended,) = left(lines(lambda: fan_out([1, 2], to=["post"])), end="failed")
+    (ended,) = deliveries_of(lines(lambda: fan_out([1, 2], to=["post"])), end="failed")
     assert (ended.actor, decode(ended.body).id) == ("x-sink", "env-1")
 
 
 def test_a_slices_job_gives_one_frame() -> None:
     one, two = '{"payload":1}', '{"payload":2}'
-    assert [delivery.actor for delivery in left([one], IN_A_SET)] == ["x-fan-in"]
-    (ended,) = left([one, two], IN_A_SET)
+    assert [delivery.actor for delivery in deliveries_of([one], IN_A_SET)] == ["x-fan-in"]
+    (ended,) = deliveries_of([one, two], IN_A_SET)
     status = decode(ended.body).status
     assert ended.actor == "x-sink"
     assert status is not None
     assert status.error is not None
     assert status.error.type == "processing_error"
-    assert len(left([one, two])) == 2  # outside of sets
+    assert len(deliveries_of([one, two])) == 2  # outside of sets
 
 
 def test_a_slices_frame_before_an_error_does_not_leave_and_the_slice_is_tried_again() -> None:
     retried = Actor(kind="spark", resiliency=Resiliency(policies={"default": Policy(max_attempts=2)}))
-    (again,) = left(['{"payload":1}'], IN_A_SET, end="failed", spec=retried)
+    (again,) = deliveries_of(['{"payload":1}'], IN_A_SET, end="failed", spec=retried)
     assert (again.kind, decode(again.body).id) == ("retry", "env-1")
 
 
 def test_routing_may_be_taken_up_again_anywhere() -> None:
-    given = lines(lambda: fan_out([1, 2, 3], to=["post"]))
-    whole = left(given)
+    frame_lines = lines(lambda: fan_out([1, 2, 3], to=["post"]))
+    whole = deliveries_of(frame_lines)
     for first in range(5):
-        assert left(given, first=first) == whole[first:]
-    failed = left(['{"payload":1}', '{"payload":2}'], IN_A_SET)
-    assert left(['{"payload":1}', '{"payload":2}'], IN_A_SET, first=1) == failed[1:] == []
+        assert deliveries_of(frame_lines, first=first) == whole[first:]
+    failed = deliveries_of(['{"payload":1}', '{"payload":2}'], IN_A_SET)
+    assert deliveries_of(['{"payload":1}', '{"payload":2}'], IN_A_SET, first=1) == failed[1:] == []

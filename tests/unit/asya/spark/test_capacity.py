@@ -1,4 +1,4 @@
-"""Which ends of runs are for want of room (`protocol §10`)."""
+"""Failures of runs for lack of capacity (`protocol §10`)."""
 
 import pytest
 
@@ -16,11 +16,11 @@ from asya.spark.capacity import failed_for_capacity
         "Job run reached its queue timeout of 360 minutes",
     ],
 )
-def test_10_no_room_is_waiting(details: str) -> None:
+def test_10_a_lack_of_capacity_is_no_failure(details: str) -> None:
     assert failed_for_capacity("FAILED", details)
     assert not failed_for_capacity("CANCELLED", details)
 
 
 @pytest.mark.parametrize("details", ["", "Job failed. ExitCode: 137", "Job execution timed out after 5 minutes"])
-def test_10_a_death_is_a_death(details: str) -> None:
+def test_10_other_failures_are_failures(details: str) -> None:
     assert not failed_for_capacity("FAILED", details)

@@ -1,4 +1,4 @@
-"""What becomes of the envelopes of a run that died (`protocol §10`)."""
+"""The fate of the envelopes of a failed run (`protocol §10`)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -10,7 +10,7 @@ from asya.protocol.job_runs import Half, Manifest, Member
 from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, Rule, SparkApplication, SparkJob
 from asya.spark import run_failures, run_formation
 from asya.spark.run_failures import CHARGED, FAILURE_LIMIT, START_FAILURE_LIMIT, FailedRun, FailureDecision
-from tests.doubles.heavy import BUCKET, Context, World, done, heavy_world
+from tests.doubles.heavy import BUCKET, HeavyWorld, TimedContext, done_result, heavy_world
 
 NOTHING = FailedRun(missing=(0, 1, 2), stage="absent", at_work=None, failures=1)
 
@@ -51,7 +51,7 @@ def manifest(*names: str, shape: str = "payload", half: Half | None = None) -> M
         (
             FailedRun(missing=(1, 2), stage="working", at_work=None, failures=1),
             FailureDecision("again"),
-        ),  # between two envelopes
+        ),  # failed between two envelopes
         (
             FailedRun(missing=(1, 2), stage="working", at_work=0, failures=1),
             FailureDecision("again"),
@@ -63,7 +63,7 @@ def test_10_who_is_charged(failed_run: FailedRun, decision: FailureDecision) -> 
     assert run_failures.decide(manifest("a", "b", "c"), failed_run) == decision
 
 
-def test_10_a_dataframe_that_died_amidst_its_results_is_halved() -> None:
+def test_10_a_dataframe_run_that_failed_within_its_results_is_halved() -> None:
     failed_run = FailedRun(missing=(1, 2), stage="working", at_work=None, failures=1)
     assert run_failures.decide(manifest("a", "b", "c", shape="dataframe"), failed_run) == FailureDecision("halved")
 
@@ -79,24 +79,24 @@ def test_10_halves_share_their_origin_and_keep_apart() -> None:
     again = run_failures.returned_members(manifest("a", "b", half=half), FailureDecision("halved"), (0, 1))
     assert {member.half.origin for member in again.values() if member.half} == {7}
     assert run_failures.origin(manifest("a", half=half)) == 7
-    freed = run_failures.returned_members(manifest("a", "b", half=half), FailureDecision("again", 0), (0, 1))
-    assert [(index, member.half) for index, member in freed.items()] == [(1, None)]
+    single = run_failures.returned_members(manifest("a", "b", half=half), FailureDecision("again", 0), (0, 1))
+    assert [(index, member.half) for index, member in single.items()] == [(1, None)]
 
 
 @pytest.mark.rule("10.death.halved")
-def test_10_only_the_same_company_forms_a_run_and_what_comes_back_waits_for_the_close() -> None:
+def test_10_only_one_group_forms_a_run_and_returned_members_wait_for_the_close() -> None:
     (a, b, c, d) = manifest(*"abcd").members
     halves = [replace(member, returned_by=7, half=Half(run=7, side=0, size=2, origin=7)) for member in (a, b)]
     others = [replace(c, is_suspect=True), d]
 
-    chosen = run_formation.select([*halves, *others], 10, is_closed=lambda _: True)
-    assert ([member.id for member in chosen.members], chosen.more) == (["a", "b"], True)
-    chosen = run_formation.select([*halves, *others], 10, is_closed=lambda _: False)
-    assert ([member.id for member in chosen.members], chosen.more) == (["c"], True)
-    assert not run_formation.select(halves, 10, is_closed=lambda _: False).more  # closing asks again
+    selection = run_formation.select([*halves, *others], 10, is_closed=lambda _: True)
+    assert ([member.id for member in selection.members], selection.more) == (["a", "b"], True)
+    selection = run_formation.select([*halves, *others], 10, is_closed=lambda _: False)
+    assert ([member.id for member in selection.members], selection.more) == (["c"], True)
+    assert not run_formation.select(halves, 10, is_closed=lambda _: False).more  # the close sends a request
 
 
-# The whole path, in moto's cloud
+# The whole path, on moto
 
 
 def table(size: int, attempts: int = 1) -> MeshTable:
@@ -119,20 +119,20 @@ def table(size: int, attempts: int = 1) -> MeshTable:
 
 
 @pytest.fixture
-def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
+def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., HeavyWorld]]:
     open_worlds = []
 
-    def made(size: int, attempts: int = 1) -> World:
+    def open_world(size: int, attempts: int = 1) -> HeavyWorld:
         context = heavy_world(monkeypatch, table(size, attempts))
         open_worlds.append(context)
         return context.__enter__()
 
-    yield made
+    yield open_world
     for context in open_worlds:
         context.__exit__(None, None, None)
 
 
-def send(world: World, actor: str, count: int) -> None:
+def send(world: HeavyWorld, actor: str, count: int) -> None:
     for number in range(count):
         world.send(f"e{number:03d}", number, actor=actor)
         if number % 10 == 9:
@@ -140,11 +140,13 @@ def send(world: World, actor: str, count: int) -> None:
     world.enqueue(actor)
 
 
-def play(world: World, actor: str, dies: Callable[[Manifest], int | None], stage: str = "working") -> list[int]:
-    """Run whatever is to be run until nothing is left; the sizes of the runs.
+def run_all(
+    world: HeavyWorld, actor: str, poison_index: Callable[[Manifest], int | None], stage: str = "working"
+) -> list[int]:
+    """Runs all envelopes to their end; returns the sizes of the runs.
 
     Args:
-        dies: the place of the member that ends the process, None if none does.
+        poison_index: gives the index of the member that kills the process, else None.
     """
     sizes: list[int] = []
     while True:
@@ -155,44 +157,44 @@ def play(world: World, actor: str, dies: Callable[[Manifest], int | None], stage
         for number in range(len(sizes) + 1, len(world.emr.runs) + 1):
             run = world.manifest(number, actor)
             sizes.append(len(run.members))
-            culprit = dies(run)
-            whole = [done(index, f"result of {member.id}") for index, member in enumerate(run.members)]
-            if culprit is None:
+            poison = poison_index(run)
+            whole = [done_result(index, f"result of {member.id}") for index, member in enumerate(run.members)]
+            if poison is None:
                 world.write_results(number, whole, actor=actor)
             elif run.shape == "payload":
-                world.write_results(number, whole[:culprit], actor=actor, end="journal")
+                world.write_results(number, whole[:poison], actor=actor, end="journal")
             elif stage != "absent":
                 world.write_results(number, [], actor=actor, end="journal", at_work=None, stage=stage)
-            world.tell(f"run{number}", "SUCCESS" if culprit is None else "FAILED", details="ExitCode: 9.")
+            world.set_state(f"run{number}", "SUCCESS" if poison is None else "FAILED", details="ExitCode: 9.")
             while world.complete():
                 pass
         world.enqueue(actor)
 
 
-def culprit_named(name: str) -> Callable[[Manifest], int | None]:
+def index_of(name: str) -> Callable[[Manifest], int | None]:
     return lambda run: next((index for index, member in enumerate(run.members) if member.id == name), None)
 
 
-def ends(world: World) -> tuple[list[str], list[dict[str, object]]]:
-    """Who went on, and who failed."""
+def ends(world: HeavyWorld) -> tuple[list[str], list[dict[str, object]]]:
+    """The ids that continued, and the envelopes that failed."""
     return [body["id"] for body in world.bodies("publish")], world.bodies("x-sink")
 
 
 @pytest.mark.rule("10.death.at-work")
 @pytest.mark.slow
 @pytest.mark.parametrize(("actor", "attempts", "most"), [("clean", 1, 2), ("clean", 3, 4), ("stats", 2, 8)])
-def test_10_one_that_kills_its_process_fails_alone(
-    make: Callable[..., World], actor: str, attempts: int, most: int
+def test_10_an_envelope_that_kills_its_process_fails_alone(
+    make: Callable[..., HeavyWorld], actor: str, attempts: int, most: int
 ) -> None:
     world = make(8, attempts)
     send(world, actor, 8)
 
-    sizes = play(world, actor, culprit_named("e005"))
+    sizes = run_all(world, actor, index_of("e005"))
 
     assert sizes[0] == 8
     assert len(sizes) <= most
-    went_on, failed = ends(world)
-    assert went_on == [f"e00{number}" for number in range(8) if number != 5]
+    continued, failed = ends(world)
+    assert continued == [f"e00{number}" for number in range(8) if number != 5]
     (poison,) = failed
     status = poison["status"]
     assert poison["id"] == "e005"
@@ -205,40 +207,40 @@ def test_10_one_that_kills_its_process_fails_alone(
     assert world.items("OPEN#") == world.items("PENDING#") == []
 
 
-def count_runs(members: Sequence[Member], shape: str, culprits: set[str]) -> tuple[int, list[str]]:
-    """How many runs it takes, and who is charged, decided as the completion and the dispatcher do."""
+def count_runs(members: Sequence[Member], shape: str, poison_ids: set[str]) -> tuple[int, list[str]]:
+    """The number of runs and the charged ids, by the decisions of completion and dispatcher."""
     waiting, charged, failures, number = list(members), [], 0, 0
     while waiting:
         number += 1
-        chosen = run_formation.select(waiting, 10_000).members
-        waiting = [member for member in waiting if member not in chosen]
-        run = replace(manifest(shape=shape), members=chosen, number=number)
-        places = [index for index, member in enumerate(chosen) if member.id in culprits]
+        selection = run_formation.select(waiting, 10_000).members
+        waiting = [member for member in waiting if member not in selection]
+        run = replace(manifest(shape=shape), members=selection, number=number)
+        places = [index for index, member in enumerate(selection) if member.id in poison_ids]
         if not places:
             continue
         failures += 1
         done_before = places[0] if shape == "payload" else 0
-        missing = range(done_before, len(chosen))
+        missing = range(done_before, len(selection))
         at_work = places[0] if shape == "payload" else None
         failed_run = FailedRun(missing=missing, stage="working", at_work=at_work, failures=failures)
         decision = run_failures.decide(run, failed_run)
         back = run_failures.returned_members(run, decision, missing)
-        charged += [chosen[index].id for index in missing if index not in back]
+        charged += [selection[index].id for index in missing if index not in back]
         waiting += back.values()
     return number, charged
 
 
 @pytest.mark.rule("10.death.halved")
 @pytest.mark.parametrize(("shape", "most"), [("payload", 2), ("dataframe", 17)])
-def test_10_whichever_of_200_it_is_few_runs_find_it(shape: str, most: int) -> None:
+def test_10_few_runs_isolate_any_of_200_envelopes(shape: str, most: int) -> None:
     members = manifest(*(f"e{number:03d}" for number in range(200))).members
-    for culprit in range(200):
-        number, charged = count_runs(members, shape, {f"e{culprit:03d}"})
-        assert charged == [f"e{culprit:03d}"]
+    for poison in range(200):
+        number, charged = count_runs(members, shape, {f"e{poison:03d}"})
+        assert charged == [f"e{poison:03d}"]
         assert number <= most
 
 
-def test_10_two_culprits_among_a_thousand_are_found_apart() -> None:
+def test_10_two_bad_envelopes_among_a_thousand_are_isolated() -> None:
     members = manifest(*(f"e{number:03d}" for number in range(1000))).members
     number, charged = count_runs(members, "dataframe", {"e017", "e903"})
     assert sorted(charged) == ["e017", "e903"]
@@ -246,7 +248,7 @@ def test_10_two_culprits_among_a_thousand_are_found_apart() -> None:
 
 
 @pytest.mark.rule("10.death.bounded")
-def test_10_everything_to_blame_in_user_code_ends_too() -> None:
+def test_10_failures_of_all_envelopes_in_user_code_are_bounded() -> None:
     members = manifest(*(f"e{number:03d}" for number in range(1000))).members
     number, charged = count_runs(members, "dataframe", {member.id for member in members})
     assert len(charged) == 1000
@@ -256,63 +258,63 @@ def test_10_everything_to_blame_in_user_code_ends_too() -> None:
 @pytest.mark.rule("10.death.bounded")
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["absent", "starting"])
-def test_10_a_start_that_dies_for_nobodys_sake_fails_all_in_a_bounded_number_of_runs(
-    make: Callable[..., World], stage: str
+def test_10_failing_starts_fail_all_envelopes_in_a_bounded_number_of_runs(
+    make: Callable[..., HeavyWorld], stage: str
 ) -> None:
     world = make(9)
     send(world, "stats", 9)
 
-    sizes = play(world, "stats", lambda _: 0, stage)
+    sizes = run_all(world, "stats", lambda _: 0, stage)
 
     assert len(sizes) == 7
-    went_on, failed = ends(world)
-    assert (went_on, len(failed)) == ([], 9)
-    said = {str(body["status"]["error"]["message"]) for body in failed}  # type: ignore[index]
-    assert all("before the job was called, even after halving" in text for text in said)
+    continued, failed = ends(world)
+    assert (continued, len(failed)) == ([], 9)
+    messages = {str(body["status"]["error"]["message"]) for body in failed}  # type: ignore[index]
+    assert all("before the job was called, even after halving" in text for text in messages)
 
 
 @pytest.mark.rule("10.death.once")
-def test_10_completing_a_death_twice_gives_back_once(
-    make: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+def test_10_completing_a_failed_run_twice_requeues_once(
+    make: Callable[..., HeavyWorld], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = make(10)
     send(world, "clean", 5)
     world.dispatch()
-    world.write_results(1, [done(0, "a")], end="journal")
-    world.tell("run1", "FAILED", details="killed")
+    world.write_results(1, [done_result(0, "a")], end="journal")
+    world.set_state("run1", "FAILED", details="killed")
 
-    def dies(*_: object) -> None:
-        raise RuntimeError("the function dies after it has given everything back, and before that is noted")
+    def fail(*_: object) -> None:
+        raise RuntimeError("the function fails after the requeue and before the record")
 
     with monkeypatch.context() as patch:
-        patch.setattr("asya.spark.aws.run_records.RunRecords.advance", dies)
+        patch.setattr("asya.spark.aws.run_records.RunRecords.advance", fail)
         with pytest.raises(AssertionError):
             world.complete()
     assert len(world.items("PENDING#")) == 3
     world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
     world.dispatch()
-    assert len(world.emr.runs) == 1  # nothing of it runs before all of it is back
+    assert len(world.emr.runs) == 1  # no member runs before all are requeued
 
-    later = datetime.now(UTC) + timedelta(hours=1)  # the lease is over
+    later = datetime.now(UTC) + timedelta(hours=1)  # the lease has ended
     monkeypatch.setattr("asya.spark.lambdas.services.SparkServices.now", lambda _: later)
     for _ in range(2):
-        world.tell("run1", "FAILED", details="killed")
+        world.set_state("run1", "FAILED", details="killed")
         world.complete()
         world.dispatch()
     assert [member.id for member in world.manifest(2).members] == ["e002", "e003", "e004"]
     assert (len(world.emr.runs), world.items("PENDING#")) == (2, [])
-    world.tell("run1", "FAILED", details="killed")
+    world.set_state("run1", "FAILED", details="killed")
     world.complete()
     assert world.items("PENDING#") == []
 
 
 @pytest.mark.rule("10.death.once")
-def test_10_a_late_removal_of_a_dead_runs_members_spares_what_it_gave_back(make: Callable[..., World]) -> None:
+def test_10_a_late_removal_of_a_failed_runs_members_keeps_the_returned_ones(make: Callable[..., HeavyWorld]) -> None:
     world = make(10)
     send(world, "clean", 4)
     world.dispatch()
-    world.write_results(1, [done(0, "a")], end="journal")
-    world.tell("run1", "FAILED")
+    world.write_results(1, [done_result(0, "a")], end="journal")
+    world.set_state("run1", "FAILED")
     world.complete()
 
     world.services.pending.remove("clean", world.manifest(1).members)
@@ -322,12 +324,12 @@ def test_10_a_late_removal_of_a_dead_runs_members_spares_what_it_gave_back(make:
 
 
 @pytest.mark.rule("10.timeout.rest")
-def test_10_what_a_run_had_no_time_for_runs_again_uncharged(make: Callable[..., World]) -> None:
+def test_10_members_without_time_run_again_uncharged(make: Callable[..., HeavyWorld]) -> None:
     world = make(10)
     send(world, "clean", 5)
     world.dispatch()
-    world.write_results(1, [done(0, "a"), done(1, "b")], unreached=2)
-    world.tell("run1", "SUCCESS")
+    world.write_results(1, [done_result(0, "a"), done_result(1, "b")], unreached=2)
+    world.set_state("run1", "SUCCESS")
     world.complete()
     world.dispatch()
 
@@ -338,46 +340,46 @@ def test_10_what_a_run_had_no_time_for_runs_again_uncharged(make: Callable[..., 
 
 
 @pytest.mark.rule("10.death.success")
-def test_10_a_success_that_committed_nothing_is_a_death(make: Callable[..., World]) -> None:
+def test_10_a_success_without_a_commit_is_a_failure(make: Callable[..., HeavyWorld]) -> None:
     world = make(10)
     send(world, "clean", 3)
     world.dispatch()
-    world.write_results(1, [done(0, "a")], end="journal")
-    world.tell("run1", "SUCCESS")
+    world.write_results(1, [done_result(0, "a")], end="journal")
+    world.set_state("run1", "SUCCESS")
     world.complete()
     world.dispatch()
 
-    went_on, failed = ends(world)
-    assert went_on == ["e000"]
+    continued, failed = ends(world)
+    assert continued == ["e000"]
     assert [body["id"] for body in failed] == ["e001"]
     assert [member.id for member in world.manifest(2).members] == ["e002"]
 
 
 @pytest.mark.rule("10.death.told")
-def test_10_what_the_drivers_python_ended_with_is_told(make: Callable[..., World]) -> None:
+def test_10_the_error_names_the_exception_of_the_drivers_python(make: Callable[..., HeavyWorld]) -> None:
     world = make(10)
     send(world, "clean", 1)
     world.dispatch()
     world.write_results(1, [], end="journal")
     error = b'{"type":"MemoryError","message":"no room","mro":["Exception"],"traceback":"Traceback: here"}'
     world.s3.put_object(Bucket=BUCKET, Key="runs/clean/0000000001/attempts/a1/error.json", Body=error)
-    world.tell("run1", "FAILED", details="ExitCode: 1")
+    world.set_state("run1", "FAILED", details="ExitCode: 1")
     world.complete()
 
     (failed,) = world.bodies("x-sink")
-    told = failed["status"]["error"]
-    assert (told["type"], told["traceback"]) == ("SparkJobFailed", "Traceback: here")
-    assert "The driver's Python ended with MemoryError: no room" in told["message"]
+    error_block = failed["status"]["error"]
+    assert (error_block["type"], error_block["traceback"]) == ("SparkJobFailed", "Traceback: here")
+    assert "The driver's Python ended with MemoryError: no room" in error_block["message"]
 
 
 @pytest.mark.rule("10.double")
-def test_10_the_death_of_a_double_run_changes_nothing(make: Callable[..., World]) -> None:
+def test_10_the_failure_of_a_duplicate_run_changes_nothing(make: Callable[..., HeavyWorld]) -> None:
     world = make(10)
     send(world, "clean", 2)
     world.dispatch()
     world.emr.runs["double"] = {**world.emr.runs["run1"], "state": "RUNNING"}
-    world.tell("run1", "RUNNING")
-    world.tell("double", "FAILED")
+    world.set_state("run1", "RUNNING")
+    world.set_state("double", "FAILED")
     while world.complete():
         pass
     assert world.items("PENDING#") == []
@@ -385,7 +387,7 @@ def test_10_the_death_of_a_double_run_changes_nothing(make: Callable[..., World]
     assert record is not None
     assert record.resolution is None
 
-    world.write_results(1, [done(0, "a"), done(1, "b")])
-    world.tell("run1", "SUCCESS")
-    world.complete(Context())
+    world.write_results(1, [done_result(0, "a"), done_result(1, "b")])
+    world.set_state("run1", "SUCCESS")
+    world.complete(TimedContext())
     assert len(world.bodies("publish")) == 2

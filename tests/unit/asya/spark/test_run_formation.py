@@ -1,4 +1,4 @@
-"""Which envelopes form a run, and under which token and limit (`protocol §10`)."""
+"""The selection of a run's envelopes, its client token and its time limit (`protocol §10`)."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What is asked of EMR Serverless: Spark's parameters and the rights of a run's session (`protocol §10`)."""
+"""The StartJobRun request: Spark parameters and session policy (`protocol §10`)."""
 
 import json
 import shlex

@@ -10,10 +10,10 @@ from asya.messaging.aws import clients
 from asya.protocol.mesh_table import CircuitBreaker, Policy, Resiliency
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.wiring import build_sidecar
-from tests.doubles.emf import Metric, metrics, named
+from tests.doubles.emf import Metric, metric_values, metrics
 from tests.doubles.envelopes import message, status
 from tests.doubles.heavy import HeavyWorld, done_result, failed_result, heavy_world
-from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.tables import MemoryDynamo, Table
 
@@ -36,7 +36,7 @@ def fails(_: Any) -> None:
 
 
 def run(world: MeshWorld, handler: Any, *bodies: bytes, **options: Any) -> None:
-    assert kept(build_sidecar(world.light(handler, **options)).process(sqs_event(*bodies))) == []
+    assert batch_failures(build_sidecar(world.light(handler, **options)).process(sqs_event(*bodies))) == []
 
 
 def check_dimensions(found: list[Metric], actors: set[str]) -> None:
@@ -70,14 +70,14 @@ def test_15_a_batch_that_comes(world: MeshWorld, capsys: pytest.CaptureFixture[s
     bodies = [message(id=f"env-{number}") for number in range(3)]
     run(world, echo, *bodies)
     found = metrics(capsys)
-    assert named(found, "Received", actor="infer") == [3]
-    assert named(found, "InFlight") == [3]
-    assert named(found, "MessageSize") == [len(body) for body in bodies]
-    assert len(named(found, "HopLatency")) == 3
-    assert min(named(found, "HopLatency")) >= 0
-    assert named(found, "Processed", outcome="succeeded") == [3]
-    assert named(found, "Sent", kind="next") == [3]
-    assert len(named(found, "HandlerDuration")) == 3
+    assert metric_values(found, "Received", actor="infer") == [3]
+    assert metric_values(found, "InFlight") == [3]
+    assert metric_values(found, "MessageSize") == [len(body) for body in bodies]
+    assert len(metric_values(found, "HopLatency")) == 3
+    assert min(metric_values(found, "HopLatency")) >= 0
+    assert metric_values(found, "Processed", outcome="succeeded") == [3]
+    assert metric_values(found, "Sent", kind="next") == [3]
+    assert len(metric_values(found, "HandlerDuration")) == 3
 
 
 @pytest.mark.rule("15.Processed")
@@ -102,8 +102,8 @@ def test_15_how_a_hop_ends(world: MeshWorld, capsys: pytest.CaptureFixture[str])
 def test_15_retries(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     run(world, fails, message(), resiliency=RETRIED)
     found = metrics(capsys)
-    assert named(found, "Retried", actor="infer") == [1]
-    assert named(found, "Sent", kind="retry") == [1]
+    assert metric_values(found, "Retried", actor="infer") == [1]
+    assert metric_values(found, "Sent", kind="retry") == [1]
 
 
 @pytest.mark.rule("15.SlaExpired")
@@ -116,7 +116,7 @@ def test_15_deadlines_before_and_within_the_handler(world: MeshWorld, capsys: py
     soon = format_time(now.fromtimestamp(now.timestamp() + 1.2, now.tzinfo))
     late = message(status=status(deadline_at="2020-01-01T00:00:00Z"))
     run(world, never, late, message(id="b", status=status(deadline_at=soon)))
-    assert named(metrics(capsys), "SlaExpired", actor="infer") == [2]
+    assert metric_values(metrics(capsys), "SlaExpired", actor="infer") == [2]
 
 
 @pytest.mark.rule("15.HandlerDuration")
@@ -128,8 +128,8 @@ def test_15_a_rejected_hop_has_no_duration(
     breaker = Resiliency(circuit_breaker=CircuitBreaker(failures=1, window=60, open_for=60))
     run(world, fails, message(), message(id="b"), resiliency=breaker)
     found = metrics(capsys)
-    assert named(found, "Processed", outcome="rejected") == [1]
-    assert len(named(found, "HandlerDuration")) == 1
+    assert metric_values(found, "Processed", outcome="rejected") == [1]
+    assert len(metric_values(found, "HandlerDuration")) == 1
 
 
 @pytest.mark.rule("15.Failed")
@@ -137,7 +137,7 @@ def test_15_failures_are_the_failing_actors(world: MeshWorld, capsys: pytest.Cap
     ended = status(phase="failed", reason="Timeout", actor="infer")
     hostile = status(phase="failed", reason="an id or whatever", actor="made-up")
     actor = build_sump(world.services("x-sump"))
-    assert kept(actor.process(sqs_event(message(status=ended), message(id="b", status=hostile)))) == []
+    assert batch_failures(actor.process(sqs_event(message(status=ended), message(id="b", status=hostile)))) == []
     found = [metric.dimensions for metric in metrics(capsys) if metric.name == "Failed"]
     assert found == [
         {"namespace": "shop", "actor": "infer", "reason": "Timeout"},
@@ -149,7 +149,7 @@ def test_15_failures_are_the_failing_actors(world: MeshWorld, capsys: pytest.Cap
 def test_15_progress_that_was_dropped(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     world.gateway.status = 500
     run(world, echo, message())
-    assert sum(named(metrics(capsys), "ReportsDropped", actor="infer")) == 3
+    assert sum(metric_values(metrics(capsys), "ReportsDropped", actor="infer")) == 3
 
 
 # --- heavy actors
@@ -176,17 +176,17 @@ def test_15_a_heavy_actor_gives_its_own(heavy: HeavyWorld, capsys: pytest.Captur
     found = metrics(capsys)
     assert {metric.name for metric in found} >= OF_HEAVY_ACTORS
     check_dimensions(found, {"clean", "stats", "x-dispatch", "x-completion", "x-reconcile"})
-    assert named(found, "Received", actor="clean") == [4]
-    assert len(named(found, "HopLatency", actor="clean")) == 4
-    assert named(found, "SlaExpired", actor="clean") == [1]
-    assert named(found, "PendingEnvelopes", actor="clean") == [3]
-    assert named(found, "EnvelopesPerRun", actor="clean") == [3]
+    assert metric_values(found, "Received", actor="clean") == [4]
+    assert len(metric_values(found, "HopLatency", actor="clean")) == 4
+    assert metric_values(found, "SlaExpired", actor="clean") == [1]
+    assert metric_values(found, "PendingEnvelopes", actor="clean") == [3]
+    assert metric_values(found, "EnvelopesPerRun", actor="clean") == [3]
     states = [metric.dimensions["state"] for metric in found if metric.name == "JobRuns"]
     assert sorted(states) == ["running", "started", "success"]
     assert {metric.dimensions["actor"] for metric in found if metric.name == "JobRuns"} == {"clean"}
-    assert named(found, "Processed", actor="clean", outcome="succeeded") == [2]
-    assert named(found, "Processed", actor="clean", outcome="pending") == [3]
-    assert len(named(found, "HandlerDuration", actor="clean")) == 3
+    assert metric_values(found, "Processed", actor="clean", outcome="succeeded") == [2]
+    assert metric_values(found, "Processed", actor="clean", outcome="pending") == [3]
+    assert len(metric_values(found, "HandlerDuration", actor="clean")) == 3
 
 
 @pytest.mark.rule("15.PendingEnvelopes")

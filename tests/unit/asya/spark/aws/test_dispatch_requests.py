@@ -1,4 +1,4 @@
-"""A request is always on its way when something is pending, whatever the order of events (`protocol §10`)."""
+"""A pending envelope always has a dispatch request on its way (`protocol §10`)."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -7,23 +7,23 @@ import pytest
 
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests, decode_request, encode_request
 from asya.spark.aws.start_quota import QuotaBucket, StartQuota
-from tests.doubles.heavy import World, heavy_world
+from tests.doubles.heavy import HeavyWorld, heavy_world
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with heavy_world(monkeypatch) as made:
-        yield made
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
+    with heavy_world(monkeypatch) as heavy:
+        yield heavy
 
 
 @pytest.fixture
-def requests(world: World) -> DispatchRequests:
+def requests(world: HeavyWorld) -> DispatchRequests:
     return world.services.requests
 
 
-def test_one_is_enough_until_it_has_arrived(world: World, requests: DispatchRequests) -> None:
+def test_one_is_enough_until_it_has_arrived(world: HeavyWorld, requests: DispatchRequests) -> None:
     assert requests.ensure("clean", 0, now=NOW)
     assert not requests.ensure("clean", 0, now=NOW)
     assert requests.ensure("stats", 0, now=NOW)
@@ -41,7 +41,7 @@ def test_a_flag_that_is_too_old_is_a_request_that_was_lost(requests: DispatchReq
     assert requests.ensure("clean", 0, now=NOW + timedelta(seconds=63))
 
 
-def test_a_request_that_arrives_before_its_flag_is_up_leaves_it_down(
+def test_a_request_that_arrives_before_its_flag_is_set_leaves_it_clear(
     requests: DispatchRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     send = requests._send
@@ -59,7 +59,7 @@ def test_a_request_that_arrives_before_its_flag_is_up_leaves_it_down(
     assert requests.ensure("clean", 0, now=NOW)
 
 
-def test_hurrying_is_for_those_who_wait_for_room(world: World, requests: DispatchRequests) -> None:
+def test_only_requests_that_wait_for_capacity_are_expedited(world: HeavyWorld, requests: DispatchRequests) -> None:
     requests.ensure("clean", 60, now=NOW)
     requests.ensure("stats", 60, now=NOW, for_capacity=True)
 
@@ -70,7 +70,7 @@ def test_hurrying_is_for_those_who_wait_for_room(world: World, requests: Dispatc
 
 
 @pytest.mark.rule("10.busy.one-request")
-def test_10_a_request_too_many_leaves_the_flag_of_another_up_and_dies_out(
+def test_10_a_surplus_request_leaves_the_flag_of_another_set_and_ends(
     requests: DispatchRequests, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[DispatchRequest] = []
@@ -105,7 +105,7 @@ def test_what_is_no_request_is_refused(body: bytes) -> None:
         decode_request(body)
 
 
-def test_the_quota_fills_at_its_rate_and_no_further_than_its_burst(world: World) -> None:
+def test_the_quota_fills_at_its_rate_and_no_further_than_its_burst(world: HeavyWorld) -> None:
     quota = StartQuota(world.dynamodb, table="asya-flights-pending", per_second=2.0, burst=3)
 
     waits = [quota.take(now=NOW + timedelta(seconds=seconds)) for seconds in (0, 0, 0, 0, 0.5, 0.5, 60, 60, 60, 60)]

@@ -1,4 +1,4 @@
-"""Asking EMR Serverless, against botocore's own model of it."""
+"""Calls to EMR Serverless, checked against botocore's model."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -77,15 +77,15 @@ def test_what_is_sent_fits_the_services_model(stub: Stubber) -> None:
         ("ResourceNotFoundException", ClientError),
     ],
 )
-def test_what_a_refusal_means(stub: Stubber, code: str, kind: type[Exception]) -> None:
-    stub.add_client_error("start_job_run", code, "as told")
+def test_error_codes_map_to_errors(stub: Stubber, code: str, kind: type[Exception]) -> None:
+    stub.add_client_error("start_job_run", code, "as requested")
 
     with pytest.raises(kind) as raised:
         job_runs(stub).start(REQUEST)
 
     if isinstance(raised.value, BusyError):
         assert raised.value.for_capacity is (code == "ServiceQuotaExceededException")
-    assert "as told" in str(raised.value)
+    assert "as requested" in str(raised.value)
 
 
 def test_a_run_is_found_by_its_name(stub: Stubber) -> None:
@@ -116,6 +116,6 @@ def _summary(job_run_id: str, name: str) -> dict[str, Any]:
         "updatedAt": at,
         "executionRole": REQUEST.role_arn,
         "state": "RUNNING",
-        "stateDetails": "as told",
+        "stateDetails": "as requested",
         "releaseLabel": "emr-spark-8.1.0",
     }

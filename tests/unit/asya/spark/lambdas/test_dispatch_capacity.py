@@ -1,4 +1,4 @@
-"""A busy EMR Serverless is waited for: runs grow meanwhile, and no message pays for it (`protocol §10`)."""
+"""Runs wait for a busy EMR Serverless and take more envelopes meanwhile (`protocol §10`)."""
 
 import json
 from collections.abc import Iterator
@@ -12,36 +12,36 @@ from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.spark.aws.pending import Pending
 from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
-from tests.doubles.heavy import TABLE, World, heavy_world
+from tests.doubles.heavy import TABLE, HeavyWorld, heavy_world
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with heavy_world(monkeypatch) as made:
-        yield made
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
+    with heavy_world(monkeypatch) as heavy:
+        yield heavy
 
 
-def pending_of(world: World, *ids: str, actor: str = "clean") -> None:
-    """Have these envelopes wait."""
+def enqueue_ids(world: HeavyWorld, *ids: str, actor: str = "clean") -> None:
+    """Makes these envelopes pending."""
     for envelope_id in ids:
         world.send(envelope_id)
     world.enqueue(actor)
 
 
-def waiting_requests(world: World) -> dict[str, str]:
-    """How many dispatch requests are due, and how many are delayed."""
+def waiting_requests(world: HeavyWorld) -> dict[str, str]:
+    """The numbers of due and of delayed dispatch requests."""
     url = world.services.settings.queue_url("x-dispatch")
-    found = world.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    attributes = world.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     return {
-        "due": found["ApproximateNumberOfMessages"],
-        "delayed": found["ApproximateNumberOfMessagesDelayed"],
+        "due": attributes["ApproximateNumberOfMessages"],
+        "delayed": attributes["ApproximateNumberOfMessagesDelayed"],
     }
 
 
-# --- admission
+# --- becoming pending
 
 
-def test_a_batch_is_admitted_whole_whatever_came_before_and_whatever_comes_twice(world: World) -> None:
+def test_a_batch_becomes_pending_despite_redeliveries_and_duplicates(world: HeavyWorld) -> None:
     world.send("a")
     first = world.enqueue()["Records"]
     for envelope_id in ("b", "c", "b"):
@@ -56,10 +56,10 @@ def test_a_batch_is_admitted_whole_whatever_came_before_and_whatever_comes_twice
 
 
 @pytest.mark.rule("10.admit.batch")
-def test_a_burst_costs_few_calls(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_burst_costs_few_calls(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     put = Pending._put
-    monkeypatch.setattr(Pending, "_put", lambda *given: (calls.append(len(given[2])), put(*given))[1])
+    monkeypatch.setattr(Pending, "_put", lambda *args: (calls.append(len(args[2])), put(*args))[1])
     for number in range(10):
         world.send(f"e{number}")
     records = [record for _ in range(12) for record in world.receive("clean")["Records"]]
@@ -77,7 +77,7 @@ def _as(record: dict[str, Any], envelope_id: str) -> dict[str, Any]:
 
 
 @pytest.mark.rule("10.admit.batch")
-def test_only_what_the_table_does_not_take_is_kept(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_messages_that_the_table_rejects_are_kept(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     put = Pending._put
 
     def refuse_b(self: Pending, actor: str, members: Any, now: datetime) -> bool:
@@ -98,43 +98,43 @@ def test_only_what_the_table_does_not_take_is_kept(world: World, monkeypatch: py
     assert waiting_requests(world)["due"] == "1"
 
 
-# --- runs that grow
+# --- waiting for capacity
 
 
 @pytest.mark.rule("10.grow")
 @pytest.mark.parametrize("state", ["SUBMITTED", "PENDING", "QUEUED"])
-def test_a_run_that_is_not_full_waits_while_the_one_before_has_no_room(world: World, state: str) -> None:
-    pending_of(world, "a")
+def test_a_run_that_is_not_full_waits_while_the_previous_one_waits_for_capacity(world: HeavyWorld, state: str) -> None:
+    enqueue_ids(world, "a")
     world.dispatch()
-    world.tell("run1", state, event=False)
+    world.set_state("run1", state, event=False)
 
     for envelope_id in "bc":
-        pending_of(world, envelope_id)
+        enqueue_ids(world, envelope_id)
         world.dispatch()
     assert len(world.emr.runs) == 1
     assert waiting_requests(world) == {"due": "0", "delayed": "1"}
 
-    world.tell("run1", "SCHEDULED")
+    world.set_state("run1", "SCHEDULED")
     world.complete()
     assert world.dispatch() == 1
     assert [member.id for member in world.manifest(2).members] == ["b", "c"]
 
 
-def test_a_full_run_queues_at_once(world: World) -> None:
-    pending_of(world, "a")
+def test_a_full_run_queues_at_once(world: HeavyWorld) -> None:
+    enqueue_ids(world, "a")
     world.dispatch()
-    world.tell("run1", "QUEUED", event=False)
+    world.set_state("run1", "QUEUED", event=False)
 
-    pending_of(world, "b", "c", "d")
+    enqueue_ids(world, "b", "c", "d")
     world.dispatch()
 
     assert len(world.emr.runs) == 2
 
 
-def test_not_knowing_whether_there_is_room_is_no_reason_to_wait(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    pending_of(world, "a")
+def test_an_unknown_capacity_delays_no_run(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    enqueue_ids(world, "a")
     world.dispatch()
-    pending_of(world, "b")
+    enqueue_ids(world, "b")
 
     def throttled(**_: Any) -> None:
         raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "busy"}}, "GetJobRun")
@@ -145,55 +145,55 @@ def test_not_knowing_whether_there_is_room_is_no_reason_to_wait(world: World, mo
     assert len(world.emr.runs) == 2
 
 
-# --- throttled again and again
+# --- repeated throttling
 
 
 @pytest.mark.rule("10.busy.no-receive")
 def test_while_emr_throttles_there_is_always_one_request_and_the_run_starts_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[tuple[DispatchRequest, int]] = []
     monkeypatch.setattr(DispatchRequests, "_send", lambda _self, *request_and_delay: sent.append(request_and_delay))
     world.emr.refusals = ["ThrottlingException", "ServiceQuotaExceededException"] * 5
-    pending_of(world, "a", "b")
+    enqueue_ids(world, "a", "b")
     dispatcher = Dispatcher(world.services_of("x-dispatch"))
-    looks = 0
+    dispatches = 0
     while not world.emr.runs:
-        looks += 1
-        assert len(sent) == looks  # each look that comes to nothing asks for one other
+        dispatches += 1
+        assert len(sent) == dispatches  # each dispatch without a start sends one request
         dispatcher.dispatch(sent[-1][0], TABLE.actors["clean"])
-        assert looks < 30
-    assert looks == 11
+        assert dispatches < 30
+    assert dispatches == 11
     assert all(1 <= seconds <= 25 for _, seconds in sent[1:])
     assert [run["name"][-1] for run in world.emr.runs.values()] == ["1"]
     assert [member.id for member in world.manifest(1).members] == ["a", "b"]
 
 
 @pytest.mark.rule("10.grow")
-def test_what_comes_meanwhile_is_in_the_next_run_together(world: World) -> None:
-    pending_of(world, "a")
+def test_envelopes_that_arrive_meanwhile_share_the_next_run(world: HeavyWorld) -> None:
+    enqueue_ids(world, "a")
     world.emr.refusals = ["ThrottlingException"] * 2
     for envelope_id in ("b", "c"):
         world.dispatch()
         world.services.requests.clear("clean")
-        pending_of(world, envelope_id)
+        enqueue_ids(world, envelope_id)
     while world.dispatch():
         pass
 
     assert [[member.id for member in world.manifest(number).members] for number in (1, 2)] == [["a"], ["b", "c"]]
 
 
-def test_a_request_is_taken_for_lost_only_after_its_delay(world: World) -> None:
+def test_a_request_counts_as_lost_only_after_its_delay(world: HeavyWorld) -> None:
     moment = datetime.now(UTC)
     world.services.requests.ensure("clean", 900, now=moment)
     assert world.services.requests.is_requested("clean", now=moment + timedelta(seconds=950))
 
 
 @pytest.mark.rule("10.busy.no-room")
-def test_a_run_that_there_was_no_room_for_is_no_death_and_charges_nobody(world: World) -> None:
-    pending_of(world, "a", "b")
+def test_a_lack_of_capacity_is_no_failure_and_charges_no_envelope(world: HeavyWorld) -> None:
+    enqueue_ids(world, "a", "b")
     world.dispatch()
-    world.tell(
+    world.set_state(
         "run1",
         "FAILED",
         details="ApplicationMaxCapacityExceededException: Worker could not be allocated",

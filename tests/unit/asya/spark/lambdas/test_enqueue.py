@@ -1,4 +1,4 @@
-"""The heavy path from queue to queue, in moto's cloud (`protocol §10`)."""
+"""The heavy path from queue to queue, on moto (`protocol §10`)."""
 
 import json
 from collections.abc import Iterator
@@ -9,17 +9,17 @@ from msgspec.structs import replace
 
 from asya.protocol.times import format_time
 from asya.spark.lambdas import result_routing
-from tests.doubles.heavy import BUCKET, TABLE, Context, World, done, failed, heavy_world
+from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, TimedContext, done_result, failed_result, heavy_world
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with heavy_world(monkeypatch) as made:
-        yield made
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
+    with heavy_world(monkeypatch) as heavy:
+        yield heavy
 
 
-def started(world: World, *ids: str) -> None:
-    """Have these envelopes in a run that EMR Serverless has."""
+def start_run(world: HeavyWorld, *ids: str) -> None:
+    """Starts a run of these envelopes."""
     for envelope_id in ids:
         world.send(envelope_id, {"n": envelope_id})
     world.enqueue()
@@ -27,20 +27,20 @@ def started(world: World, *ids: str) -> None:
 
 
 @pytest.mark.rule("10.reports")
-def test_from_the_queue_through_a_run_to_the_next_queue(world: World) -> None:
-    started(world, "a", "b")
+def test_from_the_queue_through_a_run_to_the_next_queue(world: HeavyWorld) -> None:
+    start_run(world, "a", "b")
 
     manifest = world.manifest(1)
     assert [member.id for member in manifest.members] == ["a", "b"]
     assert world.emr.runs["run1"]["name"] == "asya.flights.clean.0000000001"
     assert world.items("PENDING#") == []
-    assert world.reported("received") == ["a", "b"]
+    assert world.reported_ids("received") == ["a", "b"]
 
-    world.tell("run1", "RUNNING")
+    world.set_state("run1", "RUNNING")
     world.complete()
-    assert world.reported("processing") == ["a", "b"]
-    world.write_results(1, [done(0, {"rows": 1}), done(1)])
-    world.tell("run1", "SUCCESS")
+    assert world.reported_ids("processing") == ["a", "b"]
+    world.write_results(1, [done_result(0, {"rows": 1}), done_result(1)])
+    world.set_state("run1", "SUCCESS")
     world.complete()
 
     (moved,) = world.bodies("publish")
@@ -48,12 +48,12 @@ def test_from_the_queue_through_a_run_to_the_next_queue(world: World) -> None:
     assert moved["route"] == {"prev": ["clean"], "curr": "publish", "next": []}
     (ended,) = world.bodies("x-sink")
     assert (ended["id"], ended["status"]["phase"], ended["payload"]) == ("b", "succeeded", {"n": "b"})
-    assert world.reported("completed") == ["a", "b"]
+    assert world.reported_ids("completed") == ["a", "b"]
     assert world.items("OPEN#") == []
 
 
 @pytest.mark.rule("10.admit.once")
-def test_a_redelivery_is_pending_once_but_asks_again(world: World) -> None:
+def test_a_redelivery_is_pending_once_but_asks_again(world: HeavyWorld) -> None:
     world.send("a")
     event = world.enqueue()
     again = {"Records": [{**record, "messageId": "other"} for record in event["Records"]]}
@@ -67,19 +67,19 @@ def test_a_redelivery_is_pending_once_but_asks_again(world: World) -> None:
     assert len(world.emr.runs) == 1
 
 
-def test_one_request_stands_for_many_envelopes_and_a_run_takes_no_more_than_its_size(world: World) -> None:
+def test_one_request_stands_for_many_envelopes_and_a_run_takes_no_more_than_its_size(world: HeavyWorld) -> None:
     for name in "abcdefg":
         world.send(name)
         world.enqueue()
 
     assert world.dispatch() == 1
-    assert world.dispatch() == 1  # there was more than one run takes
+    assert world.dispatch() == 1  # more envelopes than one run takes
     assert world.dispatch() == 1
     assert world.dispatch() == 0
     assert [len(world.manifest(number).members) for number in (1, 2, 3)] == [3, 3, 1]
 
 
-def test_a_large_envelope_waits_in_s3(world: World) -> None:
+def test_a_large_envelope_waits_in_s3(world: HeavyWorld) -> None:
     world.send("large", {"text": "x" * 9000})
     event = world.enqueue()
     (item,) = world.items("PENDING#clean")
@@ -91,21 +91,23 @@ def test_a_large_envelope_waits_in_s3(world: World) -> None:
 
     from asya.spark.lambdas.enqueue import Enqueuer
 
-    Enqueuer(world.services_of("clean")).process(event)  # stamps anew, and must not change what is in a manifest
+    Enqueuer(world.services_of("clean")).process(
+        event
+    )  # stamps the envelope again; the manifest's object must not change
 
     assert world.s3.get_object(Bucket=BUCKET, Key=member.envelope_key)["Body"].read() == before
-    world.write_results(1, [failed(0)])
-    world.tell("run1", "SUCCESS")
+    world.write_results(1, [failed_result(0)])
+    world.set_state("run1", "SUCCESS")
     world.complete()
     (retry,) = world.bodies("clean")
     assert (retry["status"]["attempt"], retry["payload"]["text"]) == (2, "x" * 9000)
 
 
 @pytest.mark.rule("10.run.once")
-def test_a_manifest_without_a_run_is_finished_before_another_is_formed(world: World) -> None:
-    started(world, "a")
+def test_a_manifest_without_a_run_is_finished_before_another_is_formed(world: HeavyWorld) -> None:
+    start_run(world, "a")
     first = world.manifest(1)
-    # Another dispatcher died right after it wrote the manifest of run 2.
+    # Another dispatcher failed after it wrote the manifest of run 2.
     world.send("b")
     world.enqueue()
     waiting = tuple(world.services.pending.members("clean"))
@@ -125,8 +127,8 @@ def test_a_manifest_without_a_run_is_finished_before_another_is_formed(world: Wo
 
 
 @pytest.mark.rule("10.run.once")
-def test_a_lost_answer_of_emr_starts_nothing_twice(world: World) -> None:
-    started(world, "a")
+def test_a_lost_answer_of_emr_starts_nothing_twice(world: HeavyWorld) -> None:
+    start_run(world, "a")
     key = {"pk": {"S": "RUN#clean"}, "sk": {"S": f"{1:010d}"}}
     world.dynamodb.update_item(
         TableName="asya-flights-pending",
@@ -147,9 +149,9 @@ def test_a_lost_answer_of_emr_starts_nothing_twice(world: World) -> None:
 
 @pytest.mark.rule("10.busy")
 @pytest.mark.parametrize("code", ["ThrottlingException", "ServiceQuotaExceededException", "InternalServerException"])
-def test_being_busy_is_waiting(world: World, code: str) -> None:
+def test_a_busy_emr_delays_the_run(world: HeavyWorld, code: str) -> None:
     world.emr.refusals = [code]
-    started(world, "a")
+    start_run(world, "a")
 
     assert world.emr.runs == {}
     assert world.services.requests.is_requested("clean", now=datetime.now(UTC))
@@ -165,32 +167,32 @@ def test_being_busy_is_waiting(world: World, code: str) -> None:
 
 
 @pytest.mark.rule("10.busy")
-def test_the_quota_is_kept_without_asking_emr(world: World) -> None:
+def test_the_quota_is_kept_without_asking_emr(world: HeavyWorld) -> None:
     for _ in range(25):
         assert world.services.quota.take(now=datetime.now(UTC)) == 0
 
-    started(world, "a")
+    start_run(world, "a")
 
     assert world.emr.calls == 0
     assert world.services.requests.is_requested("clean", now=datetime.now(UTC))
 
 
-def test_a_run_that_emr_refuses_fails_its_envelopes_with_the_reason(world: World) -> None:
+def test_a_run_that_emr_refuses_fails_its_envelopes_with_the_reason(world: HeavyWorld) -> None:
     world.emr.refusals = ["ValidationException"]
-    started(world, "a")
+    start_run(world, "a")
 
     world.complete()
 
     (retry,) = world.bodies("clean")
     assert retry["status"]["error"]["type"] == "SparkJobFailed"
-    assert "ValidationException: as told" in retry["status"]["error"]["message"]
+    assert "ValidationException: as requested" in retry["status"]["error"]["message"]
 
 
-def test_a_conflict_adopts_the_run_of_that_name(world: World) -> None:
+def test_a_conflict_adopts_the_run_of_that_name(world: HeavyWorld) -> None:
     world.emr.runs["elsewhere"] = {"name": "asya.flights.clean.0000000001", "state": "RUNNING", "stateDetails": ""}
     world.emr.refusals = ["ConflictException"]
 
-    started(world, "a")
+    start_run(world, "a")
 
     record = world.services.records.get("clean", 1)
     assert record is not None
@@ -198,7 +200,7 @@ def test_a_conflict_adopts_the_run_of_that_name(world: World) -> None:
 
 
 @pytest.mark.rule("10.checked.forming")
-def test_the_canceled_and_the_late_are_left_out_of_the_run(world: World) -> None:
+def test_the_canceled_and_the_late_are_left_out_of_the_run(world: HeavyWorld) -> None:
     world.send("a")
     world.send("late", status={"deadline_at": format_time(datetime.now(UTC) + timedelta(seconds=1.2))})
     world.send("canceled")
@@ -218,11 +220,11 @@ def test_the_canceled_and_the_late_are_left_out_of_the_run(world: World) -> None
 
 
 @pytest.mark.rule("10.one-commit")
-def test_a_repeated_event_routes_nothing_twice(world: World) -> None:
-    started(world, "a")
-    world.write_results(1, [done(0, 1, 2)])
-    world.tell("run1", "SUCCESS")
-    world.tell("run1", "SUCCESS")
+def test_a_repeated_event_routes_nothing_twice(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    world.write_results(1, [done_result(0, 1, 2)])
+    world.set_state("run1", "SUCCESS")
+    world.set_state("run1", "SUCCESS")
 
     assert world.complete() == 2
 
@@ -232,22 +234,22 @@ def test_a_repeated_event_routes_nothing_twice(world: World) -> None:
 
 
 @pytest.mark.rule("10.one-commit")
-def test_of_two_attempts_one_commit_counts(world: World) -> None:
-    started(world, "a")
-    world.write_results(1, [done(0, "half")], attempt="a0", end=None)
-    world.write_results(1, [done(0, "first")], attempt="a1")
-    world.write_results(1, [done(0, "second")], attempt="a2")
-    world.tell("run1", "SUCCESS")
+def test_of_two_attempts_one_commit_counts(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    world.write_results(1, [done_result(0, "half")], attempt="a0", end=None)
+    world.write_results(1, [done_result(0, "first")], attempt="a1")
+    world.write_results(1, [done_result(0, "second")], attempt="a2")
+    world.set_state("run1", "SUCCESS")
     world.complete()
 
     assert [body["payload"] for body in world.bodies("publish")] == ["first"]
 
 
 @pytest.mark.rule("10.death.committed")
-def test_what_a_dead_run_had_done_counts_and_the_rest_is_charged_with_the_details(world: World) -> None:
-    started(world, "a", "b", "c")
-    world.write_results(1, [done(0, 1), done(1, 2)], end="journal")
-    world.tell("run1", "FAILED", details="exit code 137")
+def test_results_of_a_failed_run_count_and_the_member_at_work_is_charged_with_the_details(world: HeavyWorld) -> None:
+    start_run(world, "a", "b", "c")
+    world.write_results(1, [done_result(0, 1), done_result(1, 2)], end="journal")
+    world.set_state("run1", "FAILED", details="exit code 137")
     world.complete()
 
     assert [body["payload"] for body in world.bodies("publish")] == [1, 2]
@@ -259,52 +261,52 @@ def test_what_a_dead_run_had_done_counts_and_the_rest_is_charged_with_the_detail
 
 
 @pytest.mark.rule("10.death.committed")
-def test_parts_that_a_dead_run_only_promised_do_not_count(world: World) -> None:
-    started(world, "a", "b", "c")
-    world.write_results(1, [done(0, 1), done(1, 2), done(2, 3)], end="journal")
+def test_incomplete_parts_of_a_failed_run_do_not_count(world: HeavyWorld) -> None:
+    start_run(world, "a", "b", "c")
+    world.write_results(1, [done_result(0, 1), done_result(1, 2), done_result(2, 3)], end="journal")
     world.s3.put_object(Bucket=BUCKET, Key="runs/clean/0000000001/attempts/a1/part-000001.jsonl", Body=b"{")
-    world.tell("run1", "FAILED")
+    world.set_state("run1", "FAILED")
     world.complete()
 
     assert [body["id"] for body in world.bodies("publish")] == ["a", "b"]
     assert [body["id"] for body in world.bodies("clean")] == ["c"]
 
 
-def test_a_success_without_a_commit_is_a_failure(world: World) -> None:
-    started(world, "a")
-    world.tell("run1", "SUCCESS")
+def test_a_success_without_a_commit_is_a_failure(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    world.set_state("run1", "SUCCESS")
     world.complete()
 
     (retry,) = world.bodies("clean")
     assert retry["status"]["error"]["type"] == "SparkJobFailed"
 
 
-def test_the_error_of_the_job_as_a_whole_is_told_for_every_member(world: World) -> None:
-    started(world, "a", "b")
+def test_the_error_of_the_whole_job_fails_every_member(world: HeavyWorld) -> None:
+    start_run(world, "a", "b")
     error = {"type": "asya.runtime.load.LoadError", "message": "no such job", "mro": [], "traceback": ""}
     world.write_results(1, [], error=error)
-    world.tell("run1", "SUCCESS")
+    world.set_state("run1", "SUCCESS")
     world.complete()
 
     assert [body["status"]["error"]["message"] for body in world.bodies("clean")] == ["no such job"] * 2
 
 
-def test_without_a_policy_a_dead_run_ends_its_envelopes_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_policy_a_failed_run_ends_its_envelopes(monkeypatch: pytest.MonkeyPatch) -> None:
     with heavy_world(monkeypatch) as world:
         world.send("a", actor="stats")
         world.enqueue("stats")
         world.dispatch()
-        world.tell("run1", "CANCELLED")
+        world.set_state("run1", "CANCELLED")
         world.complete()
 
         (ended,) = world.bodies("x-sink")
         assert (ended["status"]["phase"], ended["status"]["reason"]) == ("failed", "SparkJobFailed")
 
 
-def test_frames_before_an_error_leave_and_the_failure_is_a_child(world: World) -> None:
-    started(world, "a")
-    world.write_results(1, [failed(0, "one", "two")])
-    world.tell("run1", "SUCCESS")
+def test_frames_before_an_error_leave_and_the_failure_is_a_child(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    world.write_results(1, [failed_result(0, "one", "two")])
+    world.set_state("run1", "SUCCESS")
     world.complete()
 
     assert len(world.bodies("publish")) == 2
@@ -312,10 +314,10 @@ def test_frames_before_an_error_leave_and_the_failure_is_a_child(world: World) -
     assert (child["parent_id"], child["status"]["phase"]) == ("a", "failed")
 
 
-def test_a_route_that_leads_nowhere_is_a_mismatch(world: World) -> None:
-    started(world, "a")
-    world.write_results(1, [done(0, 1, next=["nobody"])])
-    world.tell("run1", "SUCCESS")
+def test_a_route_that_leads_nowhere_is_a_mismatch(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    world.write_results(1, [done_result(0, 1, next=["nobody"])])
+    world.set_state("run1", "SUCCESS")
     world.complete()
 
     (sumped,) = world.bodies("x-sump")
@@ -323,11 +325,11 @@ def test_a_route_that_leads_nowhere_is_a_mismatch(world: World) -> None:
 
 
 @pytest.mark.rule("10.checked.completion")
-def test_canceled_meanwhile_drops_the_result(world: World) -> None:
-    started(world, "a", "b")
+def test_the_result_of_a_canceled_envelope_is_dropped(world: HeavyWorld) -> None:
+    start_run(world, "a", "b")
     world.gateway.canceled = {"a"}
-    world.write_results(1, [done(0, 1), done(1, 2)])
-    world.tell("run1", "SUCCESS")
+    world.write_results(1, [done_result(0, 1), done_result(1, 2)])
+    world.set_state("run1", "SUCCESS")
     world.complete()
 
     assert [body["id"] for body in world.bodies("publish")] == ["b"]
@@ -336,34 +338,34 @@ def test_canceled_meanwhile_drops_the_result(world: World) -> None:
 
 @pytest.mark.rule("10.large")
 def test_many_children_are_routed_in_chunks_over_several_invocations(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(result_routing, "CHUNK", 7)
-    started(world, "a", "b", "c")
-    world.write_results(1, [done(0, *range(20)), done(1, "b"), done(2, *range(100, 120))])
-    world.tell("run1", "SUCCESS")
+    start_run(world, "a", "b", "c")
+    world.write_results(1, [done_result(0, *range(20)), done_result(1, "b"), done_result(2, *range(100, 120))])
+    world.set_state("run1", "SUCCESS")
     invocations = 0
-    while world.complete(Context(answers=1)):
+    while world.complete(TimedContext(answers=1)):
         invocations += 1
 
     payloads = [body["payload"] for body in world.bodies("publish")]
     assert invocations > 3
     assert sorted(map(str, payloads)) == sorted(map(str, [*range(20), "b", *range(100, 120)]))
-    assert world.reported("completed") == ["a", "b", "c"]
+    assert world.reported_ids("completed") == ["a", "b", "c"]
     assert world.items("OPEN#") == []
 
 
 @pytest.mark.parametrize(
     "detail",
     [
-        {"jobRunName": "somebody's job"},
+        {"jobRunName": "another job"},
         {"jobRunName": "asya.other-mesh.clean.0000000001"},
         {"jobRunName": "asya.flights.clean.0000000009"},
         {"applicationId": "another"},
         {"state": "QUEUED"},
     ],
 )
-def test_events_about_something_else_are_acked(world: World, detail: dict[str, str]) -> None:
+def test_events_about_something_else_are_acked(world: HeavyWorld, detail: dict[str, str]) -> None:
     base = {"applicationId": "00app", "jobRunId": "x", "jobRunName": "asya.flights.clean.0000000001", "state": "FAILED"}
     event = {"detail-type": "EMR Serverless Job Run State Change", "detail": base | detail}
     world.put("x-completion", json.dumps(event))
@@ -375,7 +377,7 @@ def test_events_about_something_else_are_acked(world: World, detail: dict[str, s
     assert world.dispatch() == 2
 
 
-def test_the_sweep_finds_what_was_lost(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sweep_finds_what_was_lost(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     world.send("a")
     world.enqueue()
     world.receive("x-dispatch")  # the request is lost
@@ -384,8 +386,8 @@ def test_the_sweep_finds_what_was_lost(world: World, monkeypatch: pytest.MonkeyP
     world.reconcile()
     assert world.dispatch() == 1
 
-    world.write_results(1, [done(0, 1)])
-    world.tell("run1", "SUCCESS", event=False)  # the event is lost
+    world.write_results(1, [done_result(0, 1)])
+    world.set_state("run1", "SUCCESS", event=False)  # the event is lost
     monkeypatch.setattr("asya.spark.lambdas.reconcile.MIN_AGE", timedelta(0))
     world.reconcile()
     assert world.complete() == 1
@@ -395,23 +397,23 @@ def test_the_sweep_finds_what_was_lost(world: World, monkeypatch: pytest.MonkeyP
     assert (world.dispatch(), world.complete()) == (0, 0)
 
 
-def test_room_for_another_run_is_used_at_once(world: World) -> None:
-    started(world, "a")
+def test_free_capacity_starts_the_next_run_at_once(world: HeavyWorld) -> None:
+    start_run(world, "a")
     world.emr.refusals = ["ServiceQuotaExceededException"]
     world.send("b")
     world.enqueue()
     world.dispatch()
     assert len(world.emr.runs) == 1
 
-    world.write_results(1, [done(0, 1)])
-    world.tell("run1", "SUCCESS")
+    world.write_results(1, [done_result(0, 1)])
+    world.set_state("run1", "SUCCESS")
     world.complete()
 
     assert world.dispatch() == 1
     assert len(world.emr.runs) == 2
 
 
-def test_an_id_at_two_places_of_its_route_runs_in_two_runs(world: World) -> None:
+def test_an_id_at_two_places_of_its_route_runs_in_two_runs(world: HeavyWorld) -> None:
     world.send("a")
     world.send("a", route={"prev": ["publish"], "curr": "clean", "next": []})
     world.enqueue()

@@ -1,4 +1,4 @@
-"""The sweep finds whatever the heavy path has lost, and asks no more of EMR Serverless than it may (`protocol §10`)."""
+"""The reconciler repairs the heavy path and keeps within the quota of EMR Serverless (`protocol §10`)."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,53 +9,53 @@ from botocore.exceptions import ClientError
 
 from asya.spark import run_formation
 from asya.spark.lambdas import reconcile as spark_reconcile
-from tests.doubles.heavy import TABLE, World, done, heavy_world
+from tests.doubles.heavy import TABLE, HeavyWorld, done_result, heavy_world
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
     monkeypatch.setattr(spark_reconcile, "MIN_AGE", timedelta(0))
-    with heavy_world(monkeypatch) as made:
-        yield made
+    with heavy_world(monkeypatch) as heavy:
+        yield heavy
 
 
-def pending_of(world: World, *ids: str) -> None:
+def enqueue_ids(world: HeavyWorld, *ids: str) -> None:
     for envelope_id in ids:
         world.send(envelope_id)
     world.enqueue()
 
 
-def started(world: World, *ids: str) -> None:
-    pending_of(world, *ids)
+def start_run(world: HeavyWorld, *ids: str) -> None:
+    enqueue_ids(world, *ids)
     world.dispatch()
 
 
-def lose_the_request(world: World) -> None:
+def lose_request(world: HeavyWorld) -> None:
     world.receive("x-dispatch")
     world.services.requests.clear("clean")
 
 
 @pytest.mark.rule("10.reconcile.request")
-def test_pending_without_a_request(world: World) -> None:
-    pending_of(world, "a")
-    lose_the_request(world)
+def test_pending_without_a_request(world: HeavyWorld) -> None:
+    enqueue_ids(world, "a")
+    lose_request(world)
     world.reconcile()
     assert world.dispatch() == 1
     assert len(world.emr.runs) == 1
 
 
-def test_a_request_that_is_on_its_way_is_enough(world: World) -> None:
-    pending_of(world, "a")
+def test_a_request_that_is_on_its_way_is_enough(world: HeavyWorld) -> None:
+    enqueue_ids(world, "a")
     world.reconcile()
     assert world.dispatch() == 1
 
 
 @pytest.mark.rule("10.reconcile.request")
-def test_a_manifest_that_nobody_has_noted(world: World) -> None:
-    pending_of(world, "a")
-    lose_the_request(world)
+def test_a_manifest_without_a_record(world: HeavyWorld) -> None:
+    enqueue_ids(world, "a")
+    lose_request(world)
     members = tuple(world.services.pending.members("clean"))
-    # A dispatcher died right after this; its message has come to the dead letters.
+    # The dispatcher failed after this write, and its message became a dead letter.
     manifest = run_formation.form(
         members, namespace="flights", actor="clean", spec=TABLE.actors["clean"], number=1, now=world.services.now()
     )
@@ -69,39 +69,39 @@ def test_a_manifest_that_nobody_has_noted(world: World) -> None:
 
 
 @pytest.mark.rule("10.reconcile.request")
-def test_a_run_that_was_formed_and_never_started(world: World) -> None:
+def test_a_run_that_was_formed_and_never_started(world: HeavyWorld) -> None:
     world.emr.refusals = ["ThrottlingException"]
-    started(world, "a")
-    lose_the_request(world)
+    start_run(world, "a")
+    lose_request(world)
     world.reconcile()
     world.dispatch()
     assert [run["name"][-1] for run in world.emr.runs.values()] == ["1"]
 
 
 @pytest.mark.rule("10.reconcile.end")
-def test_a_run_whose_event_was_lost(world: World) -> None:
-    started(world, "a")
-    world.write_results(1, [done(0, 1)])
-    world.tell("run1", "SUCCESS", event=False)
+def test_a_run_whose_event_was_lost(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    world.write_results(1, [done_result(0, 1)])
+    world.set_state("run1", "SUCCESS", event=False)
     world.reconcile()
     assert world.complete() == 1
     assert [body["payload"] for body in world.bodies("publish")] == [1]
 
 
 @pytest.mark.rule("10.reconcile.end")
-def test_an_event_whose_routing_was_lost(world: World) -> None:
-    started(world, "a")
-    world.write_results(1, [done(0, 1)])
-    world.tell("run1", "SUCCESS")
-    world.receive("x-completion")  # whoever took it died for the last time
+def test_an_event_whose_routing_was_lost(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    world.write_results(1, [done_result(0, 1)])
+    world.set_state("run1", "SUCCESS")
+    world.receive("x-completion")  # the completion failed at its last receive
     world.reconcile()
     assert world.complete() == 1
     assert [body["payload"] for body in world.bodies("publish")] == [1]
 
 
-def test_a_run_that_could_not_be_started_and_nobody_was_told(world: World) -> None:
+def test_a_rejected_run_whose_event_was_lost(world: HeavyWorld) -> None:
     world.emr.refusals = ["ValidationException"]
-    started(world, "a")
+    start_run(world, "a")
     world.receive("x-completion")
     world.reconcile()
     world.complete()
@@ -109,8 +109,8 @@ def test_a_run_that_could_not_be_started_and_nobody_was_told(world: World) -> No
 
 
 @pytest.mark.rule("10.reconcile.end")
-def test_a_run_that_emr_knows_no_more_is_over(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    started(world, "a")
+def test_a_run_that_emr_no_longer_knows_has_failed(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    start_run(world, "a")
 
     def unknown(**_: Any) -> None:
         raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "no such run"}}, "GetJobRun")
@@ -121,42 +121,42 @@ def test_a_run_that_emr_knows_no_more_is_over(world: World, monkeypatch: pytest.
     assert "EMR Serverless no longer knows the run" in record["body"]
 
 
-def test_a_run_that_goes_on_is_left_alone_and_so_is_a_closed_one(world: World) -> None:
-    started(world, "a")
+def test_a_run_that_goes_on_is_left_alone_and_so_is_a_closed_one(world: HeavyWorld) -> None:
+    start_run(world, "a")
     world.reconcile()
-    world.write_results(1, [done(0, 1)])
-    world.tell("run1", "SUCCESS")
+    world.write_results(1, [done_result(0, 1)])
+    world.set_state("run1", "SUCCESS")
     world.complete()
     world.reconcile()
     assert (world.dispatch(), world.complete()) == (0, 0)
 
 
-def test_a_young_run_is_not_asked_about(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    started(world, "a")
-    world.tell("run1", "SUCCESS", event=False)
+def test_a_young_run_is_not_queried(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    start_run(world, "a")
+    world.set_state("run1", "SUCCESS", event=False)
     monkeypatch.setattr(spark_reconcile, "MIN_AGE", timedelta(minutes=1))
     world.reconcile()
     assert world.complete() == 0
 
 
 @pytest.mark.rule("10.reconcile.quota")
-def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
-    world: World, monkeypatch: pytest.MonkeyPatch
+def test_the_quota_of_queries_is_kept_and_every_run_gets_its_turn(
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(6):
-        started(world, *(f"{number}-{letter}" for letter in "abc"))
+        start_run(world, *(f"{number}-{letter}" for letter in "abc"))
     monkeypatch.setattr(spark_reconcile, "RUNS_PER_SWEEP", 3)
     monkeypatch.setattr(spark_reconcile, "RUNS_BETWEEN_PAUSES", 2)
-    asked: list[str] = []
+    queries: list[str] = []
     pauses: list[float] = []
-    ask = world.emr.get_job_run
+    get_job_run = world.emr.get_job_run
 
-    def noted(**given: str) -> Any:
-        asked.append(given["jobRunId"])
-        return ask(**given)
+    def record_query(**parameters: str) -> Any:
+        queries.append(parameters["jobRunId"])
+        return get_job_run(**parameters)
 
-    monkeypatch.setattr(world.emr, "get_job_run", noted)
-    chances = iter([0.0, 0.0, 0.5])  # the other actor has a turn too
+    monkeypatch.setattr(world.emr, "get_job_run", record_query)
+    numbers = iter([0.0, 0.0, 0.5])  # the other actor draws a number too
 
     class Environment:
         def __init__(self, real: Any) -> None:
@@ -166,7 +166,7 @@ def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
             return getattr(self._real, name)
 
         def random(self) -> float:
-            return next(chances, 0.0)
+            return next(numbers, 0.0)
 
         def sleep(self, seconds: float) -> None:
             pauses.append(seconds)
@@ -176,11 +176,11 @@ def test_the_quota_of_questions_is_kept_and_every_run_has_its_turn(
     for _ in range(2):
         spark_reconcile.Reconciler(services).sweep()
 
-    assert asked == [f"run{number}" for number in range(1, 7)]
+    assert queries == [f"run{number}" for number in range(1, 7)]
     assert pauses == [1.0, 1.0]
 
 
-def test_trouble_with_one_actor_is_not_the_others(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_with_one_actor_does_not_affect_the_others(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(name for name, actor in TABLE.actors.items() if actor.kind == "spark")[0] == "clean"
     world.send("s", actor="stats")
     world.enqueue("stats")
@@ -189,11 +189,11 @@ def test_trouble_with_one_actor_is_not_the_others(world: World, monkeypatch: pyt
     services = world.services_of("x-reconcile")
     count = services.pending.count
 
-    def troubled(actor: str) -> int:
+    def throttled_count(actor: str) -> int:
         if actor == "clean":
             raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "busy"}}, "Query")
         return count(actor)
 
-    monkeypatch.setattr(services.pending, "count", troubled)
+    monkeypatch.setattr(services.pending, "count", throttled_count)
     spark_reconcile.Reconciler(services).sweep()
     assert world.dispatch() == 1

@@ -1,4 +1,4 @@
-"""What is told of a run while it works and when it is over, and how one that nobody wants is stopped (`protocol §10`)."""
+"""Reports of running and ended runs, and the cancellation of runs (`protocol §10`)."""
 
 import json
 from collections.abc import Iterator
@@ -15,50 +15,50 @@ from asya.spark.aws.cancel_requests import CancelRequests, decode_cancel, encode
 from asya.spark.aws.completion_messages import CanceledTask, decode_message
 from asya.spark.aws.watch_requests import WatchRequest
 from asya.spark.lambdas.complete import Completion
-from tests.doubles.heavy import BUCKET, TABLE, Context, World, done, heavy_world
+from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, TimedContext, done_result, heavy_world
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    # A message that is sent for later is there at once: the tests do not wait.
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
+    # Delayed messages arrive at once, so the tests do not wait.
     monkeypatch.setattr("asya.spark.aws.watch_requests.INTERVAL_SECONDS", 0)
-    with heavy_world(monkeypatch) as made:
-        yield made
+    with heavy_world(monkeypatch) as heavy:
+        yield heavy
 
 
-def running(world: World, *ids: str, actor: str = "clean", **more: Any) -> None:
-    """Have these envelopes in a run that works."""
+def start_run(world: HeavyWorld, *ids: str, actor: str = "clean", **more: Any) -> None:
+    """Starts a run of these envelopes and sets it to `RUNNING`."""
     for envelope_id in ids:
         world.send(envelope_id, {"n": envelope_id}, actor=actor, **more)
     world.enqueue(actor)
     world.dispatch()
-    world.tell("run1", "RUNNING")
+    world.set_state("run1", "RUNNING")
 
 
-def sign(world: World, name: str, content: Any, attempt: str = "a1", actor: str = "clean") -> None:
-    """What a job writes while it works."""
+def write_file(world: HeavyWorld, name: str, content: Any, attempt: str = "a1", actor: str = "clean") -> None:
+    """Writes a heartbeat or partials file of a job."""
     lines = content if isinstance(content, list) else [content]
     body = "\n".join(json.dumps(line) for line in lines).encode()
     world.s3.put_object(Bucket=BUCKET, Key=f"{attempts_prefix(actor, 1)}{attempt}/{name}", Body=body)
 
 
-def beat(number: int, at_work: int | None, read: int = 0) -> dict[str, Any]:
+def heartbeat(number: int, at_work: int | None, read: int = 0) -> dict[str, Any]:
     stage = {"stage": 3, "name": "count at jobs.py:7", "tasks": 8, "done": 2, "rows_read": read, "rows_written": 0}
     return {"at": f"2026-01-01T00:00:0{number}Z", "beat": number, "at_work": at_work, "done": 1, "stages": [stage]}
 
 
-def told(world: World, envelope_id: str) -> list[TaskEvent]:
-    """What was reported of an envelope with a run in it."""
+def run_reports(world: HeavyWorld, envelope_id: str) -> list[TaskEvent]:
+    """The reports of an envelope that carry a run."""
     events = [event for event in world.gateway.events if isinstance(event, TaskEvent) and event.id == envelope_id]
     return [event for event in events if event.data.run is not None]
 
 
 @pytest.mark.rule("10.reports")
-def test_10_processing_names_the_run_once_it_is_running(world: World) -> None:
-    running(world, "a", "b")
+def test_10_processing_names_the_run_once_it_is_running(world: HeavyWorld) -> None:
+    start_run(world, "a", "b")
     world.complete()
 
-    (event,) = told(world, "a")
+    (event,) = run_reports(world, "a")
     assert event.data.run is not None
     assert (event.status, event.data.run.run_id, event.data.run.job_run_id, event.data.run.envelopes) == (
         "processing", "asya.flights.clean.0000000001", "run1", 2,
@@ -66,79 +66,83 @@ def test_10_processing_names_the_run_once_it_is_running(world: World) -> None:
 
 
 @pytest.mark.rule("10.progress")
-def test_10_stages_and_rows_are_told_of_the_one_at_work_while_the_run_is_open(world: World) -> None:
-    running(world, "a", "b")
+def test_10_stages_and_rows_reach_the_task_at_work_while_the_run_is_open(world: HeavyWorld) -> None:
+    start_run(world, "a", "b")
     world.complete()
-    sign(world, "heartbeat-1.json", beat(1, at_work=1, read=500))
-    assert world.complete() == 1  # the first look
-    sign(world, "heartbeat-0.json", beat(2, at_work=1, read=900))
+    write_file(world, "heartbeat-1.json", heartbeat(1, at_work=1, read=500))
+    assert world.complete() == 1  # the first poll
+    write_file(world, "heartbeat-0.json", heartbeat(2, at_work=1, read=900))
     assert world.complete() == 1
-    assert world.complete() == 1  # nothing new
+    assert world.complete() == 1  # without a new heartbeat
 
-    assert len(told(world, "a")) == 1
-    rows = [event.data.run.stages[0].rows_read for event in told(world, "b")[1:] if event.data.run]
+    assert len(run_reports(world, "a")) == 1
+    rows = [event.data.run.stages[0].rows_read for event in run_reports(world, "b")[1:] if event.data.run]
     assert rows == [500, 900]
-    # The hop began when the run did, whatever is told of it later.
-    assert len({event.at for event in told(world, "b")}) == 1
+    # All reports carry the start of the run.
+    assert len({event.at for event in run_reports(world, "b")}) == 1
 
-    world.write_results(1, [done(0, 1), done(1, 2)])
-    world.tell("run1", "SUCCESS")
+    world.write_results(1, [done_result(0, 1), done_result(1, 2)])
+    world.set_state("run1", "SUCCESS")
     while world.complete():
-        pass  # and the looking has an end
+        pass  # polling ends with the run
 
 
-def test_10_a_run_is_looked_at_once_however_often_it_is_said_to_run(world: World) -> None:
-    running(world, "a")
-    world.tell("run1", "RUNNING")
+def test_10_repeated_events_start_one_watch(world: HeavyWorld) -> None:
+    start_run(world, "a")
+    world.set_state("run1", "RUNNING")
     assert world.complete() == 2
     world.complete()
     assert world.complete() == 1
 
 
-def test_10_a_run_that_is_not_known_to_run_is_found_by_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_10_the_reconciler_finds_a_running_run_without_an_event(
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
     world.send("a")
     world.enqueue()
     world.dispatch()
-    world.tell("run1", "RUNNING", event=False)
+    world.set_state("run1", "RUNNING", event=False)
     monkeypatch.setattr("asya.spark.lambdas.reconcile.MIN_AGE", timedelta(0))
     world.emr.runs["run1"]["updatedAt"] = datetime.now(UTC) + timedelta(minutes=1)
     world.reconcile()
-    assert world.complete() == 0  # its event may be on its way yet
+    assert world.complete() == 0  # its event may still arrive
     world.emr.runs["run1"]["updatedAt"] = datetime.now(UTC) - timedelta(minutes=1)
     world.reconcile()
     world.complete()
-    assert len(told(world, "a")) == 1
-    world.receive("x-completion")  # the looking, which has begun
+    assert len(run_reports(world, "a")) == 1
+    world.receive("x-completion")  # the first watch request
     world.reconcile()
     assert world.complete() == 0
 
 
 @pytest.mark.rule("10.progress")
-def test_10_all_envelopes_of_a_dataframe_are_told_by_turns_if_they_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_10_the_many_envelopes_of_a_dataframe_get_reports_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("asya.spark.aws.watch_requests.INTERVAL_SECONDS", 0)
     monkeypatch.setattr("asya.spark.lambdas.watch.REPORT_LIMIT", 2)
     stats = replace(TABLE.actors["stats"], spark=SparkJob(job="flights.stats", shape="dataframe"))
     with heavy_world(monkeypatch, replace(TABLE, actors={**TABLE.actors, "stats": stats})) as world:
-        running(world, "a", "b", "c", actor="stats")
+        start_run(world, "a", "b", "c", actor="stats")
         world.complete()
         for number in range(1, 4):
-            sign(world, f"heartbeat-{number % 2}.json", beat(number, at_work=None), actor="stats")
+            write_file(world, f"heartbeat-{number % 2}.json", heartbeat(number, at_work=None), actor="stats")
             world.complete()
-        assert [len(told(world, name)) for name in "abc"] == [3, 3, 2]
+        assert [len(run_reports(world, name)) for name in "abc"] == [3, 3, 2]
 
-        sign(world, "fly-000000.jsonl", {"index": None, "sequence": 0, "at": "t", "data": {"x": 1}}, actor="stats")
+        write_file(
+            world, "fly-000000.jsonl", {"index": None, "sequence": 0, "at": "t", "data": {"x": 1}}, actor="stats"
+        )
         world.complete()
         assert [event.id for event in world.gateway.events if isinstance(event, PartialEvent)] == ["a", "b"]
 
 
 @pytest.mark.rule("10.fly")
-def test_7_what_a_job_says_at_once_is_passed_on_once_and_in_order(world: World) -> None:
-    running(world, "a", "b")
+def test_7_partials_of_a_job_are_passed_on_once_and_in_order(world: HeavyWorld) -> None:
+    start_run(world, "a", "b")
     world.complete()
-    said = [{"index": 1, "sequence": n, "at": "2026-01-01T00:00:00Z", "data": {"n": n}} for n in range(3)]
-    sign(world, "fly-000000.jsonl", said[:2])
+    lines = [{"index": 1, "sequence": n, "at": "2026-01-01T00:00:00Z", "data": {"n": n}} for n in range(3)]
+    write_file(world, "fly-000000.jsonl", lines[:2])
     world.complete()
-    sign(world, "fly-000001.jsonl", said[2:])
+    write_file(world, "fly-000001.jsonl", lines[2:])
     world.complete()
     world.complete()
 
@@ -149,33 +153,33 @@ def test_7_what_a_job_says_at_once_is_passed_on_once_and_in_order(world: World) 
     assert {(fly.actor, fly.attempt, fly.receive) for fly in partials} == {("clean", 1, 1)}
 
 
-def test_7_what_a_job_says_last_is_passed_on_after_its_run(world: World) -> None:
-    running(world, "a")
+def test_7_the_last_partials_are_passed_on_after_the_run(world: HeavyWorld) -> None:
+    start_run(world, "a")
     world.complete()
-    sign(world, "fly-000000.jsonl", {"index": 0, "sequence": 0, "at": "2026-01-01T00:00:00Z", "data": {}})
-    world.write_results(1, [done(0, 1)])
+    write_file(world, "fly-000000.jsonl", {"index": 0, "sequence": 0, "at": "2026-01-01T00:00:00Z", "data": {}})
+    world.write_results(1, [done_result(0, 1)])
     world.services.records.close("clean", 1)
     assert world.complete() == 1
     assert world.complete() == 0
     assert [event.id for event in world.gateway.events if isinstance(event, PartialEvent)] == ["a"]
 
 
-def test_10_a_broken_sign_fails_nothing(world: World) -> None:
-    running(world, "a")
+def test_10_a_malformed_heartbeat_or_partial_fails_no_message(world: HeavyWorld) -> None:
+    start_run(world, "a")
     world.complete()
-    sign(world, "heartbeat-1.json", {"beat": "no number"})
-    sign(world, "fly-000000.jsonl", {"no": "message"})
+    write_file(world, "heartbeat-1.json", {"beat": "no number"})
+    write_file(world, "fly-000000.jsonl", {"no": "message"})
     assert world.complete() == 1
     assert world.complete() == 1
 
 
 @pytest.mark.rule("10.usage")
-def test_10_what_the_run_took_is_on_record_and_told_with_its_end(world: World) -> None:
-    running(world, "a", "b")
+def test_10_the_usage_is_recorded_and_reported_with_the_end(world: HeavyWorld) -> None:
+    start_run(world, "a", "b")
     world.complete()
-    world.write_results(1, [done(0, 1), done(1, 2)])
+    world.write_results(1, [done_result(0, 1), done_result(1, 2)])
     world.emr.runs["run1"]["billedResourceUtilization"] = {"vCPUHour": 0.25, "memoryGBHour": 1.0, "storageGBHour": 0.0}
-    world.tell("run1", "SUCCESS", details="fine")
+    world.set_state("run1", "SUCCESS", details="fine")
     while world.complete():
         pass
 
@@ -183,28 +187,28 @@ def test_10_what_the_run_took_is_on_record_and_told_with_its_end(world: World) -
     assert record is not None
     assert record.usage is not None
     assert (record.job_state, record.usage.vcpu_hours, record.usage.billed) == ("SUCCESS", 0.25, True)
-    last = told(world, "b")[-1]
+    last = run_reports(world, "b")[-1]
     assert (last.status, last.data.run and last.data.run.usage) == ("completed", record.usage)
 
 
 @pytest.mark.rule("10.states")
-def test_10_every_state_is_noted_and_never_goes_back(world: World) -> None:
+def test_10_every_state_is_recorded_and_never_goes_back(world: HeavyWorld) -> None:
     world.send("a")
     world.enqueue()
     world.dispatch()
-    seen = []
+    states = []
     for state in ("QUEUED", "PENDING", "SCHEDULED", "SUBMITTED", "RUNNING", "SCHEDULED", "CANCELLING", "A_NEW_ONE"):
-        world.tell("run1", state)
+        world.set_state("run1", state)
         world.complete()
         record = world.services.records.get("clean", 1)
         assert record is not None
-        seen.append(record.job_state)
-    assert seen == ["QUEUED", "PENDING", "SCHEDULED", "SCHEDULED", "RUNNING", "RUNNING", "CANCELLING", "CANCELLING"]
+        states.append(record.job_state)
+    assert states == ["QUEUED", "PENDING", "SCHEDULED", "SCHEDULED", "RUNNING", "RUNNING", "CANCELLING", "CANCELLING"]
 
 
 @pytest.mark.rule("10.cancel")
-def test_10_a_run_is_canceled_when_all_its_members_are(world: World) -> None:
-    running(world, "a", "b")
+def test_10_a_run_is_canceled_when_all_its_members_are(world: HeavyWorld) -> None:
+    start_run(world, "a", "b")
     world.complete()
     world.gateway.canceled = {"a"}
     world.put("x-completion", encode_cancel("a"))
@@ -216,7 +220,7 @@ def test_10_a_run_is_canceled_when_all_its_members_are(world: World) -> None:
     world.complete()
     assert world.emr.canceled == ["run1"]
 
-    world.tell("run1", "CANCELLED")
+    world.set_state("run1", "CANCELLED")
     while world.complete():
         pass
     ended = world.bodies("x-sink")
@@ -224,8 +228,8 @@ def test_10_a_run_is_canceled_when_all_its_members_are(world: World) -> None:
 
 
 @pytest.mark.rule("10.cancel")
-def test_10_canceling_a_root_reaches_the_runs_of_its_children(world: World) -> None:
-    running(world, "a", headers={"x-asya-root": "root"})
+def test_10_canceling_a_root_reaches_the_runs_of_its_children(world: HeavyWorld) -> None:
+    start_run(world, "a", headers={"x-asya-root": "root"})
     world.complete()
     world.gateway.canceled = {"a"}
     world.put("x-completion", encode_cancel("somebody else"))
@@ -237,20 +241,20 @@ def test_10_canceling_a_root_reaches_the_runs_of_its_children(world: World) -> N
 
 
 @pytest.mark.rule("10.cancel")
-def test_10_a_run_that_nobody_wants_any_more_is_stopped_when_it_starts(world: World) -> None:
+def test_10_a_run_of_canceled_tasks_is_canceled_when_it_starts(world: HeavyWorld) -> None:
     world.send("a")
     world.enqueue()
     world.dispatch()
     world.gateway.canceled = {"a"}
-    world.tell("run1", "RUNNING")
+    world.set_state("run1", "RUNNING")
     world.complete()
     assert world.emr.canceled == ["run1"]
 
 
-def test_10_without_an_answer_about_the_tasks_a_run_goes_on_and_nothing_is_a_dead_letter(
-    world: World, monkeypatch: pytest.MonkeyPatch
+def test_10_unknown_task_states_cancel_no_run_and_make_no_dead_letter(
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    running(world, "a")
+    start_run(world, "a")
     world.complete()
     world.put("x-completion", encode_cancel("a"))
     event = world.receive("x-completion")
@@ -260,7 +264,7 @@ def test_10_without_an_answer_about_the_tasks_a_run_goes_on_and_nothing_is_a_dea
     monkeypatch.setattr(world.gateway, "states", lambda *_, **__: ())
     for receives, kept in ((1, 1), (4, 0)):
         event["Records"][0]["attributes"]["ApproximateReceiveCount"] = str(receives)
-        answer = Completion(world.services_of("x-completion"), Context()).process(event)
+        answer = Completion(world.services_of("x-completion"), TimedContext()).process(event)
         assert len(answer["batchItemFailures"]) == kept
     assert world.emr.canceled == []
 

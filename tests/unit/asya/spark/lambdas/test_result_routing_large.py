@@ -1,4 +1,4 @@
-"""protocol §10: one envelope whose job gave a great many others; what they take of the completion's memory and time."""
+"""The completion's memory and time for an envelope with many children (`protocol §10`)."""
 
 import tracemalloc
 from collections.abc import Iterator
@@ -10,19 +10,19 @@ import pytest
 
 from asya.messaging.aws import clients
 from asya.spark.aws.run_results import RunResults
-from tests.doubles.heavy import Context, World, done, heavy_world
+from tests.doubles.heavy import HeavyWorld, TimedContext, done_result, heavy_world
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with heavy_world(monkeypatch) as made:
-        yield made
+def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
+    with heavy_world(monkeypatch) as heavy:
+        yield heavy
 
 
 class Routed:
     """A run of one envelope with many results, streamed as S3 streams them, and queues that keep nothing."""
 
-    def __init__(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
         self.world = world
         self.sent = 0
         self.children = 0
@@ -45,11 +45,11 @@ class Routed:
         self.world.enqueue()
         self.world.dispatch()
         run = list(self.world.emr.runs)[-1]
-        self.world.write_results(len(self.world.emr.runs), [done(0, 0)])
-        self.world.tell(run, "SUCCESS")
+        self.world.write_results(len(self.world.emr.runs), [done_result(0, 0)])
+        self.world.set_state(run, "SUCCESS")
         tracemalloc.start()
         began = perf_counter()
-        self.world.complete(Context())
+        self.world.complete(TimedContext())
         took, most = perf_counter() - began, tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert self.sent - before == children
@@ -58,8 +58,8 @@ class Routed:
 
 @pytest.mark.rule("10.large")
 @pytest.mark.slow
-def test_10_the_memory_it_takes_does_not_depend_on_how_many_children_there_are(
-    world: World, monkeypatch: pytest.MonkeyPatch
+def test_10_the_memory_does_not_depend_on_the_number_of_children(
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     routed = Routed(world, monkeypatch)
     routed.run("first", 1_000)  # what is made once in a process
