@@ -1,6 +1,6 @@
-"""What is kept, shortly, of the messages that handlers send to those who look on (`protocol §7`, FLY; `§13`, stream).
+"""Groups partials into batches for storage (`protocol §7`, FLY; `§13`, stream).
 
-Messages of one run of a hop that come together make one part: writes are what costs.
+A batch holds consecutive partials of one run of a hop, because the table charges for each write.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,12 +12,12 @@ from msgspec import Raw
 
 from asya.protocol.events import PartialEvent
 
-# Bytes of messages in one part; an item of the table ends at 400 KB.
-PART_LIMIT = 200 * 1024
+# Bytes of partials in one batch; a table item may have 400 KB.
+BATCH_SIZE_LIMIT = 200 * 1024
 
 
 class PartialKey(NamedTuple):
-    """Where a message belongs, in the order in which they are said."""
+    """The key of a partial; keys sort in the order of publication."""
 
     generation: int
     position: int
@@ -27,7 +27,7 @@ class PartialKey(NamedTuple):
 
 
 class Partial(msgspec.Struct, frozen=True, kw_only=True):
-    """One message; `sequence` counts those of its run of the hop from 0."""
+    """One partial; `sequence` counts the partials of its run of the hop from 0."""
 
     sequence: int
     at: str
@@ -35,10 +35,10 @@ class Partial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PartialBatch(msgspec.Struct, frozen=True, kw_only=True):
-    """Some messages of one run of a hop, in order.
+    """Consecutive partials of one run of a hop.
 
     Attributes:
-        receive: tells the runs of one attempt apart: a redelivered hop says everything again.
+        receive: separates the runs of one attempt, because a redelivered hop publishes its partials again.
     """
 
     id: str
@@ -50,45 +50,45 @@ class PartialBatch(msgspec.Struct, frozen=True, kw_only=True):
     messages: tuple[Partial, ...]
 
     @property
-    def place(self) -> PartialKey:
-        """Where its first message belongs."""
+    def key(self) -> PartialKey:
+        """The key of the first partial."""
         return PartialKey(self.generation, self.position, self.attempt, self.receive, self.messages[0].sequence)
 
 
 def partial_batches(events: Iterable[PartialEvent]) -> Iterator[PartialBatch]:
-    """The parts to write for these messages, each run's in order; what came twice is there once."""
-    for run, said in groupby(sorted(events, key=_place), key=_run):
-        by_sequence = {event.sequence: event for event in said}
+    """Group partials into batches, ordered within each run and without duplicates."""
+    for run, run_events in groupby(sorted(events, key=_sort_key), key=_run):
+        by_sequence = {event.sequence: event for event in run_events}
         task_id, generation, position, attempt, receive = run
-        for some in _bounded(by_sequence.values()):
+        for batch in _size_limited(by_sequence.values()):
             yield PartialBatch(
                 id=task_id,
                 generation=generation,
                 position=position,
                 attempt=attempt,
                 receive=receive,
-                actor=some[0].actor,
-                messages=tuple(Partial(sequence=each.sequence, at=each.at, data=each.data) for each in some),
+                actor=batch[0].actor,
+                messages=tuple(Partial(sequence=event.sequence, at=event.at, data=event.data) for event in batch),
             )
 
 
-def _bounded(events: Iterable[PartialEvent]) -> Iterator[list[PartialEvent]]:
-    some: list[PartialEvent] = []
+def _size_limited(events: Iterable[PartialEvent]) -> Iterator[list[PartialEvent]]:
+    batch: list[PartialEvent] = []
     size = 0
     for event in events:
         length = len(bytes(event.data)) + 128
-        if some and size + length > PART_LIMIT:
-            yield some
-            some, size = [], 0
-        some.append(event)
+        if batch and size + length > BATCH_SIZE_LIMIT:
+            yield batch
+            batch, size = [], 0
+        batch.append(event)
         size += length
-    if some:
-        yield some
+    if batch:
+        yield batch
 
 
 def _run(event: PartialEvent) -> tuple[str, int, int, int, int]:
     return (event.id, event.generation, event.position, event.attempt, event.receive)
 
 
-def _place(event: PartialEvent) -> tuple[str, int, int, int, int, int]:
+def _sort_key(event: PartialEvent) -> tuple[str, int, int, int, int, int]:
     return (*_run(event), event.sequence)

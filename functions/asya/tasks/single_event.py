@@ -1,8 +1,7 @@
-"""One report in a request of its own, as the path and the body say it together (`protocol §13`, `POST …/{id}/events`).
+"""Reads a single report from the path and the body of its request (`protocol §13`, `POST …/{id}/events`).
 
-Only `status` (or `type: fly` and `data`) has to be there; what says when and where in the task's life it belongs is filled in:
-now, at the hop that its route shows, first generation. Two of the task's own statuses are taken too, beside the events':
-`running` says no more than that it runs, `pending` nothing at all.
+Only `status` is required (or `type: fly` with `data`). Defaults: the current time, the position in the route, generation 0.
+The task statuses `running` and `pending` are accepted too: `running` registers the task, `pending` changes nothing.
 """
 
 from datetime import datetime
@@ -18,29 +17,27 @@ from asya.tasks.event_batch import BatchError, read_event
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 
-class _OnlyRoute(msgspec.Struct):
+class _RouteData(msgspec.Struct):
     route: Route | None = None
 
 
-_data_decoder = msgspec.json.Decoder(_OnlyRoute)
+_data_decoder = msgspec.json.Decoder(_RouteData)
 
 
 def read_single_event(body: bytes, task_id: str, now: datetime) -> Report | None:
-    """The report of a request; None where it says no more than that the task is there.
+    """Read the report of a request; None for the status `pending`, which changes nothing.
 
     Raises:
-        BatchError: saying what is wrong with it, and where.
+        BatchError: the report is malformed.
     """
     members = _members(body)
     if "type" not in members and "status" not in members:
         raise BatchError("type and status are missing; a report is {type: status, status, data} or {type: fly, data}")
     if "id" in members and _text(members["id"]) != task_id:
-        raise BatchError("id is not that of the path", "id")
+        raise BatchError("id differs from the id in the path; leave it out", "id")
     status = _text(members.get("status"))
-    if status == "running":
-        members["status"] = Raw(b'"registered"')
-    elif status == "pending":
-        # Read as what it stands for, so that nothing malformed passes.
+    if status in ("running", "pending"):
+        # `pending` is validated too, so that a malformed report is rejected.
         members["status"] = Raw(b'"registered"')
     members["id"] = Raw(msgspec.json.encode(task_id))
     members.setdefault("at", Raw(msgspec.json.encode(format_time(now))))
@@ -57,11 +54,11 @@ def _members(body: bytes) -> dict[str, Raw]:
     except msgspec.ValidationError:
         raise BatchError("the body must be a JSON object") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BatchError(f"the body is no JSON: {error}") from None
+        raise BatchError(f"the body is not valid JSON: {error}") from None
 
 
 def _text(raw: Raw | None) -> str | None:
-    """A text; None for anything else."""
+    """Decode a string; None for any other value."""
     try:
         return msgspec.json.decode(raw, type=str) if raw is not None else None
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -69,9 +66,9 @@ def _text(raw: Raw | None) -> str | None:
 
 
 def _position(members: dict[str, Raw]) -> int:
-    """Where the route says that the task is."""
+    """Derive the position from the reported route."""
     try:
         route = _data_decoder.decode(members.get("data", Raw(b"{}"))).route
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return 0  # it will be refused for what it is
+        return 0  # read_event rejects the malformed data
     return route.position if route else 0

@@ -1,4 +1,4 @@
-"""What those who follow a task are told, one piece at a time (`protocol §13`, `GET …/events`; `§7`, FLY)."""
+"""The events of a task's stream (`protocol §13`, `GET …/events`; `§7`, FLY)."""
 
 from typing import Literal
 
@@ -15,15 +15,15 @@ StreamEventType = Literal["status", "partial", "final"]
 
 
 class StreamStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A step of a task, or a change of its status; how it ends is told by its whole record instead.
+    """Progress at a hop, or a change of the task's status; the final event is the whole view instead.
 
     Attributes:
-        status: how the task stands when this is shown; a step that is told late does not take it back.
-        progress_percent: never less than what was shown before.
-        step: what happened at the hop; None where the task as a whole has changed.
-        at: when it happened.
-        message_size_kb, duration_ms: kilobytes, milliseconds, as reported.
-        is_snapshot: whether this stands for everything so far: it was not known, or not for sure, what had been shown.
+        status: the current status of the task, also for a step that is reported late.
+        progress_percent: never lower than in an earlier event.
+        step: the progress at the hop; None if the task as a whole changed.
+        at: the time of the change.
+        message_size_kb, duration_ms: kilobytes and milliseconds, as reported.
+        is_snapshot: whether the event replaces all earlier ones, because the cursor does not name them exactly.
     """
 
     id: str
@@ -44,11 +44,11 @@ class StreamStatus(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 
 class StreamPartial(msgspec.Struct, frozen=True, kw_only=True):
-    """What a handler said to those who look on.
+    """A partial of a handler.
 
     Attributes:
-        receive: tells the runs of one attempt apart: a redelivered hop says everything again.
-        sequence: the how-manieth message of that run, from 0.
+        receive: separates the runs of one attempt, because a redelivered hop publishes its partials again.
+        sequence: the number of the partial within its run, from 0.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""A task's hops with their times, one entry per attempt (`protocol §13`, timeline)."""
+"""Builds a task's timeline: one entry for each attempt at a hop (`protocol §13`, timeline)."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -10,11 +10,11 @@ from asya.protocol.run_progress import RunNote
 
 
 class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One attempt at one hop; times that nobody reported are left out.
+    """One attempt at one hop; unreported times are omitted.
 
     Attributes:
-        message_size_kb, duration_ms: kilobytes of the message, milliseconds of the handler, as reported.
-        run: the job run that a heavy actor's hop was in: how far it is, in the end what it took.
+        message_size_kb, duration_ms: kilobytes of the message and milliseconds of the handler, as reported.
+        run: the progress of a heavy actor's job run; after its end, the time and resources it used.
     """
 
     generation: int
@@ -29,22 +29,20 @@ class TimelineEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     run: RunNote | None = None
 
 
-def timeline(parts: Iterable[HopRecord]) -> Iterator[TimelineEntry]:
-    """The entries of hops whose parts come in the order of their places."""
-    for place, of_attempt in groupby(parts, key=lambda part: part.key):
-        told = list(of_attempt)
+def timeline(records: Iterable[HopRecord]) -> Iterator[TimelineEntry]:
+    """Merge hop records, sorted by key, into one entry per attempt."""
+    for key, group in groupby(records, key=lambda record: record.key):
+        hops = list(group)
         yield TimelineEntry(
-            generation=place.generation,
-            position=place.position,
-            attempt=place.attempt,
-            actor=told[0].actor,
-            # Where a hop was delivered twice each part may tell of another run: the first word counts, and the last end.
-            received_at=min((part.received_at for part in told if part.received_at), default=None),
-            processing_at=min((part.processing_at for part in told if part.processing_at), default=None),
-            completed_at=max((part.completed_at for part in told if part.completed_at), default=None),
-            message_size_kb=max(
-                (part.message_size_kb for part in told if part.message_size_kb is not None), default=None
-            ),
-            duration_ms=max((part.duration_ms for part in told if part.duration_ms is not None), default=None),
-            run=max((part.run for part in told if part.run), key=lambda run: run.at, default=None),
+            generation=key.generation,
+            position=key.position,
+            attempt=key.attempt,
+            actor=hops[0].actor,
+            # After a redelivery the records may stem from different runs: the earliest start and the latest end count.
+            received_at=min((hop.received_at for hop in hops if hop.received_at), default=None),
+            processing_at=min((hop.processing_at for hop in hops if hop.processing_at), default=None),
+            completed_at=max((hop.completed_at for hop in hops if hop.completed_at), default=None),
+            message_size_kb=max((hop.message_size_kb for hop in hops if hop.message_size_kb is not None), default=None),
+            duration_ms=max((hop.duration_ms for hop in hops if hop.duration_ms is not None), default=None),
+            run=max((hop.run for hop in hops if hop.run), key=lambda run: run.at, default=None),
         )

@@ -1,4 +1,4 @@
-"""A task as it is shown: its record, its hops and the clock taken together (`protocol §13`)."""
+"""Builds the view of a task from its record, its hops and the clock (`protocol §13`)."""
 
 from datetime import datetime
 
@@ -18,7 +18,7 @@ TIMEOUT_ERROR = ErrorInfo(type="Timeout", message="task timed out")
 
 
 class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of `GET /api/v1/mesh/{id}`; what does not apply is left out."""
+    """The response of `GET /api/v1/mesh/{id}`; fields that do not apply are omitted."""
 
     id: str
     parent_id: str | None = None
@@ -44,25 +44,27 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def is_overdue(record: TaskRecord, now: datetime) -> bool:
-    """Whether the task should have ended by now and has not; a paused one may take its time."""
+    """Whether the task's deadline has passed; a paused or ended task is never overdue."""
     if record.is_terminal or record.status == "paused" or record.deadline_at is None:
         return False
     return parse_time(record.deadline_at) <= now
 
 
 def fail_if_overdue(record: TaskRecord, now: datetime) -> TaskRecord:
-    """The record, failed if it is overdue: readers need not wait for anybody to write so."""
+    """Fail an overdue record, so that readers need not wait for the deadline sweep."""
     if not is_overdue(record, now):
         return record
-    late = max(record.updated_at, record.deadline_at or "")
-    return replace(record, status="failed", reason="Timeout", error=TIMEOUT_ERROR, updated_at=late)
+    failed_at = max(record.updated_at, record.deadline_at or "")
+    return replace(record, status="failed", reason="Timeout", error=TIMEOUT_ERROR, updated_at=failed_at)
 
 
 def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
-    """What is shown of a task.
+    """Build the view of a task.
 
     Args:
+        record: the record of the task.
         hops: the hops of the record's generation.
+        now: the time for the deadline check.
     """
     if record.status == "pending" and hops.latest is not None:
         record = replace(record, status="running")
@@ -94,7 +96,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
 
 
 def _at_latest_hop(record: TaskRecord, hops: HopFold) -> TaskRecord:
-    """Until it ends, a task is where its latest hop is."""
+    """Move a task that has not ended to its latest hop."""
     latest = hops.latest
     if record.is_terminal or latest is None:
         return record
@@ -108,7 +110,7 @@ def _at_latest_hop(record: TaskRecord, hops: HopFold) -> TaskRecord:
 
 
 def unknown_view(task_id: str, owner: str | None, created_at: str) -> TaskView:
-    """What is shown of a task whose record is there and cannot be read."""
+    """Build the view of a task whose record is unreadable."""
     return TaskView(
         id=task_id,
         status="unknown",
@@ -121,6 +123,6 @@ def unknown_view(task_id: str, owner: str | None, created_at: str) -> TaskView:
 
 
 def list_view(task: TaskView) -> TaskView:
-    """What a list shows of a task: no result, and of the error no more than what it was; either may be long."""
+    """Shorten a view for lists: no result, and of the error only type and message."""
     error = task.error and ErrorInfo(type=task.error.type, message=task.error.message[:EARLIER_MESSAGE_LIMIT])
     return replace(task, result=UNSET, error=error, earlier=())

@@ -308,16 +308,16 @@ def test_tasks_are_found_by_hour_and_state(state: Recording) -> None:
     known = index(state)
     assert list(known.hours(NEWEST, NOW)) == ["2026-11-20T09", "2026-11-20T08"]
     opened = known.listed("2026-11-20T09", ["open"], NEWEST, 20)
-    assert {place.task_id for place in opened.found} == {CHILD.id, PAUSED.id, "task-resumed", "task-reported"}
-    assert opened.found[0] == ListKey(f"2026-11-20T09:01:00.000000Z#{ANALYST}", CHILD.id)
-    assert [place.task_id for place in known.listed("2026-11-20T09", ["succeeded"], NEWEST, 20).found] == ["task-done"]
-    assert [place.task_id for place in known.listed("2026-11-20T09", ["failed"], NEWEST, 20).found] == ["task-failed"]
-    assert [place.task_id for place in known.listed("2026-11-20T08", ["failed"], NEWEST, 20).found] == ["task-canceled"]
+    assert {key.task_id for key in opened.keys} == {CHILD.id, PAUSED.id, "task-resumed", "task-reported"}
+    assert opened.keys[0] == ListKey(f"2026-11-20T09:01:00.000000Z#{ANALYST}", CHILD.id)
+    assert [key.task_id for key in known.listed("2026-11-20T09", ["succeeded"], NEWEST, 20).keys] == ["task-done"]
+    assert [key.task_id for key in known.listed("2026-11-20T09", ["failed"], NEWEST, 20).keys] == ["task-failed"]
+    assert [key.task_id for key in known.listed("2026-11-20T08", ["failed"], NEWEST, 20).keys] == ["task-canceled"]
 
 
 def test_children_and_what_is_due_are_found(state: Recording) -> None:
     known = index(state)
-    assert [place.task_id for place in known.children("task-failed", NEWEST, 20).found] == [CHILD.id]
+    assert [key.task_id for key in known.children("task-failed", NEWEST, 20).keys] == [CHILD.id]
     assert set(known.due("2026-11-20T09:45")) == {"task-done", PAUSED.id}
     assert set(known.due("2026-11-20T12:30")) == {CHILD.id}
 

@@ -1,7 +1,7 @@
-"""The gateway's call for ending a task before its time: `DELETE /api/v1/mesh/{id}` (`protocol §13`).
+"""Cancels tasks: `DELETE /api/v1/mesh/{id}` (`protocol §13`).
 
-The record is what decides: sidecars ask for it before each hop, and hand what is canceled to x-sink. All that follows it here only
-makes the end come sooner. Whoever dies in between leaves a canceled task, and the same call once more does the rest.
+The record decides: sidecars query it before each hop, and route canceled envelopes to x-sink. The steps after the write of the
+record only speed up the end. If the function crashes between them, the task is canceled, and a repeated call does the rest.
 """
 
 from collections.abc import Callable, Iterator
@@ -24,14 +24,14 @@ from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.cancellation import cancel_record, cancellation_report
 
-# What marking descendants may take: the caller waits, and API Gateway for 30 seconds only.
-SECONDS = 15.0
-AT_ONCE = 100
+# Seconds for the cancellation of descendants: API Gateway ends the call after 30.
+TIME_LIMIT = 15.0
+PAGE_SIZE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class CancelRoutes:
-    """What the call needs, and the call.
+    """Cancels tasks, their descendants and their job runs.
 
     Attributes:
         runs: stops job runs; None in a mesh without heavy actors.
@@ -47,21 +47,21 @@ class CancelRoutes:
     warn: Callable[[str], None]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The call as of one moment."""
+        """The routes at a given time."""
         return (HttpRoute("DELETE", "/api/v1/mesh/{id}", lambda request: self.delete(request, now)),)
 
     def delete(self, request: Request, now: datetime) -> Response:
-        """204, also if the task has ended before: then it stays as it ended."""
+        """`DELETE /api/v1/mesh/{id}`: 204; an ended task stays unchanged."""
         caller = self.access.caller(required_identity(request))
         self.cancel(request.parameters["id"], caller, now)
         return Response(204, None)
 
     def cancel(self, task_id: str, caller: Caller, now: datetime) -> TaskRecord:
-        """Cancel a task with all that came of it; gives its record.
+        """Cancel a task with its descendants and return its record.
 
         Raises:
-            ApiError: 404 if there is no such task; 503 if its job runs could not be asked to stop: ask again.
-            TaskStoreError: if the table cannot be read or written; the task may be canceled, or some of what came of it.
+            ApiError: 404 for an unknown task; 503 if the job runs were not asked to stop, so the call must be repeated.
+            TaskStoreError: the table is unavailable; the task and some descendants may be canceled.
         """
 
         def decide(record: TaskRecord, hops: HopFold) -> TaskRecord:
@@ -79,31 +79,33 @@ class CancelRoutes:
         return record
 
     def _cancel_descendants(self, task_id: str, now: datetime) -> None:
-        """Mark what came of it. What is left out when the time is up is stopped at its next hop, if the task was its root."""
-        ends = self.environment.monotonic() + SECONDS
+        """Cancel descendants until the time limit; the next hop of any other stops if the task is its root."""
+        ends_at = self.environment.monotonic() + TIME_LIMIT
         parents = [task_id]
-        met = {task_id}
+        visited = {task_id}
         while parents:
             for ids in self._children(parents.pop()):
-                new = [each for each in ids if each not in met]
-                met.update(new)
+                new = [child_id for child_id in ids if child_id not in visited]
+                visited.update(new)
                 parents += new
-                self._mark(new, now)
-                if self.environment.monotonic() > ends:
-                    self.warn(f"task {task_id} was canceled, but not all of the {len(met)} tasks below it")
+                self._cancel_all(new, now)
+                if self.environment.monotonic() > ends_at:
+                    self.warn(
+                        f"task {task_id} was canceled, but the time limit ended after {len(visited) - 1} descendants"
+                    )
                     return
 
     def _children(self, parent_id: str) -> Iterator[list[str]]:
-        place = NEWEST
+        before = NEWEST
         while True:
-            look = self.index.children(parent_id, place, AT_ONCE)
-            yield [found.task_id for found in look.found]
-            if look.seen_to is None:
+            page = self.index.children(parent_id, before, PAGE_SIZE)
+            yield [key.task_id for key in page.keys]
+            if page.complete_to is None:
                 return
-            place = look.seen_to
+            before = page.complete_to
 
-    def _mark(self, ids: list[str], now: datetime) -> None:
-        """Of paused ones a sweep hands over what is kept."""
+    def _cancel_all(self, ids: list[str], now: datetime) -> None:
+        """Cancel tasks; the pause sweep releases the paused ones."""
         records = [stored.record for stored in self.store.records(ids, now, consistent=True).values()]
         self.tasks.report(
             [cancellation_report(record, now=now) for record in records if not record.is_terminal],
@@ -117,5 +119,5 @@ class CancelRoutes:
         try:
             self.runs.send(task_id)
         except (ClientError, BotoCoreError) as error:
-            problem = f"task {task_id!r} is canceled, but its job runs could not be asked to stop; ask again"
+            problem = f"task {task_id!r} is canceled, but its job runs were not asked to stop; repeat the call"
             raise ApiError(503, "unavailable", problem) from error

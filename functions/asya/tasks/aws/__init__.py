@@ -1,1 +1,1 @@
-"""The tasks table in DynamoDB."""
+"""The tasks table in DynamoDB: records, hops, partials, indexes and lists."""

@@ -1,8 +1,14 @@
 """The tasks table in DynamoDB.
 
-Access patterns: records by ids (BatchGetItem); a record with its hops, record first (one Query, backwards); all hops of a task in
-order (Query); a record replaced by revision (conditional PutItem, which answers with the present one if it comes too
-late); hops by key (BatchWriteItem, unconditional). Tasks by something else than their id: `asya.tasks.aws.index`.
+| access pattern | call |
+|---|---|
+| records by ids | BatchGetItem |
+| a record with its hops, record first | one Query, backwards |
+| all hops of a task, in order | Query |
+| replace a record of a known revision | conditional PutItem, which returns the present record on a conflict |
+| write hops by key | BatchWriteItem, unconditional |
+
+`asya.tasks.aws.index` finds tasks by other attributes than the id.
 """
 
 import time
@@ -17,7 +23,7 @@ from asya.protocol.task import TaskRecord
 from asya.protocol.times import parse_time
 from asya.tasks.aws import items as task_items
 from asya.tasks.aws.index import ListedHours
-from asya.tasks.aws.table_calls import chunks, pauses, table_errors, write_items
+from asya.tasks.aws.table_calls import backoff_delays, chunks, table_errors, write_items
 from asya.tasks.aws.task_store import Conflict, StoredRecord, TaskStoreError, UnreadableRecordError
 
 if TYPE_CHECKING:
@@ -25,17 +31,17 @@ if TYPE_CHECKING:
 
     from asya.tasks.aws.items import Item
 
-# The limit of the service's batch call.
-READ_BATCH = 100
+READ_BATCH = 100  # the limit of BatchGetItem
 
 
 class DynamoTaskStore:
     """`TaskStore` in a DynamoDB table.
 
     Args:
-        table: the table's name.
-        retention: seconds that a task is kept after its last change, or its deadline if that is later.
-        pause: waits about so many seconds, not always exactly: those who were refused together shall not return together.
+        client: the client of DynamoDB.
+        table: the name of the table.
+        retention: seconds from a task's last change, or its later deadline, to its expiry.
+        sleep: waits for seconds, with jitter, so that throttled callers do not retry in lockstep.
     """
 
     def __init__(
@@ -43,29 +49,26 @@ class DynamoTaskStore:
         client: "DynamoDBClient",
         table: str,
         retention: float,
-        pause: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._client = client
         self._table = table
         self._retention = retention
-        self._pause = pause
+        self._sleep = sleep
         self._hours = ListedHours(client, table)
 
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, StoredRecord]:
-        """See `TaskStore`. Where a batch stays incomplete after a few rounds, the whole read fails.
-
-        One that cannot be read is left out, for the sake of the others: whoever asks for it alone is told.
-        """
-        found: dict[str, StoredRecord] = {}
-        for some in chunks(sorted(set(ids)), READ_BATCH):
-            for item in self._read([task_items.record_key(task_id) for task_id in some], consistent=consistent):
+        """See `TaskStore`. The whole read fails if keys stay unprocessed after the retries."""
+        records: dict[str, StoredRecord] = {}
+        for batch in chunks(sorted(set(ids)), READ_BATCH):
+            for item in self._read([task_items.record_key(task_id) for task_id in batch], consistent=consistent):
                 if not task_items.is_expired(item, _epoch(now)):
                     with suppress(UnreadableRecordError):
-                        found[item["pk"]["S"]] = _stored(item)
-        return found
+                        records[item["pk"]["S"]] = _stored(item)
+        return records
 
     def put_record(self, record: TaskRecord, replaces: StoredRecord | None, now: datetime) -> StoredRecord | Conflict:
-        """See `TaskStore`. Its own write repeated after a lost answer shows as a conflict with an equal record."""
+        """See `TaskStore`. A retry of a write whose response was lost returns a conflict with an equal record."""
         revision = replaces.revision if replaces else 0
         if replaces:
             condition, values = "revision = :seen", {":seen": {"N": str(revision)}}
@@ -99,16 +102,16 @@ class DynamoTaskStore:
                     ExpressionAttributeValues={":first": {"N": "1"}, ":pending": {"S": "pending"}},
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
-                return  # gone already, or more than created: then it is to stay
+                return  # the record does not exist, or has changed since its creation
 
     def put_hops(self, hops: Sequence[HopRecord], now: datetime) -> frozenset[str]:
         """See `TaskStore`."""
         expires_at = _epoch(now) + round(self._retention)
         items = [task_items.hop_item(hop, expires_at) for hop in hops]
-        return write_items(self._client, self._table, items, self._pause)
+        return write_items(self._client, self._table, items, self._sleep)
 
     def load(self, task_id: str, now: datetime) -> tuple[TaskRecord, Iterator[HopRecord]] | None:
-        """See `TaskStore`. Backwards, the record comes first, then its hops from the newest generation down."""
+        """See `TaskStore`. The backward query returns the record first, then its hops from the newest generation down."""
         items = self._partition(task_id)
         first = next(items, None)
         if first is None or first["sk"]["S"] != task_items.RECORD or task_items.is_expired(first, _epoch(now)):
@@ -136,11 +139,11 @@ class DynamoTaskStore:
                     yield task_items.hop_of(item)
 
     def _expiry(self, record: TaskRecord, now: datetime) -> int:
-        needed_until = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
-        return _epoch(needed_until) + round(self._retention)
+        start = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
+        return _epoch(start) + round(self._retention)
 
     def _read(self, keys: "list[Item]", *, consistent: bool) -> "Iterator[Item]":
-        for pause in pauses():
+        for delay in backoff_delays():
             with table_errors("read the records of tasks"):
                 answer = self._client.batch_get_item(
                     RequestItems={self._table: {"Keys": keys, "ConsistentRead": consistent}}
@@ -149,8 +152,8 @@ class DynamoTaskStore:
             if self._table not in answer["UnprocessedKeys"]:
                 return
             keys = list(answer["UnprocessedKeys"][self._table]["Keys"])
-            self._pause(pause)
-        raise TaskStoreError(f"cannot read the records of tasks: the table {self._table} is busy")
+            self._sleep(delay)
+        raise TaskStoreError(f"cannot read the records of tasks: the table {self._table} throttles the reads")
 
     def _partition(self, task_id: str) -> "Iterator[Item]":
         with table_errors(f"read task {task_id}"):

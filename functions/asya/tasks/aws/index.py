@@ -1,16 +1,16 @@
-"""Finding tasks without knowing their ids: by what has become of them, by parent, by deadline (`protocol §13`).
+"""Finds tasks by state, parent or deadline (`protocol §13`).
 
-Three sparse indexes of the tasks table, on records only, KEYS_ONLY; every key is spread over shards, because a hot key of an
-index throttles the whole table.
+The tasks table has three sparse KEYS_ONLY indexes of records. Every key is spread over shards, because a hot key of an index
+throttles the whole table.
 
-- `listed`: `listed_in` = `{state}#{hour of creation}#{shard}`, `listed_at` = `{created_at}#{owner}`. The states are open, succeeded
-  and failed (canceled too): while a task is open no report costs the index anything. Which hours hold any task is noted in items
-  of their own (`pk` = `LISTED`, `sk` = `hour#{hour}`), one write per hour and process.
+- `listed`: `listed_in` = `{state}#{hour of creation}#{shard}`, `listed_at` = `{created_at}#{owner}`. The states are open,
+  succeeded and failed (canceled too), so the reports of an open task cost no index write. Separate items (`pk` = `LISTED`,
+  `sk` = `hour#{hour}`) name the hours that contain tasks; each process writes one item per hour.
 - `children`: `child_of` = `{shard}#{parent id}`, sorted by `listed_at`.
-- `due`: `due_in` = `{minute of the deadline}#{shard}`, sorted by `deadline_at`. Never changed when a task ends: whoever looks
-  into a minute reads the records anyway.
+- `due`: `due_in` = `{minute of the deadline}#{shard}`, sorted by `deadline_at`. The end of a task does not change it: the
+  deadline sweep reads the records anyway.
 
-Reads of an index follow the table within a moment.
+Reads of an index are eventually consistent.
 """
 
 import zlib
@@ -32,9 +32,9 @@ LISTED_INDEX, CHILDREN_INDEX, DUE_INDEX = "listed", "children", "due"
 SHARDS = 4
 HOURS = "LISTED"
 HOUR_PREFIX = "hour#"
-# What one look into a shard reads at the least: the rest of the page is paid for anyway.
+# Items per query of a shard at least: smaller pages cost the same.
 MIN_PAGE_SIZE = 50
-# Of an owner's name in a key, which may not be longer than 1,024 bytes.
+# Characters of the owner in a key; a sort key may have 1,024 bytes.
 OWNER_LENGTH = 128
 _READERS = 8
 _HOUR_LENGTH = len("2026-11-20T09")
@@ -46,18 +46,18 @@ B = TypeVar("B")
 
 
 class ListKey(NamedTuple):
-    """Where a task stands in a list; the newest has the greatest."""
+    """The key of a task in a list; the newest task has the greatest key."""
 
     listed_at: str
     task_id: str
 
     @property
     def hour(self) -> str:
-        """The hour it was created in."""
+        """The hour of creation."""
         return self.listed_at[:_HOUR_LENGTH]
 
     def is_of(self, owner: str) -> bool:
-        """Whether it may be this owner's task; only its record says so for sure."""
+        """Whether the task may belong to this owner; the key may be truncated, so the record decides."""
         return self.listed_at.partition("#")[2] == owner[:OWNER_LENGTH]
 
 
@@ -67,30 +67,35 @@ NEWEST = ListKey("9999", LAST_ID)
 
 @dataclass(frozen=True, slots=True)
 class IndexPage:
-    """What one look found, newest first, and down to where it has seen everything; None if to the end."""
+    """A page of an index.
 
-    found: list[ListKey]
-    seen_to: ListKey | None
+    Attributes:
+        keys: the keys on the page, newest first.
+        complete_to: the key down to which the page is complete; None at the end of the list.
+    """
+
+    keys: list[ListKey]
+    complete_to: ListKey | None
 
 
 def index_attributes(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
-    """What places a record in the indexes."""
+    """The attributes of a record that the indexes use as keys."""
     shard = shard_of(record.id)
-    placed: dict[str, AttributeValueTypeDef] = {
+    attributes: dict[str, AttributeValueTypeDef] = {
         "listed_in": {"S": _listed_key(_state(record), hour_of(record), shard)},
         "listed_at": {"S": f"{record.created_at}#{(record.owner or '')[:OWNER_LENGTH]}"},
     }
     if record.parent_id is not None:
-        placed["child_of"] = {"S": f"{shard}#{record.parent_id}"}
+        attributes["child_of"] = {"S": f"{shard}#{record.parent_id}"}
     if record.deadline_at is not None:
-        # A task that is only now heard of may be late already; its minute is one that is still to be looked into.
+        # A new task may be overdue at its creation; a later sweep must still find it.
         due = max(record.deadline_at, record.created_at)
-        placed["due_in"] = {"S": f"{due[:_MINUTE_LENGTH]}#{shard}"}
-    return placed
+        attributes["due_in"] = {"S": f"{due[:_MINUTE_LENGTH]}#{shard}"}
+    return attributes
 
 
 def hour_of(record: TaskRecord) -> str:
-    """The hour a task was created in."""
+    """The hour in which a task was created."""
     return record.created_at[:_HOUR_LENGTH]
 
 
@@ -100,15 +105,17 @@ def minute_of(text: str) -> str:
 
 
 def shard_of(task_id: str) -> int:
-    """Which of the shards a task is in."""
+    """The shard of a task."""
     return zlib.crc32(task_id.encode("utf-8", "surrogatepass")) % SHARDS
 
 
 class TaskIndex:
-    """The indexes of one tasks table.
+    """The indexes of one tasks table; every method raises `TaskStoreError` if the table is unavailable.
 
     Args:
-        threaded: whether several shards may be read at once.
+        client: the client of DynamoDB.
+        table: the name of the table.
+        threaded: whether to read the shards concurrently.
     """
 
     def __init__(self, client: "DynamoDBClient", table: str, *, threaded: bool = True) -> None:
@@ -117,12 +124,8 @@ class TaskIndex:
         self._pool = ThreadPoolExecutor(_READERS, thread_name_prefix="index") if threaded else None
 
     def hours(self, before: ListKey, now: datetime) -> Iterator[str]:
-        """The hours that hold tasks, newest first, from that of a place on.
-
-        Raises:
-            TaskStoreError: if the table cannot be read; all methods do.
-        """
-        with table_errors("read which hours hold tasks"):
+        """The hours that contain tasks, newest first, starting with the hour of a key."""
+        with table_errors("read the hours that contain tasks"):
             pages = self._client.get_paginator("query").paginate(
                 TableName=self._table,
                 KeyConditionExpression="pk = :hours AND sk BETWEEN :first AND :last",
@@ -139,22 +142,18 @@ class TaskIndex:
                         yield item["sk"]["S"].removeprefix(HOUR_PREFIX)
 
     def listed(self, hour: str, states: Collection[ListState], before: ListKey, limit: int) -> IndexPage:
-        """IndexPage for tasks of an hour.
-
-        Args:
-            limit: about so many are wanted.
-        """
-        keys = [_listed_key(state, hour, shard) for state in states for shard in range(SHARDS)]
-        return self._look(LISTED_INDEX, "listed_in", keys, before, limit)
+        """Read a page of the tasks of an hour; `limit` is a target, and the page may be longer or shorter."""
+        partitions = [_listed_key(state, hour, shard) for state in states for shard in range(SHARDS)]
+        return self._page(LISTED_INDEX, "listed_in", partitions, before, limit)
 
     def children(self, parent_id: str, before: ListKey, limit: int) -> IndexPage:
-        """IndexPage for children of a task."""
-        keys = [f"{shard}#{parent_id}" for shard in range(SHARDS)]
-        return self._look(CHILDREN_INDEX, "child_of", keys, before, limit)
+        """Read a page of the children of a task."""
+        partitions = [f"{shard}#{parent_id}" for shard in range(SHARDS)]
+        return self._page(CHILDREN_INDEX, "child_of", partitions, before, limit)
 
     def due(self, minute: str) -> Iterator[str]:
-        """The tasks whose deadline is in a minute, ended or not."""
-        with table_errors("read what is due"):
+        """The ids of the tasks whose deadline is in a minute, including ended tasks."""
+        with table_errors("read the tasks that are due"):
             for shard in range(SHARDS):
                 pages = self._client.get_paginator("query").paginate(
                     TableName=self._table,
@@ -165,65 +164,65 @@ class TaskIndex:
                 for page in pages:
                     yield from (item["pk"]["S"] for item in page["Items"])
 
-    def _look(self, index: str, attribute: str, keys: Sequence[str], before: ListKey, limit: int) -> IndexPage:
-        """One query per shard, put together: no further down than where every shard has been seen."""
+    def _page(self, index: str, attribute: str, partitions: Sequence[str], before: ListKey, limit: int) -> IndexPage:
+        """Merge one query per partition, down to the key to which all of them are complete."""
         limit = max(limit, MIN_PAGE_SIZE)
-        looks = self._each(lambda key: self._query(index, attribute, key, before, limit), keys)
-        ends = [look.seen_to for look in looks if look.seen_to is not None]
-        seen_to = max(ends) if ends else None
-        found = sorted((place for look in looks for place in look.found), reverse=True)
-        return IndexPage([place for place in found if seen_to is None or place >= seen_to], seen_to)
+        pages = self._map(lambda partition: self._query(index, attribute, partition, before, limit), partitions)
+        ends = [page.complete_to for page in pages if page.complete_to is not None]
+        complete_to = max(ends) if ends else None
+        keys = sorted((key for page in pages for key in page.keys), reverse=True)
+        return IndexPage([key for key in keys if complete_to is None or key >= complete_to], complete_to)
 
-    def _query(self, index: str, attribute: str, key: str, before: ListKey, limit: int) -> IndexPage:
+    def _query(self, index: str, attribute: str, partition: str, before: ListKey, limit: int) -> IndexPage:
         with table_errors(f"read the index {index} of tasks"):
             page = self._client.query(
                 TableName=self._table,
                 IndexName=index,
                 KeyConditionExpression=f"{attribute} = :key AND listed_at <= :before",
-                ExpressionAttributeValues={":key": {"S": key}, ":before": {"S": before.listed_at}},
+                ExpressionAttributeValues={":key": {"S": partition}, ":before": {"S": before.listed_at}},
                 ScanIndexForward=False,
                 Limit=limit,
             )
-        places = [ListKey(item["listed_at"]["S"], item["pk"]["S"]) for item in page["Items"]]
-        if "LastEvaluatedKey" not in page or not places:
-            return IndexPage([place for place in places if place < before], None)
-        # Of several tasks of the very same time some may not have been seen; they are left for the next look.
-        last = places[-1].listed_at
-        kept = [place for place in places if place.listed_at > last]
-        seen_to = ListKey(last, LAST_ID) if kept else min(places)
-        return IndexPage([place for place in (kept or places) if place < before], seen_to)
+        keys = [ListKey(item["listed_at"]["S"], item["pk"]["S"]) for item in page["Items"]]
+        if "LastEvaluatedKey" not in page or not keys:
+            return IndexPage([key for key in keys if key < before], None)
+        # The page may lack tasks with the same time as its last one; the next page reads all of them.
+        last = keys[-1].listed_at
+        complete = [key for key in keys if key.listed_at > last]
+        complete_to = ListKey(last, LAST_ID) if complete else min(keys)
+        return IndexPage([key for key in (complete or keys) if key < before], complete_to)
 
-    def _each(self, look: Callable[[A], B], keys: Iterable[A]) -> list[B]:
-        return list(self._pool.map(look, keys) if self._pool else map(look, keys))
+    def _map(self, function: Callable[[A], B], values: Iterable[A]) -> list[B]:
+        return list(self._pool.map(function, values) if self._pool else map(function, values))
 
 
 class ListedHours:
-    """Notes which hours hold tasks, before the first record of an hour is written."""
+    """Registers the hours that contain tasks, before the first record of an hour is written."""
 
     def __init__(self, client: "DynamoDBClient", table: str) -> None:
         self._client = client
         self._table = table
-        self._noted: dict[str, int] = {}
+        self._registered: dict[str, int] = {}
 
     def ensure(self, record: TaskRecord, expires_at: int) -> None:
-        """Make sure that a record's hour is noted for as long as the record is kept; nearly always it is known to be.
+        """Register a record's hour at least until the record expires; a cached hour costs no call.
 
         Raises:
-            TaskStoreError: if the table does not take it.
+            TaskStoreError: the table is unavailable.
         """
         hour = hour_of(record)
-        if self._noted.get(hour, 0) >= expires_at:
+        if self._registered.get(hour, 0) >= expires_at:
             return
         until = expires_at + 86400
-        noted_for_longer = suppress(self._client.exceptions.ConditionalCheckFailedException)
-        with table_errors("note an hour that holds tasks"), noted_for_longer:
+        registered_for_longer = suppress(self._client.exceptions.ConditionalCheckFailedException)
+        with table_errors("register an hour that contains tasks"), registered_for_longer:
             self._client.put_item(
                 TableName=self._table,
                 Item={"pk": {"S": HOURS}, "sk": {"S": HOUR_PREFIX + hour}, "expires_at": {"N": str(until)}},
                 ConditionExpression="attribute_not_exists(pk) OR expires_at < :until",
                 ExpressionAttributeValues={":until": {"N": str(until)}},
             )
-        self._noted[hour] = until
+        self._registered[hour] = until
 
 
 def _state(record: TaskRecord) -> ListState:

@@ -1,9 +1,8 @@
-"""Tasks and hops as items of the tasks table.
+"""Converts records and hops to items of the tasks table and back.
 
-Keys (they can never change): `pk` = task id; `sk` = `record`, or
-`hop#{generation:04d}#{position:06d}#{attempt:06d}#{stage}`. `expires_at` is the table's TTL, in epoch seconds.
-While a task is paused, or something is still to be sent of its pause, `waits_in` and `waits_since` place it in the index `waiting`;
-the other indexes are `asya.tasks.aws.index`'s.
+The keys must never change: `pk` = task id; `sk` = `record` or `hop#{generation:04d}#{position:06d}#{attempt:06d}#{stage}`.
+`expires_at` is the TTL of the table, in epoch seconds. A task that is paused, or whose pause release is unfinished, has
+`waits_in` and `waits_since`, the keys of the index `waiting`. `asya.tasks.aws.index` defines the other indexes.
 """
 
 import zlib
@@ -40,12 +39,12 @@ _RECORD_STRUCTURES = ("route", "error", "earlier", "pause")
 _HOP_TEXTS = ("actor", "curr", "at", "received_at", "processing_at", "completed_at")
 _HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")
 
-# The table's changes are filtered by this attribute before anybody is woken by them.
+# The event source mapping of the table's stream filters by this attribute.
 WATCHED = "is_watched"
 WAITING_INDEX = "waiting"
-# Waiting tasks are spread over so many keys of the index: a single one would be a bottleneck of the whole table.
+# The keys of the index are spread over shards, because a hot key throttles the whole table.
 WAITING_SHARDS = 8
-_handover_decoder = msgspec.json.Decoder(PauseRelease)
+_pause_release_decoder = msgspec.json.Decoder(PauseRelease)
 
 
 def record_key(task_id: str) -> "dict[str, AttributeValueTypeDef]":
@@ -54,12 +53,12 @@ def record_key(task_id: str) -> "dict[str, AttributeValueTypeDef]":
 
 
 def hop_prefix(generation: int) -> str:
-    """What the sort keys of a generation's hops begin with."""
+    """The prefix of the sort keys of a generation's hops."""
     return f"{HOP_PREFIX}{generation:04d}#"
 
 
 def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
-    """A record as an item. Route, result and error are JSON text: DynamoDB's own numbers would not keep theirs."""
+    """Encode a record. Structures are JSON text, because DynamoDB numbers do not preserve JSON numbers."""
     item = record_key(record.id) | _attributes(record, _RECORD_TEXTS, _RECORD_NUMBERS)
     item |= {"revision": {"N": str(revision)}, "expires_at": {"N": str(expires_at)}}
     for name in (*_RECORD_STRUCTURES, "result", "handover"):
@@ -72,10 +71,10 @@ def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str
 
 
 def record_of(item: Item) -> TaskRecord:
-    """Read a record back.
+    """Decode a record.
 
     Raises:
-        UnreadableRecordError: if it is none that this version knows.
+        UnreadableRecordError: this version cannot decode the item.
     """
     try:
         return _record_of(item)
@@ -90,28 +89,28 @@ def _record_of(item: Item) -> TaskRecord:
     fields |= {name: msgspec.json.decode(item[name]["S"]) for name in _RECORD_STRUCTURES if name in item}
     record = msgspec.convert(fields | {"id": item["pk"]["S"], WATCHED: WATCHED in item}, TaskRecord)
     if "handover" in item:
-        record = replace(record, handover=_handover_decoder.decode(item["handover"]["S"]))
+        record = replace(record, handover=_pause_release_decoder.decode(item["handover"]["S"]))
     return replace(record, result=Raw(item["result"]["S"].encode())) if "result" in item else record
 
 
-def waiting_key(how: str, shard: int) -> str:
-    """A key of the index: of tasks that are `paused`, or of those with a `handover`."""
-    return f"{how}#{shard}"
+def waiting_key(state: str, shard: int) -> str:
+    """The partition key in the index `waiting`; the state is `paused` or `handover`."""
+    return f"{state}#{shard}"
 
 
 def _waiting(record: TaskRecord) -> "dict[str, AttributeValueTypeDef]":
     if record.handover is not None:
-        how, since = "handover", record.handover.at
+        state, since = "handover", record.handover.at
     elif record.status == "paused" and record.pause is not None:
-        how, since = "paused", record.pause.since
+        state, since = "paused", record.pause.since
     else:
         return {}
     shard = zlib.crc32(record.id.encode("utf-8", "surrogatepass")) % WAITING_SHARDS
-    return {"waits_in": {"S": waiting_key(how, shard)}, "waits_since": {"S": since}}
+    return {"waits_in": {"S": waiting_key(state, shard)}, "waits_since": {"S": since}}
 
 
 def hop_item(hop: HopRecord, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
-    """A part of a hop as an item, below 1 KB but for very long routes."""
+    """Encode a hop record; the item has less than 1 KB, except for very long routes."""
     sort_key = f"{hop_prefix(hop.generation)}{hop.position:06d}#{hop.attempt:06d}#{hop.stage}"
     item: dict[str, AttributeValueTypeDef] = {"pk": {"S": hop.id}, "sk": {"S": sort_key}}
     item |= _attributes(hop, _HOP_TEXTS, _HOP_NUMBERS)
@@ -125,7 +124,7 @@ def hop_item(hop: HopRecord, expires_at: int) -> "dict[str, AttributeValueTypeDe
 
 
 def hop_of(item: Item) -> HopRecord:
-    """Read a part of a hop back."""
+    """Decode a hop record."""
     _, generation, position, attempt, stage = item["sk"]["S"].split("#")
     fields: dict[str, object] = {name: _text(item, name) for name in _HOP_TEXTS}
     fields |= {name: float(item[name]["N"]) for name in _HOP_NUMBERS if name in item}
@@ -146,30 +145,30 @@ def hop_of(item: Item) -> HopRecord:
     )
 
 
-def after_hop(place: HopKey) -> str:
-    """What sorts behind all parts of an attempt at a hop, and before the next."""
-    return f"{hop_prefix(place.generation)}{place.position:06d}#{place.attempt:06d}#~"
+def after_hop(key: HopKey) -> str:
+    """A sort key after all records of one attempt at a hop, and before the next attempt."""
+    return f"{hop_prefix(key.generation)}{key.position:06d}#{key.attempt:06d}#~"
 
 
 def is_hop(item: Item) -> bool:
-    """Whether an item of a task's partition is part of a hop."""
+    """Whether an item of a task's partition is a hop record."""
     return item["sk"]["S"].startswith(HOP_PREFIX)
 
 
 def is_expired(item: Item, now: int) -> bool:
-    """Whether an item has outlived its retention; DynamoDB may take days to remove it."""
+    """Whether an item has expired; DynamoDB may take days to remove it."""
     return int(item["expires_at"]["N"]) <= now
 
 
 def _attributes(source: object, texts: tuple[str, ...], numbers: tuple[str, ...]) -> "dict[str, AttributeValueTypeDef]":
-    found: dict[str, AttributeValueTypeDef] = {}
+    attributes: dict[str, AttributeValueTypeDef] = {}
     for name in texts:
         if (text := getattr(source, name)) is not None:
-            found[name] = {"S": text}
+            attributes[name] = {"S": text}
     for name in numbers:
         if (number := getattr(source, name)) is not None:
-            found[name] = {"N": str(number if isinstance(number, int) else round(number, 3))}
-    return found
+            attributes[name] = {"N": str(number if isinstance(number, int) else round(number, 3))}
+    return attributes
 
 
 def _text(item: Item, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Pages of tasks, found by the indexes and shown by their records (`protocol §13`, lists)."""
+"""Reads pages of tasks and timelines through the indexes (`protocol §13`, lists)."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from asya.tasks.listing import ListQuery
 from asya.tasks.timeline import TimelineEntry, timeline
 from asya.tasks.view import TaskView, list_view
 
-# Looks that one page may cost; whoever's tasks are that rare among others' gets a short page, and a cursor to go on.
+# Index pages that one list page may cost; an owner with few tasks among many gets a short page with a cursor.
 MAX_INDEX_PAGES = 25
 
 _STATES: dict[str | None, tuple[ListState, ...]] = {
@@ -22,7 +22,7 @@ _STATES: dict[str | None, tuple[ListState, ...]] = {
     "running": ("open",),
     "paused": ("open",),
     "succeeded": ("succeeded",),
-    # An overdue task reads failed before anybody has written so.
+    # An overdue task reads as failed before the deadline sweep has failed its record.
     "failed": ("failed", "open"),
     "canceled": ("failed",),
 }
@@ -30,7 +30,7 @@ _STATES: dict[str | None, tuple[ListState, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class TaskListPage:
-    """Some tasks, newest first, and the place to go on behind; None at the end of the list."""
+    """A page of tasks, newest first; `next` is the key to continue after, None at the end of the list."""
 
     tasks: list[TaskView]
     next: ListKey | None
@@ -38,7 +38,7 @@ class TaskListPage:
 
 @dataclass(frozen=True, slots=True)
 class TimelinePage:
-    """Some hops in their order, and the place to go on behind; None at the end."""
+    """A page of hops in order; `next` is the key to continue after, None at the end."""
 
     hops: list[TimelineEntry]
     next: HopKey | None
@@ -46,7 +46,7 @@ class TimelinePage:
 
 @dataclass(frozen=True, slots=True)
 class TaskLists:
-    """The lists of one mesh. All methods raise TaskStoreError if the table cannot be read."""
+    """The lists of one mesh; every method raises `TaskStoreError` if the table is unavailable."""
 
     index: TaskIndex
     store: TaskStore
@@ -55,57 +55,59 @@ class TaskLists:
     def page(
         self, query: ListQuery, owner: str | None, may_see: Callable[[str | None], bool], now: datetime
     ) -> TaskListPage:
-        """The tasks that somebody may see, newest first.
+        """Read a page of the tasks that a caller may see, newest first.
 
         Args:
-            owner: whose tasks are wanted; None for everybody's.
-            may_see: whether a task of this owner may be shown.
+            query: status, parent, limit and the key to continue after.
+            owner: the owner of the tasks; None for the tasks of all owners.
+            may_see: whether the caller may see a task of an owner.
+            now: the time for the deadline check.
         """
-        shown: list[TaskView] = []
-        place = ListKey(str(query.after[0]), str(query.after[1])) if query.after else NEWEST
-        for number, (found, below) in enumerate(self._looks(query, place, now), start=1):
-            for each in found:
-                if owner is None or each.is_of(owner):
-                    if len(shown) == query.limit:
-                        return TaskListPage(shown, place)
-                    task = self.tasks.read(each.task_id, now)
+        views: list[TaskView] = []
+        last = ListKey(str(query.after[0]), str(query.after[1])) if query.after else NEWEST
+        for number, (keys, complete_to) in enumerate(self._scan(query, last, now), start=1):
+            for key in keys:
+                if owner is None or key.is_of(owner):
+                    if len(views) == query.limit:
+                        return TaskListPage(views, last)
+                    task = self.tasks.read(key.task_id, now)
                     if task is not None and may_see(task.owner) and query.status in (None, task.status):
-                        shown.append(list_view(task))
-                place = each
-            if below is None:
+                        views.append(list_view(task))
+                last = key
+            if complete_to is None:
                 break
-            place = below
+            last = complete_to
             if number == MAX_INDEX_PAGES:
-                return TaskListPage(shown, place)
-        return TaskListPage(shown, None)
+                return TaskListPage(views, last)
+        return TaskListPage(views, None)
 
     def timeline(self, task_id: str, after: HopKey | None, limit: int, now: datetime) -> TimelinePage:
-        """A task's hops of all generations in order."""
-        found = list(islice(timeline(self.store.hops(task_id, now, after)), limit + 1))
-        if len(found) <= limit:
-            return TimelinePage(found, None)
-        last = found[limit - 1]
-        return TimelinePage(found[:limit], HopKey(last.generation, last.position, last.attempt))
+        """Read a page of a task's hops of all generations, in order."""
+        entries = list(islice(timeline(self.store.hops(task_id, now, after)), limit + 1))
+        if len(entries) <= limit:
+            return TimelinePage(entries, None)
+        last = entries[limit - 1]
+        return TimelinePage(entries[:limit], HopKey(last.generation, last.position, last.attempt))
 
-    def _looks(self, query: ListQuery, place: ListKey, now: datetime) -> Iterator[tuple[list[ListKey], ListKey | None]]:
-        """What each look found, and where to look next; None at the end of the list."""
+    def _scan(self, query: ListQuery, before: ListKey, now: datetime) -> Iterator[tuple[list[ListKey], ListKey | None]]:
+        """The keys of each index page, and the key to continue after; None at the end of the list."""
         if query.parent is not None:
             parent_id = query.parent
-            for look in _down(lambda before: self.index.children(parent_id, before, query.limit), place):
-                yield look.found, look.seen_to
+            for page in _pages(lambda key: self.index.children(parent_id, key, query.limit), before):
+                yield page.keys, page.complete_to
             return
         states = _STATES[query.status]
-        for hour in self.index.hours(place, now):
-            start = min(place, ListKey(f"{hour}~", LAST_ID))
-            for look in _down(lambda before: self.index.listed(hour, states, before, query.limit), start):  # noqa: B023
-                yield look.found, look.seen_to or ListKey(hour, "")
+        for hour in self.index.hours(before, now):
+            start = min(before, ListKey(f"{hour}~", LAST_ID))
+            for page in _pages(lambda key: self.index.listed(hour, states, key, query.limit), start):  # noqa: B023
+                yield page.keys, page.complete_to or ListKey(hour, "")
 
 
-def _down(look: Callable[[ListKey], IndexPage], place: ListKey) -> Iterator[IndexPage]:
-    """Looks one below the other, until one has seen everything."""
+def _pages(read: Callable[[ListKey], IndexPage], before: ListKey) -> Iterator[IndexPage]:
+    """Read page after page, down to the end of an index."""
     while True:
-        found = look(place)
-        yield found
-        if found.seen_to is None:
+        page = read(before)
+        yield page
+        if page.complete_to is None:
             return
-        place = found.seen_to
+        before = page.complete_to

@@ -1,9 +1,8 @@
-"""Handlers' messages to those who look on, in the tasks table, for an hour (`protocol §7`, FLY).
+"""Stores partials in the tasks table for an hour (`protocol §7`, FLY).
 
 Items: `pk` = task id, `sk` = `fly#{generation:04d}#{position:06d}#{attempt:06d}#{receive:04d}#{sequence:06d}` with the
-sequence of the first message in it; `actor`; `messages` = JSON text `[{sequence, at, data}, …]`. Sort keys put them in the order
-of the hops, and of what was said within one. They lie before a task's hops (`hop#…`), so that whoever reads the
-task never reads them.
+sequence of the first partial in the batch; `actor`; `messages` = JSON text `[{sequence, at, data}, …]`. The items sort by hop,
+then by publication. They sort before the hops of a task (`hop#…`), so reads of the task do not include them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,41 +21,43 @@ if TYPE_CHECKING:
 
     from asya.tasks.aws.items import Item
 
-RETENTION_SECONDS = 3600
+RETENTION = 3600  # seconds
 _PREFIX = "fly#"
 _END = "fly$"
 _messages_decoder = msgspec.json.Decoder(tuple[Partial, ...])
 
 
 class PartialStore:
-    """The messages of a mesh's tasks."""
+    """The partials of a mesh's tasks."""
 
-    def __init__(self, client: "DynamoDBClient", table: str, pause: Callable[[float], None]) -> None:
+    def __init__(self, client: "DynamoDBClient", table: str, sleep: Callable[[float], None]) -> None:
         self._client = client
         self._table = table
-        self._pause = pause
+        self._sleep = sleep
 
     def save(self, events: Sequence[PartialEvent], now: datetime) -> frozenset[str]:
-        """Keep messages; written again, nothing changes. Gives the ids of tasks of which some could not be written.
+        """Store partials idempotently; returns the ids of tasks with unwritten ones.
 
         Raises:
-            TaskStoreError: if the table cannot be reached.
+            TaskStoreError: the table is unavailable.
         """
-        expires_at = int(now.timestamp()) + RETENTION_SECONDS
-        items = [_item(part, expires_at) for part in partial_batches(events)]
-        return write_items(self._client, self._table, items, self._pause)
+        expires_at = int(now.timestamp()) + RETENTION
+        items = [_item(batch, expires_at) for batch in partial_batches(events)]
+        return write_items(self._client, self._table, items, self._sleep)
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
-        """What is kept of a task's messages, in order, page by page, as it is now.
+        """Read the stored partials of a task consistently, in order.
 
         Args:
-            after: only parts that begin behind this message. What is written late sorts where it belongs, perhaps before it.
+            task_id: the id of the task.
+            now: the time for the expiry check.
+            after: read only batches that start after this key. A batch that is written late may sort before it.
 
         Raises:
-            TaskStoreError: if the table cannot be read.
+            TaskStoreError: the table is unavailable.
         """
         first = f"{_sort_key(after)}~" if after else _PREFIX
-        with table_errors(f"read the messages of task {task_id}"):
+        with table_errors(f"read the partials of task {task_id}"):
             pages = self._client.get_paginator("query").paginate(
                 TableName=self._table,
                 KeyConditionExpression="pk = :id AND sk BETWEEN :first AND :end",
@@ -66,25 +67,25 @@ class PartialStore:
             for page in pages:
                 for item in page["Items"]:
                     if int(item["expires_at"]["N"]) > now.timestamp():
-                        yield _part(item)
+                        yield _batch(item)
 
 
-def _sort_key(place: PartialKey) -> str:
-    run = f"{place.generation:04d}#{place.position:06d}#{place.attempt:06d}#{place.receive:04d}"
-    return f"{_PREFIX}{run}#{place.sequence:06d}"
+def _sort_key(key: PartialKey) -> str:
+    run = f"{key.generation:04d}#{key.position:06d}#{key.attempt:06d}#{key.receive:04d}"
+    return f"{_PREFIX}{run}#{key.sequence:06d}"
 
 
-def _item(part: PartialBatch, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
+def _item(batch: PartialBatch, expires_at: int) -> "dict[str, AttributeValueTypeDef]":
     return {
-        "pk": {"S": part.id},
-        "sk": {"S": _sort_key(part.place)},
-        "actor": {"S": part.actor},
-        "messages": {"S": msgspec.json.encode(part.messages).decode()},
+        "pk": {"S": batch.id},
+        "sk": {"S": _sort_key(batch.key)},
+        "actor": {"S": batch.actor},
+        "messages": {"S": msgspec.json.encode(batch.messages).decode()},
         "expires_at": {"N": str(expires_at)},
     }
 
 
-def _part(item: "Item") -> PartialBatch:
+def _batch(item: "Item") -> PartialBatch:
     _, generation, position, attempt, receive, _ = item["sk"]["S"].split("#")
     return PartialBatch(
         id=item["pk"]["S"],

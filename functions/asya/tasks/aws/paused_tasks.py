@@ -1,4 +1,4 @@
-"""Tasks that are paused, and those of whose pause something is still to be sent, found by an index (`protocol §11`)."""
+"""Finds paused tasks, and tasks whose pause release is unfinished, by an index (`protocol §11`)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class PausedTask:
     """An entry of the index.
 
     Attributes:
-        actor: where it paused, if the record says so.
+        actor: the pause actor; empty if the record does not name it.
     """
 
     task_id: str
@@ -27,34 +27,38 @@ class PausedTask:
 
 
 class PausedTasks:
-    """The index `waiting` of the tasks table. It follows the table within a moment."""
+    """The index `waiting` of the tasks table; its reads are eventually consistent."""
 
     def __init__(self, dynamodb: "DynamoDBClient", table: str) -> None:
         self._dynamodb = dynamodb
         self._table = table
 
     def paused(self, until: datetime) -> Iterator[PausedTask]:
-        """The tasks that have been paused since before `until`.
+        """Find the tasks that were paused before `until`.
 
         Raises:
-            TaskStoreError: if the table cannot be read; from all methods.
+            TaskStoreError: the table is unavailable.
         """
         return self._waiting("paused", until)
 
     def pause_releases(self, until: datetime) -> Iterator[PausedTask]:
-        """The tasks whose handover was written before `until` and is not done."""
+        """Find the tasks with an unfinished pause release that was written before `until`.
+
+        Raises:
+            TaskStoreError: the table is unavailable.
+        """
         return self._waiting("handover", until)
 
-    def _waiting(self, how: Literal["paused", "handover"], until: datetime) -> Iterator[PausedTask]:
+    def _waiting(self, state: Literal["paused", "handover"], until: datetime) -> Iterator[PausedTask]:
         paginator = self._dynamodb.get_paginator("query")
-        with table_errors("read the tasks that wait"):
+        with table_errors("read the waiting tasks"):
             for shard in range(WAITING_SHARDS):
                 pages = paginator.paginate(
                     TableName=self._table,
                     IndexName=WAITING_INDEX,
                     KeyConditionExpression="waits_in = :key AND waits_since <= :until",
                     ExpressionAttributeValues={
-                        ":key": {"S": waiting_key(how, shard)},
+                        ":key": {"S": waiting_key(state, shard)},
                         ":until": {"S": format_time(until)},
                     },
                 )

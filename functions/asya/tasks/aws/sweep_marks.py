@@ -1,4 +1,4 @@
-"""How far the sweep of deadlines has come; one item of the tasks table: `pk` = `SWEEP`, `sk` = `due`."""
+"""Stores the progress of the deadline sweep in one item of the tasks table: `pk` = `SWEEP`, `sk` = `due`."""
 
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -12,29 +12,29 @@ if TYPE_CHECKING:
 
 
 class SweepMarks:
-    """The mark of one mesh. Two sweeps at once may set it back: then a minute is looked at twice."""
+    """The mark of one mesh. Concurrent sweeps may set it back; then a sweep processes a minute twice."""
 
     def __init__(self, client: "DynamoDBClient", table: str) -> None:
         self._client = client
         self._table = table
 
     def read(self) -> datetime | None:
-        """The last minute that was looked at; None if none ever was.
+        """Read the last processed minute; None before the first sweep.
 
         Raises:
-            TaskStoreError: if the table cannot be read.
+            TaskStoreError: the table is unavailable.
         """
-        with table_errors("read how far the sweep has come"):
+        with table_errors("read the progress of the deadline sweep"):
             item = self._client.get_item(TableName=self._table, Key=_key(), ConsistentRead=True).get("Item")
         return parse_time(item["until"]["S"]) if item else None
 
     def write(self, until: datetime) -> None:
-        """Note that a minute has been looked at.
+        """Store the last processed minute.
 
         Raises:
-            TaskStoreError: if the table does not take it.
+            TaskStoreError: the table is unavailable.
         """
-        with table_errors("note how far the sweep has come"):
+        with table_errors("store the progress of the deadline sweep"):
             self._client.put_item(TableName=self._table, Item=_key() | {"until": {"S": format_time(until)}})
 
 

@@ -1,4 +1,4 @@
-"""Writing many items without any condition, 25 to a call, and asking again for what a call leaves undone."""
+"""Calls the tasks table: batch writes with retries, and the conversion of errors."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,16 +16,20 @@ if TYPE_CHECKING:
 
 # The limit of the service's batch call.
 WRITE_BATCH = 25
-# What a batch leaves undone is asked for again this often, first after this many seconds, then after twice as many.
-ROUNDS = 5
-FIRST_PAUSE = 0.05
+# Unprocessed items of a batch are retried with exponential backoff.
+MAX_ATTEMPTS = 5
+FIRST_DELAY = 0.05  # seconds
 
 T = TypeVar("T")
 
 
 @contextmanager
 def table_errors(doing: str) -> Iterator[None]:
-    """Turn trouble with a table into `TaskStoreError`, saying what could not be done."""
+    """Convert AWS errors into `TaskStoreError`.
+
+    Args:
+        doing: the operation, as in "read task a".
+    """
     try:
         yield
     except (ClientError, BotoCoreError) as error:
@@ -33,36 +37,42 @@ def table_errors(doing: str) -> Iterator[None]:
 
 
 def write_items(
-    client: "DynamoDBClient", table: str, items: "Sequence[Item]", pause: Callable[[float], None]
+    client: "DynamoDBClient", table: str, items: "Sequence[Item]", sleep: Callable[[float], None]
 ) -> frozenset[str]:
-    """Put items, no two of the same key; gives the partition keys of what the table would not take even after a few rounds.
+    """Put items in batches, unconditionally; returns the partition keys of items that stay unprocessed.
+
+    Args:
+        client: the client of DynamoDB.
+        table: the name of the table.
+        items: the items, each with a different key.
+        sleep: waits for seconds, with jitter, so that throttled callers do not retry in lockstep.
 
     Raises:
-        TaskStoreError: if the table cannot be reached.
+        TaskStoreError: the table is unavailable.
     """
-    undone: set[str] = set()
-    for some in chunks(items, WRITE_BATCH):
-        undone |= _write(client, table, some, pause)
-    return frozenset(undone)
+    unprocessed: set[str] = set()
+    for batch in chunks(items, WRITE_BATCH):
+        unprocessed |= _write(client, table, batch, sleep)
+    return frozenset(unprocessed)
 
 
-def pauses() -> Iterator[float]:
-    """Seconds to wait before each next round."""
-    return (FIRST_PAUSE * 2**turn for turn in range(ROUNDS))
+def backoff_delays() -> Iterator[float]:
+    """Seconds to wait after each attempt."""
+    return (FIRST_DELAY * 2**attempt for attempt in range(MAX_ATTEMPTS))
 
 
 def chunks(items: Sequence[T], size: int) -> Iterator[list[T]]:
-    """Consecutive groups of at most so many."""
+    """Split items into consecutive groups of at most `size`."""
     return (list(items[start : start + size]) for start in range(0, len(items), size))
 
 
-def _write(client: "DynamoDBClient", table: str, items: "Sequence[Item]", pause: Callable[[float], None]) -> set[str]:
-    for seconds in pauses():
+def _write(client: "DynamoDBClient", table: str, items: "Sequence[Item]", sleep: Callable[[float], None]) -> set[str]:
+    for delay in backoff_delays():
         with table_errors("write to the table of tasks"):
             answer = client.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": item}} for item in items]})
         unprocessed = answer["UnprocessedItems"].get(table, [])
         if not unprocessed:
             return set()
         items = [request["PutRequest"]["Item"] for request in unprocessed]
-        pause(seconds)
+        sleep(delay)
     return {item["pk"]["S"] for item in items}

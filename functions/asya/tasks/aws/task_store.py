@@ -1,4 +1,4 @@
-"""The port to where tasks are kept: whoever decides about tasks (`asya.tasks.aws.tasks`) knows no more of a table than this."""
+"""The storage port of tasks; `asya.tasks.aws.tasks` depends only on this interface."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from asya.protocol.task import TaskRecord
 
 
 class TaskStoreError(Exception):
-    """The table could not be read or written just now; the same call may work later."""
+    """The table is unavailable or rejects a call; a retry may succeed."""
 
 
 class UnreadableRecordError(TaskStoreError):
-    """A record is there, but makes no sense to this version: something else has written it, or a later one.
+    """A record exists, but this version cannot decode it: another program or a later version wrote it.
 
     Attributes:
-        owner: whose task it is, as far as that can be told.
-        created_at: likewise when it was created.
+        owner: the owner of the task, if readable.
+        created_at: the creation time, if readable.
     """
 
     def __init__(self, task_id: str, problem: str, owner: str | None, created_at: str | None) -> None:
@@ -30,7 +30,7 @@ class UnreadableRecordError(TaskStoreError):
 
 @dataclass(frozen=True, slots=True)
 class StoredRecord:
-    """A record as it is kept, and how often it has been written: whoever replaces it must have seen its last revision."""
+    """A record with its revision, which counts the writes; a replacement must name the current revision."""
 
     record: TaskRecord
     revision: int
@@ -38,33 +38,32 @@ class StoredRecord:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Somebody else has written the record in between; `current` is what it is now, None if it is gone."""
+    """A concurrent write won; `current` is the present record, None if it no longer exists."""
 
     current: StoredRecord | None
 
 
 class TaskStore(Protocol):
-    """Records by id, replaced only by those who know what they replace; hops by key, written blindly.
+    """Records by id, written conditionally; hops by key, written unconditionally.
 
-    What has outlived its retention is not there, whether or not it has been removed yet.
-    Every method raises `TaskStoreError` if the table cannot be reached or does not take it, and `UnreadableRecordError` where it
-    would have to give a single record that cannot be read.
+    Reads ignore expired items, even before DynamoDB removes them. Every method raises `TaskStoreError` if the table is
+    unavailable. Methods that return a single record raise `UnreadableRecordError` if they cannot decode it.
     """
 
     def records(self, ids: Collection[str], now: datetime, *, consistent: bool = False) -> dict[str, StoredRecord]:
-        """The records of these tasks, as far as there are any that can be read; the latest ones for sure only if `consistent`."""
+        """Read the records of tasks, without missing and unreadable ones; `consistent` reads the latest revisions."""
 
     def put_record(self, record: TaskRecord, replaces: StoredRecord | None, now: datetime) -> StoredRecord | Conflict:
-        """Write a record in the place of the one that was read, or of none; gives it as it is kept then."""
+        """Write a record if `replaces` is still the current one (None: no record exists)."""
 
     def withdraw(self, task_id: str) -> None:
-        """Remove a record that has never been anything but freshly created; any other stays."""
+        """Remove a record that has not changed since its creation; any other stays."""
 
     def put_hops(self, hops: Sequence[HopRecord], now: datetime) -> frozenset[str]:
-        """Write parts of hops, no two of the same key; gives the ids of tasks of which some could not be written."""
+        """Write hop records with distinct keys; returns the ids of tasks with unwritten ones."""
 
     def load(self, task_id: str, now: datetime) -> "tuple[TaskRecord, Iterable[HopRecord]] | None":
-        """The record and the hops of its generation, read as they are now; hops come page by page, in no promised order."""
+        """Read the record and the hops of its generation consistently; the hops have no defined order."""
 
     def hops(self, task_id: str, now: datetime, after: HopKey | None = None) -> Iterable[HopRecord]:
-        """The parts of all hops of all generations, in the order of the hops; those behind a place, if one is given."""
+        """Read the hop records of all generations in order, starting after a key if one is given."""

@@ -1,4 +1,4 @@
-"""Puts the tasks of a mesh together, over its table."""
+"""Builds the tasks of a mesh over its table."""
 
 from collections.abc import Callable
 
@@ -10,11 +10,11 @@ from asya.tasks.aws.tasks import Tasks
 
 
 def build_store(settings: Settings, environment: Environment) -> DynamoTaskStore:
-    """The tasks table of this mesh."""
+    """Build the store of the mesh's tasks table."""
     retention = settings.table.retention.tasks
     return DynamoTaskStore(clients.dynamodb(), settings.table_name("tasks"), retention, environment.sleep)
 
 
 def build_tasks(settings: Settings, warn: Callable[[str], None], environment: Environment) -> Tasks:
-    """The tasks of this mesh."""
+    """Build the tasks of the mesh."""
     return Tasks(build_store(settings, environment), warn, threaded=environment.is_threaded)

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
-from asya.tasks.aws.partials import RETENTION_SECONDS, PartialStore
+from asya.tasks.aws.partials import RETENTION, PartialStore
 from tests.doubles.gateway_functions import ALICE, BOB, FUNCTION, MESH, Gateway, by, calling, reading, recorded
 from tests.doubles.tasks import at
 
@@ -24,7 +24,7 @@ def shown(gateway: Gateway, task_id: str = "t") -> Any:
 
 
 def said(gateway: Gateway, task_id: str = "t", seconds: float = 0.0) -> list[tuple[int, int, Any]]:
-    partials = PartialStore(clients.dynamodb(), "asya-flights-tasks", pause=lambda _: None)
+    partials = PartialStore(clients.dynamodb(), "asya-flights-tasks", sleep=lambda _: None)
     return [
         (part.position, message.sequence, json.loads(bytes(message.data)))
         for part in partials.read(task_id, at(seconds))
@@ -108,7 +108,7 @@ def test_messages_are_kept_in_order_and_change_no_record(gateway: Gateway) -> No
     assert gateway.ingest(batch)[0] == 200
     assert gateway.api(reading("t", ALICE))[0] == 404
     assert said(gateway) == [(p, n, {"text": f"{p}.{n}"}) for p in (0, 1) for n in (0, 1, 2)]
-    assert said(gateway, seconds=RETENTION_SECONDS + 1) == []
+    assert said(gateway, seconds=RETENTION + 1) == []
 
 
 @pytest.mark.rule("13.events.fly")
@@ -133,9 +133,9 @@ def test_many_large_messages_are_kept_too(gateway: Gateway) -> None:
 def test_what_lies_behind_a_part_is_read_on(gateway: Gateway) -> None:
     for number in range(3):
         post(gateway, {"type": "fly", "data": {"n": number}, "position": number})
-    partials = PartialStore(clients.dynamodb(), "asya-flights-tasks", pause=lambda _: None)
+    partials = PartialStore(clients.dynamodb(), "asya-flights-tasks", sleep=lambda _: None)
     first, *rest = partials.read("t", at(0))
-    assert list(partials.read("t", at(0), after=first.place)) == rest
+    assert list(partials.read("t", at(0), after=first.key)) == rest
     assert [part.position for part in rest] == [1, 2]
 
 

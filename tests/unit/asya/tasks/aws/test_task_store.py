@@ -30,7 +30,7 @@ def store(request: pytest.FixtureRequest) -> Iterator[TaskStore]:
     with mock_aws():
         client = boto3.client("dynamodb", region_name="us-east-1")
         create_tasks_table(client, "asya-flights-tasks")
-        yield DynamoTaskStore(client, "asya-flights-tasks", RETENTION, pause=lambda _: None)
+        yield DynamoTaskStore(client, "asya-flights-tasks", RETENTION, sleep=lambda _: None)
 
 
 def record(task_id: str = "t", **more: object) -> TaskRecord:
@@ -190,14 +190,14 @@ def table() -> Iterator[Any]:
 
 def test_what_a_batch_leaves_undone_is_done_later(table: Any) -> None:
     pauses: list[float] = []
-    store = DynamoTaskStore(Busy(table, times=2), "tasks", RETENTION, pause=pauses.append)  # type: ignore[arg-type]
+    store = DynamoTaskStore(Busy(table, times=2), "tasks", RETENTION, sleep=pauses.append)  # type: ignore[arg-type]
     assert store.put_hops(hop_records([*hop("a", 0), *hop("b", 0)]), at(0)) == frozenset()
     assert len(pauses) == 2
     assert pauses[0] < pauses[1]
 
 
 def test_what_stays_undone_is_told_by_task(table: Any) -> None:
-    store = DynamoTaskStore(Busy(table, times=99), "tasks", RETENTION, pause=lambda _: None)  # type: ignore[arg-type]
+    store = DynamoTaskStore(Busy(table, times=99), "tasks", RETENTION, sleep=lambda _: None)  # type: ignore[arg-type]
     assert store.put_hops(hop_records([*hop("a", 0), *hop("b", 0)]), at(0)) == {"a"}
 
 
@@ -205,16 +205,16 @@ def test_a_read_is_complete_or_fails(table: Any) -> None:
     calm = DynamoTaskStore(table, "tasks", RETENTION)
     for task_id in "abc":
         calm.put_record(record(task_id), None, at(0))
-    busy = DynamoTaskStore(Busy(table, times=2), "tasks", RETENTION, pause=lambda _: None)  # type: ignore[arg-type]
+    busy = DynamoTaskStore(Busy(table, times=2), "tasks", RETENTION, sleep=lambda _: None)  # type: ignore[arg-type]
     assert set(busy.records("abc", at(0))) == set("abc")
-    never = DynamoTaskStore(Busy(table, times=99), "tasks", RETENTION, pause=lambda _: None)  # type: ignore[arg-type]
-    with pytest.raises(TaskStoreError, match="busy"):
+    never = DynamoTaskStore(Busy(table, times=99), "tasks", RETENTION, sleep=lambda _: None)  # type: ignore[arg-type]
+    with pytest.raises(TaskStoreError, match="throttles the reads"):
         never.records("abc", at(0))
 
 
 def test_trouble_with_the_table_says_what_could_not_be_done(table: Any) -> None:
     store = DynamoTaskStore(table, "no-such-table", RETENTION)
-    with pytest.raises(TaskStoreError, match=r"cannot note an hour that holds tasks: .*ResourceNotFound"):
+    with pytest.raises(TaskStoreError, match=r"cannot register an hour that contains tasks: .*ResourceNotFound"):
         store.put_record(record(), None, at(0))
     with pytest.raises(TaskStoreError, match="cannot read task t"):
         store.load("t", at(0))

@@ -116,7 +116,7 @@ def test_a_registration_by_an_operator_needs_a_task() -> None:
 
 
 def test_only_the_tasks_met_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("asya.tasks.aws.tasks.REMEMBERED", 2)
+    monkeypatch.setattr("asya.tasks.aws.tasks.CACHE_SIZE", 2)
     store = MemoryTaskStore()
     tasks = tasks_over(store)
     for task_id in ("a", "b", "c"):
@@ -175,7 +175,7 @@ def test_a_record_that_never_rests_is_trouble_not_a_loop() -> None:
     store, warnings = Contested(), list[str]()
     store.times = 1000
     assert report(tasks_over(store, warnings), event("t", "succeeded", 3, 40)) == [503]
-    assert "changed 10 times" in warnings[0]
+    assert "10 attempts met concurrent writes" in warnings[0]
 
 
 def test_states_in_the_order_of_the_queries() -> None:
