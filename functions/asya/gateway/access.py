@@ -1,7 +1,7 @@
-"""Who may do what at the gateway (`protocol §13`, owner and operators).
+"""Decides who may do what at the gateway (`protocol §13`, owner and operators).
 
-A caller is known in one of two ways: by the IAM principal that signed the request, or by a token (JWT) that API Gateway has
-checked. The two never meet: an IAM principal id ends at its first colon, what a token's subject owns begins with `jwt:`.
+A caller is either the IAM principal that signed the request, or the subject of a token (JWT) that API Gateway has verified.
+The two never collide: an IAM principal id has no colon, and the principal of a token starts with `jwt:`.
 """
 
 import re
@@ -18,7 +18,7 @@ _SYSTEM_FUNCTIONS = (names.DISPATCH, names.COMPLETION, names.RECONCILE, names.DL
 
 @dataclass(frozen=True, slots=True)
 class IamIdentity:
-    """Who signed a request, as API Gateway says: the ARN, and the user id (`principal:session` for a role)."""
+    """The signer of a request: the ARN, and the user id (`principal:session` for a role)."""
 
     arn: str
     user_id: str
@@ -26,11 +26,11 @@ class IamIdentity:
 
 @dataclass(frozen=True, slots=True)
 class TokenIdentity:
-    """Whose token came with a request, as API Gateway has checked it.
+    """The identity in a token that API Gateway has verified.
 
     Attributes:
-        issuer, subject: who it is: subjects of different issuers are different people, also if they are called the same.
-        claims: the rest of what the token says, each with the values it has.
+        issuer, subject: identify the caller together; equal subjects of different issuers are different callers.
+        claims: the values of each claim.
     """
 
     issuer: str
@@ -40,10 +40,10 @@ class TokenIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """An identity in the mesh's eyes.
+    """A caller of the gateway.
 
     Attributes:
-        principal: what tasks are owned by: the id of the user, of the role whoever assumed it, or `jwt:{subject}#{issuer}`.
+        principal: the owner of the caller's tasks: the id of the user or of the assumed role, or `jwt:{subject}#{issuer}`.
     """
 
     principal: str
@@ -51,15 +51,17 @@ class Caller:
     is_operator: bool
 
     def may_see(self, owner: str | None) -> bool:
-        """Whether a task of this owner is theirs to see; ownerless ones are the operators'."""
+        """Whether the caller may see a task of an owner; only operators see tasks without an owner."""
         return self.is_operator or (owner is not None and owner == self.principal)
 
 
 class AccessRules:
-    """Tells the mesh's own functions and its operators from everybody else.
+    """Recognizes the functions and the operators of a mesh.
 
     Args:
-        account: the account the mesh is in; a function's role of the same name elsewhere is nobody.
+        table: the mesh table.
+        account: the account of the mesh; equal role names in other accounts do not count.
+        region: the region of the mesh.
     """
 
     def __init__(self, table: MeshTable, account: str, region: str) -> None:
@@ -71,13 +73,14 @@ class AccessRules:
         self._operator_claims = tuple((claim[0], _as_pattern(claim[1])) for _, claim in claims if claim is not None)
 
     def caller(self, identity: IamIdentity | TokenIdentity) -> Caller:
-        """Who this is. A mesh that names no operators takes everybody for one who may sign a call, but its functions.
+        """Identify a caller.
 
-        Whoever comes with a token is never a function of the mesh, and an operator only by a claim that the mesh names.
+        If the mesh file names no operators, every signer is an operator, except the functions of the mesh. The holder of a
+        token is never a function, and is an operator only by a claim that the mesh file names.
         """
         if isinstance(identity, TokenIdentity):
             return Caller(
-                # An issuer has no `#` in it (the mesh file sees to that): the last one is where it begins.
+                # The mesh file rejects issuers with a `#`, so the last `#` separates subject and issuer.
                 principal=f"jwt:{identity.subject}#{identity.issuer}",
                 is_mesh_function=False,
                 is_operator=self._has_operator_claim(identity),
@@ -94,36 +97,36 @@ class AccessRules:
         return _matches(self._operators, {arn, _role_arn(arn)})
 
     def _has_operator_claim(self, identity: TokenIdentity) -> bool:
-        said = {**identity.claims, "iss": (identity.issuer,), "sub": (identity.subject,)}
-        return any(_matches((pattern,), said.get(name, ())) for name, pattern in self._operator_claims)
+        claims = {**identity.claims, "iss": (identity.issuer,), "sub": (identity.subject,)}
+        return any(_matches((pattern,), claims.get(name, ())) for name, pattern in self._operator_claims)
 
 
 def function_roles(table: MeshTable, region: str) -> frozenset[str]:
-    """The names of the roles that the mesh's actors and system functions run under."""
+    """The names of the roles of the mesh's actors and system functions."""
     return frozenset(names.role_name(table.namespace, name, region) for name in (*table.actors, *_SYSTEM_FUNCTIONS))
 
 
 def operator_claim(operator: str) -> tuple[str, str] | None:
-    """Claim and value of an operator whom the mesh file names by a token's claim: `groups=mesh-operators`; None for an ARN."""
-    found = _CLAIM.fullmatch(operator)
-    return (found[1], found[2]) if found else None
+    """Split an operator of the form `groups=mesh-operators` into claim and value; None for an ARN."""
+    match = _CLAIM.fullmatch(operator)
+    return (match[1], match[2]) if match else None
 
 
 def _role_arn(arn: str) -> str:
-    """The ARN of the role behind a session, as a mesh file names it; an ARN of anything else stays. Sessions know no paths."""
+    """Convert the ARN of a session to the ARN of its role, without the path; any other ARN stays."""
     role = _ASSUMED_ROLE.fullmatch(arn)
     return f"arn:{role[1]}:iam::{role[2]}:role/{role[3]}" if role else arn
 
 
 def _without_path(operator: str) -> str:
-    """A role's path is left out, because the ARNs of its sessions lack it."""
+    """Remove the path of a role, because the ARNs of its sessions lack it."""
     return re.sub(r"(:role/)(?:[^/]*/)+", r"\1", operator)
 
 
 def _as_pattern(operator: str) -> re.Pattern[str]:
-    """`*` stands for anything."""
+    """Compile a pattern; `*` matches any text."""
     return re.compile(".*".join(map(re.escape, operator.split("*"))))
 
 
-def _matches(patterns: Iterable[re.Pattern[str]], forms: Iterable[str]) -> bool:
-    return any(pattern.fullmatch(form) for pattern in patterns for form in forms)
+def _matches(patterns: Iterable[re.Pattern[str]], values: Iterable[str]) -> bool:
+    return any(pattern.fullmatch(value) for pattern in patterns for value in values)

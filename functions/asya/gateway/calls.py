@@ -1,6 +1,6 @@
-"""The gateway's calls: which there are, and which of its functions answers them (`protocol §13`, `§14`).
+"""The calls of the gateway, and the function behind each (`protocol §13`, `§14`).
 
-The stacks make the routes of this, the functions must answer each, and the OpenAPI document describes them all.
+The stacks build the API's routes from this list. The functions answer the calls, and the OpenAPI document describes them.
 """
 
 from typing import Literal, NamedTuple
@@ -10,16 +10,16 @@ from asya.protocol import names
 _API, _INGEST, _STREAM = names.GATEWAY_API, names.GATEWAY_INGEST, names.GATEWAY_STREAM
 
 Group = Literal["tasks", "tools", "mcp", "a2a", "streams"]
-"""What people's calls are about; a mesh may open some of these to tokens (JWT) only."""
+"""The subject of a call; a mesh may open some groups to tokens (JWT)."""
 
 
 class ApiCall(NamedTuple):
     """One call.
 
     Attributes:
-        function: the gateway's function behind it.
-        is_public: whether it may be made unsigned.
-        group: what a call of people's is about. Reports, which are for the mesh itself, belong to none: see `takes_tokens`.
+        function: the gateway's function that answers the call.
+        is_public: whether the call needs no signature.
+        group: the subject of the call; ignored for reports, which never accept tokens.
     """
 
     method: str
@@ -29,12 +29,12 @@ class ApiCall(NamedTuple):
     group: Group = "tasks"
 
     def takes_tokens(self, groups: tuple[str, ...]) -> bool:
-        """Whether people with a token (JWT) may make it where these groups are open to them. Reports are only ever signed."""
+        """Whether the call accepts tokens (JWT) if these groups are open to them; reports must be signed."""
         return self.function != _INGEST and not self.is_public and self.group in groups
 
     @property
     def route(self) -> str:
-        """As API Gateway names it: `GET /api/v1/mesh/{id}`."""
+        """The route key of API Gateway: `GET /api/v1/mesh/{id}`."""
         return f"{self.method} {self.path}"
 
 
@@ -56,7 +56,7 @@ CALLS = (
     ApiCall("POST", "/a2a/tasks/{id}", _API, group="a2a"),
     ApiCall("GET", "/.well-known/agent-card.json", _API, is_public=True),
     ApiCall("GET", "/api/v1/mesh/{id}/events", _STREAM, group="streams"),
-    # Open: the function looks for a token itself.
+    # Public for API Gateway: the function checks the stream token itself.
     ApiCall("GET", "/api/v1/mesh/{id}/stream", _STREAM, is_public=True, group="streams"),
     ApiCall("POST", "/api/v1/mesh/{id}/stream-token", _STREAM, group="streams"),
     ApiCall("POST", "/api/v1/mesh/events", _INGEST),

@@ -1,6 +1,6 @@
-"""JSON-RPC 2.0, in which Model Context Protocol and Agent2Agent speak: messages read, answers made (`protocol §13`).
+"""JSON-RPC 2.0 messages for Model Context Protocol and Agent2Agent (`protocol §13`).
 
-One message for each HTTP request: no revision that the gateway speaks knows batches.
+Each HTTP request has one message: the supported revisions have no batches.
 """
 
 from typing import Literal
@@ -18,7 +18,7 @@ MessageId = int | str
 
 
 class RpcMessage(msgspec.Struct, frozen=True):
-    """A message: a request if it has an id, else a notification, which nobody answers."""
+    """A request, or without an id a notification, which gets no response."""
 
     method: str
     jsonrpc: Literal["2.0"]
@@ -27,7 +27,7 @@ class RpcMessage(msgspec.Struct, frozen=True):
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong: a number for programs, a sentence for people."""
+    """An error: its code, its message and optional data."""
 
     code: int
     message: str
@@ -35,7 +35,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a request that failed; `id` is null if it could not be read."""
+    """The response to a failed request; `id` is null if the request was unreadable."""
 
     jsonrpc: Literal["2.0"] = "2.0"
     id: MessageId | None
@@ -43,7 +43,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Success(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer to a request."""
+    """The response to a successful request."""
 
     jsonrpc: Literal["2.0"] = "2.0"
     id: MessageId
@@ -51,7 +51,7 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RpcNotification(msgspec.Struct, frozen=True, kw_only=True):
-    """A notification to whoever asked."""
+    """A notification to the client."""
 
     jsonrpc: Literal["2.0"] = "2.0"
     method: str
@@ -59,14 +59,14 @@ class RpcNotification(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RpcError(Exception):
-    """Why a message fails, as JSON-RPC says it."""
+    """A message fails with a JSON-RPC error."""
 
     def __init__(self, code: int, message: str, data: object = UNSET) -> None:
         super().__init__(message)
         self.fault = Fault(code=code, message=message, data=data)
 
     def to_failure(self, message_id: MessageId | UnsetType) -> Failure:
-        """The answer to the message with this id."""
+        """Convert to the response to a message."""
         return Failure(id=None if message_id is UNSET else message_id, error=self.fault)
 
 
@@ -77,13 +77,13 @@ def read(body: bytes) -> RpcMessage:
     """Read a message.
 
     Raises:
-        RpcError: -32700 if it is no JSON, -32600 if it is no request and no notification.
+        RpcError: -32700 for invalid JSON, -32600 for JSON that is neither a request nor a notification.
     """
     try:
         return _decoder.decode(body)
     except msgspec.ValidationError as error:
         if body.lstrip()[:1] == b"[":
-            raise RpcError(INVALID_REQUEST, "one message at a time: batches are not taken") from None
-        raise RpcError(INVALID_REQUEST, f"this is no JSON-RPC 2.0 request or notification: {error}") from None
+            raise RpcError(INVALID_REQUEST, "batches are not supported; send one message per request") from None
+        raise RpcError(INVALID_REQUEST, f"the body is not a JSON-RPC 2.0 request or notification: {error}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RpcError(PARSE_ERROR, f"the body is no JSON: {error}") from None
+        raise RpcError(PARSE_ERROR, f"the body is not valid JSON: {error}") from None

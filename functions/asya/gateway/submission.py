@@ -1,4 +1,4 @@
-"""Starting a task: from a request to the envelope and the record it begins with (`protocol §1`, `§2`, `§13`)."""
+"""Converts a request into the first envelope and the record of a task (`protocol §1`, `§2`, `§13`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ _object_decoder = msgspec.json.Decoder(dict[str, Raw])
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What somebody asks to be started.
+    """A request to start a task.
 
     Attributes:
-        headers: without managed ones but for those a producer may set.
+        headers: user headers, and the managed headers that producers may set.
         timeout: time from now to the deadline; None for no deadline.
-        next: the actors behind the first; whoever only names an actor leaves them to it.
+        next: the actors after the first; empty if the request names only an actor.
     """
 
     actor: str
@@ -47,12 +47,12 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an envelope comes from.
+    """The origin of an envelope.
 
     Attributes:
-        gateway_url: base of the API it was submitted to.
-        span: 16 hexadecimal digits for the trace.
-        traceparent, tracestate: of the request, if it is part of a trace.
+        gateway_url: the base URL of the API for reports.
+        span: the span id for the trace, 16 hexadecimal digits.
+        traceparent, tracestate: the trace headers of the request, if present.
     """
 
     gateway_url: str
@@ -65,18 +65,18 @@ def read_submission(body: bytes, actor: str | None, mesh: MeshTable) -> Submissi
     """Read the request `POST /api/v1/mesh?actor=A` with body `{payload?, headers?, timeout?}`.
 
     Raises:
-        ApiError: 400 naming the field; 404 for an actor that is not in the mesh or reserved.
+        ApiError: 400 with the field; 404 for an unknown or reserved actor.
     """
     if not actor:
-        raise ApiError(400, "missing_actor", "say which actor comes first: POST /api/v1/mesh?actor=NAME", "actor")
+        raise ApiError(400, "missing_actor", "actor is missing; call POST /api/v1/mesh?actor=NAME", "actor")
     members = _members(body)
     for name in members:
         if name in ("route", "next", "prev", "curr"):
             raise ApiError(
-                400, "route_not_allowed", f"a request has no {name!r}: the actor to start with is the parameter", name
+                400, "route_not_allowed", f"{name!r} is not allowed; the parameter actor names the first actor", name
             )
         if name not in _FIELDS:
-            raise ApiError(400, "unknown_field", f"there is no field {name!r}; there are {', '.join(_FIELDS)}", name)
+            raise ApiError(400, "unknown_field", f"unknown field {name!r}; the fields are {', '.join(_FIELDS)}", name)
     submission = Submission(
         actor=actor,
         payload=_checked(members["payload"], "payload") if "payload" in members else NULL,
@@ -89,7 +89,7 @@ def read_submission(body: bytes, actor: str | None, mesh: MeshTable) -> Submissi
 
 
 def first_envelope(submission: Submission, envelope_id: str, created_at: datetime, origin: Origin) -> Envelope:
-    """The envelope a submission starts as."""
+    """Build the first envelope of a submission."""
     at = format_time(created_at)
     deadline = format_time(created_at + submission.timeout) if submission.timeout is not None else None
     received = Raw(msgspec.json.encode(origin.traceparent)) if origin.traceparent is not None else None
@@ -113,7 +113,7 @@ def first_envelope(submission: Submission, envelope_id: str, created_at: datetim
 def first_message(
     submission: Submission, origin: Origin, mesh: MeshTable
 ) -> Callable[[str, datetime], tuple[Envelope, Delivery]]:
-    """Makes the envelope, and where it is to be sent, from a task's id and the time it is created at."""
+    """Return a function that builds the envelope and its delivery from the id and the creation time of a task."""
 
     def compose(task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
         envelope = first_envelope(submission, task_id, created_at, origin)
@@ -125,15 +125,15 @@ def first_message(
 
 
 def first_record(envelope: Envelope, owner: str) -> TaskRecord:
-    """The record of a task that is about to be sent on its way."""
-    born = envelope.status or status.Status()
+    """Build the record of a new task."""
+    initial = envelope.status or status.Status()
     return TaskRecord(
         id=envelope.id,
         status="pending",
-        created_at=born.created_at or "",
-        updated_at=born.created_at or "",
+        created_at=initial.created_at or "",
+        updated_at=initial.created_at or "",
         owner=owner,
-        deadline_at=born.deadline_at,
+        deadline_at=initial.deadline_at,
         actor=envelope.route.curr,
         route=envelope.route,
         attempt=1,
@@ -141,12 +141,12 @@ def first_record(envelope: Envelope, owner: str) -> TaskRecord:
 
 
 def first_queue(envelope: Envelope) -> str:
-    """The actor whose queue a new envelope goes to: the route keeps the logical name, an override the actual one."""
+    """The actor whose queue receives a new envelope: the first actor, or its override."""
     return overrides(envelope).get(envelope.route.curr, envelope.route.curr)
 
 
 def is_stealth(submission: Submission) -> bool:
-    """Whether the producer wants no reporting at all, hence no record (`protocol §3`)."""
+    """Whether the envelope is a stealth envelope, without reports and a record (`protocol §3`)."""
     return decode_value(submission.headers.get(header_names.MESH_STATUS, NULL)) == "off"
 
 
@@ -158,13 +158,13 @@ def _members(body: bytes) -> dict[str, Raw]:
     except msgspec.ValidationError:
         raise ApiError(400, "invalid_json", "the body must be a JSON object") from None
     except msgspec.DecodeError as error:
-        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_json", f"the body is not valid JSON: {error}") from None
     except (RecursionError, UnicodeDecodeError):
         raise ApiError(400, "invalid_json", "the body is nested too deeply or not UTF-8") from None
 
 
 def _checked(raw: Raw, field: str) -> Raw:
-    """The same JSON in ASCII, once it is sure that every actor will be able to read it."""
+    """Check that every actor can read the JSON, and escape it to ASCII."""
     try:
         decode_value(raw)
     except ValueError as error:
@@ -176,10 +176,10 @@ def _headers(raw: Raw | None) -> dict[str, Raw]:
     if raw is None or bytes(raw) == b"null":
         return {}
     try:
-        given = _object_decoder.decode(raw)
+        headers = _object_decoder.decode(raw)
     except msgspec.MsgspecError:
         raise ApiError(400, "invalid_field", "headers must be a JSON object", "headers") from None
-    return {name: _checked(value, f"headers.{name}") for name, value in given.items() if _may_set(name)}
+    return {name: _checked(value, f"headers.{name}") for name, value in headers.items() if _may_set(name)}
 
 
 def _may_set(name: str) -> bool:
@@ -194,7 +194,7 @@ def _timeout(raw: Raw | None) -> timedelta | None:
     if seconds is None:
         return None
     if not SHORTEST_TIMEOUT <= seconds <= LONGEST_TIMEOUT:
-        problem = f"timeout is {seconds:g} s; from {SHORTEST_TIMEOUT:g} s to {LONGEST_TIMEOUT:g} s are possible"
+        problem = f"timeout is {seconds:g} s; it must be from {SHORTEST_TIMEOUT:g} s to {LONGEST_TIMEOUT:g} s"
         raise ApiError(400, "invalid_field", problem, "timeout")
     return timedelta(seconds=seconds)
 
@@ -205,14 +205,16 @@ def _check_override(submission: Submission) -> None:
     try:
         msgspec.json.decode(raw, type=dict[str, str] | None)
     except msgspec.MsgspecError:
-        problem = f"{field} must map names of actors to names of actors"
+        problem = f"{field} must map actor names to actor names"
         raise ApiError(400, "invalid_field", problem, field) from None
 
 
 def _check_actor(submission: Submission, mesh: MeshTable) -> None:
-    """The actor must be the user's own; where another takes its place, that one must be there instead."""
+    """Check that the actor is the user's, and that it or its override exists."""
     if names.is_reserved(submission.actor):
-        raise ApiError(404, "unknown_actor", f"actor {submission.actor!r} is reserved", "actor")
+        raise ApiError(
+            404, "unknown_actor", f"actor {submission.actor!r} is reserved; name an actor of your own", "actor"
+        )
     probe = Envelope(id="-", route=Route((), submission.actor, ()), headers=submission.headers, payload=NULL)
     try:
         check_target(mesh, first_queue(probe))

@@ -1,6 +1,6 @@
-"""A tool is a route with a name: calling one starts a task on it (`protocol §13`, tools).
+"""Converts the invocation of a tool, a route with a name, into a submission (`protocol §13`, tools).
 
-Whoever asks, in whatever protocol, comes through here: plain REST, Model Context Protocol, Agent2Agent.
+REST, Model Context Protocol and Agent2Agent share this module.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from asya.protocol.api_errors import ApiError
 from asya.protocol.mesh_table import MeshTable, Tool
 from asya.protocol.strict_json import decode_value, escape
 
-# Gives, for a JSON Schema and some arguments, what is wrong with them: where ("flights", "n[1]"; "" for all), and what.
+# Validates arguments against a JSON Schema: (path, problem) for each problem; the path is like "flights" or "n[1]", "" for all.
 Validate = Callable[[dict[str, object], Any], Sequence[tuple[str, str]]]
 
 _FIELDS = ("name", "arguments")
@@ -27,12 +27,12 @@ class InvalidArgumentsError(ApiError):
     """The arguments do not fit the tool's schema.
 
     Attributes:
-        problems: where, and what, one by one.
+        problems: (path, problem) for each problem.
     """
 
     def __init__(self, tool: str, problems: Sequence[tuple[str, str]]) -> None:
-        place, problem = problems[0]
-        field = f"arguments.{place}" if place else "arguments"
+        path, problem = problems[0]
+        field = f"arguments.{path}" if path else "arguments"
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         super().__init__(400, "invalid_arguments", f"{field} of {tool!r}: {problem}{more}", field)
         self.problems = tuple(problems)
@@ -40,27 +40,27 @@ class InvalidArgumentsError(ApiError):
 
 @dataclass(frozen=True, slots=True)
 class ToolInvocation:
-    """Which tool is called, with what."""
+    """The name of a tool, and the arguments for it."""
 
     name: str
     arguments: Raw
 
 
-def read_request(body: bytes) -> ToolInvocation:
+def read_invocation(body: bytes) -> ToolInvocation:
     """Read `{name, arguments?}`.
 
     Raises:
-        ApiError: 400 naming the field.
+        ApiError: 400 with the field.
     """
     try:
         members = _object_decoder.decode(body)
     except msgspec.ValidationError:
         raise ApiError(400, "invalid_json", "the body must be a JSON object {name, arguments}") from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise ApiError(400, "invalid_json", f"the body is no JSON: {error}") from None
+        raise ApiError(400, "invalid_json", f"the body is not valid JSON: {error}") from None
     for name in members:
         if name not in _FIELDS:
-            raise ApiError(400, "unknown_field", f"there is no field {name!r}; there are name, arguments", name)
+            raise ApiError(400, "unknown_field", f"unknown field {name!r}; the fields are name and arguments", name)
     try:
         tool = msgspec.json.decode(members.get("name", b"null"), type=str)
     except (msgspec.MsgspecError, UnicodeDecodeError):
@@ -68,22 +68,22 @@ def read_request(body: bytes) -> ToolInvocation:
     return ToolInvocation(tool, members.get("arguments", Raw(b"{}")))
 
 
-def tool_submission(asked: ToolInvocation, mesh: MeshTable, validate: Validate) -> Submission:
-    """What a call starts: the tool's whole route, with the arguments as payload and the tool's time.
+def tool_submission(invocation: ToolInvocation, mesh: MeshTable, validate: Validate) -> Submission:
+    """Build the submission: the tool's route and timeout, and the arguments as the payload.
 
     Raises:
-        ApiError: 404 for an unknown tool, 400 for arguments that are no JSON object.
-        InvalidArgumentsError: if they do not fit the tool's schema.
+        ApiError: 404 for an unknown tool, 400 for arguments that are not a JSON object.
+        InvalidArgumentsError: the arguments do not fit the tool's schema.
     """
-    tool = find_tool(asked.name, mesh)
-    arguments = _read_arguments(asked.arguments)
+    tool = find_tool(invocation.name, mesh)
+    arguments = _read_arguments(invocation.arguments)
     problems = validate(tool.input_schema, arguments)
     if problems:
-        raise InvalidArgumentsError(asked.name, problems)
+        raise InvalidArgumentsError(invocation.name, problems)
     first, *rest = tool.route
     return Submission(
         actor=first,
-        payload=Raw(escape(bytes(asked.arguments))),
+        payload=Raw(escape(bytes(invocation.arguments))),
         headers={},
         timeout=timedelta(seconds=tool.timeout),
         next=tuple(rest),
@@ -91,15 +91,15 @@ def tool_submission(asked: ToolInvocation, mesh: MeshTable, validate: Validate) 
 
 
 def find_tool(name: str, mesh: MeshTable) -> Tool:
-    """A tool.
+    """Find a tool by its name.
 
     Raises:
-        ApiError: 404 if the mesh has none of this name.
+        ApiError: 404 for an unknown tool.
     """
     tool = mesh.tools.get(name)
     if tool is None:
         known = ", ".join(sorted(mesh.tools)) or "none"
-        raise ApiError(404, "unknown_tool", f"there is no tool {name!r}; there are: {known}", "name")
+        raise ApiError(404, "unknown_tool", f"unknown tool {name!r}; the tools are: {known}", "name")
     return tool
 
 

@@ -1,1 +1,1 @@
-"""Everything that exists only for older generations of envelopes and clients (`protocol §14`)."""
+"""Legacy forms of envelopes, failed payloads and gateway calls (`protocol §14`)."""

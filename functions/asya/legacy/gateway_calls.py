@@ -1,4 +1,4 @@
-"""The gateway's calls of the first two generations (`protocol §14`): tasks read, and reported on, in their words."""
+"""The legacy calls of the gateway: read tasks, and report on them, in the legacy forms (`protocol §14`)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class LegacyReadRoutes:
     access: AccessRules
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment."""
+        """The routes at a given time."""
         return (
             HttpRoute(
                 "GET", "/envelopes/{id}", lambda request: Response(200, legacy_envelope(self._task(request, now)))
@@ -42,50 +42,50 @@ class LegacyReportRoutes:
     """`POST /envelopes/{id}/progress` and `POST /envelopes/{id}/final`.
 
     Attributes:
-        reporter: who reports; refuses everybody else.
-        take: takes a report in, or refuses it.
+        reporter: identifies the caller; rejects callers that may not report.
+        accept: stores a report, or rejects it.
     """
 
     tasks: Tasks
     reporter: Callable[[Request], Caller]
-    take: Callable[[TaskEvent, Caller, datetime], Response]
+    accept: Callable[[TaskEvent, Caller, datetime], Response]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment."""
+        """The routes at a given time."""
         return (
             HttpRoute("POST", "/envelopes/{id}/progress", lambda request: self.progress(request, now)),
             HttpRoute("POST", "/envelopes/{id}/final", lambda request: self.final(request, now)),
         )
 
     def progress(self, request: Request, now: datetime) -> Response:
-        """Progress of a task that is known: its own route says which actor is meant."""
+        """Accept a progress report; the task's own route resolves the index of the actor."""
         caller = self.reporter(request)
         check_size(request, EVENT_LIMIT)
         try:
-            told = read_progress(request.body)
-            task = self._known(request, now)
+            report = read_progress(request.body)
+            task = self._task(request, now)
             if task is None:
                 raise unknown_task(request.parameters["id"])
-            event = progress_event(task, told, format_time(now))
+            event = progress_event(task, report, format_time(now))
         except BatchError as error:
-            raise _malformed(error) from None
-        return self.take(event, caller, now)
+            raise _invalid_report(error) from None
+        return self.accept(event, caller, now)
 
     def final(self, request: Request, now: datetime) -> Response:
-        """How a task ended."""
+        """Accept the report of a task's end."""
         caller = self.reporter(request)
         check_size(request, EVENT_LIMIT)
         try:
-            told = read_final(request.body)
+            report = read_final(request.body)
         except BatchError as error:
-            raise _malformed(error) from None
-        task = self._known(request, now)
-        event = final_event(request.parameters["id"], task.generation if task else 0, told, format_time(now))
-        return self.take(event, caller, now)
+            raise _invalid_report(error) from None
+        task = self._task(request, now)
+        event = final_event(request.parameters["id"], task.generation if task else 0, report, format_time(now))
+        return self.accept(event, caller, now)
 
-    def _known(self, request: Request, now: datetime) -> TaskView | None:
+    def _task(self, request: Request, now: datetime) -> TaskView | None:
         return self.tasks.read(request.parameters["id"], now)
 
 
-def _malformed(error: BatchError) -> ApiError:
+def _invalid_report(error: BatchError) -> ApiError:
     return ApiError(400, "invalid_report", str(error), error.field)

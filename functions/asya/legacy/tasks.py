@@ -1,6 +1,6 @@
-"""Tasks and reports in the words of the first two generations (`protocol §14`: `/envelopes/{id}`, `/jobs/{id}`).
+"""Converts tasks and reports to and from the legacy forms (`protocol §14`: `/envelopes/{id}`, `/jobs/{id}`).
 
-Their statuses know neither pauses nor cancelling: what waits for a person is running, what was canceled has failed.
+The legacy statuses include neither pauses nor cancellation: a paused task is running, and a canceled task has failed.
 """
 
 from typing import Annotated, Literal, TypeVar
@@ -35,14 +35,14 @@ _JOB_STATUSES: dict[EnvelopeStatus, JobStatus] = {
 
 
 class LegacyRoute(msgspec.Struct, frozen=True, kw_only=True):
-    """All actors in order, and the index of the one at work."""
+    """All actors in order, and the index of the current one."""
 
     actors: tuple[str, ...]
     current: int
 
 
 class LegacyEnvelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of `GET /envelopes/{id}`."""
+    """The response of `GET /envelopes/{id}`."""
 
     id: str
     parent_id: str | None = None
@@ -59,7 +59,7 @@ class LegacyEnvelope(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class LegacyJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The answer of `GET /jobs/{id}`."""
+    """The response of `GET /jobs/{id}`."""
 
     job_id: str
     status: JobStatus
@@ -72,7 +72,7 @@ class LegacyJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LegacyProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `POST /envelopes/{id}/progress`; other members are not looked at."""
+    """The body of `POST /envelopes/{id}/progress`; other members are ignored."""
 
     status: Progress
     current_actor_idx: Annotated[int, Meta(ge=0, le=999_999)]
@@ -81,20 +81,20 @@ class LegacyProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LegacyFinal(msgspec.Struct, frozen=True, kw_only=True):
-    """The body of `POST /envelopes/{id}/final`; `error` is a text, or an object with one in `message` or `error`."""
+    """The body of `POST /envelopes/{id}/final`; `error` is a text, or an object with the text in `message` or `error`."""
 
     status: Literal["succeeded", "failed"]
     result: Raw | UnsetType = UNSET
     error: str | dict[str, object] | None = None
 
 
-Told = TypeVar("Told", LegacyProgress, LegacyFinal)
+LegacyReport = TypeVar("LegacyReport", LegacyProgress, LegacyFinal)
 _progress_decoder = msgspec.json.Decoder(LegacyProgress)
 _final_decoder = msgspec.json.Decoder(LegacyFinal)
 
 
 def legacy_envelope(task: TaskView) -> LegacyEnvelope:
-    """A task as the first generation knew it."""
+    """Convert a task to the form of `/envelopes`."""
     route = _legacy_route(task.route)
     return LegacyEnvelope(
         id=task.id,
@@ -113,7 +113,7 @@ def legacy_envelope(task: TaskView) -> LegacyEnvelope:
 
 
 def legacy_job(task: TaskView) -> LegacyJob:
-    """A task as the second generation knew it."""
+    """Convert a task to the form of `/jobs`."""
     return LegacyJob(
         job_id=task.id,
         status=_JOB_STATUSES[_ENVELOPE_STATUSES.get(task.status, "unknown")],
@@ -127,42 +127,43 @@ def legacy_job(task: TaskView) -> LegacyJob:
 
 
 def read_progress(body: bytes) -> LegacyProgress:
-    """Read a report of progress.
+    """Read a progress report.
 
     Raises:
-        BatchError: saying what is wrong with it, and where.
+        BatchError: the report is malformed.
     """
     return _read(_progress_decoder, body)
 
 
 def read_final(body: bytes) -> LegacyFinal:
-    """Read a report of an end.
+    """Read the report of an end.
 
     Raises:
-        BatchError: saying what is wrong with it, and where.
+        BatchError: the report is malformed.
     """
     final = _read(_final_decoder, body)
     if final.result is not UNSET and len(bytes(final.result)) > INLINE_RESULT_LIMIT:
-        raise BatchError(f"result has more than {INLINE_RESULT_LIMIT} bytes", "result")
+        raise BatchError(f"result has more than {INLINE_RESULT_LIMIT} bytes; store it elsewhere", "result")
     return final
 
 
-def progress_event(task: TaskView, told: LegacyProgress, at: str) -> TaskEvent:
-    """The report in today's words; which actors there are is the task's own route.
+def progress_event(task: TaskView, report: LegacyProgress, at: str) -> TaskEvent:
+    """Convert a progress report; the task's own route names the actors.
 
     Raises:
-        BatchError: if the route has no actor of this index.
+        BatchError: the route has no actor with this index.
     """
     route = task.route or Route((), "", ())
     actors = (*route.prev, *((route.curr,) if route.curr else ()), *route.next)
-    index = told.current_actor_idx
+    index = report.current_actor_idx
     if index >= len(actors):
         raise BatchError(
-            f"current_actor_idx is {index}; the route has {len(actors)} actors, from 0", "current_actor_idx"
+            f"current_actor_idx is {index}; it must be less than {len(actors)}, the number of actors",
+            "current_actor_idx",
         )
     return TaskEvent(
         id=task.id,
-        status=told.status,
+        status=report.status,
         at=at,
         generation=task.generation,
         position=index,
@@ -170,21 +171,21 @@ def progress_event(task: TaskView, told: LegacyProgress, at: str) -> TaskEvent:
             actor=actors[index],
             route=Route(actors[:index], actors[index], actors[index + 1 :]),
             attempt=1,
-            message_size_kb=told.message_size_kb,
-            duration_ms=told.duration_ms,
+            message_size_kb=report.message_size_kb,
+            duration_ms=report.duration_ms,
         ),
     )
 
 
-def final_event(task_id: str, generation: int, told: LegacyFinal, at: str) -> TaskEvent:
-    """The end in today's words."""
-    failed = told.status == "failed"
+def final_event(task_id: str, generation: int, report: LegacyFinal, at: str) -> TaskEvent:
+    """Convert the report of an end."""
+    failed = report.status == "failed"
     data = EventData(
-        result=UNSET if failed else told.result,
-        error=ErrorInfo(type="Error", message=_text(told.error)[:MESSAGE_LIMIT]) if failed else None,
+        result=UNSET if failed else report.result,
+        error=ErrorInfo(type="Error", message=_text(report.error)[:MESSAGE_LIMIT]) if failed else None,
         reason="RuntimeError" if failed else None,
     )
-    return TaskEvent(id=task_id, status=told.status, at=at, generation=generation, data=data)
+    return TaskEvent(id=task_id, status=report.status, at=at, generation=generation, data=data)
 
 
 def _legacy_route(route: Route | None) -> LegacyRoute | None:
@@ -202,15 +203,15 @@ def _error_text(task: TaskView) -> str | None:
 
 def _text(error: str | dict[str, object] | None) -> str:
     if isinstance(error, dict):
-        said = error.get("message", error.get("error"))
-        return said if isinstance(said, str) else msgspec.json.encode(error).decode()
+        message = error.get("message", error.get("error"))
+        return message if isinstance(message, str) else msgspec.json.encode(error).decode()
     return error or ""
 
 
-def _read(decoder: "msgspec.json.Decoder[Told]", body: bytes) -> "Told":
+def _read(decoder: "msgspec.json.Decoder[LegacyReport]", body: bytes) -> "LegacyReport":
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
         raise batch_error(error) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BatchError(f"the body is no JSON: {error}") from None
+        raise BatchError(f"the body is not valid JSON: {error}") from None

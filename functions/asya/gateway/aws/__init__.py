@@ -1,1 +1,1 @@
-"""Idempotency keys and the start of tasks."""
+"""Idempotency keys, and the start of tasks."""

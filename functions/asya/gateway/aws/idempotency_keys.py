@@ -1,13 +1,13 @@
-"""Idempotency keys: a request that is repeated starts its task once (`protocol §13`, `Idempotency-Key`).
+"""Idempotency keys: a repeated request starts its task once (`protocol §13`, `Idempotency-Key`).
 
-A key's item in the tasks table is written before anything else of a submission, and marked `sent` after its message has been
-accepted. So a repetition knows where the first try came to:
+A submission writes the item of its key first, and marks it as `sent` after SQS has accepted the message. The item tells a
+repetition the state of the first request:
 
-- `sent`: the answer is the same id, and nothing is sent.
-- not `sent`, and somebody has been at it for less than `LEASE` seconds: come again later.
-- not `sent`, and nobody is at it any more (the process died): the repetition finishes it, with the same id and the
-  same times. If the process died between the sending and the mark, this sends a second message of the same id, which is what
-  SQS itself may do with any message: what the mesh records stays right, the handlers may run twice.
+- `sent`: the repetition returns the same id and sends nothing.
+- not `sent`, and the lease of `LEASE` seconds is valid: the first request is in progress.
+- not `sent`, and the lease has expired, because the process crashed: the repetition finishes the submission, with the same id
+  and the same times. After a crash between the send and the mark, this sends a second message with the same id. SQS may
+  duplicate any message too: the records stay correct, and the handlers may run twice.
 
 Items: `pk` = `KEY#{digest of owner and key}`, `sk` = `key`.
 """
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     from asya.tasks.aws.items import Item
 
-# Longer than any request lives: API Gateway gives up after 30 seconds, and the function with it.
+# Seconds; longer than any request, because API Gateway and the function time out after 30.
 LEASE = 35.0
 
 
 @dataclass(frozen=True, slots=True)
 class KeyClaim:
-    """The caller is to start the task, under this id and as of this time; then to `finish` or `release` the key."""
+    """The caller must start the task with this id and creation time, then `mark_sent` or `release` the key."""
 
     task_id: str
     created_at: datetime
@@ -40,29 +40,31 @@ class KeyClaim:
 
 @dataclass(frozen=True, slots=True)
 class StartedTask:
-    """The task has been started before."""
+    """An earlier request has started the task."""
 
     task_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class InProgress:
-    """Another request with this key is at it."""
+    """Another request with this key is in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyMismatch:
-    """The key was used before, for something else."""
+    """The key belongs to a different request."""
 
 
 ClaimOutcome = KeyClaim | StartedTask | InProgress | KeyMismatch
 
 
 class IdempotencyKeys:
-    """The keys of a mesh, in its tasks table.
+    """The idempotency keys of a mesh, in its tasks table.
 
     Args:
-        retention: seconds a key is honoured for: as long as its task is kept.
+        client: the client of DynamoDB.
+        table: the name of the table.
+        retention: seconds until a key expires, as for tasks.
     """
 
     def __init__(self, client: "DynamoDBClient", table: str, retention: float) -> None:
@@ -71,18 +73,20 @@ class IdempotencyKeys:
         self._retention = retention
 
     def claim(self, owner: str, key: str, digest: str, task_id: str, now: datetime) -> ClaimOutcome:
-        """Find out what to do about a request with a key.
+        """Claim a key for a request.
 
         Args:
-            owner: principal of the caller; keys of different callers have nothing to do with each other.
-            digest: of what is asked for.
-            task_id: the id to give the task if this is the first request.
+            owner: the principal of the caller; keys of different callers are independent.
+            key: the text of the key.
+            digest: the digest of the request.
+            task_id: the id of the task if this is the first request.
+            now: the creation time of the task if this is the first request.
 
         Raises:
-            TaskStoreError: if the table cannot be read or written; nothing has been started then.
+            TaskStoreError: the table is unavailable; no task has been started.
         """
         lease = now.timestamp() + LEASE
-        with table_errors("note an idempotency key"):
+        with table_errors("claim an idempotency key"):
             try:
                 self._client.put_item(
                     TableName=self._table,
@@ -99,49 +103,49 @@ class IdempotencyKeys:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
             except self._client.exceptions.ConditionalCheckFailedException as conflict:
-                found = cast("Item | None", conflict.response.get("Item"))
+                item = cast("Item | None", conflict.response.get("Item"))
             else:
                 return KeyClaim(task_id, now)
-        return self._follow_up(owner, key, digest, found, now) if found else InProgress()
+        return self._claim_again(owner, key, digest, item, now) if item else InProgress()
 
     def task_of(self, owner: str, key: str) -> str | None:
-        """The task that a key has started, or is about to; None if nobody has used it.
+        """The id of the task of a key; None if the key is unused.
 
         Raises:
-            TaskStoreError: if the table cannot be read.
+            TaskStoreError: the table is unavailable.
         """
-        with table_errors("look an idempotency key up"):
-            found = self._client.get_item(TableName=self._table, Key=_key(owner, key), ConsistentRead=True).get("Item")
-        return found["task_id"]["S"] if found else None
+        with table_errors("read an idempotency key"):
+            item = self._client.get_item(TableName=self._table, Key=_key(owner, key), ConsistentRead=True).get("Item")
+        return item["task_id"]["S"] if item else None
 
-    def finish(self, owner: str, key: str) -> None:
-        """The message has been accepted: from now on repetitions send nothing.
+    def mark_sent(self, owner: str, key: str) -> None:
+        """Mark the message as sent, so that repetitions send nothing.
 
         Raises:
-            TaskStoreError: if the table does not take it.
+            TaskStoreError: the table is unavailable.
         """
         self._update(owner, key, "SET sent = :value", {"BOOL": True})
 
     def release(self, owner: str, key: str) -> None:
-        """The message has been refused: a repetition may try again at once.
+        """Release the lease, so that a repetition may retry at once.
 
         Raises:
-            TaskStoreError: if the table does not take it.
+            TaskStoreError: the table is unavailable.
         """
         self._update(owner, key, "SET lease_until = :value", {"N": "0"})
 
-    def _follow_up(self, owner: str, key: str, digest: str, found: "Item", now: datetime) -> ClaimOutcome:
-        if found["digest"]["S"] != digest:
+    def _claim_again(self, owner: str, key: str, digest: str, item: "Item", now: datetime) -> ClaimOutcome:
+        if item["digest"]["S"] != digest:
             return KeyMismatch()
-        if "sent" in found:
-            return StartedTask(found["task_id"]["S"])
-        if float(found["lease_until"]["N"]) > now.timestamp():
+        if "sent" in item:
+            return StartedTask(item["task_id"]["S"])
+        if float(item["lease_until"]["N"]) > now.timestamp():
             return InProgress()
-        return self._take_over(owner, key, found, now)
+        return self._take_over(owner, key, item, now)
 
-    def _take_over(self, owner: str, key: str, found: "Item", now: datetime) -> ClaimOutcome:
-        """Of several who find that nobody is at it any more, one goes on."""
-        with table_errors("take an idempotency key over"):
+    def _take_over(self, owner: str, key: str, item: "Item", now: datetime) -> ClaimOutcome:
+        """Take over an expired lease; the conditional write lets one of several concurrent requests win."""
+        with table_errors("take over an idempotency key"):
             try:
                 self._client.update_item(
                     TableName=self._table,
@@ -150,15 +154,15 @@ class IdempotencyKeys:
                     ConditionExpression="lease_until = :seen AND attribute_not_exists(sent)",
                     ExpressionAttributeValues={
                         ":lease": {"N": f"{now.timestamp() + LEASE:.3f}"},
-                        ":seen": {"N": found["lease_until"]["N"]},
+                        ":seen": {"N": item["lease_until"]["N"]},
                     },
                 )
             except self._client.exceptions.ConditionalCheckFailedException:
                 return InProgress()
-        return KeyClaim(found["task_id"]["S"], parse_time(found["created_at"]["S"]))
+        return KeyClaim(item["task_id"]["S"], parse_time(item["created_at"]["S"]))
 
     def _update(self, owner: str, key: str, expression: str, value: "AttributeValueTypeDef") -> None:
-        with table_errors("note what became of an idempotency key"):
+        with table_errors("update an idempotency key"):
             self._client.update_item(
                 TableName=self._table,
                 Key=_key(owner, key),
@@ -169,6 +173,6 @@ class IdempotencyKeys:
 
 
 def _key(owner: str, key: str) -> "dict[str, AttributeValueTypeDef]":
-    # Owners hold no newline, so that no two pairs run together.
+    # Owners contain no newline, so different pairs have different digests.
     digest = hashlib.sha256(f"{owner}\n{key}".encode()).hexdigest()
     return {"pk": {"S": f"KEY#{digest}"}, "sk": {"S": "key"}}

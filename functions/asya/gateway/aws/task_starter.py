@@ -1,12 +1,11 @@
-"""Starting a task: its record first, its first message second (`protocol §13`, POST).
+"""Starts tasks: writes the record first and sends the message second (`protocol §13`, POST).
 
-What happens if the process dies, or AWS does, in between:
-
-- Before the message: a record that stays `pending` until its deadline or its retention. Nobody has been told its id; a caller
-  who repeats the request gets a new task, or, with an `Idempotency-Key`, has this one finished.
-- After the message: the task runs; the caller has had no answer. With a key the repetition gets its id.
-- The message is refused: the record is withdrawn. There is no answer: the record stays, because the task may be running,
-  and the error names its id.
+| failure | result |
+|---|---|
+| crash before the send | The record stays `pending` until its deadline or expiry; a repetition with the key finishes the start |
+| crash after the send | The task runs without a response to the caller. With a key, a repeated request returns its id |
+| SQS rejects the message | The record is removed |
+| SQS does not answer | The record stays, because the task may run; the error names its id |
 """
 
 from collections.abc import Callable
@@ -25,22 +24,22 @@ from asya.tasks.aws.tasks import Tasks
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """An idempotency key as one caller used it: `digest` is of what was asked for."""
+class IdempotencyKey:
+    """The idempotency key of one caller, with the digest of the request."""
 
     owner: str
     text: str
     digest: str
 
 
-# Makes the envelope, and where it is to be sent, from the task's id and the time it is created at.
+# Builds the envelope and its delivery from the id and the creation time of the task.
 Composer = Callable[[str, datetime], tuple[Envelope, Delivery]]
-# Adds to a record what else is to be known of the task before it starts.
+# Completes the record of a task before the task starts.
 Prepare = Callable[[TaskRecord], TaskRecord]
 
 
 def unchanged(record: TaskRecord) -> TaskRecord:
-    """Nothing is to be added."""
+    """Return the record unchanged."""
     return record
 
 
@@ -54,14 +53,18 @@ class TaskStarter:
     warn: Callable[[str], None]
 
     def start(self, compose: Composer, owner: str, task_id: str, now: datetime, prepare: Prepare = unchanged) -> str:
-        """Start a task; gives its id.
+        """Start a task and return its id.
 
         Args:
-            prepare: called before anything is written; again, if the start is finished by a repetition.
+            compose: builds the envelope and its delivery.
+            owner: the principal of the caller.
+            task_id: the id of the task.
+            now: the creation time of the task.
+            prepare: completes the record; called before the write, and again if a repetition finishes the start.
 
         Raises:
-            ApiError: 413 if its message is too large, 503 if it could not be sent.
-            TaskStoreError: if its record could not be written; nothing has been sent.
+            ApiError: 413 if the message is too large, 503 if it was not sent.
+            TaskStoreError: the record was not written; nothing has been sent.
         """
         envelope, delivery = compose(task_id, now)
         if not envelope.is_stealth:
@@ -69,58 +72,64 @@ class TaskStarter:
         try:
             self.sender.send(delivery)
         except NotSentError as error:
-            self._attempt(lambda: self.tasks.withdraw(task_id))
+            self._clean_up(lambda: self.tasks.withdraw(task_id))
             if isinstance(error, TooLargeError):
                 raise ApiError(413, "too_large", str(error), "payload") from error
             self.warn(f"task {task_id} was not started: {error}")
-            raise ApiError(503, "not_sent", "the task was not started: its queue refused it", "actor") from error
+            raise ApiError(
+                503, "not_sent", "the task was not started: its queue rejected the message", "actor"
+            ) from error
         except MaybeSentError as error:
             self.warn(f"task {task_id} may or may not have been started: {error}")
-            problem = f"task {task_id} may or may not have been started: its queue gave no answer"
+            problem = f"task {task_id} may or may not have been started: its queue did not answer"
             raise ApiError(503, "maybe_sent", problem) from error
         return task_id
 
-    def start_once(self, compose: Composer, key: Key, task_id: str, now: datetime, prepare: Prepare = unchanged) -> str:
-        """Start a task unless this key has started it before; gives the id it has then.
+    def start_once(
+        self, compose: Composer, key: IdempotencyKey, task_id: str, now: datetime, prepare: Prepare = unchanged
+    ) -> str:
+        """Start a task once per idempotency key, and return its id.
 
         Raises:
-            ApiError: as `start`; 409 if the key was used for something else, or is in use at this moment.
-            TaskStoreError: if the table cannot be reached; nothing has been sent.
+            ApiError: as `start`; 409 if the key belongs to a different request, or to a request in progress.
+            TaskStoreError: the table is unavailable; nothing has been sent.
         """
         match self.keys.claim(key.owner, key.text, key.digest, task_id, now):
             case StartedTask(task_id=started):
                 return started
             case InProgress():
-                problem = "another request with this Idempotency-Key is at work; repeat this one in a while"
+                problem = "another request with this Idempotency-Key is in progress; repeat this one later"
                 raise ApiError(409, "idempotency_in_progress", problem, "Idempotency-Key", retry_after=5)
             case KeyMismatch():
-                problem = "this Idempotency-Key was used before, for a different request"
+                problem = "this Idempotency-Key was used for a different request; use a new key"
                 raise ApiError(409, "idempotency_mismatch", problem, "Idempotency-Key")
             case KeyClaim(task_id=claimed, created_at=created_at):
                 return self._start_claimed(compose, key, claimed, created_at, prepare)
 
     def task_of(self, owner: str, key: str) -> str | None:
-        """The task that this key has started, or is about to; None if there is none.
+        """The id of the task of a key; None if the key is unused.
 
         Raises:
-            TaskStoreError: if the table cannot be read.
+            TaskStoreError: the table is unavailable.
         """
         return self.keys.task_of(owner, key)
 
-    def _start_claimed(self, compose: Composer, key: Key, task_id: str, created_at: datetime, prepare: Prepare) -> str:
+    def _start_claimed(
+        self, compose: Composer, key: IdempotencyKey, task_id: str, created_at: datetime, prepare: Prepare
+    ) -> str:
         try:
             self.start(compose, key.owner, task_id, created_at, prepare)
         except (ApiError, TaskStoreError) as error:
             if not isinstance(error.__cause__, MaybeSentError):
-                self._attempt(lambda: self.keys.release(key.owner, key.text))
+                self._clean_up(lambda: self.keys.release(key.owner, key.text))
             raise
-        # Failing here is no reason to tell the caller that it failed: the task runs.
-        self._attempt(lambda: self.keys.finish(key.owner, key.text))
+        # A failure here must not fail the call, because the task runs.
+        self._clean_up(lambda: self.keys.mark_sent(key.owner, key.text))
         return task_id
 
-    def _attempt(self, tidying: Callable[[], None]) -> None:
-        """Do what makes things tidier for those who come later, but decides nothing for this caller."""
+    def _clean_up(self, action: Callable[[], None]) -> None:
+        """Run an action whose failure does not change the response."""
         try:
-            tidying()
+            action()
         except TaskStoreError as error:
             self.warn(str(error))

@@ -1,1 +1,1 @@
-"""API Gateway's events to requests, answers to JSON; who calls."""
+"""HTTP for the gateway: parses API Gateway events, identifies callers and renders responses."""

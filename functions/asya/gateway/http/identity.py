@@ -1,7 +1,7 @@
-"""Who makes a request, read from what API Gateway has found out (payload format 2.0, `requestContext.authorizer`).
+"""Reads the identity of a caller from an API Gateway event (payload format 2.0, `requestContext.authorizer`).
 
-API Gateway hands a token's claims over as text: a list `["a", "b c"]` comes as `[a b c]`, which could mean other values as
-well. Who somebody is, is read there; what lists they are on is read from the token itself, which API Gateway has checked.
+API Gateway passes the claims of a token as text: the list `["a", "b c"]` becomes `[a b c]`, which is ambiguous. This module
+reads issuer and subject there, and the other claims from the token itself, which API Gateway has verified.
 """
 
 import base64
@@ -12,65 +12,66 @@ import msgspec
 
 from asya.gateway.access import IamIdentity, TokenIdentity
 
-# OpenID Connect's: so many ASCII characters. The subject becomes part of every record its owner makes.
+# ASCII characters, as in OpenID Connect. Every record of the owner contains the subject.
 SUBJECT_LIMIT = 255
-# Lists of words by their own standards, though they are texts.
-_WORDS = frozenset({"scope", "scp"})
-_PARTS = 3
+# Claims whose text is a space-separated list by their standards.
+_LIST_CLAIMS = frozenset({"scope", "scp"})
+_TOKEN_PARTS = 3  # header, payload, signature
 
 
 class Iam(msgspec.Struct, rename="camel"):
-    """Of a signed request."""
+    """The signer of a request."""
 
     user_arn: str | None = None
     user_id: str | None = None
 
 
 class Jwt(msgspec.Struct):
-    """Of a request with a token."""
+    """The verified token of a request."""
 
     claims: dict[str, object] = {}
 
 
 class Authorizer(msgspec.Struct):
-    """What API Gateway's authorizers say."""
+    """The results of API Gateway's authorizers."""
 
     iam: Iam | None = None
     jwt: Jwt | None = None
 
 
 def identity_of(authorizer: Authorizer | None, headers: Mapping[str, str]) -> IamIdentity | TokenIdentity | None:
-    """Who it is; None if API Gateway does not say, or says it in a way that could mean two people.
+    """Read the identity of the caller; None if it is missing or ambiguous.
 
     Args:
-        headers: of the request, names in lower case.
+        authorizer: the results of API Gateway's authorizers.
+        headers: the headers of the request, names in lower case.
     """
     if authorizer is None or (authorizer.iam is not None and authorizer.jwt is not None):
         return None
     if authorizer.jwt is not None:
-        return _of_token(authorizer.jwt.claims, headers.get("authorization", ""))
+        return _token_identity(authorizer.jwt.claims, headers.get("authorization", ""))
     iam = authorizer.iam
     return IamIdentity(iam.user_arn, iam.user_id) if iam is not None and iam.user_arn and iam.user_id else None
 
 
-def _of_token(checked: Mapping[str, object], authorization: str) -> TokenIdentity | None:
-    issuer, subject = checked.get("iss"), checked.get("sub")
-    if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and _can_own(subject)):
+def _token_identity(verified: Mapping[str, object], authorization: str) -> TokenIdentity | None:
+    issuer, subject = verified.get("iss"), verified.get("sub")
+    if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and _is_valid_subject(subject)):
         return None
-    said = _payload(authorization)
-    if (said.get("iss"), said.get("sub")) != (issuer, subject):
-        said = {}  # not the token that was checked: whoever it is, no list they are on counts
-    return TokenIdentity(issuer, subject, {name: _values(name, value) for name, value in said.items()})
+    claims = _token_payload(authorization)
+    if (claims.get("iss"), claims.get("sub")) != (issuer, subject):
+        claims = {}  # this is not the verified token, so its claims do not count
+    return TokenIdentity(issuer, subject, {name: _values(name, value) for name, value in claims.items()})
 
 
-def _can_own(subject: str) -> bool:
+def _is_valid_subject(subject: str) -> bool:
     return 0 < len(subject) <= SUBJECT_LIMIT and subject.isascii() and subject.isprintable()
 
 
-def _payload(authorization: str) -> dict[str, object]:
-    """What a token says; nothing if it cannot be read."""
+def _token_payload(authorization: str) -> dict[str, object]:
+    """Decode the claims of a token; empty if it is unreadable."""
     parts = authorization.rpartition(" ")[2].split(".")
-    if len(parts) != _PARTS:
+    if len(parts) != _TOKEN_PARTS:
         return {}
     try:
         content = base64.b64decode(parts[1] + "=" * (-len(parts[1]) % 4), altchars=b"-_", validate=True)
@@ -80,11 +81,11 @@ def _payload(authorization: str) -> dict[str, object]:
 
 
 def _values(name: str, value: object) -> tuple[str, ...]:
-    """The values that a claim has, as text; structures have none."""
+    """The values of a claim as text; objects have no values."""
     if isinstance(value, str):
-        return tuple(value.split()) if name in _WORDS else (value,)
+        return tuple(value.split()) if name in _LIST_CLAIMS else (value,)
     if isinstance(value, bool):
         return ("true" if value else "false",)
     if isinstance(value, int):
         return (str(value),)
-    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

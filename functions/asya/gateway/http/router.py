@@ -1,4 +1,4 @@
-"""HTTP for the gateway's functions: API Gateway's events in, JSON out; every error is JSON with a code (`protocol §13`)."""
+"""Routes API Gateway events to operations and renders JSON responses; errors have a code (`protocol §13`)."""
 
 import base64
 import binascii
@@ -10,14 +10,14 @@ import msgspec
 from aws_lambda_powertools import Logger
 
 from asya.gateway.access import IamIdentity, TokenIdentity
-from asya.gateway.aws.task_starter import Key
+from asya.gateway.aws.task_starter import IdempotencyKey
 from asya.gateway.http.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError
 from asya.tasks.aws.task_store import TaskStoreError
 
 KEY_LIMIT = 255
-_USUAL_PORTS = {("https", "443"), ("http", "80")}
-_UNKNOWN = "the request must be signed (SigV4) by a principal of this account, or carry a token that names its subject"
+_DEFAULT_PORTS = {("https", "443"), ("http", "80")}
+_NO_IDENTITY = "sign the request (SigV4) as a principal of this account, or send a token that names its subject"
 
 
 class _Http(msgspec.Struct):
@@ -35,7 +35,7 @@ class _Context(msgspec.Struct, rename="camel"):
 
 
 class _Event(msgspec.Struct, rename="camel"):
-    """What of API Gateway's event (payload format 2.0) is of use."""
+    """The relevant fields of an API Gateway event (payload format 2.0)."""
 
     request_context: _Context
     headers: dict[str, str] = {}
@@ -50,12 +50,12 @@ class Request:
     """A request.
 
     Attributes:
-        path: without the stage.
-        parameters: the variable parts of the path, by name.
-        headers: names in lower case.
-        identity: who signed it, or whose token it came with; None if nobody's.
-        api_id: of the API that it came through.
-        base_url: the address of that API, without a trailing slash.
+        path: the path without the stage.
+        parameters: the variable parts of the path by name.
+        headers: the headers, names in lower case.
+        identity: the signer, or the identity in the token; None if unknown.
+        api_id: the id of the API that received the request.
+        base_url: the URL of that API, without a trailing slash.
     """
 
     method: str
@@ -72,7 +72,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class TextBody:
-    """What is shown as it stands, not as JSON: a stream's events, a page."""
+    """A body that is not rendered as JSON, such as Server-Sent Events."""
 
     media_type: str
     body: str
@@ -80,7 +80,7 @@ class TextBody:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """An answer: its status, and what to show: nothing if that is None; as JSON, unless it is a `TextBody`."""
+    """A response; the content is rendered as JSON, except None (no body) and a `TextBody`."""
 
     status: int
     content: object
@@ -92,102 +92,104 @@ HttpOperation = Callable[[Request], Response]
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
-    """A call of the API: `GET`, `/api/v1/mesh/{id}`, and what answers it."""
+    """A route of the API: method, path template such as `/api/v1/mesh/{id}`, and operation."""
 
     method: str
     template: str
     operation: HttpOperation
 
     def parameters(self, path: str) -> dict[str, str] | None:
-        """The variable parts of a path of this template; None if the path is none."""
-        expected, given = self.template.split("/"), path.split("/")
-        if len(expected) != len(given):
+        """Match a path against the template: the variable parts by name, or None."""
+        parts, values = self.template.split("/"), path.split("/")
+        if len(parts) != len(values):
             return None
-        variable = {part[1:-1]: value for part, value in zip(expected, given, strict=True) if part.startswith("{")}
-        constant = zip(expected, given, strict=True)
-        fits = all(part == value or (part.startswith("{") and value) for part, value in constant)
-        return variable if fits else None
+        pairs = list(zip(parts, values, strict=True))
+        if not all(part == value or (part.startswith("{") and value) for part, value in pairs):
+            return None
+        return {part[1:-1]: value for part, value in pairs if part.startswith("{")}
 
 
 def answer(event: Mapping[str, Any], routes: Sequence[HttpRoute], log: Logger) -> dict[str, Any]:
-    """Answer an event of API Gateway; whatever goes wrong becomes an answer too, and a log line if it is our fault."""
+    """Answer an API Gateway event; every exception becomes an error response."""
     return render(respond(event, routes, log))
 
 
 def respond(event: Mapping[str, Any], routes: Sequence[HttpRoute], log: Logger) -> Response:
-    """The same before it is written down."""
+    """Compute the response; internal errors are logged."""
     request_id = ""
     try:
         parsed = _parse(event)
         request_id = parsed.request_context.request_id
         return _dispatch(parsed, routes)
-    except ApiError as refused:
-        return _refusal(refused)
+    except ApiError as error:
+        return _error(error.status, error.code, error.message, error.field, error.retry_after)
     except TaskStoreError:
-        log.exception("the tasks table is in trouble", request_id=request_id)
-        return _failure(503, "unavailable", "the tasks table cannot be reached just now; try again")
+        log.exception("the tasks table is unavailable", request_id=request_id)
+        return _error(503, "unavailable", "the tasks table is unavailable; try again")
     except Exception:
-        log.exception("a request failed in a way nobody expected", request_id=request_id)
-        return _failure(500, "internal", f"something unexpected went wrong; the log names request {request_id}")
+        log.exception("a request failed with an unexpected error", request_id=request_id)
+        return _error(500, "internal", f"internal error; look up request {request_id} in the log")
 
 
 def required_identity(request: Request) -> IamIdentity | TokenIdentity:
-    """Who makes the request.
+    """The identity of the caller.
 
     Raises:
-        ApiError: 403 if API Gateway does not say who.
+        ApiError: 403 if API Gateway does not name the caller.
     """
     if request.identity is None:
-        raise ApiError(403, "forbidden", _UNKNOWN)
+        raise ApiError(403, "forbidden", _NO_IDENTITY)
     return request.identity
 
 
 def check_size(request: Request, limit: int) -> None:
-    """Refuse a body that is too large.
+    """Check the size of the body, in bytes.
 
     Raises:
-        ApiError: 413.
+        ApiError: 413 if the body is too large.
     """
     if len(request.body) > limit:
-        raise ApiError(413, "too_large", f"the body has {len(request.body)} bytes; {limit} at most")
+        raise ApiError(413, "too_large", f"the body has {len(request.body)} bytes; the limit is {limit}")
 
 
-def idempotency_key(request: Request, owner: str, digest: str) -> Key | None:
-    """The request's `Idempotency-Key`, if it has one.
+def idempotency_key(request: Request, owner: str, digest: str) -> IdempotencyKey | None:
+    """Read the `Idempotency-Key` of a request; None without the header.
 
     Args:
-        digest: of what is asked for.
+        request: the request.
+        owner: the principal of the caller.
+        digest: the digest of the request, to detect the reuse of a key.
 
     Raises:
-        ApiError: 400 if it is none that can be kept.
+        ApiError: 400 if the key is malformed.
     """
     text = request.headers.get("idempotency-key")
     if text is None:
         return None
     if not (0 < len(text) <= KEY_LIMIT and text.isascii() and text.isprintable()):
-        problem = f"an Idempotency-Key has 1 to {KEY_LIMIT} printable ASCII characters"
+        problem = f"Idempotency-Key must have 1 to {KEY_LIMIT} printable ASCII characters"
         raise ApiError(400, "invalid_field", problem, "Idempotency-Key")
-    return Key(owner, text, digest)
+    return IdempotencyKey(owner, text, digest)
 
 
 def _parse(event: Mapping[str, Any]) -> _Event:
     try:
         return msgspec.convert(event, _Event)
     except msgspec.ValidationError as error:
-        raise ApiError(400, "invalid_event", f"this is no event of an HTTP API, payload format 2.0: {error}") from None
+        raise ApiError(400, "invalid_event", f"the event is not of an HTTP API, payload format 2.0: {error}") from None
 
 
 def _dispatch(event: _Event, routes: Sequence[HttpRoute]) -> Response:
     http, path = event.request_context.http, _path(event)
-    fitting = [(route, found) for route in routes if (found := route.parameters(path)) is not None]
-    for route, parameters in fitting:
+    matches = [(route, match) for route in routes if (match := route.parameters(path)) is not None]
+    for route, parameters in matches:
         if route.method == http.method:
             return route.operation(_request(event, path, parameters | (event.path_parameters or {})))
-    if fitting:
-        allowed = ", ".join(sorted({route.method for route, _ in fitting}))
-        response = _failure(405, "method_not_allowed", f"{path} takes {allowed}, not {http.method}")
+    if matches:
+        allowed = ", ".join(sorted({route.method for route, _ in matches}))
+        response = _error(405, "method_not_allowed", f"{path} accepts {allowed}, not {http.method}")
         return Response(response.status, response.content, {"allow": allowed})
-    raise ApiError(404, "not_found", f"there is nothing at {path}")
+    raise ApiError(404, "not_found", f"no route matches {path}")
 
 
 def _path(event: _Event) -> str:
@@ -216,11 +218,11 @@ def _request(event: _Event, path: str, parameters: Mapping[str, str]) -> Request
 
 
 def _origin(domain_name: str, headers: Mapping[str, str]) -> str:
-    """Scheme, host, and the port if it is not the scheme's own: on AWS it always is."""
+    """Scheme and host, with the port unless it is the default; only local clouds use other ports."""
     scheme = "http" if headers.get("x-forwarded-proto") == "http" else "https"
     port = headers.get("x-forwarded-port", "")
-    is_usual = not port.isdecimal() or (scheme, port) in _USUAL_PORTS
-    return f"{scheme}://{domain_name}" + ("" if is_usual else f":{port}")
+    is_default = not port.isdecimal() or (scheme, port) in _DEFAULT_PORTS
+    return f"{scheme}://{domain_name}" + ("" if is_default else f":{port}")
 
 
 def _body(event: _Event) -> bytes:
@@ -229,14 +231,10 @@ def _body(event: _Event) -> bytes:
             return base64.b64decode(event.body or "", validate=True)
         return (event.body or "").encode("utf-8")
     except (binascii.Error, UnicodeEncodeError):
-        raise ApiError(400, "invalid_body", "the body is not what its encoding says") from None
+        raise ApiError(400, "invalid_body", "the body does not match its encoding") from None
 
 
-def _refusal(refused: ApiError) -> Response:
-    return _failure(refused.status, refused.code, refused.message, refused.field, refused.retry_after)
-
-
-def _failure(
+def _error(
     status: int, code: str, message: str, field_name: str | None = None, retry_after: int | None = None
 ) -> Response:
     error = {"code": code, "message": message} | ({"field": field_name} if field_name else {})
@@ -244,7 +242,7 @@ def _failure(
 
 
 def render(response: Response) -> dict[str, Any]:
-    """An answer as API Gateway takes it (payload format 2.0)."""
+    """Render a response for API Gateway (payload format 2.0)."""
     if response.content is None:
         return {"statusCode": response.status, "headers": {"cache-control": "no-store", **response.headers}}
     text = response.content if isinstance(response.content, TextBody) else _json(response.content)

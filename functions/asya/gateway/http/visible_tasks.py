@@ -1,4 +1,4 @@
-"""The task that a call is about, for those who may see it; to all others it is as if there were none (`protocol §13`)."""
+"""Reads the task of a call if the caller may see it (`protocol §13`)."""
 
 from datetime import datetime
 
@@ -10,11 +10,11 @@ from asya.tasks.view import TaskView
 
 
 def visible_task(tasks: Tasks, task_id: str, caller: Caller, now: datetime) -> TaskView:
-    """What is shown of a task.
+    """Read the view of a task.
 
     Raises:
-        ApiError: 404 if there is no such task, or none that the caller may see.
-        TaskStoreError: if the table cannot be read.
+        ApiError: 404 if the task does not exist, or the caller may not see it.
+        TaskStoreError: the table is unavailable.
     """
     task = tasks.read(task_id, now) if is_usable(task_id) else None
     if task is None or not caller.may_see(task.owner):
@@ -23,5 +23,5 @@ def visible_task(tasks: Tasks, task_id: str, caller: Caller, now: datetime) -> T
 
 
 def unknown_task(task_id: str) -> ApiError:
-    """404, in the same words whether the task is somebody else's or nobody's."""
+    """The error 404, equal for tasks that do not exist and tasks of other owners."""
     return ApiError(404, "not_found", f"there is no task {task_id[:ID_LIMIT]!r}", "id")

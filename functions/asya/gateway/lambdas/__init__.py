@@ -1,1 +1,1 @@
-"""The functions behind the HTTP API, and the sweep of deadlines."""
+"""The functions behind the HTTP API, and the deadline sweep; `wiring.py` has the Lambda handlers."""

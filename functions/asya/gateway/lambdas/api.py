@@ -1,4 +1,4 @@
-"""The gateway's API: all calls but reports and streams (`protocol §13`)."""
+"""The API of the gateway: all calls except reports and streams (`protocol §13`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,10 +10,10 @@ from asya.protocol.mesh_table import MeshTable
 
 
 class RouteGroup(Protocol):
-    """The calls about one subject."""
+    """The calls of one group."""
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment."""
+        """The routes at a given time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Api:
     groups: tuple[RouteGroup, ...]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment."""
+        """The routes at a given time."""
         return (
             *(route for group in self.groups for route in group.routes(now)),
             HttpRoute("GET", "/openapi.json", self.openapi),
@@ -33,9 +33,9 @@ class Api:
         )
 
     def openapi(self, request: Request) -> Response:
-        """`GET /openapi.json`: the requests and answers of every call."""
+        """`GET /openapi.json`: the requests and responses of every call."""
         required_identity(request)
-        # Imports many types that no other call needs; this keeps cold starts short.
+        # The document needs many types that other calls do not; the late import keeps cold starts short.
         from asya.gateway.lambdas.openapi import document
 
         takes_tokens = self.origins.takes_tokens(request)

@@ -1,4 +1,4 @@
-"""The groups of calls that the gateway's API is made of."""
+"""Builds the API of the gateway from its groups of calls."""
 
 import uuid
 from collections.abc import Callable
@@ -42,10 +42,13 @@ def _new_id() -> str:
 def build_api(
     settings: Settings, telemetry: Telemetry, environment: Environment = REAL, new_id: Callable[[], str] = _new_id
 ) -> Api:
-    """The calls over this mesh's table and queues.
+    """Build the API over the mesh's table and queues.
 
     Args:
-        new_id: makes the id of a task.
+        settings: the settings of the function.
+        telemetry: the log and the metrics of the function.
+        environment: clock, randomness and threads.
+        new_id: creates the id of a task.
     """
     mesh, warn = settings.table, telemetry.log.warning
     client, table = clients.dynamodb(), settings.table_name("tasks")
@@ -55,7 +58,7 @@ def build_api(
     lists = TaskLists(index, store, tasks)
     access = AccessRules(mesh, settings.account, settings.region)
     origins = Origins(settings.gateway_url, environment.new_span)
-    # As for every sender, large payloads go under `inbox/` only (`protocol §4`).
+    # Senders may write large payloads only under `inbox/` (`protocol §4`).
     claim_check = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX)
     sender = SubmissionSender(clients.sqs(), settings.queue_url, claim_check.offload)
     starter = TaskStarter(
@@ -116,14 +119,14 @@ def build_api(
 
 
 def _cancel_requests(settings: Settings) -> CancelRequests | None:
-    """None for a mesh without heavy actors: it has no job runs to stop."""
+    """Build the sender of cancel requests; None for a mesh without heavy actors."""
     if not any(actor.kind == "spark" for actor in settings.table.actors.values()):
         return None
     return CancelRequests(clients.sqs(), queue_url=settings.queue_url(names.COMPLETION))
 
 
 def _sets(settings: Settings) -> FanInSets | None:
-    """None for a mesh without fan-in actors."""
+    """Build the store of sets; None for a mesh without fan-in actors."""
     if not any(actor.kind == "fan_in" for actor in settings.table.actors.values()):
         return None
     return FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)

@@ -1,11 +1,11 @@
-"""Every minute: tasks past their deadline are written down as failed; readers are told so before (`protocol §13`, backstop).
+"""Fails overdue tasks every minute; readers see them as failed even earlier (`protocol §13`, backstop).
 
-A minute's deadlines are read from an index, the records behind them tell which tasks have ended: most have, and cost a read.
-Each of the last minutes is looked at several times, so that what the index or a record's birth was late with is found. How far
-all is decided is noted, so that nothing is missed while nobody looked.
+The sweep reads the deadlines of each minute from an index, and the records of these tasks; most tasks have ended by then. It
+reads the last minutes again, because index entries and records may arrive late. It stores the last processed minute, so that an
+outage of the sweep skips no deadline.
 
-A deadline is left alone for some seconds: who runs out of time tells so, by x-sink, and knows where it was. With a minute
-between two sweeps what is overdue is still written down well within two.
+A grace period follows each deadline: x-sink reports the timeout of a running task first, and names the actor. A sweep every
+minute still fails an overdue task within two minutes.
 """
 
 from collections.abc import Iterator
@@ -21,20 +21,20 @@ from asya.tasks.aws.task_store import TaskStore
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import fail_if_overdue, is_overdue
 
-# How many minutes are looked at again.
-AGAIN = timedelta(minutes=3)
-# How long the end that x-sink reports may take to arrive.
-GRACE = timedelta(seconds=20)
-# How far back the first sweep of all looks, and how many minutes one sweep looks at, at most.
-FIRST = timedelta(minutes=30)
-MOST = 240
-SECONDS = 45.0
-AT_ONCE = 100
+# Every sweep reads these last minutes again.
+REREAD_WINDOW = timedelta(minutes=3)
+# The report of x-sink may take this long.
+GRACE_PERIOD = timedelta(seconds=20)
+# The first sweep of a mesh starts this far back.
+INITIAL_WINDOW = timedelta(minutes=30)
+MAX_MINUTES = 240  # per sweep
+TIME_LIMIT = 45.0  # seconds per sweep
+BATCH_SIZE = 100  # records per read
 
 
 @dataclass(frozen=True, slots=True)
 class DeadlineSweep:
-    """Looks after the deadlines of all tasks of the mesh."""
+    """Fails the overdue tasks of the mesh."""
 
     services: Services
     index: TaskIndex
@@ -43,42 +43,42 @@ class DeadlineSweep:
     marks: SweepMarks
 
     def sweep(self) -> None:
-        """One sweep. What it does not come to is left for the next.
+        """Sweep once; the next sweep continues after the time limit.
 
         Raises:
-            TaskStoreError: if the table cannot be read or written now.
+            TaskStoreError: the table is unavailable.
         """
         now = self.services.now()
-        moment = now - GRACE
-        ends = self.services.environment.monotonic() + SECONDS
-        begin = min(self.marks.read() or moment - FIRST, moment - AGAIN)
-        count, looked_at = 0, None
+        until = now - GRACE_PERIOD
+        ends_at = self.services.environment.monotonic() + TIME_LIMIT
+        start = min(self.marks.read() or until - INITIAL_WINDOW, until - REREAD_WINDOW)
+        count, last_minute = 0, None
         try:
-            for minute in islice(_minutes(begin, moment), MOST):
-                count += self._expire(minute_of(format_time(minute)), moment, now)
-                looked_at = minute
-                if self.services.environment.monotonic() > ends:
+            for minute in islice(_minutes(start, until), MAX_MINUTES):
+                count += self._fail_overdue(minute_of(format_time(minute)), until, now)
+                last_minute = minute
+                if self.services.environment.monotonic() > ends_at:
                     break
         finally:
-            if looked_at is not None:
-                self.marks.write(looked_at)
+            if last_minute is not None:
+                self.marks.write(last_minute)
             if count:
                 self.services.telemetry.log.warning("tasks timed out", count=count)
 
-    def _expire(self, minute: str, moment: datetime, now: datetime) -> int:
-        """Write the tasks of a minute down that were overdue at a moment; how many there were."""
+    def _fail_overdue(self, minute: str, until: datetime, now: datetime) -> int:
+        """Fail the tasks with a deadline in a minute that were overdue at `until`; returns their number."""
         due, count = self.index.due(minute), 0
-        while ids := list(islice(due, AT_ONCE)):
+        while ids := list(islice(due, BATCH_SIZE)):
             for task_id, stored in self.store.records(ids, now).items():
-                if is_overdue(stored.record, moment):
-                    # Decided again on what the record is then: it may have ended, or been paused, in between.
-                    self.tasks.update(task_id, lambda record, _: fail_if_overdue(record, moment), now)
+                if is_overdue(stored.record, until):
+                    # The update checks the latest record again, because the task may have ended or paused since the read.
+                    self.tasks.update(task_id, lambda record, _: fail_if_overdue(record, until), now)
                     count += 1
         return count
 
 
-def _minutes(begin: datetime, end: datetime) -> Iterator[datetime]:
-    minute = begin.replace(second=0, microsecond=0)
+def _minutes(start: datetime, end: datetime) -> Iterator[datetime]:
+    minute = start.replace(second=0, microsecond=0)
     while minute <= end:
         yield minute
         minute += timedelta(minutes=1)

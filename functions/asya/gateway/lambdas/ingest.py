@@ -1,8 +1,7 @@
-"""The gateway's entrance for the mesh itself: reports of events, and states for pre-flight (`protocol §13`).
+"""Accepts reports, and answers the state queries of pre-flights (`protocol §13`).
 
-`POST /api/v1/mesh/events` and `POST /api/v1/mesh/{id}/events` are for the mesh's functions and operators, `POST
-/api/v1/mesh/states` for the functions only. Which events of a batch were taken is told one by one; the request as a whole is
-answered 200 if it is a batch at all.
+The functions of the mesh and operators may call `POST /api/v1/mesh/events` and `POST /api/v1/mesh/{id}/events`. Only functions may
+call `POST /api/v1/mesh/states`. The response to a valid batch is 200, with a result for each event.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from asya.tasks.aws.tasks import Tasks
 from asya.tasks.event_batch import BatchError, read_events, read_queries
 from asya.tasks.single_event import read_single_event
 
-# Lambda takes 6 MB in one event; a body may come in base64.
+# Bytes. A Lambda event may have 6 MB, and base64 adds a third to the body.
 BODY_LIMIT = 4 * 1024 * 1024
 
 Content = TypeVar("Content")
@@ -30,7 +29,7 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True)
 class Ingest:
-    """What the calls need, and the calls."""
+    """The calls for reports and state queries."""
 
     tasks: Tasks
     partials: PartialStore
@@ -38,82 +37,83 @@ class Ingest:
     warn: Callable[[str], None]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment."""
+        """The routes at a given time."""
         return (
             HttpRoute("POST", "/api/v1/mesh/events", lambda request: self.events(request, now)),
             HttpRoute("POST", "/api/v1/mesh/{id}/events", lambda request: self.event(request, now)),
             HttpRoute("POST", "/api/v1/mesh/states", lambda request: self.states(request, now)),
-            *LegacyReportRoutes(self.tasks, self._reporter, self._take_one).routes(now),
+            *LegacyReportRoutes(self.tasks, self._reporter, self._accept_one).routes(now),
         )
 
     def events(self, request: Request, now: datetime) -> Response:
-        """Take a batch of reports; the mesh's own functions may report on tasks nobody has heard of yet."""
+        """`POST /api/v1/mesh/events`: accept a batch of reports; the report of a function may create its task."""
         caller = self._reporter(request)
-        read = _content(read_events, request, "invalid_batch")
-        reports = [item for item in read if not isinstance(item, EventResult)]
-        results = iter(self._take(reports, caller, now))
+        items = _content(read_events, request, "invalid_batch")
+        reports = [item for item in items if not isinstance(item, EventResult)]
+        results = iter(self._accept(reports, caller, now))
         return Response(
-            200, EventResults(items=tuple(item if isinstance(item, EventResult) else next(results) for item in read))
+            200, EventResults(items=tuple(item if isinstance(item, EventResult) else next(results) for item in items))
         )
 
     def event(self, request: Request, now: datetime) -> Response:
-        """Take one report: 204, also if it is of no consequence."""
+        """`POST /api/v1/mesh/{id}/events`: accept one report; 204 also if it has no effect."""
         caller = self._reporter(request)
         task_id = request.parameters["id"]
         report = _content(lambda body: read_single_event(body, task_id, now), request, "invalid_report")
         if report is None:
-            self._check_known(task_id, caller, now)
+            self._check_exists(task_id, caller, now)
             return Response(204, None)
-        return self._take_one(report, caller, now)
+        return self._accept_one(report, caller, now)
 
-    def _take_one(self, report: Report, caller: Caller, now: datetime) -> Response:
-        [result] = self._take([report], caller, now)
+    def _accept_one(self, report: Report, caller: Caller, now: datetime) -> Response:
+        [result] = self._accept([report], caller, now)
         if result.status == HTTPStatus.NOT_FOUND:
             raise ApiError(404, "not_found", f"there is no task {report.id!r}", "id")
         if result.status != HTTPStatus.NO_CONTENT:
-            raise ApiError(503, "unavailable", result.error or "the report was not taken; send it again")
+            raise ApiError(503, "unavailable", result.error or "the report was not stored; send it again")
         return Response(204, None)
 
-    def _take(self, reports: Sequence[Report], caller: Caller, now: datetime) -> list[EventResult]:
-        """Reports of status go into records and hops, messages to those who look on into their own items."""
+    def _accept(self, reports: Sequence[Report], caller: Caller, now: datetime) -> list[EventResult]:
+        """Merge status reports into records and hops, and store partials as items of their own."""
         events = [report for report in reports if isinstance(report, TaskEvent)]
-        said = [report for report in reports if isinstance(report, PartialEvent)]
-        # What was said is there before the hop's end is: to whoever follows the task it comes before.
-        told = self._keep(said, caller, now) if said else {}
+        partials = [report for report in reports if isinstance(report, PartialEvent)]
+        # Partials are stored before the end of their hop, so that a stream shows them first.
+        partial_results = self._save_partials(partials, caller, now) if partials else {}
         results = iter(self.tasks.report(events, now, may_create=caller.is_mesh_function) if events else [])
-        return [told[each.id] if isinstance(each, PartialEvent) else next(results) for each in reports]
+        return [partial_results[report.id] if isinstance(report, PartialEvent) else next(results) for report in reports]
 
-    def _keep(self, said: Sequence[PartialEvent], caller: Caller, now: datetime) -> dict[str, EventResult]:
-        """What became of the messages, by task."""
-        ids = {event.id for event in said}
+    def _save_partials(self, partials: Sequence[PartialEvent], caller: Caller, now: datetime) -> dict[str, EventResult]:
+        """Store partials; returns the result for each task."""
+        ids = {event.id for event in partials}
         results = {task_id: EventResult(id=task_id, status=HTTPStatus.NO_CONTENT) for task_id in ids}
         try:
-            # Of the mesh's own functions nobody asks whether the task is known: by the time it is, the message is old.
+            # Functions may publish partials before the record of their task exists.
             unknown = set() if caller.is_mesh_function else ids - self.tasks.existing(ids, now)
-            undone = self.partials.save([event for event in said if event.id not in unknown], now)
+            unwritten = self.partials.save([event for event in partials if event.id not in unknown], now)
         except TaskStoreError as error:
             self.warn(str(error))
-            unknown, undone = set(), frozenset(ids)
+            unknown, unwritten = set(), frozenset(ids)
         for task_id in unknown:
             results[task_id] = EventResult(id=task_id, status=404, error=f"there is no task {task_id}")
-        for task_id in undone:
-            results[task_id] = EventResult(id=task_id, status=503, error="the table did not take it; send it again")
+        for task_id in unwritten:
+            problem = "the tasks table is unavailable; send the partial again"
+            results[task_id] = EventResult(id=task_id, status=503, error=problem)
         return results
 
-    def _check_known(self, task_id: str, caller: Caller, now: datetime) -> None:
+    def _check_exists(self, task_id: str, caller: Caller, now: datetime) -> None:
         if not caller.is_mesh_function and not self.tasks.existing([task_id], now):
             raise ApiError(404, "not_found", f"there is no task {task_id!r}", "id")
 
     def states(self, request: Request, now: datetime) -> Response:
-        """Tell a sidecar how tasks and their roots stand."""
+        """`POST /api/v1/mesh/states`: the states of tasks and their roots, for the pre-flight of a sidecar."""
         if not self._caller(request).is_mesh_function:
-            raise ApiError(403, "forbidden", "only the mesh's own functions ask for states")
+            raise ApiError(403, "forbidden", "only functions of the mesh may query states")
         return Response(200, TaskStates(items=self.tasks.states(_content(read_queries, request, "invalid_batch"), now)))
 
     def _reporter(self, request: Request) -> Caller:
         caller = self._caller(request)
         if not (caller.is_mesh_function or caller.is_operator):
-            raise ApiError(403, "forbidden", "only the mesh's own functions and its operators report events")
+            raise ApiError(403, "forbidden", "only functions and operators of the mesh may report events")
         return caller
 
     def _caller(self, request: Request) -> Caller:

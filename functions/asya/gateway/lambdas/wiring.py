@@ -1,4 +1,4 @@
-"""The entry points of the gateway's functions: the API, the entrance for reports, and the sweep of deadlines."""
+"""The Lambda handlers of the gateway: `api`, `ingest` (reports) and `deadline_sweep`."""
 
 import os
 from functools import cache
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environment = REAL) -> Ingest:
-    """The entrance for reports."""
+    """Build the calls for reports."""
     return Ingest(
         tasks=build_tasks(settings, telemetry.log.warning, environment),
         partials=PartialStore(clients.dynamodb(), settings.table_name("tasks"), environment.sleep),
@@ -35,7 +35,7 @@ def build_ingest(settings: Settings, telemetry: Telemetry, environment: Environm
 
 
 def build_deadline_sweep(services: Services) -> DeadlineSweep:
-    """The sweep over the deadlines of this mesh's tasks."""
+    """Build the deadline sweep of the mesh's tasks."""
     settings, environment = services.settings, services.environment
     client, table = clients.dynamodb(), settings.table_name("tasks")
     store = build_store(settings, environment)
@@ -64,12 +64,12 @@ def _api() -> "Api":
 
 
 def ingest(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Lambda's handler of the entrance for reports."""
+    """Handle a request to the function for reports."""
     return answer(event, _ingest().routes(REAL.now()), _settings_and_telemetry()[1].log)
 
 
 def api(event: dict[str, Any], _context: object) -> dict[str, Any]:
-    """Lambda's handler of the API."""
+    """Handle a request to the API function."""
     return answer(event, _api().routes(REAL.now()), _settings_and_telemetry()[1].log)
 
 

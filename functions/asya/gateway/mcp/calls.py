@@ -10,7 +10,7 @@ from msgspec import Meta as Limits
 from msgspec import Raw
 
 from asya.gateway.access import Caller
-from asya.gateway.aws.task_starter import Key
+from asya.gateway.aws.task_starter import IdempotencyKey
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.mcp.pause import input_required, read_answers, read_request_state, supports_form
 from asya.gateway.mcp.results import TaskLinks, cancel_result, tool_result
@@ -67,7 +67,7 @@ class ToolCall:
     caller: Caller
     origin: Origin
     base_url: str
-    key: Key | None
+    key: IdempotencyKey | None
     seconds: float
     on_poll: Callable[[TaskView], None] | None
 
@@ -132,7 +132,7 @@ class McpCalls:
         return self._wait(task_id, call, now)
 
     def _wait(self, task_id: str, call: ToolCall, now: datetime) -> CallResult:
-        task = self.calls.wait(task_id, now, call.seconds, look=call.on_poll)
+        task = self.calls.wait(task_id, now, call.seconds, on_read=call.on_poll)
         if task is None:
             raise unknown_task(task_id)
         if (

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.aws.task_starter import Key
+from asya.gateway.aws.task_starter import IdempotencyKey
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.json_rpc import (
@@ -191,12 +191,12 @@ class McpRoutes:
         return mcp.Implementation(f"asya-{self.mesh.namespace}")
 
 
-def _key(mcp_request: McpRequest, request: Request, caller: Caller) -> Key | None:
+def _key(mcp_request: McpRequest, request: Request, caller: Caller) -> IdempotencyKey | None:
     session, request_id = mcp_http.session_id(request), mcp_request.message.id
     if mcp_request.is_modern or session is None or request_id is UNSET:
         return None
     digest = hashlib.sha256(b"mcp\n" + request.body).hexdigest()
-    return Key(caller.principal, mcp_http.idempotency_key(session, request_id), digest)
+    return IdempotencyKey(caller.principal, mcp_http.idempotency_key(session, request_id), digest)
 
 
 def _rpc_message(error: ApiError) -> str:

@@ -1,1 +1,1 @@
-"""The calls of the HTTP API, a module per group."""
+"""The calls of the HTTP API, one module for each group."""

@@ -1,4 +1,4 @@
-"""The gateway's lists: tasks, a task's children, its hops (`protocol §13`)."""
+"""Lists tasks, the children of a task, and its timeline (`protocol §13`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,14 +17,14 @@ HOPS_LIMIT = 500
 
 @dataclass(frozen=True, slots=True)
 class ListRoutes:
-    """What the calls need, and the calls."""
+    """Lists tasks, children and hops."""
 
     tasks: Tasks
     lists: TaskLists
     access: AccessRules
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment."""
+        """The routes at a given time."""
         return (
             HttpRoute("GET", "/api/v1/mesh", lambda request: self.all(request, now)),
             HttpRoute("GET", "/api/v1/mesh/{id}/children", lambda request: self.children(request, now)),
@@ -32,25 +32,25 @@ class ListRoutes:
         )
 
     def all(self, request: Request, now: datetime) -> Response:
-        """The caller's tasks, everybody's for operators; with `parent` the children of that one."""
+        """`GET /api/v1/mesh`: the caller's tasks, or all tasks for operators; `parent` selects the children of a task."""
         caller = self.access.caller(required_identity(request))
         return self._page(read_list_query(request.query, "tasks", (str, str)), caller, now)
 
     def children(self, request: Request, now: datetime) -> Response:
-        """The tasks that a task has fanned out into."""
+        """`GET /api/v1/mesh/{id}/children`: the children of a task."""
         task, caller = self._visible(request, now)
         query = {name: value for name, value in request.query.items() if name != "parent"}
         return self._page(read_list_query(query | {"parent": task.id}, "tasks", (str, str)), caller, now)
 
     def timeline(self, request: Request, now: datetime) -> Response:
-        """A task's hops of all generations, with their times."""
+        """`GET /api/v1/mesh/{id}/timeline`: a task's hops of all generations, with their times."""
         task, _ = self._visible(request, now)
-        query = {name: value for name, value in request.query.items() if name in ("limit", "cursor")}
-        asked = read_list_query(query, f"timeline {task.id}", (int, int, int), HOPS_LIMIT)
-        after = HopKey(*map(int, asked.after)) if asked.after else None
-        limit = asked.limit if "limit" in query else HOPS_LIMIT
+        parameters = {name: value for name, value in request.query.items() if name in ("limit", "cursor")}
+        query = read_list_query(parameters, f"timeline {task.id}", (int, int, int), HOPS_LIMIT)
+        after = HopKey(*map(int, query.after)) if query.after else None
+        limit = query.limit if "limit" in parameters else HOPS_LIMIT
         page = self.lists.timeline(task.id, after, limit, now)
-        return Response(200, Timeline(items=page.hops, next_cursor=asked.cursor(page.next) if page.next else None))
+        return Response(200, Timeline(items=page.hops, next_cursor=query.cursor(page.next) if page.next else None))
 
     def _page(self, query: ListQuery, caller: Caller, now: datetime) -> Response:
         owner = None if caller.is_operator else caller.principal

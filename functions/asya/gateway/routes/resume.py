@@ -1,4 +1,4 @@
-"""The gateway's call for ending a pause: `POST /api/v1/mesh/{id}/resume` (`protocol §11`, `§13`)."""
+"""Resumes paused tasks: `POST /api/v1/mesh/{id}/resume` (`protocol §11`, `§13`)."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,12 +20,12 @@ from asya.protocol.mesh_table import MeshTable
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.tasks import Tasks
 
-# The input waits in the task's record, of which the table takes 400 KB.
+# Bytes. The record of the task contains the input, and a table item may have 400 KB.
 INPUT_LIMIT = 128 * 1024
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer: the task goes on."""
+    """The response: the task continues."""
 
     id: str
     status: str = "running"
@@ -33,7 +33,7 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class ResumeRoutes:
-    """What the call needs, and the call."""
+    """Ends the pauses of tasks."""
 
     mesh: MeshTable
     tasks: Tasks
@@ -41,15 +41,15 @@ class ResumeRoutes:
     pause_releases: PauseReleases
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The call as of one moment."""
+        """The routes at a given time."""
         return (HttpRoute("POST", "/api/v1/mesh/{id}/resume", lambda request: self.answer(request, now)),)
 
     def answer(self, request: Request, now: datetime) -> Response:
-        """202 with the id; 422 with what is wrong with each field."""
+        """`POST /api/v1/mesh/{id}/resume`: 202 with the id, or 422 with the problem of each field."""
         caller = self.access.caller(required_identity(request))
         limit = min(INPUT_LIMIT, self.mesh.gateway.max_body)
         if len(request.body) > limit:
-            raise ApiError(413, "too_large", f"the body has {len(request.body)} bytes; a resume takes {limit}")
+            raise ApiError(413, "too_large", f"the body has {len(request.body)} bytes; the limit is {limit}")
         try:
             return Response(202, self.resume(request.parameters["id"], caller, read_request(request.body), now))
         except InvalidInputError as invalid:
@@ -62,23 +62,29 @@ class ResumeRoutes:
     ) -> Resumed:
         """End a task's pause.
 
-        From the write that makes it running there is no way back: if the envelope cannot be sent at once, a sweep sends it.
+        The write of the record is final: if the envelope is not sent at once, the pause sweep sends it.
 
         Args:
-            since: the pause that is answered, by when it began; None for whichever it is in.
+            task_id: the id of the task.
+            caller: the caller, who must be allowed to see the task.
+            answers: the input for the fields of the pause.
+            now: the time of the resume.
+            since: the start time of the answered pause; None for the present pause.
 
         Raises:
-            ApiError: 404 if there is no such task, 409 if it is not paused, 503 if what is kept of it cannot be read now.
-            InvalidInputError: 422 if the answers do not fit.
-            TaskStoreError: if the table cannot be read or written; the task stays paused, or has been resumed for sure.
+            ApiError: 404 for an unknown task, 409 if it is not paused, 503 if its stored envelope is unavailable.
+            InvalidInputError: 422 if the answers do not fit the fields.
+            TaskStoreError: the table is unavailable; the task is either still paused or resumed.
         """
 
         def decide(record: TaskRecord, _hops: object) -> TaskRecord:
             if not caller.may_see(record.owner):
                 raise unknown_task(task_id)
             if since is not None and record.pause is not None and record.pause.since != since:
-                raise ApiError(409, "not_paused", f"task {task_id!r} is in another pause than the one of {since}")
-            return resume_task(record, self._kept(record, check_paused(record)), answers, now=now)
+                raise ApiError(
+                    409, "not_paused", f"the pause of {since} has ended; task {task_id!r} is in a later pause"
+                )
+            return resume_task(record, self._stored_envelope(record, check_paused(record)), answers, now=now)
 
         record = self.tasks.update(task_id, decide, now)
         if record is None:
@@ -86,15 +92,17 @@ class ResumeRoutes:
         self.pause_releases.finish(record, now)
         return Resumed(id=task_id)
 
-    def _kept(self, record: TaskRecord, epoch: int) -> Envelope:
+    def _stored_envelope(self, record: TaskRecord, epoch: int) -> Envelope:
         try:
-            found = self.pause_releases.paused.load(PauseKey(record.id, record.generation, epoch))
+            envelope = self.pause_releases.paused.load(PauseKey(record.id, record.generation, epoch))
         except (ClientError, BotoCoreError) as error:
-            problem = f"what is kept of task {record.id!r} cannot be read just now; try again ({error})"
+            problem = f"the stored envelope of task {record.id!r} is unavailable; try again ({error})"
             raise ApiError(503, "unavailable", problem) from error
         except ParseError as error:
-            raise ApiError(409, "not_resumable", f"what is kept of task {record.id!r} is unreadable: {error}") from None
-        if not isinstance(found, Envelope):
-            problem = f"nothing is kept any more of task {record.id!r}: it cannot go on from where it paused"
+            raise ApiError(
+                409, "not_resumable", f"the stored envelope of task {record.id!r} is unreadable: {error}"
+            ) from None
+        if not isinstance(envelope, Envelope):
+            problem = f"the stored envelope of task {record.id!r} no longer exists; the task cannot resume"
             raise ApiError(409, "not_resumable", problem)
-        return found
+        return envelope

@@ -1,4 +1,4 @@
-"""Calls about one task: start it, read it (`protocol §13`)."""
+"""Starts tasks and reads their records (`protocol §13`)."""
 
 import hashlib
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class TaskRoutes:
     """Starts tasks and reads their records.
 
     Attributes:
-        new_id: makes the id of a task.
+        new_id: creates the id of a task.
     """
 
     mesh: MeshTable
@@ -31,7 +31,7 @@ class TaskRoutes:
     new_id: Callable[[], str]
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The calls as of one moment."""
+        """The routes at a given time."""
         return (
             HttpRoute("POST", "/api/v1/mesh", lambda request: self.start(request, now)),
             HttpRoute("GET", "/api/v1/mesh/{id}", lambda request: self.task(request, now)),
@@ -43,7 +43,7 @@ class TaskRoutes:
         check_size(request, self.mesh.gateway.max_body)
         submission = read_submission(request.body, request.query.get("actor"), self.mesh)
         compose = first_message(submission, self.origins.of(request), self.mesh)
-        # An idempotency key belongs to the actor and the body, byte for byte.
+        # A repetition must have the same actor and the same bytes as its body.
         digest = hashlib.sha256(submission.actor.encode() + b"\n" + request.body).hexdigest()
         key = idempotency_key(request, caller.principal, digest)
         if key is None:
@@ -54,6 +54,6 @@ class TaskRoutes:
         return Response(201, content)
 
     def task(self, request: Request, now: datetime) -> Response:
-        """`GET /api/v1/mesh/{id}`: the record; 404 for a task of somebody else, as for an unknown one."""
+        """`GET /api/v1/mesh/{id}`: the task; 404 also for a task of another owner."""
         caller = self.access.caller(required_identity(request))
         return Response(200, visible_task(self.tasks, request.parameters["id"], caller, now))

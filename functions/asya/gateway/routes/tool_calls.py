@@ -1,11 +1,11 @@
-"""Calling a tool and waiting for it a while: the common part of `/tools/call`, `/mcp` and `/a2a` (`protocol §13`, tools)."""
+"""Calls a tool and waits for the result, for `/tools/call`, `/mcp` and `/a2a` (`protocol §13`, tools)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from asya.gateway.aws.task_starter import Key, Prepare, TaskStarter, unchanged
+from asya.gateway.aws.task_starter import IdempotencyKey, Prepare, TaskStarter, unchanged
 from asya.gateway.routes.tool_schemas import validate
 from asya.gateway.submission import Origin, first_message
 from asya.gateway.tools import ToolInvocation, tool_submission
@@ -15,11 +15,11 @@ from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
 
-# API Gateway gives up after 30.
+# API Gateway times out after 30 seconds.
 WAIT_SECONDS = 25.0
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
-# What no waiting changes: it has ended, or a person is asked.
-_STANDING = frozenset({*TERMINAL_STATUSES, "paused"})
+_FIRST_DELAY, _MAX_DELAY = 0.1, 1.0  # seconds
+# The statuses that end the wait: the task has ended, or waits for an answer.
+_END_OF_WAIT = frozenset({*TERMINAL_STATUSES, "paused"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class ToolCalls:
     """Starts tasks on the routes of tools, and waits for them.
 
     Attributes:
-        new_id: makes a task's id.
+        new_id: creates the id of a task.
     """
 
     mesh: MeshTable
@@ -38,25 +38,29 @@ class ToolCalls:
 
     def start(
         self,
-        asked: ToolInvocation,
+        invocation: ToolInvocation,
         owner: str,
         origin: Origin,
         now: datetime,
-        key: Key | None = None,
+        key: IdempotencyKey | None = None,
         *,
         prepare: Prepare = unchanged,
     ) -> str:
-        """Start a tool's task; gives its id.
+        """Start a task on the route of a tool and return its id.
 
         Args:
-            key: makes a repetition of the request the same task.
-            prepare: adds to the record what is to be known of the task before it starts.
+            invocation: the tool and its arguments.
+            owner: the principal of the caller.
+            origin: the origin of the envelope.
+            now: the creation time of the task.
+            key: the idempotency key of the request.
+            prepare: completes the record before the task starts.
 
         Raises:
-            ApiError: 404 unknown tool, 400 arguments, 413, 503, and 409 about the key.
-            TaskStoreError: if its record could not be written.
+            ApiError: 404 for an unknown tool, 400 for invalid arguments, 413, 503, and 409 for a conflict of the key.
+            TaskStoreError: the record was not written.
         """
-        compose = first_message(tool_submission(asked, self.mesh, validate), origin, self.mesh)
+        compose = first_message(tool_submission(invocation, self.mesh, validate), origin, self.mesh)
         if key is not None:
             return self.starter.start_once(compose, key, self.new_id(), now, prepare)
         return self.starter.start(compose, owner, self.new_id(), now, prepare)
@@ -67,36 +71,38 @@ class ToolCalls:
         now: datetime,
         seconds: float = WAIT_SECONDS,
         *,
-        look: Callable[[TaskView], None] | None = None,
+        on_read: Callable[[TaskView], None] | None = None,
     ) -> TaskView | None:
-        """The task once it has ended or pauses, or as it is when the time is up; None if there is none.
+        """Wait until a task ends or pauses, or until the time limit; None if the task does not exist.
 
         Args:
-            now: when the waiting begins.
-            look: is shown the task each time that it is read.
+            task_id: the id of the task.
+            now: the time at the start of the wait.
+            seconds: the time limit.
+            on_read: called with the task after each read.
 
         Raises:
-            TaskStoreError: if the table cannot be read.
+            TaskStoreError: the table is unavailable.
         """
-        began = self.environment.monotonic()
-        pause = _FIRST_PAUSE
+        started_at = self.environment.monotonic()
+        delay = _FIRST_DELAY
         while True:
-            waited = self.environment.monotonic() - began
-            task = self.tasks.read(task_id, now + timedelta(seconds=waited))
-            left = seconds - waited
-            if task is not None and look is not None:
-                look(task)
-            if task is None or task.status in _STANDING or left <= 0:
+            elapsed = self.environment.monotonic() - started_at
+            task = self.tasks.read(task_id, now + timedelta(seconds=elapsed))
+            remaining = seconds - elapsed
+            if task is not None and on_read is not None:
+                on_read(task)
+            if task is None or task.status in _END_OF_WAIT or remaining <= 0:
                 return task
-            self.environment.sleep(min(pause, left))
-            pause = min(pause * 1.3, _LONGEST_PAUSE)
+            self.environment.sleep(min(delay, remaining))
+            delay = min(delay * 1.3, _MAX_DELAY)
 
 
 def status_url(base_url: str, task_id: str) -> str:
-    """Where a task's record is read."""
+    """The URL of a task."""
     return f"{base_url}/api/v1/mesh/{quote(task_id, safe='')}"
 
 
 def stream_url(base_url: str, task_id: str) -> str:
-    """Where a task is followed."""
+    """The URL of a task's stream."""
     return f"{status_url(base_url, task_id)}/events"

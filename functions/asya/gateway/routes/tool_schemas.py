@@ -1,6 +1,6 @@
-"""Validating a tool's arguments against its JSON Schema, whatever its draft (`protocol §13`, tools).
+"""Validates a tool's arguments against its JSON Schema of any draft (`protocol §13`, tools).
 
-The validator travels with the gateway's API function only, and is loaded with the first call of a tool.
+Only the API function has the validator; the first call of a tool loads it.
 """
 
 from collections.abc import Sequence
@@ -13,15 +13,14 @@ import msgspec
 if TYPE_CHECKING:
     from jsonschema_rs import Validator
 
-# More than a person mends at once.
 PROBLEMS_LIMIT = 20
-_MESSAGE_LIMIT = 500
+_MESSAGE_LIMIT = 500  # characters
 
 
 def validate(schema: dict[str, object], arguments: Any) -> Sequence[tuple[str, str]]:
-    """What is wrong with arguments: where, and what; empty if nothing is."""
+    """Validate arguments: (path, message) for each problem."""
     errors = _validator(msgspec.json.encode(schema, order="deterministic")).iter_errors(arguments)
-    return [(_place(error.instance_path), error.message[:_MESSAGE_LIMIT]) for error in islice(errors, PROBLEMS_LIMIT)]
+    return [(_path(error.instance_path), error.message[:_MESSAGE_LIMIT]) for error in islice(errors, PROBLEMS_LIMIT)]
 
 
 @lru_cache(maxsize=256)
@@ -32,11 +31,11 @@ def _validator(schema: bytes) -> "Validator":
 
 
 def _retrieve_nothing(uri: str) -> Any:
-    raise ValueError(f"{uri} is not fetched: a tool's schema holds all that it refers to")
+    raise ValueError(f"{uri} is not fetched; a tool's schema must contain the schemas that it refers to")
 
 
-def _place(path: Sequence[str | int]) -> str:
+def _path(parts: Sequence[str | int]) -> str:
     text = ""
-    for part in path:
+    for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}"
     return text.lstrip(".")

@@ -1,4 +1,4 @@
-"""The gateway's plain call of a tool: `POST /tools/call` (`protocol §13`)."""
+"""Calls tools over REST: `POST /tools/call` (`protocol §13`)."""
 
 import hashlib
 from dataclasses import dataclass
@@ -6,20 +6,20 @@ from datetime import datetime
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
+from msgspec.structs import replace
 
 from asya.gateway.access import AccessRules
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, idempotency_key, required_identity
 from asya.gateway.routes.tool_calls import ToolCalls, status_url, stream_url
-from asya.gateway.tools import read_request
+from asya.gateway.tools import read_invocation
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.task import ViewStatus
-from asya.tasks.view import TaskView
 
 
 class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a call came to, or where it can be followed."""
+    """The result of a call, and the URLs of its task."""
 
     id: str
     status: ViewStatus
@@ -33,24 +33,24 @@ class ToolAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class ToolRoutes:
-    """What the call needs, and the call."""
+    """Calls tools, and waits for their results."""
 
     calls: ToolCalls
     access: AccessRules
     origins: Origins
 
     def routes(self, now: datetime) -> tuple[HttpRoute, ...]:
-        """The call as of one moment."""
+        """The routes at a given time."""
         return (HttpRoute("POST", "/tools/call", lambda request: self.call(request, now)),)
 
     def call(self, request: Request, now: datetime) -> Response:
-        """200 with what it came to, 202 where that takes longer than one waits."""
+        """`POST /tools/call`: 200 with the result, or 202 if the task is still running or paused."""
         caller = self.access.caller(required_identity(request))
         check_size(request, self.calls.mesh.gateway.max_body)
         digest = hashlib.sha256(b"tools/call\n" + request.body).hexdigest()
         key = idempotency_key(request, caller.principal, digest)
         origin = self.origins.of(request)
-        task_id = self.calls.start(read_request(request.body), caller.principal, origin, now, key)
+        task_id = self.calls.start(read_invocation(request.body), caller.principal, origin, now, key)
         task = self.calls.wait(task_id, now)
         answer = ToolAnswer(
             id=task_id,
@@ -60,10 +60,5 @@ class ToolRoutes:
         )
         if task is None or task.status not in TERMINAL_STATUSES:
             return Response(202, answer)
-        return Response(200, _ended(answer, task))
-
-
-def _ended(answer: ToolAnswer, task: TaskView) -> ToolAnswer:
-    return msgspec.structs.replace(
-        answer, result=task.result, result_uri=task.result_uri, error=task.error, reason=task.reason
-    )
+        result = replace(answer, result=task.result, result_uri=task.result_uri, error=task.error, reason=task.reason)
+        return Response(200, result)

@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 
 from asya.gateway.aws.idempotency_keys import LEASE, IdempotencyKeys
-from asya.gateway.aws.task_starter import Key, TaskStarter
+from asya.gateway.aws.task_starter import IdempotencyKey, TaskStarter
 from asya.gateway.submission import Origin, first_envelope, read_submission
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
 from asya.messaging.delivery import Delivery
@@ -24,7 +24,7 @@ from tests.doubles.task_store import MemoryTaskStore
 from tests.doubles.tasks import at
 
 MESH = MeshTable(namespace="flights", actors={"inspect": Actor(kind="handler")})
-KEY = Key("AIDA", "nightly", "digest")
+KEY = IdempotencyKey("AIDA", "nightly", "digest")
 
 
 class Died(BaseException):
@@ -69,7 +69,7 @@ class Gateway:
     def start(self, task_id: str) -> str:
         return self.starter.start(self.compose, "AIDA", task_id, at(0))
 
-    def start_once(self, task_id: str, seconds: float = 0, key: Key = KEY) -> str:
+    def start_once(self, task_id: str, seconds: float = 0, key: IdempotencyKey = KEY) -> str:
         return self.starter.start_once(self.compose, key, task_id, at(seconds))
 
     def status(self, task_id: str) -> str | None:
@@ -147,13 +147,13 @@ def test_a_repetition_gets_the_same_id_and_sends_nothing(gateway: Gateway) -> No
 
 def test_keys_belong_to_their_callers(gateway: Gateway) -> None:
     assert gateway.start_once("t1") == "t1"
-    assert gateway.start_once("t2", key=Key("AIDBOB", "nightly", "other digest")) == "t2"
+    assert gateway.start_once("t2", key=IdempotencyKey("AIDBOB", "nightly", "other digest")) == "t2"
 
 
 def test_another_request_under_the_same_key_is_a_conflict(gateway: Gateway) -> None:
     gateway.start_once("t1")
     with pytest.raises(ApiError) as caught:
-        gateway.start_once("t2", key=Key("AIDA", "nightly", "other digest"))
+        gateway.start_once("t2", key=IdempotencyKey("AIDA", "nightly", "other digest"))
     assert refused(caught) == (409, "idempotency_mismatch")
 
 
