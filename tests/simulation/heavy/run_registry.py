@@ -82,7 +82,7 @@ class RunRegistry:
         body = bytes(item["envelope"]["B"]) if "envelope" in item else self.objects[member["envelope_key"]]
         seen = read(body, self.objects)
         if seen is None:
-            self.violated(f"{actor} made pending what is no envelope: {body[:200]!r}")
+            self.violated(f"{actor} made a malformed envelope pending: {body[:200]!r}")
             return
         self.enqueued.setdefault(_attempt_key(member), (_as_received(seen), actor))
 
@@ -164,7 +164,7 @@ class RunRegistry:
         """Checks a sent envelope: an envelope leaves a hop once, and its frames are results that count.
 
         Args:
-            found: the attempts that it may come from.
+            candidates: the attempts that it may come from.
         """
         attempts = candidates
         if seen.trail is not None and any(seen.trail != was.trail for _, was in candidates):
@@ -200,7 +200,7 @@ class RunRegistry:
             return
         failures = [int(item["deaths"]["N"]) for (pk, _), item in self.items.items() if pk.startswith("DEATHS#")]
         if max(failures, default=0) < FAILURE_LIMIT and not any(self.is_poison(one) for one in was):
-            self.violated(f"{seen.id} is charged with the death of a run, and does no harm: {error.get('message')}")
+            self.violated(f"{seen.id} is charged with a failed run, but is no poison envelope: {error.get('message')}")
 
     def _depends_on_time(self, key: AttemptKey) -> bool:
         """Whether a second routing may find no time left for a retry."""
