@@ -58,7 +58,7 @@ def child(origin: str, index: int, position: int = 0) -> str:
     return ids.child_id(origin, 0, position, index)
 
 
-# --- each case in each size --------------------------------------------------------------------------------------------
+# --- each case in each size
 
 
 def send_duplicates(cloud: DeployedCloud, items: int) -> list[str]:
@@ -246,7 +246,7 @@ def test_large_slices_and_a_merged_envelope_larger_than_a_message(paths: Deploye
     assert paths.wait_for_end(child(sets.split["large"], 1)).result_uri is not None
 
 
-# --- failed and late slices ---------------------------------------------------------------------------
+# --- failed and late slices
 
 
 def test_a_failing_slice_fails_the_origin(paths: DeployedCloud, sets: SentSets) -> None:

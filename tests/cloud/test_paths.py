@@ -104,7 +104,7 @@ def envelopes(paths: DeployedCloud) -> SentEnvelopes:
     return SentEnvelopes(paths, by_name)
 
 
-# --- routes --------------------------------------------------------------------------------------------------
+# --- routes
 
 
 def test_a_sequence_carries_its_payload_headers_and_trace(envelopes: SentEnvelopes) -> None:
@@ -187,7 +187,7 @@ def test_a_payload_larger_than_a_message_travels_by_claim_check(envelopes: SentE
     assert "x-asya-payload-ref" not in state.envelope["headers"]
 
 
-# --- failures and retries -------------------------------------------------------------------------------------------
+# --- failures and retries
 
 
 @pytest.mark.rule("8.backoff")
@@ -249,7 +249,7 @@ def test_a_retry_after_the_deadline_is_not_sent(envelopes: SentEnvelopes) -> Non
     assert (state.status_and_reason, state.error) == (("failed", "Timeout"), ("TypeError", "attempt 1"))
 
 
-# --- time limits ----------------------------------------------------------------------------------------------------------------
+# --- time limits
 
 
 def test_an_envelope_after_its_deadline_is_not_started(envelopes: SentEnvelopes) -> None:
@@ -288,7 +288,7 @@ def test_an_interrupted_process_serves_the_next_message(envelopes: SentEnvelopes
     assert until(poll, "a result of a process that has hung")["process"] > 0
 
 
-# --- options -------------------------------------------------------------------------------------------------------------
+# --- options
 
 
 @pytest.mark.rule("6.buffered.re-run")
@@ -340,7 +340,7 @@ def test_a_stealth_envelope_reports_nothing(envelopes: SentEnvelopes) -> None:
     assert envelopes.cloud.mesh.task(silent) is None
 
 
-# --- delayed messages ---------------------------------------------------------------
+# --- delayed messages
 
 
 @pytest.mark.rule("8.retry")

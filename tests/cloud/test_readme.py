@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.cloud
 
-# These targets run setup, the demo or all tests, so the test checks only their last command. test_demo.py runs the demo.
+# These targets run setup, the demo or all tests, so the test checks only their last command. See also test_demo.py.
 DRY_RUN_TARGETS = {
     "make demo": ".venv/bin/asya demo",
     "make demo APPROVE=1": ".venv/bin/asya demo --approve",
