@@ -44,11 +44,11 @@ def test_system_functions_are_functions_of_the_mesh() -> None:
         IamIdentity(f"arn:aws:iam::{ACCOUNT}:user/{names.role_name('flights', 'x-sink', 'us-east-1')}", "AIDAX"),
     ],
 )
-def test_nobody_else_is(identity: IamIdentity) -> None:
+def test_other_identities_are_no_functions(identity: IamIdentity) -> None:
     assert not rules().caller(identity).is_mesh_function
 
 
-def test_without_named_operators_everybody_else_is_one() -> None:
+def test_without_named_operators_every_other_signer_is_an_operator() -> None:
     assert rules().caller(USER).is_operator
     assert not rules().caller(session(names.role_name("flights", "x-sink", "us-east-1"))).is_operator
 
@@ -98,7 +98,7 @@ def bearer(subject: str = "alice", issuer: str = ISSUER, **claims: str | tuple[s
 
 
 @pytest.mark.rule("13.jwt.operators")
-def test_whoever_comes_with_a_token_is_a_person_and_by_default_no_operator() -> None:
+def test_the_holder_of_a_token_is_by_default_no_operator() -> None:
     caller = rules().caller(bearer())
     assert (caller.principal, caller.is_mesh_function, caller.is_operator) == (f"jwt:alice#{ISSUER}", False, False)
 
@@ -118,7 +118,7 @@ def test_no_subject_owns_what_an_iam_principal_owns(subject: str) -> None:
 
 
 @pytest.mark.rule("13.jwt.owner")
-def test_subjects_of_two_issuers_are_two_people() -> None:
+def test_subjects_of_two_issuers_are_two_callers() -> None:
     people = [
         ("a", ISSUER),
         ("a", "https://other.example"),
@@ -130,7 +130,7 @@ def test_subjects_of_two_issuers_are_two_people() -> None:
 
 
 @pytest.mark.rule("13.jwt.functions")
-def test_no_token_makes_anybody_a_function_of_the_mesh() -> None:
+def test_no_token_identifies_a_function_of_the_mesh() -> None:
     role = names.role_name("flights", "x-sink", "us-east-1")
     arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/{role}/some-session"
     for identity in (bearer(arn), bearer(role), bearer(userArn=arn, arn=arn, sub=arn)):
@@ -160,7 +160,7 @@ def test_operators_are_named_by_claim(operator: str, identity: TokenIdentity, ex
     assert rules(operator).caller(identity).is_operator is expected
 
 
-def test_operators_named_by_claim_are_all_there_are() -> None:
+def test_with_operators_named_by_claim_no_signer_is_an_operator() -> None:
     assert not rules("groups=mesh-operators").caller(USER).is_operator
     assert not rules("arn=*").caller(USER).is_operator
     assert (

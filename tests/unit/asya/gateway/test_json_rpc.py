@@ -32,7 +32,7 @@ def test_a_request_has_an_id_and_a_notification_has_none() -> None:
         (b'{"jsonrpc": "2.0", "id": 1, "result": {}}', -32600, "method"),
     ],
 )
-def test_what_is_no_message_is_told_so(body: bytes, code: int, said: str) -> None:
+def test_invalid_messages_are_rejected(body: bytes, code: int, said: str) -> None:
     with pytest.raises(RpcError, match=said) as refused:
         read(body)
     assert refused.value.fault.code == code

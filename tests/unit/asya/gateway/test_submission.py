@@ -79,7 +79,7 @@ def test_the_record_of_a_new_task() -> None:
     assert (record.deadline_at, record.route) == ("2026-11-20T09:01:30.000000Z", Route((), "inspect", ()))
 
 
-def test_payloads_are_carried_as_they_are_but_for_characters_a_queue_would_refuse() -> None:
+def test_payloads_are_unchanged_except_for_characters_that_sqs_rejects() -> None:
     body = '{"payload": {"n": 0.10000000000000000000001, "text": "ä\uffff"}}'.encode()
     payload = bytes(read_submission(body, "inspect", MESH).payload)
     assert payload == rb'{"n": 0.10000000000000000000001, "text": "\u00e4\uffff"}'
@@ -114,7 +114,7 @@ def test_an_override_changes_the_queue_and_its_tenant() -> None:
 
 
 @pytest.mark.rule("3.trace")
-def test_a_trace_goes_on() -> None:
+def test_a_trace_is_continued() -> None:
     parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     going_on = first({}, Origin("https://api", "00f067aa0ba902b7", parent, "vendor=1"))
     assert going_on["headers"]["traceparent"] == "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01"
@@ -147,7 +147,7 @@ def test_stealth() -> None:
         ({"timeout": True}, "timeout"),
     ],
 )
-def test_what_is_refused_names_the_field(body: object, field: str) -> None:
+def test_a_rejected_request_names_the_field(body: object, field: str) -> None:
     with pytest.raises(ApiError) as caught:
         read(body)
     assert (caught.value.status, caught.value.field) == (400, field)
@@ -161,7 +161,7 @@ def test_what_is_refused_names_the_field(body: object, field: str) -> None:
         *(b'{"payload": "\\ud800"}', b'{"payload": 1e999}', b'{"payload": "\xff"}', b'{"headers": {"a": "\\ud800"}}'),
     ],
 )
-def test_what_is_no_json_is_refused(body: bytes) -> None:
+def test_invalid_json_is_rejected(body: bytes) -> None:
     with pytest.raises(ApiError) as caught:
         read_submission(body, "inspect", MESH)
     assert (caught.value.status, caught.value.code) == (400, "invalid_json")
@@ -184,7 +184,7 @@ def test_unknown_and_reserved_actors_are_not_found(actor: str) -> None:
     assert (caught.value.status, caught.value.code) == (404, "unknown_actor")
 
 
-def test_an_override_leads_to_nothing() -> None:
+def test_an_override_to_an_unknown_actor_is_not_found() -> None:
     with pytest.raises(ApiError) as caught:
         read({"headers": {"x-asya-route-override": {"inspect": "x-sink"}}})
     assert caught.value.status == 404

@@ -35,7 +35,7 @@ def post(gateway: Gateway, what: str, body: object, iam: dict[str, str] = FUNCTI
 
 
 @pytest.mark.rule("13.progress", "14.api.envelopes")
-def test_14_progress_and_end_in_the_first_generations_words(gateway: Gateway) -> None:
+def test_14_progress_and_end_in_the_legacy_form(gateway: Gateway) -> None:
     report(gateway, "t", "registered", data={"owner": "AIDAALICE", "route": ROUTE})
     for index, status, percent in (
         (0, "received", 10),
@@ -59,7 +59,7 @@ def test_14_progress_and_end_in_the_first_generations_words(gateway: Gateway) ->
     ("error", "text"),
     [("boom", "boom"), ({"message": "boom"}, "boom"), ({"error": "boom"}, "boom"), ({"x": 1}, '{"x":1}'), (None, "")],
 )
-def test_14_a_failure_in_the_first_generations_words(gateway: Gateway, error: object, text: str) -> None:
+def test_14_a_failure_in_the_legacy_form(gateway: Gateway, error: object, text: str) -> None:
     assert post(gateway, "final", {"status": "failed", "error": error})[0] == 204
     found = gateway.api(reading("t", ADMIN))[1]
     assert (found["status"], found["error"]["message"]) == ("failed", text)
@@ -83,7 +83,7 @@ def test_14_statuses_of_jobs_and_envelopes(gateway: Gateway, status: str, job: s
     assert read(gateway, "envelopes")[1]["status"] == envelope
 
 
-def test_14_somebody_elses_task_is_not_there_in_any_generation(gateway: Gateway) -> None:
+def test_14_a_task_of_another_owner_is_not_found_in_any_legacy_form(gateway: Gateway) -> None:
     report(gateway, "t", "registered", data={"owner": "AIDAALICE"})
     for path in ("jobs", "envelopes"):
         assert read(gateway, path, BOB)[0] == 404

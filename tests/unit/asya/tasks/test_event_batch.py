@@ -59,7 +59,7 @@ def test_times_are_brought_into_one_form() -> None:
         ({"data": {"route": ROUTE, "result": "x" * 300_000}}, "bytes"),
     ],
 )
-def test_a_malformed_item_is_named_and_its_neighbours_are_taken(change: dict[str, Any], named: str) -> None:
+def test_a_malformed_item_is_named_and_the_others_are_accepted(change: dict[str, Any], named: str) -> None:
     before, bad, after = read(GOOD, GOOD | change, GOOD)
     assert isinstance(before, TaskEvent)
     assert isinstance(after, TaskEvent)
@@ -70,7 +70,7 @@ def test_a_malformed_item_is_named_and_its_neighbours_are_taken(change: dict[str
 
 
 @pytest.mark.parametrize("item", [None, 1, "x", [], {}, {"id": "t"}])
-def test_what_is_no_event_at_all(item: object) -> None:
+def test_items_that_are_no_events(item: object) -> None:
     [bad] = read(item)
     assert isinstance(bad, EventResult)
     assert bad.status == 400
@@ -79,12 +79,12 @@ def test_what_is_no_event_at_all(item: object) -> None:
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b"null", b"[", b"[NaN]", b"\xff", b"[" * 100_000, b'["\xff"]x', b'["\\ud800"]']
 )
-def test_what_is_no_batch(body: bytes) -> None:
+def test_bodies_that_are_no_batches(body: bytes) -> None:
     with pytest.raises(BatchError):
         read_events(body)
 
 
-def test_hostile_items_are_refused_one_by_one() -> None:
+def test_hostile_items_are_rejected_one_by_one() -> None:
     deep = b'{"id":"t","data":' + b"[" * 300 + b"]" * 300 + b"}"
     results = read_events(b"[" + deep + b',{"id":"\xff"}]')
     assert [result.status for result in results if isinstance(result, EventResult)] == [400] * 2
@@ -116,7 +116,7 @@ def test_queries() -> None:
     ("body", "named"),
     [(b'[{"id":"a"},{}]', "[1].id"), (b'[{"id":""}]', "[0].id"), (b'[{"id":"a","root_id":""}]', "[0].root_id")],
 )
-def test_a_malformed_query_spoils_the_request(body: bytes, named: str) -> None:
+def test_a_malformed_query_fails_the_request(body: bytes, named: str) -> None:
     with pytest.raises(BatchError) as caught:
         read_queries(body)
     assert caught.value.field == named

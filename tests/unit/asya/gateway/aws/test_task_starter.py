@@ -124,14 +124,14 @@ def test_a_refused_message_leaves_no_record(gateway: Gateway) -> None:
     assert gateway.status("t1") is None
 
 
-def test_a_message_too_large_is_the_callers_to_mend(gateway: Gateway) -> None:
+def test_a_message_that_is_too_large_is_an_error_of_the_caller(gateway: Gateway) -> None:
     gateway.queue.before = TooLargeError("the envelope has 2000000 bytes")
     with pytest.raises(ApiError) as caught:
         gateway.start("t1")
     assert refused(caught) == (413, "too_large")
 
 
-def test_where_nobody_knows_the_record_stays_and_the_caller_gets_the_id(gateway: Gateway) -> None:
+def test_without_an_answer_of_sqs_the_record_stays_and_the_error_names_the_id(gateway: Gateway) -> None:
     gateway.queue.after = MaybeSentError("timed out")
     with pytest.raises(ApiError, match="task t1 may or may not") as caught:
         gateway.start("t1")
@@ -159,7 +159,7 @@ def test_another_request_under_the_same_key_is_a_conflict(gateway: Gateway) -> N
 
 @pytest.mark.rule("13.start.idempotent")
 @pytest.mark.parametrize("sent", [False, True])
-def test_dying_before_or_after_the_message_is_mended_by_the_repetition(gateway: Gateway, sent: bool) -> None:
+def test_a_repetition_finishes_after_a_crash_before_or_after_the_message(gateway: Gateway, sent: bool) -> None:
     gateway.queue.before, gateway.queue.after = (None, Died()) if sent else (Died(), None)
     with pytest.raises(Died):
         gateway.start_once("t1")
@@ -178,7 +178,7 @@ def test_dying_before_or_after_the_message_is_mended_by_the_repetition(gateway: 
     assert first.status.deadline_at == "2026-11-20T09:01:00.000000Z"
 
 
-def test_a_refused_message_frees_the_key_at_once(gateway: Gateway) -> None:
+def test_a_rejected_message_releases_the_key_at_once(gateway: Gateway) -> None:
     gateway.queue.before = NotSentError("access denied")
     with pytest.raises(ApiError):
         gateway.start_once("t1")
@@ -187,7 +187,7 @@ def test_a_refused_message_frees_the_key_at_once(gateway: Gateway) -> None:
     assert (gateway.queue.ids, gateway.status("t1")) == (["t1"], "pending")
 
 
-def test_trouble_with_the_record_frees_the_key_too(gateway: Gateway) -> None:
+def test_a_failed_write_of_the_record_releases_the_key(gateway: Gateway) -> None:
     gateway.store.broken = True
     with pytest.raises(TaskStoreError):
         gateway.start_once("t1")
@@ -206,7 +206,7 @@ def test_a_message_that_may_be_sent_keeps_the_key_for_a_while(gateway: Gateway) 
     assert gateway.start_once("t2", LEASE + 1) == "t1"
 
 
-def test_keys_are_forgotten_with_their_tasks(gateway: Gateway) -> None:
+def test_keys_expire_with_their_tasks(gateway: Gateway) -> None:
     gateway.start_once("t1")
     assert gateway.start_once("t2", 3599) == "t1"
     assert gateway.start_once("t3", 3601) == "t3"

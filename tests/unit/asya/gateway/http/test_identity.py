@@ -44,14 +44,14 @@ def start_task() -> dict[str, Any]:
     return event | {"headers": {name: text for name, text in event["headers"].items() if name != "idempotency-key"}}
 
 
-def test_the_recorded_event_names_its_person(gateway: Gateway) -> None:
+def test_the_recorded_event_names_its_caller(gateway: Gateway) -> None:
     task_id = started(gateway, recorded("start-task-with-token"))
     shown = gateway.api(holding(reading(task_id), "00u7q2example"))
     assert (shown[0], shown[1]["owner"]) == (200, f"jwt:00u7q2example#{ISSUER}")
 
 
 @pytest.mark.rule("13.jwt.owner")
-def test_a_token_and_a_signature_are_two_people(gateway: Gateway) -> None:
+def test_a_token_and_a_signature_are_two_callers(gateway: Gateway) -> None:
     by_token = started(gateway, holding(start_task(), "AIDAALICE"))
     by_key = started(gateway, by(start_task(), ALICE))
     assert gateway.api(by(reading(by_token), ALICE))[0] == 404
@@ -134,7 +134,7 @@ def test_a_token_reports_nothing(gateway: Gateway) -> None:
     assert gateway.ingest(holding(events[1], "oscar", groups=["mesh operators"]))[0] == 403
 
 
-def test_one_key_of_two_people_is_two_tasks(gateway: Gateway) -> None:
+def test_one_key_of_two_callers_is_two_tasks(gateway: Gateway) -> None:
     ids = {started(gateway, holding(recorded("start-task"), subject)) for subject in ("alice", "bob", "alice")}
     ids.add(started(gateway, by(recorded("start-task"), ALICE)))
     assert len(ids) == 3
@@ -153,13 +153,13 @@ def test_one_key_of_two_people_is_two_tasks(gateway: Gateway) -> None:
         {"iss": ISSUER, "sub": 7},
     ],
 )
-def test_a_token_that_names_nobody_is_nobody(gateway: Gateway, claims: dict[str, object]) -> None:
+def test_a_token_without_a_subject_has_no_identity(gateway: Gateway, claims: dict[str, object]) -> None:
     event = reading("some-task")
     event = event | {"requestContext": event["requestContext"] | {"authorizer": {"jwt": {"claims": claims}}}}
     assert gateway.api(event)[0] == 403
 
 
-def test_two_answers_to_who_it_is_are_none() -> None:
+def test_two_identities_are_ambiguous() -> None:
     both = Authorizer(Iam("arn:aws:iam::123456789012:user/alice", "AIDAALICE"), Jwt({"iss": ISSUER, "sub": "alice"}))
     assert identity_of(both, {}) is None
     assert identity_of(None, {}) is None

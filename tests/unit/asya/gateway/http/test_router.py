@@ -7,7 +7,7 @@ from tests.doubles.gateway_functions import ALICE, calling
 LOG = Telemetry("flights", "test").log
 
 
-def test_text_is_shown_as_it_stands_and_all_else_as_json() -> None:
+def test_a_text_body_is_unchanged_and_other_content_is_json() -> None:
     def answered(content: object) -> tuple[str, str]:
         operation: HttpOperation = lambda _: Response(200, content)  # noqa: E731
         response = answer(calling("GET /health", ALICE), [HttpRoute("GET", "/health", operation)], LOG)

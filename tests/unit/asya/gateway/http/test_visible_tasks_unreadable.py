@@ -56,7 +56,7 @@ def test_a_record_that_cannot_be_read_is_shown_as_unknown(gateway: Gateway, name
     assert gateway.api(by(reading(task_id), ADMIN))[0] == 200
 
 
-def test_without_a_readable_owner_it_is_the_operators(gateway: Gateway) -> None:
+def test_without_a_readable_owner_only_operators_see_the_task(gateway: Gateway) -> None:
     task_id = start(gateway)
     spoil(task_id, "owner", {"N": "1"})
     assert gateway.api(by(reading(task_id), ALICE))[0] == 404
@@ -64,7 +64,7 @@ def test_without_a_readable_owner_it_is_the_operators(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.unknown")
-def test_it_takes_no_other_task_along_and_is_never_written_over(gateway: Gateway) -> None:
+def test_an_unreadable_record_affects_no_other_task_and_is_never_overwritten(gateway: Gateway) -> None:
     good, bad = start(gateway), start(gateway)
     spoil(bad)
     before = status_written(bad)

@@ -62,13 +62,13 @@ def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None
     )
 
 
-def test_what_is_sent_is_an_envelope_a_sidecar_reads(gateway: Gateway) -> None:
+def test_the_message_is_an_envelope_that_a_sidecar_reads(gateway: Gateway) -> None:
     gateway.api(recorded("start-task"))
     [message] = gateway.messages()
     assert decode(json.dumps(message).encode()).status is not None
 
 
-def test_the_deployments_own_address_goes_before_the_requests(gateway: Gateway) -> None:
+def test_the_configured_url_precedes_that_of_the_request(gateway: Gateway) -> None:
     gateway.environ["ASYA_GATEWAY_URL"] = "https://status.example.org/"
     gateway.api(recorded("start-task"))
     assert gateway.messages()[0]["headers"]["x-asya-gateway-url"] == "https://status.example.org"
@@ -133,7 +133,7 @@ def test_refusals(
     assert gateway.messages() == []
 
 
-def test_a_payload_above_what_a_queue_takes_is_put_aside(gateway: Gateway) -> None:
+def test_a_payload_larger_than_a_message_goes_to_s3(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, gateway=changed(MESH.gateway, max_body=4_000_000))
     clients.s3().create_bucket(Bucket=gateway.environ["ASYA_BUCKET"])
     status, content = gateway.api(asking(recorded("start-task"), {"payload": "x" * 1_100_000}))
@@ -146,7 +146,7 @@ def test_a_payload_above_what_a_queue_takes_is_put_aside(gateway: Gateway) -> No
     assert json.loads(kept["Body"].read()) == "x" * 1_100_000
 
 
-def test_a_queue_that_is_not_there_leaves_no_task(gateway: Gateway) -> None:
+def test_a_missing_queue_leaves_no_task(gateway: Gateway) -> None:
     clients.sqs().delete_queue(QueueUrl=QUEUES + "asya-flights-inspect-dataset")
     status, content = gateway.api(asking(recorded("start-task")))
     assert (status, content["error"]["code"]) == (503, "not_sent")
@@ -171,7 +171,7 @@ def test_an_unknown_task_is_not_found(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.owner")
-def test_somebody_elses_task_is_not_found(gateway: Gateway) -> None:
+def test_a_task_of_another_owner_is_not_found(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
     started = gateway.api(by(asking(recorded("start-task")), ALICE))[1]["id"]
     assert gateway.api(reading(started, ALICE))[0] == 200
@@ -218,13 +218,13 @@ def test_a_named_stage_is_no_part_of_the_path(gateway: Gateway) -> None:
 
 
 @pytest.mark.parametrize("event", [{}, {"Records": []}, {"requestContext": {"http": {"method": 1}}}])
-def test_what_is_no_event_of_an_api_is_answered_too(gateway: Gateway, event: Event) -> None:
+def test_an_event_of_another_service_gets_an_error_response(gateway: Gateway, event: Event) -> None:
     status, content = gateway.api(event)
     assert (status, content["error"]["code"]) == (400, "invalid_event")
 
 
 @pytest.mark.rule("13.errors")
-def test_what_nobody_expected_is_an_answer_too(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_gets_an_error_response(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
@@ -270,7 +270,7 @@ def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
     assert [item["status"] for item in gateway.ingest(as_operator)[1]["items"]] == [204] * 4
 
 
-def test_who_is_neither_function_nor_operator_reports_nothing(gateway: Gateway) -> None:
+def test_only_functions_and_operators_report(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
     status, content = gateway.ingest(by(recorded("report-events"), BOB))
     assert (status, content["error"]["code"]) == (403, "forbidden")
@@ -285,14 +285,14 @@ def test_a_function_of_another_mesh_reports_nothing_new(gateway: Gateway) -> Non
 
 
 @pytest.mark.parametrize("body", ["", "{}", "[", '{"id": "t"}'])
-def test_what_is_no_batch_is_refused(gateway: Gateway, body: str) -> None:
+def test_invalid_batches_are_rejected(gateway: Gateway, body: str) -> None:
     for name in ("report-events", "ask-states"):
         status, content = gateway.ingest(recorded(name) | {"body": body})
         assert (status, content["error"]["code"]) == (400, "invalid_batch")
 
 
 @pytest.mark.rule("13.events.batch")
-def test_trouble_is_told_per_report(gateway: Gateway) -> None:
+def test_failures_are_shown_for_each_report(gateway: Gateway) -> None:
     clients.dynamodb().delete_table(TableName="asya-flights-tasks")
     status, content = gateway.ingest(recorded("report-events"))
     assert (status, [item["status"] for item in content["items"]]) == (200, [503] * 4)

@@ -43,7 +43,7 @@ def with_operators(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.backstop.written")
-def test_overdue_tasks_are_written_down_as_failed(gateway: Gateway) -> None:
+def test_the_records_of_overdue_tasks_fail(gateway: Gateway) -> None:
     soon, later, never = start(gateway, timeout=70), start(gateway, timeout=600), start(gateway)
     report(gateway, soon, "received", 1, data={"actor": "inspect-dataset"})
     sweep(gateway, 60)
@@ -58,7 +58,7 @@ def test_overdue_tasks_are_written_down_as_failed(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.backstop.written")
-def test_the_end_that_x_sink_reports_may_come_a_little_later(gateway: Gateway) -> None:
+def test_the_report_of_x_sink_has_a_grace_period(gateway: Gateway) -> None:
     task_id = start(gateway, timeout=70)
     sweep(gateway, 85)
     assert (written(task_id), shown(gateway, task_id, 85)["status"]) == (("pending", None), "failed")
@@ -74,7 +74,7 @@ def test_the_end_that_x_sink_reports_may_come_a_little_later(gateway: Gateway) -
 
 
 @pytest.mark.rule("13.backstop.written")
-def test_what_was_left_alone_is_found_after_an_outage(gateway: Gateway) -> None:
+def test_overdue_tasks_are_found_after_an_outage(gateway: Gateway) -> None:
     task_id = start(gateway, timeout=115)
     sweep(gateway, 121)
     assert written(task_id) == ("pending", None)
@@ -83,7 +83,7 @@ def test_what_was_left_alone_is_found_after_an_outage(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.backstop.written")
-def test_ended_and_paused_tasks_are_left_alone(gateway: Gateway) -> None:
+def test_ended_and_paused_tasks_stay_unchanged(gateway: Gateway) -> None:
     ended, paused, canceled = (start(gateway, timeout=70) for _ in range(3))
     for task_id, status in ((ended, "succeeded"), (paused, "paused"), (canceled, "canceled")):
         report(gateway, task_id, "received", 1)
@@ -94,7 +94,7 @@ def test_ended_and_paused_tasks_are_left_alone(gateway: Gateway) -> None:
 
 @pytest.mark.rule("13.backstop.written")
 @pytest.mark.slow
-def test_nothing_is_missed_while_nobody_looked(gateway: Gateway) -> None:
+def test_no_deadline_is_skipped_without_sweeps(gateway: Gateway) -> None:
     sweep(gateway, 0)
     tasks = [start(gateway, timeout=600 * number) for number in range(1, 20)]
     sweep(gateway, 4 * 3600)
@@ -102,7 +102,7 @@ def test_nothing_is_missed_while_nobody_looked(gateway: Gateway) -> None:
     assert {written(task_id)[0] for task_id in tasks} == {"failed"}
 
 
-def test_a_task_that_is_heard_of_after_its_deadline_fails_too(gateway: Gateway) -> None:
+def test_a_task_that_is_created_after_its_deadline_fails_too(gateway: Gateway) -> None:
     sweep(gateway, 3600)
     report(gateway, "late", "received", 3610, data={"deadline_at": "2026-11-20T09:30:00Z"})
     sweep(gateway, 3660)

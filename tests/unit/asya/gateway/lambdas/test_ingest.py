@@ -63,7 +63,7 @@ def test_a_lower_status_is_dropped_silently(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.events.single")
-def test_strangers_report_nothing(gateway: Gateway) -> None:
+def test_other_callers_cannot_report(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
     assert post(gateway, {"status": "running"}, BOB)[0] == 403
 
@@ -86,13 +86,13 @@ def test_strangers_report_nothing(gateway: Gateway) -> None:
         ({"status": "failed", "generation": 100_000}, "generation"),
     ],
 )
-def test_what_is_no_report_is_refused_naming_the_field(gateway: Gateway, body: object, field: str | None) -> None:
+def test_invalid_reports_are_rejected_with_the_field(gateway: Gateway, body: object, field: str | None) -> None:
     status, content = post(gateway, body)
     assert (status, content["error"]["code"], content["error"].get("field")) == (400, "invalid_report", field)
 
 
 @pytest.mark.rule("13.events.fly")
-def test_messages_are_kept_in_order_and_change_no_record(gateway: Gateway) -> None:
+def test_partials_are_stored_in_order_and_change_no_record(gateway: Gateway) -> None:
     batch = by(recorded("report-events"), FUNCTION) | {
         "body": json.dumps(
             [
@@ -112,7 +112,7 @@ def test_messages_are_kept_in_order_and_change_no_record(gateway: Gateway) -> No
 
 
 @pytest.mark.rule("13.events.fly")
-def test_messages_that_come_together_cost_one_write(gateway: Gateway) -> None:
+def test_partials_of_one_batch_cost_one_write(gateway: Gateway) -> None:
     partials = [
         {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"n": n}} for n in range(100)
     ]
@@ -121,7 +121,7 @@ def test_messages_that_come_together_cost_one_write(gateway: Gateway) -> None:
     assert [n for _, n, _ in said(gateway)] == list(range(100))
 
 
-def test_many_large_messages_are_kept_too(gateway: Gateway) -> None:
+def test_many_large_partials_are_stored(gateway: Gateway) -> None:
     partials = [
         {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"x": "y" * 60_000}}
         for n in range(20)
@@ -130,7 +130,7 @@ def test_many_large_messages_are_kept_too(gateway: Gateway) -> None:
     assert [n for _, n, _ in said(gateway)] == list(range(20))
 
 
-def test_what_lies_behind_a_part_is_read_on(gateway: Gateway) -> None:
+def test_reading_continues_after_a_batch(gateway: Gateway) -> None:
     for number in range(3):
         post(gateway, {"type": "fly", "data": {"n": number}, "position": number})
     partials = PartialStore(clients.dynamodb(), "asya-flights-tasks", sleep=lambda _: None)
@@ -139,7 +139,7 @@ def test_what_lies_behind_a_part_is_read_on(gateway: Gateway) -> None:
     assert [part.position for part in rest] == [1, 2]
 
 
-def test_messages_without_a_table_are_to_be_sent_again(gateway: Gateway) -> None:
+def test_partials_without_a_table_are_to_be_sent_again(gateway: Gateway) -> None:
     clients.dynamodb().delete_table(TableName="asya-flights-tasks")
     assert post(gateway, {"type": "fly", "data": {}})[0] == 503
     assert post(gateway, {"status": "running"})[0] == 503

@@ -61,7 +61,7 @@ def test_a_task_is_canceled_and_stays_so(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.cancel")
-def test_what_has_ended_stays_as_it_ended(gateway: Gateway) -> None:
+def test_an_ended_task_stays_unchanged(gateway: Gateway) -> None:
     for end in ("succeeded", "failed"):
         task_id = start(gateway)
         report(gateway, task_id, end, 1)
@@ -70,13 +70,13 @@ def test_what_has_ended_stays_as_it_ended(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.backstop.read")
-def test_what_is_overdue_has_failed(gateway: Gateway) -> None:
+def test_an_overdue_task_has_failed(gateway: Gateway) -> None:
     task_id = start(gateway, timeout=3)
     assert cancel(gateway, task_id) == (204, None)
     assert (shown(gateway, task_id)["status"], shown(gateway, task_id)["reason"]) == ("failed", "Timeout")
 
 
-def test_only_those_cancel_who_may_see(gateway: Gateway) -> None:
+def test_only_callers_who_see_a_task_cancel_it(gateway: Gateway) -> None:
     task_id = start(gateway)
     assert cancel(gateway, task_id, BOB)[0] == 404
     assert cancel(gateway, "unknown")[0] == 404
@@ -86,7 +86,7 @@ def test_only_those_cancel_who_may_see(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.cancel.children")
-def test_what_came_of_it_is_canceled_with_it(gateway: Gateway) -> None:
+def test_descendants_are_canceled_too(gateway: Gateway) -> None:
     task_id = start(gateway)
     report(gateway, task_id, "received", 1)
     for number in range(20):
@@ -117,7 +117,7 @@ def test_job_runs_are_asked_to_stop(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.cancel.paused")
-def test_what_is_kept_of_a_paused_task_is_handed_to_x_sink(gateway: Gateway) -> None:
+def test_the_stored_envelope_of_a_paused_task_goes_to_x_sink(gateway: Gateway) -> None:
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-sink"))
     task_id = start(gateway)
     [message] = gateway.messages()

@@ -63,7 +63,7 @@ def test_pages_are_complete_without_repetition_over_hours_and_days(gateway: Gate
 
 
 @pytest.mark.slow
-def test_tasks_of_the_same_moment_are_all_there(gateway: Gateway) -> None:
+def test_tasks_of_the_same_time_are_all_listed(gateway: Gateway) -> None:
     for number in range(57):
         report(gateway, f"t{number}", "received")
     pages = everything(gateway, limit="15")
@@ -71,7 +71,7 @@ def test_tasks_of_the_same_moment_are_all_there(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.list.cursor")
-def test_what_is_started_meanwhile_moves_no_page(gateway: Gateway) -> None:
+def test_new_tasks_do_not_move_pages(gateway: Gateway) -> None:
     for number in range(4):
         report(gateway, f"t{number}", "received", number)
     first = page(gateway, limit="2")
@@ -102,7 +102,7 @@ def test_by_status(gateway: Gateway) -> None:
     assert len(ids(gateway, seconds=60)) == 7
 
 
-def test_a_short_page_goes_on_where_it_stopped_looking(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_page_continues_where_it_stopped(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_lists, "MAX_INDEX_PAGES", 2)
     gateway.api(by(asking(recorded("start-task")), ALICE), at(0))
     for hour in range(1, 9):
@@ -190,9 +190,7 @@ def test_the_timeline_of_a_task(gateway: Gateway) -> None:
         ({"cursor": "x" * 5000}, "cursor"),
     ],
 )
-def test_what_is_asked_wrongly_is_refused_naming_the_parameter(
-    gateway: Gateway, query: dict[str, str], field: str
-) -> None:
+def test_invalid_queries_are_rejected_with_the_parameter(gateway: Gateway, query: dict[str, str], field: str) -> None:
     status, content = gateway.api(calling(LIST, ADMIN, **query))
     assert (status, content["error"]["field"]) == (400, field)
 
@@ -215,7 +213,7 @@ def test_a_cursor_is_of_its_own_list_and_whole(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("13.list.writes")
-def test_what_a_task_costs_the_indexes(gateway: Gateway) -> None:
+def test_index_writes_per_task(gateway: Gateway) -> None:
     """Written down in docs/decisions/tasks-table.md: one entry each while it runs, and one change when it ends."""
 
     def entries(task_id: str) -> dict[str, str]:

@@ -53,7 +53,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
         yield Gateway()
 
 
-def test_a_failed_task_is_reopened_once_however_often_it_is_asked(gateway: Gateway) -> None:
+def test_reopening_a_failed_task_is_idempotent(gateway: Gateway) -> None:
     gateway.failed()
     for _ in range(2):
         assert gateway.post("env-1", "reopen", {"generation": 0, "position": 1}) == (
@@ -67,7 +67,7 @@ def test_a_failed_task_is_reopened_once_however_often_it_is_asked(gateway: Gatew
 
 
 @pytest.mark.rule("12.older-reports")
-def test_a_late_report_of_the_older_generation_changes_only_what_is_told_of_that_one(gateway: Gateway) -> None:
+def test_a_late_report_of_an_earlier_generation_changes_only_that_one(gateway: Gateway) -> None:
     gateway.told(event("env-1", "received", 1))
     gateway.post("env-1", "reopen", {"position": 1})
     gateway.told(event("env-1", "failed", 1, 9, reason="DeliveryExhausted"))
@@ -102,7 +102,7 @@ def test_requests_that_are_refused(gateway: Gateway, body: object, code: int) ->
     assert gateway.post("env-1", "reopen", body)[0] == code
 
 
-def test_there_has_to_be_a_task(gateway: Gateway) -> None:
+def test_an_unknown_task_is_not_reopened(gateway: Gateway) -> None:
     assert gateway.post("nobody", "reopen", {})[0] == 404
 
 
@@ -163,7 +163,7 @@ def test_replays_start_from_kept_hops_checkpoints_and_dead_letters_too(gateway: 
     assert [sent["payload"] for sent in gateway.messages("infer")] == ["dead letter"]
 
 
-def test_what_is_not_there_is_refused_listing_what_is(gateway: Gateway) -> None:
+def test_a_missing_source_is_rejected_with_the_list_of_sources(gateway: Gateway) -> None:
     gateway.failed("RuntimeError")
     gateway.put(f"{RESULTS}sump/env-1.json", message(status=FAILED))
     code, body = gateway.post("env-1", "replay", {"hop": 0})
@@ -172,7 +172,7 @@ def test_what_is_not_there_is_refused_listing_what_is(gateway: Gateway) -> None:
 
 
 @pytest.mark.rule("4.claim-check.senders")
-def test_a_large_payload_is_fetched_and_put_aside_again(gateway: Gateway) -> None:
+def test_a_large_payload_is_loaded_and_stored_again(gateway: Gateway) -> None:
     gateway.failed("RuntimeError")
     large = "x" * (1024 * 1024)
     gateway.put(f"{RESULTS}failed/env-1.json", message(status=FAILED, payload=large))
@@ -187,7 +187,7 @@ def test_a_large_payload_is_fetched_and_put_aside_again(gateway: Gateway) -> Non
 
 
 @pytest.mark.parametrize("body", [b"junk", b'{"id": "env-1"}'])
-def test_what_cannot_be_read_is_refused(gateway: Gateway, body: bytes) -> None:
+def test_unreadable_sources_are_rejected(gateway: Gateway, body: bytes) -> None:
     gateway.failed("RuntimeError")
     gateway.put(f"{RESULTS}failed/env-1.json", body)
     code, answered = gateway.post("env-1", "replay")
@@ -201,7 +201,7 @@ def test_a_record_cannot_lead_the_gateway_to_another_bucket(gateway: Gateway) ->
     assert gateway.post("env-1", "replay")[0] == 409
 
 
-def test_somebody_elses_task_is_not_there_but_operators_replay_even_without_a_record(gateway: Gateway) -> None:
+def test_tasks_of_others_are_not_found_but_operators_replay_without_a_record(gateway: Gateway) -> None:
     gateway.put(f"{RESULTS}failed/env-1.json", message(status=FAILED))
     assert gateway.post("env-1", "replay", iam=ALICE)[0] == 404
     assert gateway.post("env-1", "replay", iam=OPERATOR)[0] == 201
@@ -210,7 +210,7 @@ def test_somebody_elses_task_is_not_there_but_operators_replay_even_without_a_re
     assert gateway.post("env-1", "replay", iam=bob)[0] == 404
 
 
-def test_a_mesh_without_sets_has_no_table_of_them(gateway: Gateway) -> None:
+def test_a_mesh_without_fan_in_needs_no_table_of_sets(gateway: Gateway) -> None:
     gateway.table = replace(MESH, actors={"infer": Actor(kind="handler")})
     gateway.failed()
     asked = {"position": 1, "slice": {"set_id": "s", "slice_index": 1, "origin_id": "o"}}

@@ -117,7 +117,7 @@ def test_a_second_resume_is_409(world: World) -> None:
 
 
 @pytest.mark.rule("11.resume.input")
-def test_input_that_does_not_fit_is_told_field_by_field_and_the_task_stays_paused(world: World) -> None:
+def test_invalid_input_is_rejected_by_field_and_the_task_stays_paused(world: World) -> None:
     code, content = world.post(body={"input": {"approved": "yes", "colour": "red"}})
     assert (code, content["error"]["code"]) == (422, "invalid_input")
     assert [each["name"] for each in content["error"]["fields"]] == ["colour", "approved"]
@@ -128,17 +128,17 @@ def test_input_that_does_not_fit_is_told_field_by_field_and_the_task_stays_pause
 @pytest.mark.parametrize(
     ("body", "code"), [("{", 400), ('{"input": 1}', 400), (json.dumps({"input": "x" * 5000}), 413)]
 )
-def test_what_is_no_request_is_refused(world: World, body: str, code: int) -> None:
+def test_invalid_requests_are_rejected(world: World, body: str, code: int) -> None:
     assert world.post(body=body)[0] == code
     assert world.record().status == "paused"
 
 
-def test_somebody_elses_task_is_as_good_as_none(world: World) -> None:
+def test_a_task_of_another_owner_is_not_found(world: World) -> None:
     assert world.post(iam=BOB)[0] == world.post("nobody")[0] == 404
     assert world.record().status == "paused"
 
 
-def test_what_is_gone_cannot_be_resumed(world: World) -> None:
+def test_a_task_without_a_stored_envelope_cannot_be_resumed(world: World) -> None:
     clients.s3().delete_object(Bucket=BUCKET, Key="paused/env-1/0/1.json")
     code, content = world.post()
     assert (code, content["error"]["code"]) == (409, "not_resumable")
@@ -154,7 +154,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, client: Any, operation: str) -> Non
 
 
 @pytest.mark.rule("11.resume.pending")
-def test_what_could_not_be_sent_is_sent_by_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sweep_sends_an_unsent_envelope(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         failing(broken, clients.sqs(), "send_message")
         assert world.post()[0] == 202
@@ -171,7 +171,7 @@ def test_what_could_not_be_sent_is_sent_by_the_sweep(world: World, monkeypatch: 
 
 
 @pytest.mark.rule("11.resume.pending")
-def test_sent_but_not_written_down_it_is_sent_again_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unrecorded_send_is_repeated_identically(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(pause_release.PauseReleases, "_clear", lambda *_: None)
         world.post()
@@ -181,7 +181,7 @@ def test_sent_but_not_written_down_it_is_sent_again_the_same(world: World, monke
     assert world.record().handover is None
 
 
-def test_what_x_resume_has_done_is_not_sent_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finished_release_is_not_sent_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(pause_release.PauseReleases, "_clear", lambda *_: None)
         world.post()
@@ -220,5 +220,5 @@ def test_a_report_by_merge_and_one_by_the_gateway_do_not_undo_each_other(world: 
     assert late.status == "running"
 
 
-def test_what_is_kept_is_an_envelope_until_it_is_resumed(world: World) -> None:
+def test_the_stored_envelope_exists_until_the_resume(world: World) -> None:
     assert isinstance(world.paused.load(PauseKey("env-1", 0, 1)), Envelope)

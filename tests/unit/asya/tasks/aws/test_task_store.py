@@ -83,7 +83,7 @@ def test_hops_come_back_as_they_were(store: TaskStore) -> None:
     assert sorted(loaded[1], key=lambda part: part.position) == parts
 
 
-def test_who_comes_too_late_is_told_what_there_is(store: TaskStore) -> None:
+def test_a_conflict_returns_the_present_record(store: TaskStore) -> None:
     assert store.put_record(record(), None, at(0)) == StoredRecord(record(), 1)
     conflict = store.put_record(record(owner="other"), None, at(0))
     assert isinstance(conflict, Conflict)
@@ -97,14 +97,14 @@ def test_who_comes_too_late_is_told_what_there_is(store: TaskStore) -> None:
     assert late.current.record == running
 
 
-def test_who_replaces_what_is_gone_is_told_so(store: TaskStore) -> None:
+def test_replacing_a_missing_record_is_a_conflict(store: TaskStore) -> None:
     store.put_record(record(), None, at(0))
     seen = store.records(["t"], at(0))["t"]
     store.withdraw("t")
     assert store.put_record(record(status="running"), seen, at(0)) == Conflict(None)
 
 
-def test_only_what_was_merely_created_is_withdrawn(store: TaskStore) -> None:
+def test_only_an_unchanged_new_record_is_withdrawn(store: TaskStore) -> None:
     store.put_record(record("a"), None, at(0))
     store.put_record(record("b", status="running"), None, at(0))
     store.put_record(record("c"), None, at(0))
@@ -114,7 +114,7 @@ def test_only_what_was_merely_created_is_withdrawn(store: TaskStore) -> None:
     assert set(store.records(["a", "b", "c"], at(0))) == {"b", "c"}
 
 
-def test_what_has_outlived_its_retention_is_not_there(store: TaskStore) -> None:
+def test_expired_items_are_not_read(store: TaskStore) -> None:
     store.put_record(record(), None, at(0))
     store.put_record(record("later", deadline_at=format_time(at(500))), None, at(0))
     after = at(RETENTION + 1)
@@ -188,7 +188,7 @@ def table() -> Iterator[Any]:
         yield client
 
 
-def test_what_a_batch_leaves_undone_is_done_later(table: Any) -> None:
+def test_unprocessed_items_are_retried(table: Any) -> None:
     pauses: list[float] = []
     store = DynamoTaskStore(Busy(table, times=2), "tasks", RETENTION, sleep=pauses.append)  # type: ignore[arg-type]
     assert store.put_hops(hop_records([*hop("a", 0), *hop("b", 0)]), at(0)) == frozenset()
@@ -196,7 +196,7 @@ def test_what_a_batch_leaves_undone_is_done_later(table: Any) -> None:
     assert pauses[0] < pauses[1]
 
 
-def test_what_stays_undone_is_told_by_task(table: Any) -> None:
+def test_unwritten_items_are_returned_by_task(table: Any) -> None:
     store = DynamoTaskStore(Busy(table, times=99), "tasks", RETENTION, sleep=lambda _: None)  # type: ignore[arg-type]
     assert store.put_hops(hop_records([*hop("a", 0), *hop("b", 0)]), at(0)) == {"a"}
 
@@ -212,7 +212,7 @@ def test_a_read_is_complete_or_fails(table: Any) -> None:
         never.records("abc", at(0))
 
 
-def test_trouble_with_the_table_says_what_could_not_be_done(table: Any) -> None:
+def test_errors_of_the_table_name_the_operation(table: Any) -> None:
     store = DynamoTaskStore(table, "no-such-table", RETENTION)
     with pytest.raises(TaskStoreError, match=r"cannot register an hour that contains tasks: .*ResourceNotFound"):
         store.put_record(record(), None, at(0))

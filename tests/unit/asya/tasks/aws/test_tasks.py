@@ -33,7 +33,7 @@ def created(tasks: Tasks, task_id: str = "t", owner: str | None = None, deadline
     tasks.create(replace(record, owner=owner, deadline_at=deadline_at), at(0))
 
 
-def test_the_story_of_a_task() -> None:
+def test_a_task_from_start_to_end() -> None:
     tasks = tasks_over(MemoryTaskStore())
     created(tasks, owner="AIDA")
     story = []
@@ -69,7 +69,7 @@ def test_unknown_tasks_are_created_for_the_mesh_and_404_for_operators() -> None:
 
 
 @pytest.mark.rule("13.owner.root")
-def test_a_child_belongs_to_whom_the_root_belongs() -> None:
+def test_a_child_has_the_owner_of_its_root() -> None:
     tasks = tasks_over(MemoryTaskStore())
     created(tasks, "root", owner="AIDA")
     report(tasks, event("child", "received", 1, parent_id="root", root_id="root"))
@@ -115,7 +115,7 @@ def test_a_registration_by_an_operator_needs_a_task() -> None:
     assert report(tasks, event("t", "registered", owner="AIDA"), may_create=False) == [204]
 
 
-def test_only_the_tasks_met_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_most_recent_tasks_are_cached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("asya.tasks.aws.tasks.CACHE_SIZE", 2)
     store = MemoryTaskStore()
     tasks = tasks_over(store)
@@ -128,7 +128,7 @@ def test_only_the_tasks_met_last_are_remembered(monkeypatch: pytest.MonkeyPatch)
     assert store.reads == read_before + 1
 
 
-def test_trouble_is_told_per_event_and_sending_again_mends_it() -> None:
+def test_failures_are_shown_per_event_and_a_retry_succeeds() -> None:
     store, warnings = MemoryTaskStore(), list[str]()
     tasks = tasks_over(store, warnings)
     created(tasks, "a")
@@ -171,7 +171,7 @@ def test_a_record_that_changes_meanwhile_is_merged_again() -> None:
     assert shown.status == "succeeded"
 
 
-def test_a_record_that_never_rests_is_trouble_not_a_loop() -> None:
+def test_endless_conflicts_end_with_an_error() -> None:
     store, warnings = Contested(), list[str]()
     store.times = 1000
     assert report(tasks_over(store, warnings), event("t", "succeeded", 3, 40)) == [503]

@@ -30,7 +30,7 @@ def life_of(task_id: str) -> list[TaskEvent]:
 
 
 @pytest.mark.rule("13.order")
-def test_200_reports_each_on_50_tasks_in_any_order_come_to_the_same() -> None:
+def test_200_reports_each_on_50_tasks_give_the_same_in_any_order() -> None:
     ids = [f"task-{number}" for number in range(TASKS)]
     reports = [report for task_id in ids for report in life_of(task_id)]
     assert len(reports) == 200 * TASKS
