@@ -85,12 +85,12 @@ def send_all_but_one(cloud: DeployedCloud, items: int) -> list[str]:
 
 
 def fan_out_with_failure(cloud: DeployedCloud, items: int) -> list[str]:
-    """Fans out items of which the last one fails."""
+    """Fans out items; the last one fails."""
     return [fan_out(cloud, {"items": [*number_items(items - 1), {"fail": ERROR_MESSAGE}]})]
 
 
 def fan_out_nested(cloud: DeployedCloud, items: int) -> list[str]:
-    """Fans out items of which the first one fans out into as many."""
+    """Fans out items; the first one fans out into as many."""
     return [fan_out(cloud, {"items": [{"items": number_items(items)}, *number_items(items - 1)]})]
 
 

@@ -212,7 +212,7 @@ def test_the_sweep_stores_the_end_of_an_overdue_task(gateway: DeployedCloud, ope
 
 
 @pytest.mark.rule("13.order", "13.progress.never-back", "13.stream.id")
-def test_reports_in_any_order_any_number_of_times_come_to_the_same(gateway: DeployedCloud, operator: ApiCaller) -> None:
+def test_shuffled_and_duplicate_reports_give_the_same_task(gateway: DeployedCloud, operator: ApiCaller) -> None:
     """12 tasks (50 in full size) get 200 reports each: shuffled, with duplicates, over several connections.
 
     Threads watch the progress. Clients with short connections follow two tasks, whose final reports are last.
