@@ -1,4 +1,4 @@
-"""The gateway as an agent meets it (`protocol §13`, `/a2a`): calls, messages, and a mesh with two tools."""
+"""Helpers for Agent2Agent tests (`protocol §13`, `/a2a`): calls, messages, and a mesh with two tools."""
 
 import json
 from typing import Any
@@ -28,13 +28,13 @@ SCHEMA: Json = {
 }
 ANALYSE = Tool(description="Analyses", route=("inspect-dataset", "publish-report"), input_schema=SCHEMA)
 PLAIN = Tool(description="", route=("publish-report",))
-GOOD = {"flights": "raw/f.csv"}
-TALKS = [("message/send", "user", "submitted"), ("SendMessage", "ROLE_USER", "TASK_STATE_SUBMITTED")]
+FLIGHTS = {"flights": "raw/f.csv"}
+SEND_METHODS = [("message/send", "user", "submitted"), ("SendMessage", "ROLE_USER", "TASK_STATE_SUBMITTED")]
 
 
 @pytest.fixture
 def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A mesh with two tools; nothing happens while a test waits, as far as it does not make it happen itself."""
+    """A mesh with two tools, and calls that do not wait."""
     gateway.mesh = changed(
         MESH,
         tools={"analyse": ANALYSE, "plain": PLAIN},
@@ -46,7 +46,7 @@ def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rpc(gateway: Gateway, method: str, params: object, iam: Json = ALICE, **headers: str) -> Json:
-    """The whole answer to a call."""
+    """Makes a call and returns the whole response; a stream as a list of results."""
     body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
     event = calling("POST /a2a", iam, body)
     event["headers"] = event["headers"] | {name.replace("_", "-"): value for name, value in headers.items()}
@@ -55,51 +55,51 @@ def rpc(gateway: Gateway, method: str, params: object, iam: Json = ALICE, **head
     if isinstance(content, str):
         return {"result": [json.loads(line[6:])["result"] for line in content.splitlines() if line]}
     assert (content["jsonrpc"], content["id"]) == ("2.0", 7)
-    answer: Json = content
-    return answer
+    response: Json = content
+    return response
 
 
 def result(gateway: Gateway, method: str, params: object, iam: Json = ALICE) -> Any:
-    """The result of a call that succeeds."""
-    answer = rpc(gateway, method, params, iam)
-    assert "error" not in answer, answer["error"]
-    return answer["result"]
+    """Makes a call that succeeds and returns its result."""
+    response = rpc(gateway, method, params, iam)
+    assert "error" not in response, response["error"]
+    return response["result"]
 
 
 def error(gateway: Gateway, method: str, params: object, iam: Json = ALICE, **headers: str) -> Json:
-    """The error of a call that fails."""
-    found: Json = rpc(gateway, method, params, iam, **headers)["error"]
-    return found
+    """Makes a call that fails and returns its error."""
+    failure: Json = rpc(gateway, method, params, iam, **headers)["error"]
+    return failure
 
 
-def calling_tool(tool: str = "analyse", arguments: object = GOOD, *, number: int = 1, **message: object) -> Json:
-    """A message in version 1.0 that calls a tool."""
+def tool_message(tool: str = "analyse", arguments: object = FLIGHTS, *, number: int = 1, **message: object) -> Json:
+    """Returns a message of version 1.0 that calls a tool."""
     part = {"data": {"skill": tool, "arguments": arguments}}
     return {"message": {"messageId": f"m{number}", "role": "ROLE_USER", "parts": [part], **message}}
 
 
-def saying(*parts: object, role: str = "ROLE_USER", **message: object) -> Json:
-    """A message in version 1.0."""
+def user_message(*parts: object, role: str = "ROLE_USER", **message: object) -> Json:
+    """Returns a message of version 1.0."""
     return {"message": {"messageId": "m1", "role": role, "parts": list(parts), **message}}
 
 
-def started(gateway: Gateway, **message: object) -> str:
-    """The id of a task that a message has started."""
-    return str(result(gateway, "SendMessage", calling_tool(**message))["task"]["id"])  # type: ignore[arg-type]
+def start_task(gateway: Gateway, **message: object) -> str:
+    """Starts a task with a message and returns its id."""
+    return str(result(gateway, "SendMessage", tool_message(**message))["task"]["id"])  # type: ignore[arg-type]
 
 
-def paused(gateway: Gateway, *fields: PauseField) -> str:
-    """A task that asks for something, with the envelope that is kept of it."""
-    task_id = started(gateway)
-    asks = Actor(kind="pause", pause=Pause(prompt="Go on?", fields=fields))
+def pause_task(gateway: Gateway, *fields: PauseField) -> str:
+    """Starts a task, pauses it with a question, stores its envelope and returns its id."""
+    task_id = start_task(gateway)
+    actor = Actor(kind="pause", pause=Pause(prompt="Go on?", fields=fields))
     route = {"prev": ["inspect-dataset"], "curr": "approve", "next": ["publish-report"]}
-    held = hop(message(id=task_id, route=route, payload=GOOD), actor="approve", spec=asks)
-    kept = pausing.paused_envelope(held, now=at(1))
-    about = pausing.pause_of(kept)
-    assert about is not None
+    paused_hop = hop(message(id=task_id, route=route, payload=FLIGHTS), actor="approve", spec=actor)
+    envelope = pausing.paused_envelope(paused_hop, now=at(1))
+    pause = pausing.pause_of(envelope)
+    assert pause is not None
     bucket = gateway.environ["ASYA_BUCKET"]
-    PausedEnvelopes(clients.s3(), bucket).save(PauseKey(task_id, 0, 1), kept)
-    told = json.loads(msgspec.json.encode([pausing.paused_report(held, about)]))
-    assert gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, told))[1]["items"][0]["status"] == 204
+    PausedEnvelopes(clients.s3(), bucket).save(PauseKey(task_id, 0, 1), envelope)
+    reports = json.loads(msgspec.json.encode([pausing.paused_report(paused_hop, pause)]))
+    assert gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, reports))[1]["items"][0]["status"] == 204
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-resume"))
     return task_id

@@ -26,7 +26,7 @@ from asya.protocol import names
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
 from asya.protocol.times import format_time
 from tests.doubles.dynamo import create_tasks_table
-from tests.doubles.streams import Clock
+from tests.doubles.streams import FakeClock
 from tests.doubles.tasks import at
 from tests.paths import PROJECT
 
@@ -132,7 +132,7 @@ class Gateway:
 
     def stream(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         """Waiting takes no time: the clock moves by itself."""
-        clock = Clock(((now or at(0)) - at(0)).total_seconds())
+        clock = FakeClock(((now or at(0)) - at(0)).total_seconds())
         return self._call(build_streams, event, now or at(0), clock)
 
     def answered_by(self, function: str, event: Event) -> tuple[int, Any]:

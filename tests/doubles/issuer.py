@@ -1,4 +1,4 @@
-"""An issuer of tokens (OpenID Connect): signs them, and publishes its keys on loopback."""
+"""An issuer of tokens (OpenID Connect) that signs them and publishes its keys on loopback."""
 
 import json
 import threading
@@ -20,18 +20,18 @@ def new_key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 
-def published(key: rsa.RSAPrivateKey) -> dict[str, Any]:
-    """A key as an issuer lists it (JWK)."""
+def public_jwk(key: rsa.RSAPrivateKey) -> dict[str, Any]:
+    """Returns the public key as a JWK."""
     return {**RSAAlgorithm.to_jwk(key.public_key(), as_dict=True), "kid": KEY_ID, "use": "sig", "alg": "RS256"}
 
 
 @dataclass(frozen=True)
 class Issuer:
-    """Somebody whose tokens a gateway takes.
+    """An issuer whose tokens a gateway accepts.
 
     Attributes:
-        url: as the tokens have it.
-        audience: whom they are for unless said otherwise.
+        url: The claim `iss` of its tokens.
+        audience: The default of the claim `aud`.
     """
 
     url: str
@@ -39,37 +39,37 @@ class Issuer:
     key: rsa.RSAPrivateKey
 
     def token(self, subject: str, *, key: rsa.RSAPrivateKey | None = None, seconds: float = 3600, **claims: Any) -> str:
-        """A token.
+        """Returns a signed token.
 
         Args:
-            key: another one than the issuer's.
-            seconds: until it expires.
-            claims: more of them, or others.
+            key: A signing key other than the issuer's.
+            seconds: The time until the token expires.
+            claims: Claims to add or to replace.
         """
         now = int(time.time())
-        said = {"iss": self.url, "aud": self.audience, "sub": subject, "iat": now - 60, "exp": int(now + seconds)}
-        return jwt.encode({**said, **claims}, key or self.key, algorithm="RS256", headers={"kid": KEY_ID})
+        defaults = {"iss": self.url, "aud": self.audience, "sub": subject, "iat": now - 60, "exp": int(now + seconds)}
+        return jwt.encode({**defaults, **claims}, key or self.key, algorithm="RS256", headers={"kid": KEY_ID})
 
 
 @contextmanager
 def running_issuer(audience: str) -> Iterator[Issuer]:
-    """An issuer on a free loopback port."""
+    """Runs an issuer on a free loopback port."""
     key = new_key()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            shown = {
+            document = {
                 "/.well-known/openid-configuration": {"issuer": issuer.url, "jwks_uri": f"{issuer.url}/keys"},
-                "/keys": {"keys": [published(key)]},
+                "/keys": {"keys": [public_jwk(key)]},
             }.get(self.path)
-            body = json.dumps(shown).encode()
-            self.send_response(404 if shown is None else 200)
+            body = json.dumps(document).encode()
+            self.send_response(404 if document is None else 200)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Quiet."""
+            """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

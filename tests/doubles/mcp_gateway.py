@@ -1,6 +1,6 @@
-"""The gateway's tools as a client of Model Context Protocol meets them, over an emulated table and queues; the test plays the mesh.
+"""A client of Model Context Protocol and the gateway, over an emulated table and queues; the test acts as the mesh.
 
-While a call waits for its task, nobody sleeps: the next step of what the mesh does is taken instead.
+A call that waits for its task does not sleep: it runs the next step of the mesh instead.
 """
 
 import contextlib
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
+import msgspec
 import pytest
 from msgspec.structs import replace as changed
 
@@ -42,8 +43,8 @@ from tests.doubles.gateway_functions import (
 from tests.doubles.tasks import at
 
 ROUTE = "POST /mcp"
-GOOD = {"flights": "raw/flights.csv.gz"}
-AT_ONCE = {"prefer": "wait=0"}
+ARGUMENTS = {"flights": "raw/flights.csv.gz"}
+NO_WAIT = {"prefer": "wait=0"}
 LEGACY = "2025-11-25"
 BASE = "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"
 APPROVE = Actor(
@@ -63,12 +64,12 @@ TOOLS = {
             },
         },
     ),
-    "quiet": Tool(description="Tells nobody how far it is", route=("publish-report",), progress=False),
+    "quiet": Tool(description="Sends no progress", route=("publish-report",), progress=False),
 }
 
 
-class Clock(RealEnvironment):
-    """Time passes only while somebody waits, and something happens then."""
+class StepClock(RealEnvironment):
+    """A clock that advances only during `sleep`, which also runs the next step of the mesh."""
 
     is_threaded = False
 
@@ -80,7 +81,7 @@ class Clock(RealEnvironment):
         return self.seconds
 
     def sleep(self, seconds: float) -> None:
-        # What is too short to add up would never end.
+        # A lower bound, so that the sum reaches every deadline.
         self.seconds += max(seconds, 0.001)
         if self.steps:
             self.steps.pop(0)()
@@ -88,15 +89,15 @@ class Clock(RealEnvironment):
 
 @dataclass
 class McpGateway:
-    """The gateway, and the mesh behind it.
+    """The gateway and the mesh behind it.
 
     Attributes:
-        started: ids of the tasks whose first message has been met.
-        session: as an older client was given it at its handshake.
+        started: The ids of the tasks whose first message was received.
+        session: The session id of a client with a handshake.
     """
 
     gateway: Gateway
-    clock: Clock = field(default_factory=Clock)
+    clock: StepClock = field(default_factory=StepClock)
     started: list[str] = field(default_factory=list)
     session: str = field(default_factory=lambda: uuid4().hex)
 
@@ -111,12 +112,12 @@ class McpGateway:
             clients.sqs().create_queue(QueueName=queue)
 
     @property
-    def in_session(self) -> dict[str, str]:
-        """The header of an older client's session."""
+    def session_header(self) -> dict[str, str]:
+        """The session header of a client with a handshake."""
         return {"mcp-session-id": self.session}
 
     def call(self, event: dict[str, Any]) -> dict[str, Any]:
-        """What the function answers to an event of API Gateway."""
+        """Sends an event of API Gateway to the function and returns its response."""
         settings = settings_with(self.gateway.environ, self.gateway.mesh)
         telemetry = Telemetry("flights", "test")
         return answer(event, build_api(settings, telemetry, self.clock).routes(at(0)), telemetry.log)
@@ -124,7 +125,7 @@ class McpGateway:
     def post(
         self, body: object, headers: dict[str, str] | None = None, iam: dict[str, str] | None = None
     ) -> tuple[int, Any]:
-        """What a message is answered with; of an event stream its text."""
+        """Posts a message; returns the status, and the JSON or the text of the response."""
         event = calling(ROUTE, iam or ALICE, body)
         response = self.call(event | {"headers": event["headers"] | (headers or {})})
         if "body" not in response:
@@ -132,7 +133,7 @@ class McpGateway:
         is_json = response["headers"]["content-type"] == "application/json"
         return response["statusCode"], json.loads(response["body"]) if is_json else response["body"]
 
-    def ask(
+    def request(
         self,
         method: str,
         params: dict[str, Any] | None = None,
@@ -141,82 +142,78 @@ class McpGateway:
         iam: dict[str, str] | None = None,
         **message: Any,
     ) -> tuple[int, Any]:
-        """Make a request as a client of a revision does."""
-        sent, known = dict(params or {}), {"mcp-protocol-version": revision}
+        """Makes a request as a client of a revision does."""
+        all_params, all_headers = dict(params or {}), {"mcp-protocol-version": revision}
         if revision == MODERN:
             meta = {
                 "io.modelcontextprotocol/protocolVersion": revision,
                 "io.modelcontextprotocol/clientCapabilities": {},
             }
-            sent["_meta"] = meta | sent.get("_meta", {})
-            known |= {"mcp-method": method} | ({"mcp-name": str(sent["name"])} if method == "tools/call" else {})
-        body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": sent} | message
-        return self.post(body, known | (headers or {}), iam)
+            all_params["_meta"] = meta | all_params.get("_meta", {})
+            all_headers |= {"mcp-method": method} | (
+                {"mcp-name": str(all_params["name"])} if method == "tools/call" else {}
+            )
+        body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": all_params} | message
+        return self.post(body, all_headers | (headers or {}), iam)
 
-    def use(self, name: str, arguments: object = None, **more: Any) -> Any:
-        """Call a tool; its result."""
+    def call_tool(self, name: str, arguments: object = None, **more: Any) -> Any:
+        """Calls a tool and returns its result."""
         params = {"name": name, "arguments": arguments if arguments is not None else {}} | more.pop("params", {})
-        status, content = self.ask("tools/call", params, **more)
+        status, content = self.request("tools/call", params, **more)
         assert status == 200, content
         return content["result"]
 
     def report(self, status: str, seconds: float = 1.0, **data: Any) -> None:
-        """A report on the last task that was started."""
-        known = {
+        """Reports a status of the last started task."""
+        defaults = {
             "route": {"prev": [], "curr": "inspect-dataset", "next": ["publish-report"]},
             "actor": "inspect-dataset",
         }
-        event = {"id": self.task(), "status": status, "at": format_time(at(seconds)), "data": known | data}
+        event = {"id": self.task_id(), "status": status, "at": format_time(at(seconds)), "data": defaults | data}
         signed = by(recorded("report-events"), FUNCTION) | {"body": json.dumps([event])}
         assert self.gateway.ingest(signed, at(seconds))[1]["items"][0]["status"] == 204
 
-    def task(self) -> str:
-        """The id of the last task that was started."""
+    def task_id(self) -> str:
+        """Returns the id of the last started task."""
         for actor in ("inspect-dataset", "publish-report"):
             self.started += [message["id"] for message in self.gateway.messages(actor)]
         return self.started[-1]
 
-    def shown(self) -> Any:
-        """The last task that was started."""
-        return self.gateway.api(calling("GET /api/v1/mesh/{id}", ALICE, id=self.task()), at(5))[1]
+    def view(self) -> Any:
+        """Returns the last started task."""
+        return self.gateway.api(calling("GET /api/v1/mesh/{id}", ALICE, id=self.task_id()), at(5))[1]
 
     def pause(self, position: int = 1, seconds: float = 1.0, spec: Actor = APPROVE) -> None:
-        """The last task that was started pauses."""
+        """Pauses the last started task."""
         body = {
-            "id": self.task(),
+            "id": self.task_id(),
             "route": {"prev": ["inspect-dataset"] * position, "curr": "approve", "next": ["publish-report"]},
             "payload": {"flights": "raw/x"},
             "status": {"phase": "pending", "actor": "approve", "attempt": 1, "created_at": format_time(at(0))},
         }
         paused = hop(json.dumps(body).encode(), actor="approve", spec=spec)
-        kept: Envelope = pausing.paused_envelope(paused, now=at(seconds))
+        envelope: Envelope = pausing.paused_envelope(paused, now=at(seconds))
         PausedEnvelopes(clients.s3(), self.gateway.environ["ASYA_BUCKET"]).save(
-            PauseKey(self.task(), 0, position), kept
+            PauseKey(self.task_id(), 0, position), envelope
         )
-        asked = spec.pause or Pause()
+        pause = spec.pause or Pause()
         event = {
-            "id": self.task(),
+            "id": self.task_id(),
             "status": "paused",
             "at": format_time(at(seconds)),
             "position": position,
-            "data": {"prompt": asked.prompt, "fields": [json.loads(json.dumps(_shown(each))) for each in asked.fields]},
+            "data": {"prompt": pause.prompt, "fields": msgspec.to_builtins(pause.fields)},
         }
         signed = by(recorded("report-events"), FUNCTION) | {"body": json.dumps([event])}
         assert self.gateway.ingest(signed, at(seconds))[1]["items"][0]["status"] == 204
 
-    def then(self, *steps: Callable[[], None]) -> None:
-        """What the mesh does while a call waits, step by step."""
+    def on_wait(self, *steps: Callable[[], None]) -> None:
+        """Adds steps that the mesh takes while a call waits."""
         self.clock.steps += steps
 
 
-def _shown(asked: PauseField) -> dict[str, Any]:
-    import msgspec
-
-    found: dict[str, Any] = msgspec.to_builtins(asked)
-    return found
-
-
 def events(text: str) -> list[Any]:
+    """Returns the messages of an event stream."""
     parts = text.split("\n\n")
     assert parts.pop() == ""
     assert all(part.startswith("event: message\ndata: ") and part.count("\n") == 1 for part in parts)
@@ -225,12 +222,12 @@ def events(text: str) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def shared_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    """One table and its queues for all tests of a module: each has tasks and a session of its own."""
-    with emulated(tmp_path_factory.mktemp("mcp")) as found:
-        yield found
+    """The gateway on one table for all tests of a module; each test has its own tasks and session."""
+    with emulated(tmp_path_factory.mktemp("mcp")) as gateway:
+        yield gateway
 
 
 @pytest.fixture
 def mcp(shared_gateway: Gateway) -> McpGateway:
-    """The gateway as a client meets it."""
+    """The gateway for one test."""
     return McpGateway(shared_gateway)

@@ -1,4 +1,4 @@
-"""A clock for those who look on, which moves when they wait, and what handlers have said, in memory."""
+"""A clock that advances while a stream sleeps, and partials in memory."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,16 +11,16 @@ from tests.doubles.tasks import at
 
 
 @dataclass
-class Clock(RealEnvironment):
-    """Time that passes only while somebody waits.
+class FakeClock(RealEnvironment):
+    """A clock that advances only during `sleep`.
 
     Attributes:
-        events: what happens in the meantime, by when: in seconds from the start.
+        scheduled: Calls to make, each with its time in seconds from the start.
     """
 
     seconds: float = 0.0
-    pauses: int = 0
-    events: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
+    sleeps: int = 0
+    scheduled: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
     def now(self) -> datetime:
         return at(0) + timedelta(seconds=self.seconds)
@@ -29,27 +29,27 @@ class Clock(RealEnvironment):
         return self.seconds
 
     def sleep(self, seconds: float) -> None:
-        self.pauses += 1
+        self.sleeps += 1
         self.seconds += seconds
-        due = [happen for when, happen in self.events if when <= self.seconds]
-        self.events = [each for each in self.events if each[0] > self.seconds]
-        for happen in due:
-            happen()
+        due = [call for time, call in self.scheduled if time <= self.seconds]
+        self.scheduled = [each for each in self.scheduled if each[0] > self.seconds]
+        for call in due:
+            call()
 
 
 @dataclass
 class MemoryPartials:
-    """Handlers' messages; `reads` counts the parts that were read."""
+    """Partials in memory; `reads` counts the batches that were read."""
 
-    parts: dict[PartialKey, PartialBatch] = field(default_factory=dict)
+    batches: dict[PartialKey, PartialBatch] = field(default_factory=dict)
     reads: int = 0
 
-    def keep(self, events: Iterable[PartialEvent]) -> None:
-        for part in partial_batches(events):
-            self.parts[part.key] = part
+    def save(self, events: Iterable[PartialEvent]) -> None:
+        for batch in partial_batches(events):
+            self.batches[batch.key] = batch
 
     def read(self, task_id: str, now: datetime, after: PartialKey | None = None) -> Iterator[PartialBatch]:
-        for place, part in sorted(self.parts.items()):
-            if part.id == task_id and (after is None or place > after):
+        for key, batch in sorted(self.batches.items()):
+            if batch.id == task_id and (after is None or key > after):
                 self.reads += 1
-                yield part
+                yield batch

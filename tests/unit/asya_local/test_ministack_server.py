@@ -9,7 +9,7 @@ from typing import Any
 import jwt
 import pytest
 
-from tests.doubles.issuer import Issuer, new_key, published
+from tests.doubles.issuer import Issuer, new_key, public_jwk
 from tests.paths import PROJECT
 
 CLOUD_PYTHON = PROJECT / ".venv-cloud" / "bin" / "python"
@@ -39,13 +39,13 @@ def accepted(*tokens_and_keys: tuple[str, Mapping[str, Any]]) -> list[bool]:
 
 @pytest.mark.rule("13.jwt")
 def test_only_tokens_of_the_issuer_with_rs256_and_an_expiry_are_accepted() -> None:
-    token, key = ISSUER.token("alice"), published(KEY)
+    token, key = ISSUER.token("alice"), public_jwk(KEY)
     head, claims, signature = token.split(".")
     subject = {"sub": "alice", "exp": 2**31}
     cases: dict[str, tuple[str, Mapping[str, Any]]] = {
         "good": (token, key),
         "wrong key": (ISSUER.token("alice", key=OTHER), key),
-        "key of another issuer": (token, published(OTHER)),
+        "key of another issuer": (token, public_jwk(OTHER)),
         "changed claims": (".".join((head, encoded({"sub": "bob", "exp": 2**31}), signature)), key),
         "cut signature": (".".join((head, claims, signature[:-4])), key),
         "made-up signature": (".".join((head, claims, "A" * len(signature))), key),

@@ -1,4 +1,4 @@
-"""The agent card (`protocol §13`, `/.well-known/agent-card.json`): made of the mesh file, for everybody."""
+"""The public agent card (`protocol §13`, `/.well-known/agent-card.json`)."""
 
 import pytest
 from msgspec.structs import replace as changed
@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("with_tools")
 
 
 @pytest.mark.rule("13.a2a.card")
-def test_the_card_is_for_everybody_and_speaks_of_the_tools(gateway: Gateway) -> None:
+def test_the_card_is_public_and_has_one_skill_per_tool(gateway: Gateway) -> None:
     status, card = gateway.api(by(calling("GET /.well-known/agent-card.json"), None))
     url = "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com/a2a"
     assert (status, card["name"], card["url"], card["protocolVersion"]) == (200, "flights", url, "0.3.0")
@@ -27,18 +27,18 @@ def test_the_card_is_for_everybody_and_speaks_of_the_tools(gateway: Gateway) -> 
 
 
 @pytest.mark.rule("13.a2a.card")
-def test_the_card_says_what_the_mesh_file_says(gateway: Gateway) -> None:
+def test_the_card_repeats_the_mesh_file(gateway: Gateway) -> None:
     skill = {"id": "plain", "name": "Plain", "description": "d", "tags": ["flights"]}
     agent = changed(MESH.agent, name="Flights", description="All about flights", version="2.1", skills=(skill,))
     gateway.mesh = changed(gateway.mesh, agent=agent)
     card = gateway.api(calling("GET /.well-known/agent-card.json"))[1]
     assert [card[name] for name in ("name", "description", "version")] == ["Flights", "All about flights", "2.1"]
-    [shown] = card["skills"]
-    assert shown == skill | {"inputModes": ["application/json"], "outputModes": ["application/json"]}
+    [declared] = card["skills"]
+    assert declared == skill | {"inputModes": ["application/json"], "outputModes": ["application/json"]}
 
 
 @pytest.mark.rule("13.a2a.card")
-def test_who_comes_with_a_token_is_told_so_by_the_card(gateway: Gateway) -> None:
+def test_the_card_of_the_token_api_names_its_scheme(gateway: Gateway) -> None:
     gateway.environ = gateway.environ | {"ASYA_GATEWAY_URL": "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"}
     event = calling("GET /.well-known/agent-card.json")
     assert gateway.api(event)[1]["security"] == [{"sigv4": []}]

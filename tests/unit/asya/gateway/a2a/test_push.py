@@ -1,4 +1,4 @@
-"""Agent2Agent's push notifications (`protocol §13`, `/a2a`): who is to be told, and where."""
+"""Push configurations of Agent2Agent (`protocol §13`, `/a2a`)."""
 
 import json
 
@@ -7,23 +7,23 @@ from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
 from asya.protocol import names
-from tests.doubles.agents import Json, calling_tool, error, result, started
+from tests.doubles.agents import Json, error, result, start_task, tool_message
 from tests.doubles.gateway_functions import Gateway, calling, report
 
 pytestmark = pytest.mark.usefixtures("with_tools")
 
 
 @pytest.mark.rule("13.a2a.push.config")
-def test_configurations_are_kept_shown_and_forgotten(gateway: Gateway) -> None:
-    task_id = started(gateway)
-    given = {
+def test_configurations_are_set_read_listed_and_deleted(gateway: Gateway) -> None:
+    task_id = start_task(gateway)
+    config = {
         "url": "https://client.example/n",
         "token": "t",
         "authentication": {"scheme": "Bearer", "credentials": "s"},
     }
-    made = result(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "id": "c", **given})
-    shown = {**given, "id": "c", "taskId": task_id, "authentication": {"scheme": "Bearer"}}
-    assert made == shown
+    created = result(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "id": "c", **config})
+    shown = {**config, "id": "c", "taskId": task_id, "authentication": {"scheme": "Bearer"}}
+    assert created == shown
     assert result(gateway, "GetTaskPushNotificationConfig", {"taskId": task_id, "id": "c"}) == shown
     assert result(gateway, "ListTaskPushNotificationConfigs", {"taskId": task_id}) == {"configs": [shown]}
     old = {"url": "https://client.example/o", "authentication": {"schemes": ["Basic"], "credentials": "s"}}
@@ -46,23 +46,23 @@ def test_configurations_are_kept_shown_and_forgotten(gateway: Gateway) -> None:
 
 def item(task_id: str, key: str = "record") -> Json:
     table = names.table_name("flights", "tasks")
-    found: Json = dict(
+    record: Json = dict(
         clients.dynamodb().get_item(TableName=table, Key={"pk": {"S": task_id}, "sk": {"S": key}})["Item"]
     )
-    return found
+    return record
 
 
 @pytest.mark.rule("13.a2a.push.cost")
-def test_a_task_is_watched_only_if_somebody_wants_to_know(gateway: Gateway) -> None:
-    assert "is_watched" not in item(started(gateway))
+def test_a_task_is_watched_only_with_a_configuration(gateway: Gateway) -> None:
+    assert "is_watched" not in item(start_task(gateway))
     config = {"taskPushNotificationConfig": {"url": "https://client.example/n"}}
-    task_id = result(gateway, "SendMessage", calling_tool(number=2) | {"configuration": config})["task"]["id"]
+    task_id = result(gateway, "SendMessage", tool_message(number=2) | {"configuration": config})["task"]["id"]
     assert item(task_id)["is_watched"] == {"BOOL": True}
     assert json.loads(item(task_id, f"a2a-push#{task_id}")["target"]["S"]) == {
         "url": "https://client.example/n",
         "version": "1.0",
     }
-    # Neither reports nor later readers take it away.
+    # Reports do not change it.
     report(gateway, task_id, "received", 1)
     report(gateway, task_id, "succeeded", 2)
     assert item(task_id)["is_watched"] == {"BOOL": True}
@@ -88,21 +88,21 @@ def test_a_task_is_watched_only_if_somebody_wants_to_know(gateway: Gateway) -> N
         ({"url": "https://x.example/", "id": "c" * 129}, "id"),
     ],
 )
-def test_notifications_do_not_go_just_anywhere(gateway: Gateway, config: Json, field: str) -> None:
-    told = error(gateway, "CreateTaskPushNotificationConfig", {"taskId": started(gateway), **config})
-    assert (told["code"], told["data"][0]["metadata"]) == (-32602, {"field": field})
+def test_invalid_addresses_are_refused(gateway: Gateway, config: Json, field: str) -> None:
+    failure = error(gateway, "CreateTaskPushNotificationConfig", {"taskId": start_task(gateway), **config})
+    assert (failure["code"], failure["data"][0]["metadata"]) == (-32602, {"field": field})
 
 
 @pytest.mark.rule("13.a2a.push.address")
 def test_a_host_that_the_mesh_file_allows_may_be_private(gateway: Gateway) -> None:
-    task_id = started(gateway)
+    task_id = start_task(gateway)
     assert result(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "http://127.0.0.1:9/n"})
     assert error(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "http://127.0.0.1:8/n"})
 
 
 @pytest.mark.rule("13.a2a.push.config")
 def test_a_task_has_no_more_than_ten_configurations(gateway: Gateway) -> None:
-    task_id = started(gateway)
+    task_id = start_task(gateway)
     for number in range(10):
         result(
             gateway,
@@ -118,7 +118,7 @@ def test_a_task_has_no_more_than_ten_configurations(gateway: Gateway) -> None:
 
 @pytest.mark.rule("13.a2a.push.config")
 def test_a_mesh_without_tools_sends_none(gateway: Gateway) -> None:
-    task_id = started(gateway)
+    task_id = start_task(gateway)
     gateway.mesh = changed(gateway.mesh, tools={})
     assert (
         error(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "https://x.example/"})["code"]

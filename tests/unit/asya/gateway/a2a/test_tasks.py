@@ -1,11 +1,11 @@
-"""Agent2Agent's tasks (`protocol §13`, `/a2a`): how they stand, whose they are, and what is no call."""
+"""Tasks of Agent2Agent (`protocol §13`, `/a2a`): states, owners, lists and invalid calls."""
 
 import base64
 import json
 
 import pytest
 
-from tests.doubles.agents import Json, calling_tool, error, result, saying, started
+from tests.doubles.agents import Json, error, result, start_task, tool_message, user_message
 from tests.doubles.gateway_functions import ALICE, BOB, Gateway, by, calling, report
 
 pytestmark = pytest.mark.usefixtures("with_tools")
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.usefixtures("with_tools")
 
 @pytest.mark.rule("13.a2a.states")
 @pytest.mark.parametrize(
-    ("told", "data", "word"),
+    ("status", "data", "state"),
     [
         ("received", None, "working"),
         ("succeeded", {"result": {"n": 1}}, "completed"),
@@ -22,24 +22,24 @@ pytestmark = pytest.mark.usefixtures("with_tools")
         ("paused", {"prompt": "Go on?", "fields": [{"name": "ok", "type": "boolean"}]}, "input-required"),
     ],
 )
-def test_every_state_has_its_word(gateway: Gateway, told: str, data: Json | None, word: str) -> None:
-    task_id = started(gateway)
-    report(gateway, task_id, told, 1, data=data or {})
+def test_every_status_has_its_state(gateway: Gateway, status: str, data: Json | None, state: str) -> None:
+    task_id = start_task(gateway)
+    report(gateway, task_id, status, 1, data=data or {})
     old, new = result(gateway, "tasks/get", {"id": task_id}), result(gateway, "GetTask", {"id": task_id})
-    assert old["status"]["state"] == word
-    assert new["status"]["state"] == "TASK_STATE_" + word.upper().replace("-", "_")
+    assert old["status"]["state"] == state
+    assert new["status"]["state"] == "TASK_STATE_" + state.upper().replace("-", "_")
     assert new["status"]["timestamp"] == old["status"]["timestamp"]
-    assert (new["metadata"]["progress_percent"] == 100) == (told == "succeeded")
+    assert (new["metadata"]["progress_percent"] == 100) == (status == "succeeded")
 
 
 @pytest.mark.rule("13.a2a.states")
-def test_a_failure_says_why_and_a_pause_what_is_asked(gateway: Gateway) -> None:
-    task_id = started(gateway)
+def test_a_failure_has_its_reason_and_a_pause_its_question(gateway: Gateway) -> None:
+    task_id = start_task(gateway)
     report(gateway, task_id, "paused", 1, data={"prompt": "Go on?", "fields": [{"name": "ok", "type": "boolean"}]})
     message = result(gateway, "GetTask", {"id": task_id})["status"]["message"]
     assert (message["role"], message["parts"][0]) == ("ROLE_AGENT", {"text": "Go on?"})
     assert message["parts"][1]["data"]["fields"][0]["name"] == "ok"
-    failed = started(gateway, number=2)
+    failed = start_task(gateway, number=2)
     report(gateway, failed, "failed", 2, data={"reason": "RuntimeError", "error": {"type": "E", "message": "no disk"}})
     message = result(gateway, "tasks/get", {"id": failed})["status"]["message"]
     assert message["parts"] == [
@@ -63,7 +63,7 @@ def test_a_failure_says_why_and_a_pause_what_is_asked(gateway: Gateway) -> None:
     ],
 )  # fmt: skip
 def test_a_result_is_an_artifact(gateway: Gateway, data: Json, new: Json, old: Json) -> None:
-    task_id = started(gateway)
+    task_id = start_task(gateway)
     report(gateway, task_id, "succeeded", 1, data=data)
     [artifact] = result(gateway, "GetTask", {"id": task_id})["artifacts"]
     assert artifact == {"artifactId": "result", "name": "result", "parts": [new]}
@@ -71,11 +71,11 @@ def test_a_result_is_an_artifact(gateway: Gateway, data: Json, new: Json, old: J
 
 
 @pytest.mark.rule("13.a2a.list")
-def test_lists_hold_ones_own_tasks_and_filter_them(gateway: Gateway) -> None:
-    first, second = started(gateway, contextId="trip"), started(gateway, number=2, contextId="trip")
-    third = started(gateway, number=3)
+def test_lists_hold_the_callers_tasks_and_filter_them(gateway: Gateway) -> None:
+    first, second = start_task(gateway, contextId="trip"), start_task(gateway, number=2, contextId="trip")
+    third = start_task(gateway, number=3)
     report(gateway, second, "succeeded", 1, data={"result": {"n": 1}})
-    result(gateway, "SendMessage", calling_tool(), BOB)
+    result(gateway, "SendMessage", tool_message(), BOB)
 
     def ids(**params: object) -> list[str]:
         return [task["id"] for task in result(gateway, "ListTasks", params)["tasks"]]
@@ -91,11 +91,11 @@ def test_lists_hold_ones_own_tasks_and_filter_them(gateway: Gateway) -> None:
 
 @pytest.mark.rule("13.a2a.list")
 def test_lists_come_page_by_page(gateway: Gateway) -> None:
-    made = {started(gateway, number=number) for number in range(3)}
+    task_ids = {start_task(gateway, number=number) for number in range(3)}
     page = result(gateway, "ListTasks", {"pageSize": 2})
     assert (len(page["tasks"]), page["pageSize"], page["totalSize"]) == (2, 2, -1)
     rest = result(gateway, "ListTasks", {"pageSize": 2, "pageToken": page["nextPageToken"]})
-    assert {task["id"] for task in page["tasks"] + rest["tasks"]} == made
+    assert {task["id"] for task in page["tasks"] + rest["tasks"]} == task_ids
     assert rest["nextPageToken"] == ""
 
 
@@ -110,22 +110,22 @@ def test_lists_come_page_by_page(gateway: Gateway) -> None:
         ({"pageToken": "x"}, "cursor"),
     ],
 )
-def test_lists_say_what_they_do_not_understand(gateway: Gateway, params: Json, field: str) -> None:
-    told = error(gateway, "ListTasks", params)
-    assert (told["code"], told["data"][0]["metadata"]["field"]) == (-32602, field)
+def test_invalid_filters_are_named(gateway: Gateway, params: Json, field: str) -> None:
+    failure = error(gateway, "ListTasks", params)
+    assert (failure["code"], failure["data"][0]["metadata"]["field"]) == (-32602, field)
 
 
 @pytest.mark.rule("13.a2a.errors")
-def test_somebody_elses_task_is_not_there(gateway: Gateway) -> None:
-    task_id = started(gateway)
+def test_tasks_of_other_owners_do_not_exist(gateway: Gateway) -> None:
+    task_id = start_task(gateway)
     config = {"url": "https://x.example/"}
     for method, params in (
         ("GetTask", {"id": task_id}),
         ("tasks/get", {"id": task_id}),
         ("CancelTask", {"id": task_id}),
         ("SubscribeToTask", {"id": task_id}),
-        ("SendMessage", saying({"data": {}}, taskId=task_id)),
-        ("SendStreamingMessage", saying({"data": {}}, taskId=task_id)),
+        ("SendMessage", user_message({"data": {}}, taskId=task_id)),
+        ("SendStreamingMessage", user_message({"data": {}}, taskId=task_id)),
         ("CreateTaskPushNotificationConfig", {"taskId": task_id, **config}),
         ("tasks/pushNotificationConfig/set", {"taskId": task_id, "pushNotificationConfig": config}),
         ("GetTaskPushNotificationConfig", {"taskId": task_id, "id": task_id}),
@@ -157,7 +157,7 @@ def test_somebody_elses_task_is_not_there(gateway: Gateway) -> None:
         ({"jsonrpc": "2.0", "id": 1, "method": "CreateTaskPushNotificationConfig", "params": {"url": "x"}}, -32602),
     ],
 )
-def test_what_is_no_call_is_answered_by_an_error(gateway: Gateway, body: object, code: int) -> None:
+def test_invalid_calls_are_answered_with_errors(gateway: Gateway, body: object, code: int) -> None:
     status, content = gateway.api(calling("POST /a2a", ALICE, body))
     assert (status, content["error"]["code"]) == (200, code)
     encoded = base64.b64encode(json.dumps(body).encode() if not isinstance(body, str) else body.encode()).decode()
@@ -166,7 +166,7 @@ def test_what_is_no_call_is_answered_by_an_error(gateway: Gateway, body: object,
 
 
 @pytest.mark.rule("13.a2a.versions")
-def test_versions_that_nobody_speaks_are_refused(gateway: Gateway) -> None:
+def test_unsupported_versions_are_refused(gateway: Gateway) -> None:
     assert error(gateway, "GetTask", {"id": "x"}, A2A_Version="2.0")["code"] == -32009
     assert error(gateway, "GetTask", {"id": "x"}, A2A_Version="1.0.1")["code"] == -32001
     assert gateway.api(calling("POST /a2a", ALICE, {"a": "x" * 300_000}))[0] == 413

@@ -1,61 +1,72 @@
-"""Agent2Agent's messages (`protocol §13`, `/a2a`): they start tasks, answer their questions, and cancel them."""
+"""Messages of Agent2Agent (`protocol §13`, `/a2a`): they start, resume and cancel tasks."""
 
 import pytest
 from msgspec.structs import replace as changed
 
 from asya.protocol.pause import PauseField
-from tests.doubles.agents import ANALYSE, GOOD, TALKS, Json, calling_tool, error, paused, result, saying, started
+from tests.doubles.agents import (
+    ANALYSE,
+    FLIGHTS,
+    SEND_METHODS,
+    Json,
+    error,
+    pause_task,
+    result,
+    start_task,
+    tool_message,
+    user_message,
+)
 from tests.doubles.gateway_functions import ALICE, BOB, Gateway, calling, reading, report
 
 pytestmark = pytest.mark.usefixtures("with_tools")
 
 
 @pytest.mark.rule("13.a2a.versions")
-@pytest.mark.parametrize(("method", "role", "state"), TALKS)
+@pytest.mark.parametrize(("method", "role", "state"), SEND_METHODS)
 def test_a_message_starts_the_route_of_a_tool(gateway: Gateway, method: str, role: str, state: str) -> None:
-    part = {"kind": "data", "data": {"tool": "analyse", "arguments": GOOD}}
-    answer = result(gateway, method, saying(part, role=role, kind="message"))
+    part = {"kind": "data", "data": {"tool": "analyse", "arguments": FLIGHTS}}
+    answer = result(gateway, method, user_message(part, role=role, kind="message"))
     task = answer if method == "message/send" else answer["task"]
     assert task["status"]["state"] == state
     assert task.get("kind") == ("task" if method == "message/send" else None)
     [message] = gateway.messages()
-    assert (message["id"], message["payload"]) == (task["id"], GOOD)
+    assert (message["id"], message["payload"]) == (task["id"], FLIGHTS)
     assert message["route"] == {"prev": [], "curr": "inspect-dataset", "next": ["publish-report"]}
     shown = gateway.api(reading(task["id"], ALICE))[1]
     assert shown["owner"] == "AIDAALICE"
 
 
 @pytest.mark.rule("13.a2a.ids")
-def test_ids_and_contexts_are_kept_by_the_mesh_alone(gateway: Gateway) -> None:
-    """Every call here is answered by a function of its own, that has never seen the others."""
-    own = result(gateway, "SendMessage", calling_tool())["task"]
+def test_ids_and_contexts_live_in_the_mesh_alone(gateway: Gateway) -> None:
+    """A new function answers each call, without state from the others."""
+    own = result(gateway, "SendMessage", tool_message())["task"]
     assert own["contextId"] == own["id"]
-    given = result(gateway, "SendMessage", calling_tool(number=2, contextId="trip-1"))["task"]
-    again = result(gateway, "GetTask", {"id": given["id"]})
-    assert (again["id"], again["contextId"]) == (given["id"], "trip-1")
-    assert result(gateway, "tasks/get", {"id": given["id"]})["contextId"] == "trip-1"
+    named = result(gateway, "SendMessage", tool_message(number=2, contextId="trip-1"))["task"]
+    again = result(gateway, "GetTask", {"id": named["id"]})
+    assert (again["id"], again["contextId"]) == (named["id"], "trip-1")
+    assert result(gateway, "tasks/get", {"id": named["id"]})["contextId"] == "trip-1"
 
 
 @pytest.mark.rule("13.a2a.ids")
-def test_a_message_that_comes_twice_is_one_task(gateway: Gateway) -> None:
-    assert started(gateway) == started(gateway)
+def test_a_repeated_message_is_one_task(gateway: Gateway) -> None:
+    assert start_task(gateway) == start_task(gateway)
     assert len(gateway.messages()) == 1
-    told = error(gateway, "SendMessage", calling_tool(arguments={"flights": "raw/other.csv"}))
-    assert (told["code"], told["message"][:24]) == (-32602, "this Idempotency-Key was")
-    # Somebody else's messages have nothing to do with it.
-    assert result(gateway, "SendMessage", calling_tool(), BOB)["task"]["id"] != started(gateway)
+    failure = error(gateway, "SendMessage", tool_message(arguments={"flights": "raw/other.csv"}))
+    assert (failure["code"], failure["message"][:24]) == (-32602, "this Idempotency-Key was")
+    # Messages of another caller are separate.
+    assert result(gateway, "SendMessage", tool_message(), BOB)["task"]["id"] != start_task(gateway)
 
 
 @pytest.mark.rule("13.a2a.send")
 @pytest.mark.parametrize(
     ("params", "payload"),
     [
-        (saying({"data": {"skill": "analyse", "arguments": GOOD}}), GOOD),
-        (saying({"data": GOOD}, metadata={"skill": "analyse"}), GOOD),
-        (saying({"data": GOOD}) | {"metadata": {"tool": "analyse"}}, GOOD),
-        (saying({"text": "raw/f.csv"}, metadata={"tool": "analyse"}), GOOD),
-        (saying({"text": "AA"}, {"data": {"tool": "analyse", "arguments": GOOD}}), {**GOOD, "airline": "AA"}),
-        (saying({"data": {"tool": "analyse"}}, {"data": GOOD}, {"data": {"airline": "AA"}}), {**GOOD, "airline": "AA"}),
+        (user_message({"data": {"skill": "analyse", "arguments": FLIGHTS}}), FLIGHTS),
+        (user_message({"data": FLIGHTS}, metadata={"skill": "analyse"}), FLIGHTS),
+        (user_message({"data": FLIGHTS}) | {"metadata": {"tool": "analyse"}}, FLIGHTS),
+        (user_message({"text": "raw/f.csv"}, metadata={"tool": "analyse"}), FLIGHTS),
+        (user_message({"text": "AA"}, {"data": {"tool": "analyse", "arguments": FLIGHTS}}), {**FLIGHTS, "airline": "AA"}),
+        (user_message({"data": {"tool": "analyse"}}, {"data": FLIGHTS}, {"data": {"airline": "AA"}}), {**FLIGHTS, "airline": "AA"}),
     ],
 )  # fmt: skip
 def test_a_tool_is_named_by_part_or_metadata(gateway: Gateway, params: Json, payload: Json) -> None:
@@ -66,51 +77,51 @@ def test_a_tool_is_named_by_part_or_metadata(gateway: Gateway, params: Json, pay
 @pytest.mark.rule("13.a2a.send")
 def test_the_only_tool_needs_no_name(gateway: Gateway) -> None:
     gateway.mesh = changed(gateway.mesh, tools={"analyse": ANALYSE})
-    result(gateway, "SendMessage", saying({"text": "raw/f.csv"}))
-    assert gateway.messages()[0]["payload"] == GOOD
+    result(gateway, "SendMessage", user_message({"text": "raw/f.csv"}))
+    assert gateway.messages()[0]["payload"] == FLIGHTS
 
 
 @pytest.mark.rule("13.a2a.send")
 @pytest.mark.parametrize(
     ("params", "code", "field"),
     [
-        (saying({"data": GOOD}), -32602, "parts"),
-        (saying({"text": "do it"}), -32602, "parts"),
-        (saying(), -32602, "parts"),
-        (saying({"text": "do it"}, metadata={"tool": "plain"}), -32005, "parts"),
-        (saying({"url": "https://x/y.csv"}, metadata={"tool": "plain"}), -32005, "parts[0]"),
-        (saying({"data": [1]}, metadata={"tool": "plain"}), -32602, "parts[0].data"),
-        (saying({"data": {"n": 1}}, {"data": {"n": 2}}, metadata={"tool": "plain"}), -32602, "parts[1].data.n"),
-        (saying({"data": {"tool": "plain"}}, metadata={"tool": "analyse"}), -32602, "parts[0]"),
-        (saying({"data": {"tool": 1}}), -32602, "parts[0].data.tool"),
-        (saying({"data": {"tool": "plain", "arguments": []}}), -32602, "parts[0].data.arguments"),
-        (saying(metadata={"skill": 1}), -32602, "metadata.tool"),
-        (saying({"data": GOOD}, role="ROLE_AGENT"), -32602, "role"),
-        (saying({"data": GOOD}, role="user"), -32602, "role"),
-        (saying({"data": GOOD}, messageId=""), -32602, "messageId"),
-        (saying({"data": GOOD}, messageId="m" * 256), -32602, "message.messageId"),
-        (calling_tool("nothing"), -32602, "name"),
-        (calling_tool(arguments={"flights": 1}), -32602, "arguments.flights"),
-        (calling_tool() | {"configuration": {"taskPushNotificationConfig": {"url": "http://x.example/"}}}, -32602, "url"),
+        (user_message({"data": FLIGHTS}), -32602, "parts"),
+        (user_message({"text": "do it"}), -32602, "parts"),
+        (user_message(), -32602, "parts"),
+        (user_message({"text": "do it"}, metadata={"tool": "plain"}), -32005, "parts"),
+        (user_message({"url": "https://x/y.csv"}, metadata={"tool": "plain"}), -32005, "parts[0]"),
+        (user_message({"data": [1]}, metadata={"tool": "plain"}), -32602, "parts[0].data"),
+        (user_message({"data": {"n": 1}}, {"data": {"n": 2}}, metadata={"tool": "plain"}), -32602, "parts[1].data.n"),
+        (user_message({"data": {"tool": "plain"}}, metadata={"tool": "analyse"}), -32602, "parts[0]"),
+        (user_message({"data": {"tool": 1}}), -32602, "parts[0].data.tool"),
+        (user_message({"data": {"tool": "plain", "arguments": []}}), -32602, "parts[0].data.arguments"),
+        (user_message(metadata={"skill": 1}), -32602, "metadata.tool"),
+        (user_message({"data": FLIGHTS}, role="ROLE_AGENT"), -32602, "role"),
+        (user_message({"data": FLIGHTS}, role="user"), -32602, "role"),
+        (user_message({"data": FLIGHTS}, messageId=""), -32602, "messageId"),
+        (user_message({"data": FLIGHTS}, messageId="m" * 256), -32602, "message.messageId"),
+        (tool_message("nothing"), -32602, "name"),
+        (tool_message(arguments={"flights": 1}), -32602, "arguments.flights"),
+        (tool_message() | {"configuration": {"taskPushNotificationConfig": {"url": "http://x.example/"}}}, -32602, "url"),
     ],
 )  # fmt: skip
-def test_what_starts_nothing_says_why(gateway: Gateway, params: Json, code: int, field: str) -> None:
-    told = error(gateway, "SendMessage", params)
-    info, *violations = told["data"]
-    assert (told["code"], info["metadata"]) == (code, {"field": field})
+def test_a_message_that_starts_nothing_gets_the_reason(gateway: Gateway, params: Json, code: int, field: str) -> None:
+    failure = error(gateway, "SendMessage", params)
+    info, *violations = failure["data"]
+    assert (failure["code"], info["metadata"]) == (code, {"field": field})
     assert violations[0]["fieldViolations"][0]["field"] == field
     assert gateway.messages() == gateway.messages("publish-report") == []
 
 
 @pytest.mark.rule("13.a2a.send")
 def test_every_wrong_argument_is_named(gateway: Gateway) -> None:
-    told = error(
+    failure = error(
         gateway,
         "message/send",
-        saying({"data": {"tool": "analyse", "arguments": {"flights": 1, "airline": 2}}}, role="user"),
+        user_message({"data": {"tool": "analyse", "arguments": {"flights": 1, "airline": 2}}}, role="user"),
     )
-    assert told["data"]["fields"].keys() == {"arguments.flights", "arguments.airline"}
-    assert told["data"]["reason"] == "INVALID_PARAMS"
+    assert failure["data"]["fields"].keys() == {"arguments.flights", "arguments.airline"}
+    assert failure["data"]["reason"] == "INVALID_PARAMS"
 
 
 OK = PauseField(name="ok", type="boolean")
@@ -119,31 +130,31 @@ SURE = PauseField(name="sure", type="boolean")
 
 @pytest.mark.rule("13.a2a.resume")
 @pytest.mark.parametrize(
-    ("parts", "given"),
+    ("parts", "answers"),
     [
         ([{"data": {"ok": True}}], {"ok": True}),
         ([{"text": " True "}], {"ok": True}),
         ([{"text": "sure"}, {"data": {"ok": False}}], {"ok": False}),
     ],
 )
-def test_a_message_to_a_task_that_asks_resumes_it(gateway: Gateway, parts: list[Json], given: Json) -> None:
-    task_id = paused(gateway, OK)
-    task = result(gateway, "SendMessage", saying(*parts, taskId=task_id, contextId=task_id))["task"]
+def test_a_message_to_a_paused_task_resumes_it(gateway: Gateway, parts: list[Json], answers: Json) -> None:
+    task_id = pause_task(gateway, OK)
+    task = result(gateway, "SendMessage", user_message(*parts, taskId=task_id, contextId=task_id))["task"]
     assert (task["id"], task["status"]["state"]) == (task_id, "TASK_STATE_WORKING")
     [sent] = gateway.messages("x-resume")
-    assert (sent["id"], sent["headers"]["x-asya-resume-input"]) == (task_id, given)
-    # Once is enough: the second message comes too late.
-    assert error(gateway, "SendMessage", saying(*parts, taskId=task_id))["code"] == -32004
+    assert (sent["id"], sent["headers"]["x-asya-resume-input"]) == (task_id, answers)
+    # A second message comes too late.
+    assert error(gateway, "SendMessage", user_message(*parts, taskId=task_id))["code"] == -32004
 
 
 @pytest.mark.rule("13.a2a.resume")
-def test_answers_that_do_not_fit_are_told_field_by_field(gateway: Gateway) -> None:
-    task_id = paused(gateway, OK)
+def test_wrong_answers_are_named_by_field(gateway: Gateway) -> None:
+    task_id = pause_task(gateway, OK)
     part = {"kind": "data", "data": {"ok": 1, "why": 2}}
-    told = error(gateway, "message/send", saying(part, role="user", taskId=task_id))
-    assert (told["code"], told["data"]["fields"].keys()) == (-32602, {"ok", "why"})
-    told = error(gateway, "SendMessage", saying({"text": "perhaps"}, taskId=task_id))
-    assert (told["code"], told["data"][1]["fieldViolations"][0]["field"]) == (-32602, "ok")
+    failure = error(gateway, "message/send", user_message(part, role="user", taskId=task_id))
+    assert (failure["code"], failure["data"]["fields"].keys()) == (-32602, {"ok", "why"})
+    failure = error(gateway, "SendMessage", user_message({"text": "perhaps"}, taskId=task_id))
+    assert (failure["code"], failure["data"][1]["fieldViolations"][0]["field"]) == (-32602, "ok")
     assert result(gateway, "GetTask", {"id": task_id})["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
     assert gateway.messages("x-resume") == []
 
@@ -152,33 +163,33 @@ def test_answers_that_do_not_fit_are_told_field_by_field(gateway: Gateway) -> No
 @pytest.mark.parametrize(
     ("params", "code"),
     [
-        (saying({"text": "?"}, taskId="nobody-knows"), -32001),
-        (saying({"text": "yes or no"}, taskId="two-fields"), -32602),
-        (saying({"data": {"ok": True}}, taskId="two-fields", contextId="another"), -32602),
-        (saying({"data": {"ok": True}}, taskId="running"), -32004),
-        (saying({"data": {"a": "x" * 140_000}}, taskId="two-fields"), -32602),
+        (user_message({"text": "?"}, taskId="unknown"), -32001),
+        (user_message({"text": "yes or no"}, taskId="two-fields"), -32602),
+        (user_message({"data": {"ok": True}}, taskId="two-fields", contextId="another"), -32602),
+        (user_message({"data": {"ok": True}}, taskId="running"), -32004),
+        (user_message({"data": {"a": "x" * 140_000}}, taskId="two-fields"), -32602),
     ],
 )
 def test_a_task_takes_no_other_messages(gateway: Gateway, params: Json, code: int) -> None:
-    known = {"two-fields": lambda: paused(gateway, OK, SURE), "running": lambda: started(gateway)}
+    known = {"two-fields": lambda: pause_task(gateway, OK, SURE), "running": lambda: start_task(gateway)}
     make = known.get(params["message"]["taskId"])
     message = params["message"] | ({"taskId": make()} if make else {})
     assert error(gateway, "SendMessage", {"message": message})["code"] == code
 
 
 @pytest.mark.rule("13.a2a.cancel")
-def test_cancelling_by_method_and_by_path(gateway: Gateway) -> None:
-    task_id = started(gateway)
+def test_a_task_is_canceled_by_method_and_by_path(gateway: Gateway) -> None:
+    task_id = start_task(gateway)
     assert result(gateway, "tasks/cancel", {"id": task_id})["status"]["state"] == "canceled"
     assert result(gateway, "CancelTask", {"id": task_id})["status"]["state"] == "TASK_STATE_CANCELED"
-    other = started(gateway, number=2)
+    other = start_task(gateway, number=2)
     path = "POST /a2a/tasks/{id}"
     assert gateway.api(calling(path, BOB, {}, id=f"{other}:cancel"))[0] == 404
     status, task = gateway.api(calling(path, ALICE, {}, id=f"{other}%3Acancel"))
     assert (status, task["id"], task["status"]["state"]) == (200, other, "TASK_STATE_CANCELED")
     assert gateway.api(calling(path, ALICE, {}, id=other))[0] == 404
     assert gateway.api(calling(path, ALICE, {}, id=":cancel"))[0] == 404
-    done = started(gateway, number=3)
+    done = start_task(gateway, number=3)
     report(gateway, done, "succeeded", 1)
     assert error(gateway, "CancelTask", {"id": done})["code"] == -32002
     assert gateway.api(calling(path, ALICE, {}, id=f"{done}:cancel"))[0] == 409

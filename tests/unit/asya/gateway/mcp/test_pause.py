@@ -1,4 +1,4 @@
-"""Tools that pause (Model Context Protocol, `protocol §13`): a client's person is asked, or told how it goes on."""
+"""Tools that pause (Model Context Protocol, `protocol §13`): by a form, or by text that explains `resume_task`."""
 
 from typing import Any
 
@@ -8,15 +8,15 @@ from msgspec.structs import replace as changed
 from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause, PauseField
 from tests.doubles.gateway_functions import BOB
-from tests.doubles.mcp_gateway import APPROVE, GOOD, McpGateway
+from tests.doubles.mcp_gateway import APPROVE, ARGUMENTS, McpGateway
 
-ASKS: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}}
+ELICITATION: dict[str, Any] = {"_meta": {"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}}
 
 
 @pytest.mark.rule("13.mcp.pause")
-def test_a_paused_task_says_how_it_goes_on(mcp: McpGateway) -> None:
-    mcp.then(mcp.pause)
-    result = mcp.use("analyse", GOOD)
+def test_a_paused_task_explains_how_to_resume_it(mcp: McpGateway) -> None:
+    mcp.on_wait(mcp.pause)
+    result = mcp.call_tool("analyse", ARGUMENTS)
     state = result["structuredContent"]
     assert "isError" not in result
     assert (state["status"], state["pause"]["prompt"]) == ("paused", "Send it?")
@@ -24,25 +24,25 @@ def test_a_paused_task_says_how_it_goes_on(mcp: McpGateway) -> None:
     assert "Send it?" in text
     assert "- approved (boolean): Go on?" in text
     assert f'resume_task with {{"id": "{state["id"]}", "input": {{…}}}}' in text
-    wrong = mcp.use("resume_task", {"id": state["id"], "input": {"approved": "perhaps"}})
+    wrong = mcp.call_tool("resume_task", {"id": state["id"], "input": {"approved": "perhaps"}})
     assert (wrong["isError"], "approved: should be true or false" in wrong["content"][0]["text"]) == (True, True)
-    mcp.then(lambda: mcp.report("succeeded", 9, result={"sent": True}))
-    resumed = mcp.use("resume_task", {"id": state["id"], "input": {"approved": True}})
+    mcp.on_wait(lambda: mcp.report("succeeded", 9, result={"sent": True}))
+    resumed = mcp.call_tool("resume_task", {"id": state["id"], "input": {"approved": True}})
     assert resumed["structuredContent"] == {"sent": True}
-    assert "is no longer paused" in mcp.use("resume_task", {"id": state["id"], "input": {}})["content"][0]["text"]
+    assert "is no longer paused" in mcp.call_tool("resume_task", {"id": state["id"], "input": {}})["content"][0]["text"]
 
 
-def answer(mcp: McpGateway, asked: Any, said: object, **more: Any) -> Any:
-    params = {"requestState": asked["requestState"], "inputResponses": {"pause": said}} | ASKS
-    return mcp.use("analyse", GOOD, params=params, **more)
+def answer(mcp: McpGateway, question: Any, response: object, **more: Any) -> Any:
+    params = {"requestState": question["requestState"], "inputResponses": {"pause": response}} | ELICITATION
+    return mcp.call_tool("analyse", ARGUMENTS, params=params, **more)
 
 
 @pytest.mark.rule("13.mcp.pause")
-def test_clients_that_ask_their_person_are_given_the_question(mcp: McpGateway) -> None:
-    mcp.then(mcp.pause)
-    asked = mcp.use("analyse", GOOD, params=ASKS)
-    assert asked["resultType"] == "input_required"
-    assert asked["inputRequests"] == {
+def test_clients_with_forms_get_the_question(mcp: McpGateway) -> None:
+    mcp.on_wait(mcp.pause)
+    question = mcp.call_tool("analyse", ARGUMENTS, params=ELICITATION)
+    assert question["resultType"] == "input_required"
+    assert question["inputRequests"] == {
         "pause": {
             "method": "elicitation/create",
             "params": {
@@ -56,45 +56,45 @@ def test_clients_that_ask_their_person_are_given_the_question(mcp: McpGateway) -
             },
         }
     }
-    for said in ({"action": "decline"}, {"action": "cancel"}):
-        assert answer(mcp, asked, said)["structuredContent"]["status"] == "paused"
-    again = answer(mcp, asked, {"action": "accept", "content": {"approved": "perhaps"}})
+    for response in ({"action": "decline"}, {"action": "cancel"}):
+        assert answer(mcp, question, response)["structuredContent"]["status"] == "paused"
+    again = answer(mcp, question, {"action": "accept", "content": {"approved": "perhaps"}})
     assert again["resultType"] == "input_required"
     assert "should be true or false" in again["inputRequests"]["pause"]["params"]["message"]
-    assert mcp.shown()["status"] == "paused"
+    assert mcp.view()["status"] == "paused"
     yes = {"action": "accept", "content": {"approved": True, "left": None}}
-    mcp.then(lambda: mcp.report("succeeded", 9, result={"sent": True}))
+    mcp.on_wait(lambda: mcp.report("succeeded", 9, result={"sent": True}))
     assert answer(mcp, again, yes)["structuredContent"] == {"sent": True}
     [sent] = mcp.gateway.messages("x-resume")
     assert sent["headers"]["x-asya-resume-input"] == {"approved": True}
-    # The same answer once more, because its own answer was lost: the task is what it is.
+    # A client repeats its answer after a lost response: the task does not change.
     assert answer(mcp, again, yes)["structuredContent"] == {"sent": True}
     assert mcp.gateway.messages("x-resume") == []
 
 
 @pytest.mark.rule("13.mcp.pause")
-def test_an_answer_is_to_one_pause_only(mcp: McpGateway) -> None:
-    mcp.then(mcp.pause)
-    asked = mcp.use("analyse", GOOD, params=ASKS)
+def test_an_answer_counts_for_one_pause_only(mcp: McpGateway) -> None:
+    mcp.on_wait(mcp.pause)
+    question = mcp.call_tool("analyse", ARGUMENTS, params=ELICITATION)
     yes = {"action": "accept", "content": {"approved": True}}
-    mcp.then(lambda: mcp.pause(3, 2.0))
-    second = answer(mcp, asked, yes)
+    mcp.on_wait(lambda: mcp.pause(3, 2.0))
+    second = answer(mcp, question, yes)
     assert second["resultType"] == "input_required"
-    assert second["requestState"] != asked["requestState"]
-    repeated = answer(mcp, asked, yes)
+    assert second["requestState"] != question["requestState"]
+    repeated = answer(mcp, question, yes)
     assert repeated["requestState"] == second["requestState"]
-    assert mcp.shown()["status"] == "paused"
+    assert mcp.view()["status"] == "paused"
 
 
 @pytest.mark.rule("13.mcp.pause")
 def test_only_the_owner_answers(mcp: McpGateway) -> None:
-    mcp.then(mcp.pause)
-    asked = mcp.use("analyse", GOOD, params=ASKS)
+    mcp.on_wait(mcp.pause)
+    question = mcp.call_tool("analyse", ARGUMENTS, params=ELICITATION)
     yes = {"action": "accept", "content": {"approved": True}}
-    assert "there is no task" in answer(mcp, asked, yes, iam=BOB)["content"][0]["text"]
+    assert "there is no task" in answer(mcp, question, yes, iam=BOB)["content"][0]["text"]
     for state in ("", " ", "nothing", "a" * 400 + " x"):
         assert answer(mcp, {"requestState": state}, yes)["isError"] is True
-    assert mcp.shown()["status"] == "paused"
+    assert mcp.view()["status"] == "paused"
 
 
 @pytest.mark.parametrize(
@@ -117,12 +117,12 @@ def test_only_the_owner_answers(mcp: McpGateway) -> None:
         ((PauseField(name="o", type="object", prompt="What?", required=False),), None),
     ],
 )
-def test_what_a_form_has_no_room_for_is_said_in_words(
+def test_fields_that_no_form_supports_are_described_in_text(
     mcp: McpGateway, fields: tuple[PauseField, ...], properties: Any
 ) -> None:
     spec: Actor = changed(APPROVE, pause=Pause(prompt="P", fields=fields))
-    mcp.then(lambda: mcp.pause(spec=spec))
-    result = mcp.use("analyse", GOOD, params=ASKS)
+    mcp.on_wait(lambda: mcp.pause(spec=spec))
+    result = mcp.call_tool("analyse", ARGUMENTS, params=ELICITATION)
     if properties is None:
         assert result["structuredContent"]["pause"]["prompt"] == "P"
         assert f"- {fields[0].name} ({fields[0].type}" in result["content"][0]["text"]
@@ -133,7 +133,7 @@ def test_what_a_form_has_no_room_for_is_said_in_words(
 
 
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}, {"elicitation": True}])
-def test_clients_that_ask_nobody_are_told_in_words(mcp: McpGateway, capabilities: dict[str, Any]) -> None:
-    mcp.then(mcp.pause)
+def test_clients_without_forms_get_text(mcp: McpGateway, capabilities: dict[str, Any]) -> None:
+    mcp.on_wait(mcp.pause)
     params = {"_meta": {"io.modelcontextprotocol/clientCapabilities": capabilities}}
-    assert mcp.use("analyse", GOOD, params=params)["structuredContent"]["status"] == "paused"
+    assert mcp.call_tool("analyse", ARGUMENTS, params=params)["structuredContent"]["status"] == "paused"

@@ -1,4 +1,4 @@
-"""What a call of a tool says of a task that gave nothing (`protocol §13`, `POST /mcp`)."""
+"""The result of a tool call for a task without a result (`protocol §13`, `POST /mcp`)."""
 
 import msgspec
 import pytest
@@ -13,7 +13,7 @@ TASK = unknown_view("t", "AIDAALICE", "2026-11-20T09:00:00.000000Z")
 
 
 @pytest.mark.parametrize(
-    ("task", "said", "is_error"),
+    ("task", "text", "is_error"),
     [
         (TASK, "cannot be read now", True),
         (replace(TASK, status="succeeded"), "has succeeded without a result", False),
@@ -22,11 +22,11 @@ TASK = unknown_view("t", "AIDAALICE", "2026-11-20T09:00:00.000000Z")
         (replace(TASK, status="failed"), "failed (no reason given).", True),
     ],
 )
-def test_whatever_the_task_the_model_is_told(task: TaskView, said: str, is_error: bool) -> None:
+def test_every_status_has_a_text(task: TaskView, text: str, is_error: bool) -> None:
     result = tool_result(task, LINKS, is_modern=True)
     [content] = result.content
     assert isinstance(content, TextContent)
-    assert said in content.text
+    assert text in content.text
     assert result.is_error is is_error
     state = msgspec.json.decode(msgspec.json.encode(result))["structuredContent"]
     assert (state["id"], state["status_url"]) == ("t", LINKS.status_url)

@@ -1,4 +1,4 @@
-"""Model Context Protocol over streamable HTTP (`protocol §13`, `POST /mcp`): handshake, revisions, what is refused."""
+"""Model Context Protocol over streamable HTTP (`protocol §13`, `POST /mcp`): handshake, revisions, refusals."""
 
 import json
 from typing import Any
@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from asya.gateway.mcp.types import REVISIONS
 from tests.doubles.gateway_functions import ALICE, by, calling
-from tests.doubles.mcp_gateway import AT_ONCE, BASE, GOOD, LEGACY, ROUTE, McpGateway, events
+from tests.doubles.mcp_gateway import ARGUMENTS, BASE, LEGACY, NO_WAIT, ROUTE, McpGateway, events
 
 
 @pytest.mark.rule("13.mcp")
-@pytest.mark.parametrize(("wanted", "got"), [("2025-06-18", "2025-06-18"), ("2025-03-26", LEGACY)])
-def test_a_handshake_ends_with_a_revision_and_a_session_name(mcp: McpGateway, wanted: str, got: str) -> None:
-    asked = {"protocolVersion": wanted, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
-    event = calling(ROUTE, ALICE, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": asked})
+@pytest.mark.parametrize(("requested", "negotiated"), [("2025-06-18", "2025-06-18"), ("2025-03-26", LEGACY)])
+def test_a_handshake_ends_with_a_revision_and_a_session_id(mcp: McpGateway, requested: str, negotiated: str) -> None:
+    params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+    event = calling(ROUTE, ALICE, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
     response = mcp.call(event)
     content = json.loads(response["body"])
-    assert (response["statusCode"], content["id"], content["result"]["protocolVersion"]) == (200, 0, got)
+    assert (response["statusCode"], content["id"], content["result"]["protocolVersion"]) == (200, 0, negotiated)
     assert content["result"]["serverInfo"] == {"name": "asya-flights", "version": "1"}
     assert content["result"]["capabilities"] == {"tools": {}}
     assert "wait_for_task" in content["result"]["instructions"]
@@ -27,8 +27,8 @@ def test_a_handshake_ends_with_a_revision_and_a_session_name(mcp: McpGateway, wa
 
 
 @pytest.mark.rule("13.mcp")
-def test_what_is_spoken_here_can_be_asked_without_a_handshake(mcp: McpGateway) -> None:
-    status, content = mcp.ask("server/discover")
+def test_discovery_needs_no_handshake(mcp: McpGateway) -> None:
+    status, content = mcp.request("server/discover")
     result = content["result"]
     assert (status, result["supportedVersions"]) == (200, list(REVISIONS))
     assert (result["resultType"], result["cacheScope"], result["ttlMs"]) == ("complete", "private", 300_000)
@@ -38,23 +38,23 @@ def test_what_is_spoken_here_can_be_asked_without_a_handshake(mcp: McpGateway) -
 @pytest.mark.rule("13.mcp")
 @pytest.mark.parametrize("revision", ["2025-11-25", "2025-06-18"])
 def test_methods_of_the_revisions_with_a_handshake(mcp: McpGateway, revision: str) -> None:
-    assert mcp.ask("ping", revision=revision) == (200, {"jsonrpc": "2.0", "id": 7, "result": {}})
-    status, content = mcp.ask("server/discover", revision=revision)
+    assert mcp.request("ping", revision=revision) == (200, {"jsonrpc": "2.0", "id": 7, "result": {}})
+    status, content = mcp.request("server/discover", revision=revision)
     assert (status, content["error"]["code"], content["id"]) == (200, -32601, 7)
-    assert mcp.ask("resources/list", revision=revision)[1]["error"]["code"] == -32601
+    assert mcp.request("resources/list", revision=revision)[1]["error"]["code"] == -32601
     initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     assert mcp.post(initialized, {"mcp-protocol-version": revision}) == (202, None)
 
 
 @pytest.mark.rule("13.mcp")
-def test_methods_that_the_newest_revision_has_no_more(mcp: McpGateway) -> None:
+def test_methods_that_the_newest_revision_has_dropped(mcp: McpGateway) -> None:
     for method in ("ping", "initialize", "logging/setLevel", "subscriptions/listen"):
-        status, content = mcp.ask(method, {"protocolVersion": LEGACY})
+        status, content = mcp.request(method, {"protocolVersion": LEGACY})
         assert (status, content["error"]["code"]) == (404, -32601)
 
 
 @pytest.mark.rule("13.mcp.http")
-def test_a_request_has_to_agree_with_itself(mcp: McpGateway) -> None:
+def test_headers_must_agree_with_the_body(mcp: McpGateway) -> None:
     version, capabilities = "io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities"
     wrong: list[tuple[dict[str, str], dict[str, Any], int]] = [
         ({"mcp-protocol-version": "2025-11-25"}, {}, -32020),
@@ -67,39 +67,39 @@ def test_a_request_has_to_agree_with_itself(mcp: McpGateway) -> None:
         ({}, {"progressToken": 1.5}, -32602),
     ]
     for headers, meta, code in wrong:
-        status, content = mcp.ask("tools/list", {"_meta": meta}, headers=headers)
+        status, content = mcp.request("tools/list", {"_meta": meta}, headers=headers)
         assert (status, content["error"]["code"], content["id"]) == (400, code, 7), (headers, meta)
 
 
 @pytest.mark.rule("13.mcp.http")
-def test_names_of_tools_stand_in_a_header_too(mcp: McpGateway) -> None:
-    params = {"name": "analyse", "arguments": GOOD}
+def test_a_header_repeats_the_name_of_the_tool(mcp: McpGateway) -> None:
+    params = {"name": "analyse", "arguments": ARGUMENTS}
     for header in ("quiet", "=?base64?!?=", "=?base64?/w==?="):
-        assert mcp.ask("tools/call", params, headers={"mcp-name": header})[1]["error"]["code"] == -32020
-    encoded = {"mcp-name": "=?base64?YW5hbHlzZQ==?="} | AT_ONCE
-    assert mcp.ask("tools/call", params, headers=encoded)[0] == 200
+        assert mcp.request("tools/call", params, headers={"mcp-name": header})[1]["error"]["code"] == -32020
+    encoded = {"mcp-name": "=?base64?YW5hbHlzZQ==?="} | NO_WAIT
+    assert mcp.request("tools/call", params, headers=encoded)[0] == 200
 
 
 @pytest.mark.rule("13.mcp")
-def test_other_revisions_are_told_which_there_are(mcp: McpGateway) -> None:
+def test_other_revisions_get_the_supported_ones(mcp: McpGateway) -> None:
     for revision in ("2024-11-05", "2025-03-26", "2027-01-01", ""):
-        status, content = mcp.ask("tools/list", revision=revision)
+        status, content = mcp.request("tools/list", revision=revision)
         assert (status, content["error"]["code"]) == (400, -32022)
         assert content["error"]["data"] == {"supported": list(REVISIONS), "requested": revision}
         meta = {"io.modelcontextprotocol/protocolVersion": revision}
-        told = mcp.ask("tools/list", {"_meta": meta}, headers={"mcp-protocol-version": revision})
-        assert told[1]["error"]["code"] == -32022
-        notice = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        assert mcp.post(notice, {"mcp-protocol-version": revision})[0] == 400
+        response = mcp.request("tools/list", {"_meta": meta}, headers={"mcp-protocol-version": revision})
+        assert response[1]["error"]["code"] == -32022
+        notification = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        assert mcp.post(notification, {"mcp-protocol-version": revision})[0] == 400
 
 
-def test_a_request_says_its_revision(mcp: McpGateway) -> None:
+def test_a_request_without_revision_is_refused(mcp: McpGateway) -> None:
     status, content = mcp.post({"jsonrpc": "2.0", "id": "a", "method": "tools/list"})
     assert (status, content["error"]["code"], content["id"]) == (400, -32020, "a")
 
 
 @pytest.mark.rule("13.mcp.failures")
-def test_what_is_no_message_is_refused(mcp: McpGateway) -> None:
+def test_invalid_messages_are_refused(mcp: McpGateway) -> None:
     for body, code in {
         "{": -32700,
         "": -32700,
@@ -115,29 +115,29 @@ def test_what_is_no_message_is_refused(mcp: McpGateway) -> None:
 @pytest.mark.rule("13.mcp.http")
 def test_pages_of_other_sites_are_refused(mcp: McpGateway) -> None:
     origins = [BASE, "https://evil.example", "null", "http://[", BASE + ".evil.example"]
-    answered = [mcp.ask("tools/list", headers={"origin": origin})[0] for origin in origins]
-    assert answered == [200, 403, 403, 403, 403]
+    statuses = [mcp.request("tools/list", headers={"origin": origin})[0] for origin in origins]
+    assert statuses == [200, 403, 403, 403, 403]
 
 
 @pytest.mark.rule("13.mcp.http")
-def test_what_the_client_takes(mcp: McpGateway) -> None:
+def test_the_accepted_media_types(mcp: McpGateway) -> None:
     accepts = ["application/json, text/event-stream", "application/json;q=0.9", "*/*", "text/html", ""]
-    answered = [mcp.ask("tools/list", headers={"accept": accept})[0] for accept in accepts]
-    assert answered == [200, 200, 200, 406, 406]
-    status, content = mcp.ask("tools/list", headers={"accept": "TEXT/event-stream"})
+    statuses = [mcp.request("tools/list", headers={"accept": accept})[0] for accept in accepts]
+    assert statuses == [200, 200, 200, 406, 406]
+    status, content = mcp.request("tools/list", headers={"accept": "TEXT/event-stream"})
     assert (status, events(content)[0]["result"]["tools"] != []) == (200, True)
 
 
 @pytest.mark.rule("13.mcp.http")
-def test_who_asks_is_known_and_messages_have_a_size(mcp: McpGateway) -> None:
+def test_requests_are_signed_and_limited_in_size(mcp: McpGateway) -> None:
     unsigned = by(calling(ROUTE, ALICE, {"jsonrpc": "2.0", "id": 1, "method": "ping"}), None)
     assert mcp.call(unsigned)["statusCode"] == 403
-    assert mcp.ask("tools/list", {"a": "x" * 300_000})[0] == 413
+    assert mcp.request("tools/list", {"a": "x" * 300_000})[0] == 413
 
 
 @pytest.mark.rule("13.mcp.http")
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_there_is_no_stream_to_hold_open_and_no_session_to_end(mcp: McpGateway, method: str) -> None:
+def test_get_and_delete_are_not_allowed(mcp: McpGateway, method: str) -> None:
     response = mcp.call(calling(f"{method} /mcp", ALICE))
     assert (response["statusCode"], response["headers"]["allow"]) == (405, "POST")
 
@@ -173,13 +173,13 @@ _VERSIONS = st.sampled_from([*REVISIONS, "x"])
 
 
 @pytest.mark.slow
-def test_whatever_comes_is_answered(mcp: McpGateway) -> None:
-    """No message, however odd, is a fault of ours."""
+def test_every_message_is_answered(mcp: McpGateway) -> None:
+    """No message causes a server error."""
 
     @given(message=_MESSAGES, version=_VERSIONS, is_exact=st.booleans())
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
-    def ask(message: dict[str, Any], version: str, is_exact: bool) -> None:
-        headers = {"mcp-protocol-version": version, "mcp-method": message["method"]} | AT_ONCE
+    def request(message: dict[str, Any], version: str, is_exact: bool) -> None:
+        headers = {"mcp-protocol-version": version, "mcp-method": message["method"]} | NO_WAIT
         params = message.get("params")
         if is_exact and isinstance(params, dict):
             headers["mcp-name"] = str(params.get("name"))
@@ -187,4 +187,4 @@ def test_whatever_comes_is_answered(mcp: McpGateway) -> None:
         assert status in (200, 202, 400, 404)
         assert (content is None) is (status == 202)
 
-    ask()
+    request()

@@ -14,19 +14,19 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent
 
 from tests.doubles.gateway_functions import ALICE, calling
-from tests.doubles.mcp_gateway import GOOD, McpGateway
+from tests.doubles.mcp_gateway import ARGUMENTS, McpGateway
 
 MODES = ("auto", "legacy", "2026-07-28")
 
 
 @asynccontextmanager
 async def connected(mcp: McpGateway, mode: str, **more: Any) -> AsyncIterator[Client]:
-    """A client whose requests arrive as API Gateway's events."""
+    """A client whose requests become events of API Gateway."""
 
     def handle(request: httpx2.Request) -> httpx2.Response:
         event = calling(f"{request.method} /mcp", ALICE, request.content.decode() or None)
-        known = {name: value for name, value in event["headers"].items() if name.lower() != "accept"}
-        response = mcp.call(event | {"headers": known | dict(request.headers)})
+        defaults = {name: value for name, value in event["headers"].items() if name.lower() != "accept"}
+        response = mcp.call(event | {"headers": defaults | dict(request.headers)})
         return httpx2.Response(
             response["statusCode"], headers=response["headers"], content=response.get("body", "").encode()
         )
@@ -55,19 +55,19 @@ def test_a_client_lists_and_calls(mcp: McpGateway, mode: str) -> None:
             tools = (await client.list_tools()).tools
             assert [tool.name for tool in tools][:2] == ["analyse", "quiet"]
             assert tools[0].input_schema["required"] == ["flights"]
-            told: list[tuple[float, float | None, str | None]] = []
+            notifications: list[tuple[float, float | None, str | None]] = []
 
             async def note(progress: float, total: float | None, message: str | None) -> None:
-                told.append((progress, total, message))
+                notifications.append((progress, total, message))
 
-            mcp.then(lambda: mcp.report("received"), lambda: mcp.report("succeeded", 2, result={"n": 1}))
-            result = await client.call_tool("analyse", GOOD, progress_callback=note)
+            mcp.on_wait(lambda: mcp.report("received"), lambda: mcp.report("succeeded", 2, result={"n": 1}))
+            result = await client.call_tool("analyse", ARGUMENTS, progress_callback=note)
             assert (result.structured_content, result.is_error) == ({"n": 1}, False)
-            assert [reached for reached, _, _ in told] == [15, 100]
+            assert [percent for percent, _, _ in notifications] == [15, 100]
             wrong = await client.call_tool("analyse", {"flights": 3})
             assert (wrong.is_error, "- flights: " in text(wrong)) == (True, True)
-            mcp.then(lambda: mcp.report("failed", 2, reason="Timeout"))
-            assert (await client.call_tool("analyse", GOOD)).is_error
+            mcp.on_wait(lambda: mcp.report("failed", 2, reason="Timeout"))
+            assert (await client.call_tool("analyse", ARGUMENTS)).is_error
             with pytest.raises(MCPError, match="no tool"):
                 await client.call_tool("nothing", {})
 
@@ -76,15 +76,15 @@ def test_a_client_lists_and_calls(mcp: McpGateway, mode: str) -> None:
 
 @pytest.mark.rule("13.mcp.answer")
 @pytest.mark.parametrize("mode", MODES)
-def test_a_client_goes_on_with_what_takes_longer(mcp: McpGateway, mode: str) -> None:
+def test_a_client_waits_for_and_cancels_long_tasks(mcp: McpGateway, mode: str) -> None:
     async def run() -> None:
         async with connected(mcp, mode) as client:
-            late = await client.call_tool("analyse", GOOD)
+            late = await client.call_tool("analyse", ARGUMENTS)
             assert late.structured_content is not None
             task = {"id": late.structured_content["id"]}
-            mcp.then(lambda: mcp.report("succeeded", 2, result={"n": 1}))
+            mcp.on_wait(lambda: mcp.report("succeeded", 2, result={"n": 1}))
             assert (await client.call_tool("wait_for_task", task)).structured_content == {"n": 1}
-            second = await client.call_tool("analyse", GOOD)
+            second = await client.call_tool("analyse", ARGUMENTS)
             assert second.structured_content is not None
             canceled = await client.call_tool("cancel_task", {"id": second.structured_content["id"]})
             assert canceled.structured_content is not None
@@ -94,31 +94,31 @@ def test_a_client_goes_on_with_what_takes_longer(mcp: McpGateway, mode: str) -> 
 
 
 @pytest.mark.rule("13.mcp.pause")
-def test_a_clients_person_is_asked(mcp: McpGateway) -> None:
-    asked: list[str] = []
+def test_the_clients_user_is_asked(mcp: McpGateway) -> None:
+    questions: list[str] = []
 
     async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        asked.append(params.message)
-        mcp.then(lambda: mcp.report("succeeded", 9, result={"sent": True}))
+        questions.append(params.message)
+        mcp.on_wait(lambda: mcp.report("succeeded", 9, result={"sent": True}))
         return ElicitResult(action="accept", content={"approved": True})
 
     async def run() -> None:
         async with connected(mcp, "auto", elicitation_callback=answer) as client:
-            mcp.then(mcp.pause)
-            assert (await client.call_tool("analyse", GOOD)).structured_content == {"sent": True}
+            mcp.on_wait(mcp.pause)
+            assert (await client.call_tool("analyse", ARGUMENTS)).structured_content == {"sent": True}
 
     asyncio.run(run())
-    assert asked == ["Send it?"]
+    assert questions == ["Send it?"]
 
 
-def test_a_client_without_a_person_is_told_how_it_goes_on(mcp: McpGateway) -> None:
+def test_a_client_without_forms_resumes_by_tool(mcp: McpGateway) -> None:
     async def run() -> None:
         async with connected(mcp, "legacy") as client:
-            mcp.then(mcp.pause)
-            paused = await client.call_tool("analyse", GOOD)
+            mcp.on_wait(mcp.pause)
+            paused = await client.call_tool("analyse", ARGUMENTS)
             assert paused.structured_content is not None
             assert paused.structured_content["status"] == "paused"
-            mcp.then(lambda: mcp.report("succeeded", 9, result={"sent": True}))
+            mcp.on_wait(lambda: mcp.report("succeeded", 9, result={"sent": True}))
             answers = {"id": paused.structured_content["id"], "input": {"approved": True}}
             assert (await client.call_tool("resume_task", answers)).structured_content == {"sent": True}
 

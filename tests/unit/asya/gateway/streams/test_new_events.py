@@ -1,4 +1,4 @@
-"""What is new of a task since what was shown (`protocol §13`, `GET …/events`; `§7`, FLY)."""
+"""The events that follow a cursor (`protocol §13`, `GET …/events`; `§7`, FLY)."""
 
 import json
 import random
@@ -31,7 +31,7 @@ NOW = at(1000)
 CREATED = TaskRecord(id="t", status="pending", created_at=format_time(at(0)), updated_at=format_time(at(0)))
 
 
-def said(position: int, sequence: int, *, attempt: int = 1, receive: int = 1, data: bytes = b"{}") -> PartialEvent:
+def partial(position: int, sequence: int, *, attempt: int = 1, receive: int = 1, data: bytes = b"{}") -> PartialEvent:
     return PartialEvent(
         id="t", at=format_time(at(0)), data=Raw(data), actor="a", position=position, attempt=attempt, receive=receive,
         sequence=sequence,
@@ -40,11 +40,11 @@ def said(position: int, sequence: int, *, attempt: int = 1, receive: int = 1, da
 
 @dataclass
 class World:
-    """A task's record, its hops and messages, as reports come in."""
+    """A task's record, its hops and its partials, made of reports."""
 
     record: TaskRecord = CREATED
     hops: dict[Any, HopRecord] = field(default_factory=dict)
-    parts: dict[Any, PartialBatch] = field(default_factory=dict)
+    batches: dict[Any, PartialBatch] = field(default_factory=dict)
 
     def report(self, *events: TaskEvent) -> None:
         for each in events:
@@ -52,32 +52,32 @@ class World:
         for part in hop_records(events):
             self.hops[part.key, part.stage] = part
 
-    def say(self, *events: PartialEvent) -> None:
-        for part in partial_batches(events):
-            self.parts[part.key] = part
+    def publish(self, *events: PartialEvent) -> None:
+        for batch in partial_batches(events):
+            self.batches[batch.key] = batch
 
     @property
     def task(self) -> TaskView:
         return task_view(self.record, fold(self.hops.values(), self.record.generation), NOW)
 
-    def new_events(self, shown: StreamCursor | None, limit: int = 500) -> tuple[StreamEvent, ...]:
-        partials = [self.parts[place] for place in sorted(self.parts)]
-        return new_events(shown, self.task, list(self.hops.values()), partials, limit)
+    def new_events(self, cursor: StreamCursor | None, limit: int = 500) -> tuple[StreamEvent, ...]:
+        partials = [self.batches[key] for key in sorted(self.batches)]
+        return new_events(cursor, self.task, list(self.hops.values()), partials, limit)
 
 
-def told(items: Sequence[StreamEvent]) -> list[str]:
-    """In short: `received 0`, `say 0.3`, `paused`, `final succeeded`."""
-    return [_in_short(item) for item in items]
+def labels(items: Sequence[StreamEvent]) -> list[str]:
+    """Returns short labels: `received 0`, `partial 0.3`, `paused`, `final succeeded`."""
+    return [_label(item) for item in items]
 
 
-def _in_short(item: StreamEvent) -> str:
+def _label(item: StreamEvent) -> str:
     data = item.data
     if isinstance(data, StreamPartial):
-        return f"say {data.position}.{data.sequence}"
+        return f"partial {data.position}.{data.sequence}"
     if isinstance(data, StreamStatus):
-        mark = "snapshot " if data.is_snapshot else ""
+        prefix = "snapshot " if data.is_snapshot else ""
         attempt = f".{data.attempt}" if data.attempt != 1 else ""
-        return f"{data.step} {data.position}{attempt}" if data.step else mark + data.status
+        return f"{data.step} {data.position}{attempt}" if data.step else prefix + data.status
     return f"final {data.status}"
 
 
@@ -85,17 +85,17 @@ def percents(items: Sequence[StreamEvent]) -> list[int]:
     return [item.data.progress_percent for item in items if not isinstance(item.data, StreamPartial)]
 
 
-def again(items: Sequence[StreamEvent]) -> StreamCursor | None:
-    """What the client sends back."""
+def resume(items: Sequence[StreamEvent]) -> StreamCursor | None:
+    """Returns the cursor that the client sends back."""
     return decode(items[-1].id)
 
 
 # --- in order
 
 
-def test_a_life_is_shown_as_it_goes() -> None:
+def test_the_events_of_a_task_come_in_order() -> None:
     world = World()
-    shown: StreamCursor | None = StreamCursor()
+    cursor: StreamCursor | None = StreamCursor()
     expected = [
         ((), ["pending"], [0]),
         (hop("t", 0)[:1], ["received 0"], [10]),
@@ -106,33 +106,33 @@ def test_a_life_is_shown_as_it_goes() -> None:
     ]  # fmt: skip
     for events, names, progress in expected:
         world.report(*events)
-        items = world.new_events(shown)
-        assert (told(items), percents(items)) == (names, progress)
-        shown = again(items)
-        assert world.new_events(shown) == ()
+        items = world.new_events(cursor)
+        assert (labels(items), percents(items)) == (names, progress)
+        cursor = resume(items)
+        assert world.new_events(cursor) == ()
     final = items[-1].data
     assert isinstance(final, TaskView)
     assert isinstance(final.result, Raw)
     assert json.loads(bytes(final.result)) == {"n": 1}
 
 
-def test_who_comes_late_is_shown_everything() -> None:
+def test_a_late_client_gets_all_events() -> None:
     world = World()
     world.report(*hop("t", 0), *hop("t", 1), event("t", "failed", 1, 30, reason="RuntimeError"))
-    assert told(world.new_events(StreamCursor())) == [
+    assert labels(world.new_events(StreamCursor())) == [
         "received 0", "processing 0", "completed 0", "received 1", "processing 1", "completed 1", "final failed",
     ]  # fmt: skip
 
 
 @pytest.mark.rule("13.stream.id")
-def test_a_late_hop_is_shown_late_and_takes_nothing_back() -> None:
+def test_a_late_hop_is_shown_late_without_lowering_progress() -> None:
     world = World()
     world.report(*hop("t", 1))
     items = world.new_events(StreamCursor())
     assert percents(items) == [43, 48, 66]
     world.report(*hop("t", 0))
-    late = world.new_events(again(items))
-    assert told(late) == ["received 0", "processing 0", "completed 0"]
+    late = world.new_events(resume(items))
+    assert labels(late) == ["received 0", "processing 0", "completed 0"]
     assert percents(late) == [66, 66, 66]
     assert [item.task.status for item in late if item.task] == ["running"] * 3
 
@@ -142,55 +142,55 @@ def test_each_attempt_is_shown() -> None:
     world.report(*hop("t", 0)[:2])
     items = world.new_events(StreamCursor())
     world.report(event("t", "received", 0, 8, attempt=2), event("t", "completed", 0, 9, attempt=2))
-    assert told(world.new_events(again(items))) == ["received 0.2", "processing 0.2", "completed 0.2"]
+    assert labels(world.new_events(resume(items))) == ["received 0.2", "processing 0.2", "completed 0.2"]
 
 
-def test_a_repeated_report_is_no_news() -> None:
+def test_a_repeated_report_causes_no_event() -> None:
     world = World()
     world.report(*hop("t", 0))
     items = world.new_events(StreamCursor())
     world.report(*hop("t", 0))
     world.report(event("t", "processing", 0, 99))
-    assert world.new_events(again(items)) == ()
+    assert world.new_events(resume(items)) == ()
 
 
 # --- pauses, runs
 
 
-def test_pauses_come_and_go_and_a_late_step_does_not_end_one() -> None:
+def test_a_late_step_does_not_end_a_pause() -> None:
     world = World()
     world.report(*hop("t", 0)[:1], event("t", "paused", 0, 5, prompt="well?"))
     items = world.new_events(StreamCursor())
-    assert told(items) == ["received 0", "paused"]
+    assert labels(items) == ["received 0", "paused"]
     assert isinstance(items[1].data, StreamStatus)
     assert items[1].data.pause is not None
     assert items[1].data.pause.prompt == "well?"
     world.report(*hop("t", 0)[1:2])
-    late = world.new_events(again(items))
-    assert (told(late), late[0].task and late[0].task.status) == (["processing 0"], "paused")
-    assert world.new_events(again(late)) == ()
+    late = world.new_events(resume(items))
+    assert (labels(late), late[0].task and late[0].task.status) == (["processing 0"], "paused")
+    assert world.new_events(resume(late)) == ()
     world.record = replace(world.record, status="running", pause=None, resumed_epoch=0)
-    resumed = world.new_events(again(late))
-    assert told(resumed) == ["running"]
+    resumed = world.new_events(resume(late))
+    assert labels(resumed) == ["running"]
     world.report(event("t", "paused", 1, 50))
-    paused = world.new_events(again(resumed))
-    assert told(paused) == ["paused"]
-    # Meanwhile resumed, and paused again: that is another pause.
+    paused = world.new_events(resume(resumed))
+    assert labels(paused) == ["paused"]
+    # The task was resumed and paused again: this is another pause.
     world.record = replace(world.record, status="running", pause=None, resumed_epoch=1)
     world.report(event("t", "paused", 2, 70))
-    assert told(world.new_events(again(paused))) == ["paused"]
+    assert labels(world.new_events(resume(paused))) == ["paused"]
 
 
 def test_a_task_that_runs_without_a_hop() -> None:
     world = World()
     world.report(event("t", "registered"))
     items = world.new_events(StreamCursor())
-    assert told(items) == ["running"]
+    assert labels(items) == ["running"]
     world.report(*hop("t", 0)[:1])
-    assert told(world.new_events(again(items))) == ["received 0"]
+    assert labels(world.new_events(resume(items))) == ["received 0"]
 
 
-def test_how_far_a_job_run_is_is_told_again_when_it_is_further() -> None:
+def test_a_job_run_is_shown_again_when_it_progresses() -> None:
     world = World()
 
     def note(seconds: float) -> RunNote:
@@ -200,99 +200,99 @@ def test_how_far_a_job_run_is_is_told_again_when_it_is_further() -> None:
 
     world.report(event("t", "processing", 0, 1, run=note(10)))
     items = world.new_events(StreamCursor())
-    assert told(items) == ["received 0", "processing 0"]
-    assert world.new_events(again(items)) == ()
+    assert labels(items) == ["received 0", "processing 0"]
+    assert world.new_events(resume(items)) == ()
     world.report(event("t", "processing", 0, 1, run=note(20)))
-    further = world.new_events(again(items))
-    assert told(further) == ["running"]
+    further = world.new_events(resume(items))
+    assert labels(further) == ["running"]
     assert isinstance(further[0].data, StreamStatus)
     assert further[0].data.run == note(20)
-    assert world.new_events(again(further)) == ()
+    assert world.new_events(resume(further)) == ()
 
 
-# --- what handlers say
+# --- partials
 
 
 @pytest.mark.rule("7.FLY.clients")
-def test_messages_come_in_order_between_the_start_and_the_end_of_their_hop() -> None:
+def test_partials_come_in_order_between_the_start_and_the_end_of_their_hop() -> None:
     world = World()
     world.report(*hop("t", 0)[:2])
-    world.say(said(0, 0), said(0, 1))
+    world.publish(partial(0, 0), partial(0, 1))
     items = world.new_events(StreamCursor())
-    assert told(items) == ["received 0", "processing 0", "say 0.0", "say 0.1"]
-    world.say(said(0, 1), said(0, 2))
+    assert labels(items) == ["received 0", "processing 0", "partial 0.0", "partial 0.1"]
+    world.publish(partial(0, 1), partial(0, 2))
     world.report(*hop("t", 0)[2:], *hop("t", 1)[:1])
-    assert told(world.new_events(again(items))) == ["say 0.2", "completed 0", "received 1"]
+    assert labels(world.new_events(resume(items))) == ["partial 0.2", "completed 0", "received 1"]
 
 
-def test_a_message_that_is_written_late_is_not_shown_behind_a_later_one_of_its_hop() -> None:
+def test_a_late_partial_is_not_shown_after_a_later_one_of_its_hop() -> None:
     world = World()
-    world.say(said(1, 5))
+    world.publish(partial(1, 5))
     items = world.new_events(StreamCursor())
-    assert told(items) == ["say 1.5", "pending"]
-    world.say(said(1, 4), said(0, 0))
-    assert told(world.new_events(again(items))) == ["say 0.0"]
+    assert labels(items) == ["partial 1.5", "pending"]
+    world.publish(partial(1, 4), partial(0, 0))
+    assert labels(world.new_events(resume(items))) == ["partial 0.0"]
 
 
-def test_a_redelivered_hop_says_it_all_again() -> None:
+def test_a_redelivered_hop_repeats_its_partials() -> None:
     world = World()
-    world.say(said(0, 0), said(0, 1))
+    world.publish(partial(0, 0), partial(0, 1))
     items = world.new_events(StreamCursor())
-    world.say(said(0, 0, receive=2))
-    assert told(world.new_events(again(items))) == ["say 0.0"]
+    world.publish(partial(0, 0, receive=2))
+    assert labels(world.new_events(resume(items))) == ["partial 0.0"]
 
 
-def test_no_more_is_shown_at_once_than_one_can_take_and_the_end_comes_last() -> None:
+def test_one_call_is_limited_and_final_comes_last() -> None:
     world = World()
-    world.say(*(said(0, number, data=b'"%s"' % (b"x" * 60_000)) for number in range(40)))
+    world.publish(*(partial(0, number, data=b'"%s"' % (b"x" * 60_000)) for number in range(40)))
     world.report(event("t", "succeeded", 3, 90))
-    shown: StreamCursor | None = StreamCursor()
-    seen: list[str] = []
+    cursor: StreamCursor | None = StreamCursor()
+    received: list[str] = []
     rounds = 0
-    while items := world.new_events(shown, limit=10 if rounds == 3 else 500):
+    while items := world.new_events(cursor, limit=10 if rounds == 3 else 500):
         assert len(items) <= 25
-        seen += told(items)
-        shown = again(items)
+        received += labels(items)
+        cursor = resume(items)
         rounds += 1
-    assert seen == [*(f"say 0.{number}" for number in range(40)), "final succeeded"]
+    assert received == [*(f"partial 0.{number}" for number in range(40)), "final succeeded"]
     assert rounds > 2
 
 
-# --- ids that do not say enough
+# --- snapshots
 
 
 @pytest.mark.rule("13.stream.snapshot")
 @pytest.mark.parametrize("ended", [False, True])
-def test_where_nobody_knows_what_was_shown_all_is_shown_as_one(ended: bool) -> None:
+def test_without_a_readable_cursor_a_snapshot_comes_first(ended: bool) -> None:
     world = World()
     world.report(*hop("t", 0), *hop("t", 1)[:1])
-    world.say(said(0, 7))
+    world.publish(partial(0, 7))
     if ended:
         world.report(event("t", "canceled", 1, 50))
     items = world.new_events(None)
-    assert told(items) == ["final canceled" if ended else "snapshot running"]
+    assert labels(items) == ["final canceled" if ended else "snapshot running"]
     assert percents(items) == [43]
-    assert world.new_events(again(items)) == ()
+    assert world.new_events(resume(items)) == ()
     if not ended:
         world.report(*hop("t", 1)[1:2])
-        assert told(world.new_events(again(items))) == ["processing 1"]
+        assert labels(world.new_events(resume(items))) == ["processing 1"]
 
 
 @pytest.mark.rule("13.stream.snapshot")
-def test_an_id_of_an_earlier_generation() -> None:
+def test_a_cursor_of_an_earlier_generation() -> None:
     world = World()
     world.report(*hop("t", 0), event("t", "failed", 0, 20, reason="Timeout"))
     items = world.new_events(StreamCursor())
-    assert told(items)[-1] == "final failed"
+    assert labels(items)[-1] == "final failed"
     world.report(*(event("t", "received", 0, 100, generation=1),))
-    later = world.new_events(again(items))
-    assert told(later) == ["snapshot running"]
+    later = world.new_events(resume(items))
+    assert labels(later) == ["snapshot running"]
     assert percents(later) == [10]
-    assert told(world.new_events(StreamCursor())) == ["received 0"]
+    assert labels(world.new_events(StreamCursor())) == ["received 0"]
 
 
 @pytest.mark.rule("13.stream.snapshot")
-def test_a_late_report_on_a_hop_that_is_settled() -> None:
+def test_a_late_report_on_a_settled_hop() -> None:
     chance = random.Random(3)
     world = World()
     actors = tuple(f"a{number}" for number in range(800))
@@ -306,23 +306,23 @@ def test_a_late_report_on_a_hop_that_is_settled() -> None:
     for position in range(800):
         for attempt in chance.sample(range(1, 6), 3):
             world.hops[position, attempt] = received(position, attempt)
-    shown: StreamCursor | None = StreamCursor()
-    seen = 0
-    while items := world.new_events(shown):
-        seen += len(items)
-        shown = again(items)
-    assert seen == 800 * 3 + 0
-    assert shown is not None
-    assert shown.settled is not None
+    cursor: StreamCursor | None = StreamCursor()
+    event_count = 0
+    while items := world.new_events(cursor):
+        event_count += len(items)
+        cursor = resume(items)
+    assert event_count == 800 * 3
+    assert cursor is not None
+    assert cursor.settled is not None
     world.hops[0, 9] = received(0, 9)
-    assert told(world.new_events(shown)) == ["snapshot running"]
+    assert labels(world.new_events(cursor)) == ["snapshot running"]
 
 
-# --- whatever the order, wherever the connection ends
+# --- any order of reports, any end of the connection
 
 
-def life(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
-    """Reports as they come in, by the batch: shuffled, some twice; among them its end."""
+def random_reports(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
+    """Returns batches of reports: shuffled, some repeated, the end last."""
     events: list[TaskEvent] = []
     partials: list[list[PartialEvent]] = []
     for position in range(3):
@@ -330,9 +330,9 @@ def life(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
             events += hop("t", position, attempt=attempt)[: chance.randint(1, 3)]
             for receive in range(1, chance.randint(1, 3)):
                 count = chance.randint(1, 6)
-                some = [said(position, number, attempt=attempt, receive=receive) for number in range(count)]
+                batch = [partial(position, number, attempt=attempt, receive=receive) for number in range(count)]
                 cut = chance.randint(0, count)
-                partials += [part for part in (some[:cut], some[max(0, cut - 1) :]) if part]
+                partials += [part for part in (batch[:cut], batch[max(0, cut - 1) :]) if part]
     events += chance.sample(events, len(events) // 3)
     chance.shuffle(events)
     batches: list[list[TaskEvent] | list[PartialEvent]] = [*partials]
@@ -349,45 +349,45 @@ def life(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
 @pytest.mark.slow
 @settings(max_examples=120)
 @given(st.randoms(use_true_random=False))
-def test_nothing_is_lost_and_nothing_repeated_wherever_the_connection_ends(chance: random.Random) -> None:
+def test_no_event_is_lost_or_repeated_wherever_the_connection_ends(chance: random.Random) -> None:
     world = World()
-    shown: StreamCursor | None = StreamCursor()
-    seen: list[StreamEvent] = []
-    for batch in life(chance):
+    cursor: StreamCursor | None = StreamCursor()
+    received: list[StreamEvent] = []
+    for batch in random_reports(chance):
         if isinstance(batch[0], PartialEvent):
-            world.say(*[each for each in batch if isinstance(each, PartialEvent)])
+            world.publish(*[each for each in batch if isinstance(each, PartialEvent)])
         else:
             world.report(*[each for each in batch if isinstance(each, TaskEvent)])
         if chance.random() < 0.6:
-            items = world.new_events(shown, limit=chance.choice([1, 3, 500]))
+            items = world.new_events(cursor, limit=chance.choice([1, 3, 500]))
             items = items[: chance.randint(0, len(items))]  # the connection ends in the middle
-            seen += items
-            shown = decode(items[-1].id) if items else shown
-    while items := world.new_events(shown, limit=chance.choice([2, 500])):
-        seen += items
-        shown = again(items)
-    names = told(seen)
+            received += items
+            cursor = decode(items[-1].id) if items else cursor
+    while items := world.new_events(cursor, limit=chance.choice([2, 500])):
+        received += items
+        cursor = resume(items)
+    names = labels(received)
     assert names[-1].startswith("final")
-    assert percents(seen) == sorted(percents(seen))
-    assert all(isinstance(item.data, StreamStatus | StreamPartial) for item in seen[:-1])
+    assert percents(received) == sorted(percents(received))
+    assert all(isinstance(item.data, StreamStatus | StreamPartial) for item in received[:-1])
     steps = [
         (item.data.step, item.data.position, item.data.attempt)
-        for item in seen
+        for item in received
         if isinstance(item.data, StreamStatus) and item.data.step
     ]
     assert sorted(steps) == sorted(expected_steps(world))
     for position, attempt in {step[1:] for step in steps}:
         of_attempt = [step[0] for step in steps if step[1:] == (position, attempt)]
         assert of_attempt == ["received", "processing", "completed"][: len(of_attempt)]
-    partials = [item.data for item in seen if isinstance(item.data, StreamPartial)]
+    partials = [item.data for item in received if isinstance(item.data, StreamPartial)]
     for position in range(3):
         order = [(each.attempt, each.receive, each.sequence) for each in partials if each.position == position]
         assert order == sorted(set(order))
-    assert all(len(item.id) < 200 for item in seen)
+    assert all(len(item.id) < 200 for item in received)
 
 
 def expected_steps(world: World) -> set[tuple[str, int, int]]:
-    """Of every attempt at a hop, every step up to the furthest that any report tells of."""
+    """Returns the steps of every attempt, up to the furthest reported one."""
     order = {"received": 1, "start": 2, "done": 3}
     return {
         (step, part.position, part.attempt)
@@ -399,31 +399,33 @@ def expected_steps(world: World) -> set[tuple[str, int, int]]:
 @pytest.mark.rule("7.FLY.clients")
 @settings(max_examples=60)
 @given(st.randoms(use_true_random=False))
-def test_messages_that_are_written_in_order_are_all_shown(chance: random.Random) -> None:
-    """Of one hop after the other, as long as a sidecar writes them; whichever way they are cut into parts."""
+def test_partials_that_are_written_in_order_are_all_shown(chance: random.Random) -> None:
+    """Partials are written hop by hop, in batches of any size."""
     world = World()
-    shown: StreamCursor | None = StreamCursor()
-    seen: list[tuple[int, int]] = []
+    cursor: StreamCursor | None = StreamCursor()
+    received: list[tuple[int, int]] = []
     count = {position: chance.randint(0, 8) for position in range(6)}
     for position, messages in count.items():
         done = 0
         while done < messages:
             size = chance.randint(1, messages - done)
-            world.say(*(said(position, number) for number in range(done, done + size)))
+            world.publish(*(partial(position, number) for number in range(done, done + size)))
             done += size
-            items = world.new_events(shown)
+            items = world.new_events(cursor)
             items = items[: chance.randint(0, len(items))]
-            seen += [(each.data.position, each.data.sequence) for each in items if isinstance(each.data, StreamPartial)]
-            shown = again(items) if items else shown
-    rest = world.new_events(shown)
-    seen += [(each.data.position, each.data.sequence) for each in rest if isinstance(each.data, StreamPartial)]
-    assert seen == [(position, number) for position, messages in count.items() for number in range(messages)]
+            received += [
+                (each.data.position, each.data.sequence) for each in items if isinstance(each.data, StreamPartial)
+            ]
+            cursor = resume(items) if items else cursor
+    rest = world.new_events(cursor)
+    received += [(each.data.position, each.data.sequence) for each in rest if isinstance(each.data, StreamPartial)]
+    assert received == [(position, number) for position, messages in count.items() for number in range(messages)]
 
 
-# --- the end of the last hop and that of the task are told at the same time
+# --- the reports of the last hop and of the end arrive at the same time
 
 
-def test_whether_the_end_has_overtaken_a_hop() -> None:
+def test_a_task_may_succeed_before_its_hops_are_reported() -> None:
     world = World()
     over = Route(("a", "b", "c"), "", ())
     world.report(*hop("t", 0), *hop("t", 2), event("t", "succeeded", 3, 90, route=over))
@@ -438,7 +440,7 @@ def test_whether_the_end_has_overtaken_a_hop() -> None:
     failed = World()
     failed.report(*hop("t", 0)[:2], event("t", "failed", 0, 90))
     assert not has_unfinished_hops(failed.task, failed.hops.values())
-    # A handler that gave nothing leaves the route as it was.
+    # A handler without a frame leaves the route unchanged.
     empty = World()
     empty.report(*hop("t", 0)[:2], event("t", "succeeded", 0, 90))
     assert has_unfinished_hops(empty.task, empty.hops.values())
@@ -446,7 +448,7 @@ def test_whether_the_end_has_overtaken_a_hop() -> None:
     assert not has_unfinished_hops(empty.task, empty.hops.values())
 
 
-def test_what_is_shown_is_json() -> None:
+def test_an_event_is_json() -> None:
     world = World()
     world.report(*hop("t", 0))
     data = json.loads(msgspec.json.encode(world.new_events(StreamCursor())[0].data))

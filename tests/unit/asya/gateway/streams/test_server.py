@@ -1,4 +1,4 @@
-"""Streams that go on, as AWS Lambda Web Adapter starts them (`protocol §13`, `gateway.streaming: adapter`)."""
+"""Long-lived streams, as AWS Lambda Web Adapter serves them (`protocol §13`, `gateway.streaming: adapter`)."""
 
 import http.client
 import json
@@ -23,10 +23,10 @@ from asya.messaging.lambdas.environment import REAL
 from asya.protocol.events import PartialEvent, TaskEvent
 from asya.protocol.mesh_table import MeshTable
 from asya.tasks.aws.tasks import Tasks
-from tests.doubles.streams import Clock, MemoryPartials
+from tests.doubles.streams import FakeClock, MemoryPartials
 from tests.doubles.task_store import MemoryTaskStore
 from tests.doubles.tasks import event, hop
-from tests.unit.asya.gateway.streams.test_event_poller import said
+from tests.unit.asya.gateway.streams.test_event_poller import partial
 from tests.unit.asya.gateway.streams.test_routes import events_of
 
 OWNER = "AIDAALICE"
@@ -42,7 +42,7 @@ class Keys:
 
 @dataclass
 class World:
-    """A mesh's tasks, and those who look on."""
+    """The tasks of a mesh and their streams."""
 
     environment: Any = REAL
     store: MemoryTaskStore = field(default_factory=MemoryTaskStore)
@@ -55,8 +55,8 @@ class World:
     def report(self, *events: TaskEvent) -> None:
         self.tasks.report(events, datetime.now(UTC), may_create=True)
 
-    def say(self, *messages: PartialEvent) -> None:
-        self.partials.keep(messages)
+    def publish(self, *messages: PartialEvent) -> None:
+        self.partials.save(messages)
 
     def live(self, keepalive: float = KEEPALIVE_SECONDS, max_seconds: float = MAX_STREAM_SECONDS) -> StreamServer:
         streams = StreamRoutes(
@@ -72,17 +72,17 @@ class World:
 
 @contextmanager
 def served(live: StreamServer) -> Iterator[int]:
-    found = http_server(live, port=0)
-    thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    server = http_server(live, port=0)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        yield found.server_port
+        yield server.server_port
     finally:
-        found.shutdown()
-        found.server_close()
+        server.shutdown()
+        server.server_close()
 
 
-def opened(port: int, path: str, *, user: str | None = OWNER, **headers: str) -> http.client.HTTPResponse:
+def open_stream(port: int, path: str, *, user: str | None = OWNER, **headers: str) -> http.client.HTTPResponse:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
     identity = {"userArn": "arn:aws:iam::123456789012:user/alice", "caller": user, "user": user}
     context = {"requestId": "r", "stage": "live", "identity": identity if user else {}}
@@ -91,7 +91,7 @@ def opened(port: int, path: str, *, user: str | None = OWNER, **headers: str) ->
 
 
 def blocks(response: http.client.HTTPResponse) -> Iterator[str]:
-    """What comes, event by event, as it comes."""
+    """Yields the events of a response as they arrive."""
     lines: list[str] = []
     for line in response:
         if line == b"\n":
@@ -102,72 +102,73 @@ def blocks(response: http.client.HTTPResponse) -> Iterator[str]:
 
 
 @pytest.mark.rule("13.stream.wait")
-def test_a_stream_goes_on_with_keepalives_until_the_task_ends() -> None:
+def test_a_stream_has_keepalives_until_the_task_ends() -> None:
     world = World()
     with served(world.live(keepalive=0.05)) as port:
-        response = opened(port, "/api/v1/mesh/t/events")
+        response = open_stream(port, "/api/v1/mesh/t/events")
         assert (response.status, response.headers["content-type"]) == (200, "text/event-stream")
         assert response.headers["transfer-encoding"] == "chunked"
-        coming = blocks(response)
-        assert next(coming) == "retry: 300\n\n"
-        assert [each["data"]["status"] for each in events_of(next(coming))] == ["running"]
-        # Nothing happens: only keep-alives come, one after the other.
-        assert [next(coming) for _ in range(3)] == [": keepalive\n\n"] * 3
+        events = blocks(response)
+        assert next(events) == "retry: 300\n\n"
+        assert [each["data"]["status"] for each in events_of(next(events))] == ["running"]
+        assert [next(events) for _ in range(3)] == [": keepalive\n\n"] * 3
         world.report(*hop("t", 0)[:2])
-        world.say(said(0))
+        world.publish(partial(0))
         rest = []
-        for block in coming:
+        for block in events:
             rest += events_of(block)
             if rest and rest[-1]["event"] == "partial":
                 world.report(*hop("t", 0)[2:], event("t", "failed", 0, 9))
-        told = [(each["event"], each["data"].get("step")) for each in rest]
-        assert told == [
+        shown = [(each["event"], each["data"].get("step")) for each in rest]
+        assert shown == [
             ("status", "received"), ("status", "processing"), ("partial", None), ("status", "completed"), ("final", None),
         ]  # fmt: skip
-        again = opened(port, "/api/v1/mesh/t/events", **{"last-event-id": rest[-1]["id"]})
+        again = open_stream(port, "/api/v1/mesh/t/events", **{"last-event-id": rest[-1]["id"]})
         assert (again.status, again.read()) == (204, b"")
 
 
 @pytest.mark.rule("13.stream.wait")
-def test_by_itself_a_keepalive_comes_every_15_seconds_and_an_answer_ends_after_five_minutes() -> None:
-    clock = Clock()
+def test_a_keepalive_comes_every_15_seconds_and_a_response_ends_after_five_minutes() -> None:
+    clock = FakeClock()
     world = World(clock)
     events = world.live().stream(StreamRequest("t", None, CURRENT))
-    at_ends = [clock.seconds for text in events if text == ": keepalive\n\n"]
-    assert at_ends[:3] == pytest.approx([15.0, 30.0, 45.0])
+    keepalive_times = [clock.seconds for text in events if text == ": keepalive\n\n"]
+    assert keepalive_times[:3] == pytest.approx([15.0, 30.0, 45.0])
     assert clock.seconds == pytest.approx(300.0)
-    assert len(at_ends) == 20
+    assert len(keepalive_times) == 20
 
 
-def test_an_answer_that_has_gone_on_for_long_enough_is_taken_up_where_it_ended() -> None:
+def test_a_client_resumes_a_response_that_has_timed_out() -> None:
     world = World()
     with served(world.live(keepalive=0.05, max_seconds=0.2)) as port:
-        first = events_of(opened(port, "/api/v1/mesh/t/events").read().decode())
+        first = events_of(open_stream(port, "/api/v1/mesh/t/events").read().decode())
         world.report(*hop("t", 0)[:1])
-        second = events_of(opened(port, "/api/v1/mesh/t/events", **{"last-event-id": first[-1]["id"]}).read().decode())
+        second = events_of(
+            open_stream(port, "/api/v1/mesh/t/events", **{"last-event-id": first[-1]["id"]}).read().decode()
+        )
     assert [each["data"].get("step") for each in (*first, *second)] == [None, "received"]
 
 
-def test_who_may_look_on_is_told_by_api_gateway_or_by_a_token() -> None:
+def test_access_is_by_api_gateway_or_by_token() -> None:
     world = World()
     world.report(event("t", "canceled", 0, 9))
     ends_at = tokens.expiry(datetime.now(UTC))
     token = tokens.sign(b"key", "t", ends_at)
     with served(world.live()) as port:
-        assert opened(port, "/api/v1/mesh/t/events").status == 200
-        assert opened(port, "/live/api/v1/mesh/t/events").status == 200
-        assert opened(port, "/envelopes/t/stream").status == 200
-        assert opened(port, "/api/v1/mesh/t/events", user="AIDABOB").status == 404
-        assert opened(port, "/api/v1/mesh/t/events", user=None).status == 403
-        assert opened(port, "/api/v1/mesh/t/events", user=None, **{"x-amzn-request-context": "{"}).status == 403
-        with_token = opened(port, f"/api/v1/mesh/t/stream?token={token}", user=None)
+        assert open_stream(port, "/api/v1/mesh/t/events").status == 200
+        assert open_stream(port, "/live/api/v1/mesh/t/events").status == 200
+        assert open_stream(port, "/envelopes/t/stream").status == 200
+        assert open_stream(port, "/api/v1/mesh/t/events", user="AIDABOB").status == 404
+        assert open_stream(port, "/api/v1/mesh/t/events", user=None).status == 403
+        assert open_stream(port, "/api/v1/mesh/t/events", user=None, **{"x-amzn-request-context": "{"}).status == 403
+        with_token = open_stream(port, f"/api/v1/mesh/t/stream?token={token}", user=None)
         assert (with_token.status, with_token.headers["access-control-allow-origin"]) == (200, "*")
-        refused = opened(port, "/api/v1/mesh/t/stream?token=x", user=None)
+        refused = open_stream(port, "/api/v1/mesh/t/stream?token=x", user=None)
         assert (refused.status, json.loads(refused.read())["error"]["code"]) == (403, "forbidden")
-        assert opened(port, "/api/v1/mesh/t", user=None).status == 404
+        assert open_stream(port, "/api/v1/mesh/t", user=None).status == 404
 
 
-def test_whoever_brings_a_second_context_along_is_nobody() -> None:
+def test_a_request_with_two_contexts_has_no_identity() -> None:
     world = World()
     with served(world.live()) as port:
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
@@ -179,30 +180,30 @@ def test_whoever_brings_a_second_context_along_is_nobody() -> None:
         assert connection.getresponse().status == 403
 
 
-def test_it_says_that_it_is_there() -> None:
+def test_the_health_check_succeeds() -> None:
     with served(World().live()) as port:
-        response = opened(port, "/health", user=None)
+        response = open_stream(port, "/health", user=None)
         assert (response.status, json.loads(response.read())) == (200, {"status": "ok"})
 
 
-def test_a_table_in_trouble_ends_the_stream_and_not_the_server() -> None:
+def test_a_table_error_ends_the_stream_and_not_the_server() -> None:
     world = World()
     with served(world.live(keepalive=0.05)) as port:
-        coming = blocks(opened(port, "/api/v1/mesh/t/events"))
-        seen = [next(coming), next(coming)]
+        events = blocks(open_stream(port, "/api/v1/mesh/t/events"))
+        received = [next(events), next(events)]
         world.store.broken = True
-        assert set(coming) <= {": keepalive\n\n"}
-        assert opened(port, "/api/v1/mesh/t/events").status == 503
+        assert set(events) <= {": keepalive\n\n"}
+        assert open_stream(port, "/api/v1/mesh/t/events").status == 503
         world.store.broken = False
-        last = events_of(seen[1])[0]["id"]
+        last = events_of(received[1])[0]["id"]
         world.report(event("t", "canceled", 0, 9))
-        assert opened(port, "/api/v1/mesh/t/events", **{"last-event-id": last}).status == 200
+        assert open_stream(port, "/api/v1/mesh/t/events", **{"last-event-id": last}).status == 200
 
 
-def test_whoever_goes_away_troubles_nobody() -> None:
+def test_a_lost_client_does_not_disturb_the_server() -> None:
     world = World()
     with served(world.live(keepalive=0.01, max_seconds=3.0)) as port:
-        response = opened(port, "/api/v1/mesh/t/events")
+        response = open_stream(port, "/api/v1/mesh/t/events")
         assert response.read(5) == b"retry"
         response.close()
-        assert opened(port, "/health", user=None).status == 200
+        assert open_stream(port, "/health", user=None).status == 200

@@ -41,12 +41,12 @@ WATCHED = changed(RECORD, is_watched=True)
 PAUSE = TaskPause(prompt="?", fields=(), since="2026-11-20T09:00:00Z")
 
 
-# --- what is news
+# --- changes that cause notifications
 
 
 @pytest.mark.rule("13.a2a.push")
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "is_notified"),
     [
         (None, RECORD, False),
         (RECORD, changed(RECORD, status="succeeded"), False),
@@ -61,10 +61,8 @@ PAUSE = TaskPause(prompt="?", fields=(), since="2026-11-20T09:00:00Z")
         (changed(WATCHED, status="failed"), changed(WATCHED, status="failed", generation=1), True),
     ],
 )
-def test_changes_of_status_are_told_to_those_who_watch(
-    before: TaskRecord | None, after: TaskRecord, told: bool
-) -> None:
-    assert is_status_change(before, after) is told
+def test_changes_of_status_cause_notifications(before: TaskRecord | None, after: TaskRecord, is_notified: bool) -> None:
+    assert is_status_change(before, after) is is_notified
 
 
 @pytest.mark.rule("13.a2a.push.address")
@@ -96,37 +94,37 @@ def test_which_addresses_are_public(address: str, public: bool) -> None:
 
 @dataclass
 class Client:
-    """A server that notes what it is told."""
+    """A server that stores the notifications it receives."""
 
     url: str = ""
     status: int = 200
-    told: list[tuple[Json, Json]] = field(default_factory=list)
+    notifications: list[tuple[Json, Json]] = field(default_factory=list)
 
 
 @contextmanager
 def client(tls: ssl.SSLContext | None = None) -> Iterator[Client]:
-    found = Client()
+    receiver = Client()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            found.told.append((dict(self.headers.items()), json.loads(body)))
-            self.send_response(found.status)
+            receiver.notifications.append((dict(self.headers.items()), json.loads(body)))
+            self.send_response(receiver.status)
             self.send_header("location", "/elsewhere")
             self.send_header("content-length", "0")
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Quiet."""
+            """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if tls is not None:
         server.socket = tls.wrap_socket(server.socket, server_side=True)
-    found.url = f"http://127.0.0.1:{server.server_port}/notify?of=me"
+    receiver.url = f"http://127.0.0.1:{server.server_port}/notify?of=me"
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield found
+        yield receiver
     finally:
         server.shutdown()
         server.server_close()
@@ -136,24 +134,24 @@ def client(tls: ssl.SSLContext | None = None) -> Iterator[Client]:
 @pytest.mark.rule("13.a2a.push.address")
 def test_a_notification_carries_the_clients_token_and_nothing_of_the_mesh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SESSION_TOKEN", "secret-of-the-mesh")
-    with client() as found:
-        target = PushTarget(url=found.url, version="1.0", token="t", scheme="Bearer", credentials="c")
+    with client() as receiver:
+        target = PushTarget(url=receiver.url, version="1.0", token="t", scheme="Bearer", credentials="c")
         PushSender(["127.0.0.1"]).send(target, b'{"n": 1}')
-    [(headers, body)] = found.told
-    named = {name.lower(): value for name, value in headers.items()}
+    [(headers, body)] = receiver.notifications
+    by_name = {name.lower(): value for name, value in headers.items()}
     assert body == {"n": 1}
-    assert (named["x-a2a-notification-token"], named["authorization"]) == ("t", "Bearer c")
+    assert (by_name["x-a2a-notification-token"], by_name["authorization"]) == ("t", "Bearer c")
     assert "secret-of-the-mesh" not in str(headers)
 
 
 @pytest.mark.rule("13.a2a.push.address")
 @pytest.mark.parametrize("status", [302, 400, 404, 500])
-def test_what_is_not_taken_fails_and_nobody_is_followed_elsewhere(status: int) -> None:
-    with client() as found:
-        found.status = status
+def test_other_responses_fail_and_redirects_are_not_followed(status: int) -> None:
+    with client() as receiver:
+        receiver.status = status
         with pytest.raises(PushDeliveryError, match=str(status)):
-            PushSender(["127.0.0.1"]).send(PushTarget(url=found.url, version="1.0"), b"{}")
-    assert len(found.told) == 1
+            PushSender(["127.0.0.1"]).send(PushTarget(url=receiver.url, version="1.0"), b"{}")
+    assert len(receiver.notifications) == 1
 
 
 @pytest.mark.rule("13.a2a.push.address")
@@ -166,7 +164,7 @@ def test_what_is_not_taken_fails_and_nobody_is_followed_elsewhere(status: int) -
         ("http://client.example/", ["203.0.114.7"]),
     ],
 )
-def test_a_name_that_stands_for_something_private_gets_no_request(url: str, addresses: list[str]) -> None:
+def test_a_name_with_a_private_address_gets_no_request(url: str, addresses: list[str]) -> None:
     sender = PushSender(["other.example"], lambda _host, _port: addresses)
     with pytest.raises(PushDeliveryError, match="not public"):
         sender.send(PushTarget(url=url, version="1.0"), b"{}")
@@ -174,11 +172,11 @@ def test_a_name_that_stands_for_something_private_gets_no_request(url: str, addr
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Key and certificate of client.example, which vouches for itself."""
+    """A key and a self-signed certificate of client.example."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "client.example")])
     now = datetime.now(UTC)
-    made = (
+    certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(minutes=5))
         .not_valid_after(now + timedelta(hours=1))
@@ -187,31 +185,31 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     path = tmp_path_factory.mktemp("tls") / "client.pem"
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    path.write_bytes(private + made.public_bytes(Encoding.PEM))
+    path.write_bytes(private + certificate.public_bytes(Encoding.PEM))
     return path
 
 
 @pytest.mark.rule("13.a2a.push.address")
-def test_the_server_has_to_be_whom_the_url_names(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connection goes to the address that was looked up; the certificate is held against the name."""
+def test_the_certificate_must_be_for_the_host_of_the_url(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection goes to the resolved address; the certificate must be for the host name."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    with client(context) as found:
-        port = urlsplit(found.url).port
+    with client(context) as receiver:
+        port = urlsplit(receiver.url).port
         sender = PushSender(["client.example", "other.example"], lambda _host, _port: ["127.0.0.1"])
         sender.send(PushTarget(url=f"https://client.example:{port}/notify", version="1.0"), b"{}")
         with pytest.raises(PushDeliveryError, match="no answer"):
             sender.send(PushTarget(url=f"https://other.example:{port}/notify", version="1.0"), b"{}")
-    [(headers, _)] = found.told
+    [(headers, _)] = receiver.notifications
     assert headers["host"] == f"client.example:{port}"
 
 
-def test_nobody_there_is_a_failure_too() -> None:
-    with client() as found:
+def test_a_refused_connection_is_a_failure() -> None:
+    with client() as receiver:
         pass
     with pytest.raises(PushDeliveryError, match="no answer"):
-        PushSender(["127.0.0.1"]).send(PushTarget(url=found.url, version="1.0"), b"{}")
+        PushSender(["127.0.0.1"]).send(PushTarget(url=receiver.url, version="1.0"), b"{}")
 
 
 # --- from the table to the client
@@ -219,7 +217,7 @@ def test_nobody_there_is_a_failure_too() -> None:
 
 @dataclass
 class World:
-    """The gateway, the functions behind it, and a client."""
+    """The gateway, the push functions and a client."""
 
     gateway: Gateway
     client: Client
@@ -228,8 +226,8 @@ class World:
         environ = self.gateway.environ | {"ASYA_ACTOR": actor}
         return Services(settings_with(environ, self.gateway.mesh))
 
-    def watched(self, **config: object) -> str:
-        """A task that is watched."""
+    def start_watched(self, **config: object) -> str:
+        """Starts a watched task and returns its id."""
         part = {"data": {"skill": "plain"}}
         params = {
             "message": {"messageId": "m", "role": "ROLE_USER", "parts": [part]},
@@ -247,7 +245,7 @@ class World:
         return dict(clients.dynamodb().get_item(TableName=table, Key=key)["Item"])
 
     def change(self, task_id: str, status: str, **data: object) -> Json:
-        """A report, and the change of the table that comes of it."""
+        """Reports a status and returns the change of the table."""
         before = self.item(task_id)
         report(self.gateway, task_id, status, 1, data=data)
         return {"eventName": "MODIFY", "dynamodb": {"OldImage": before, "NewImage": self.item(task_id)}}
@@ -256,7 +254,7 @@ class World:
         build_push_feed(self.services("x-push-feed")).process({"Records": list(changes)})
 
     def deliver(self) -> list[str]:
-        """Take what is on the queue; gives what stays there."""
+        """Processes the queue and returns the ids of the failed messages."""
         url = names.queue_name("flights", "x-push")
         queue = clients.sqs().get_queue_url(QueueName=url)["QueueUrl"]
         attributes: Any = ["All"]
@@ -281,65 +279,65 @@ def world(gateway: Gateway) -> Iterator[World]:
     tools = {"plain": Tool(description="", route=("publish-report",))}
     gateway.mesh = changed(MESH, tools=tools, gateway=GatewayLimits(allowed_hosts=("127.0.0.1",)))
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-push"))
-    with client() as found:
-        yield World(gateway, found)
+    with client() as receiver:
+        yield World(gateway, receiver)
 
 
 @pytest.mark.rule("13.a2a.push")
-def test_each_change_is_told_with_the_task_as_it_stood(world: World) -> None:
-    task_id = world.watched(token="t")
+def test_each_change_is_sent_with_the_task_at_that_moment(world: World) -> None:
+    task_id = world.start_watched(token="t")
     running = world.change(task_id, "received", actor="publish-report")
-    # Noncharacters are no XML, of which SQS insists.
+    # SQS refuses noncharacters, because XML does.
     ended = world.change(task_id, "succeeded", result={"n": "\uffff"})
     world.feed(running, ended)
     assert world.deliver() == []
-    tasks = sorted((body["task"] for _, body in world.client.told), key=lambda task: task["status"]["state"])
+    tasks = sorted((body["task"] for _, body in world.client.notifications), key=lambda task: task["status"]["state"])
     assert [task["status"]["state"] for task in tasks] == ["TASK_STATE_COMPLETED", "TASK_STATE_WORKING"]
     assert tasks[0]["id"] == task_id
     assert tasks[0]["artifacts"][0]["parts"] == [{"data": {"n": "\uffff"}}]
-    # How far it is is not known here, and not made up either.
+    # The record does not hold the progress.
     assert "progress_percent" not in tasks[0]["metadata"]
 
 
-def test_what_a_pause_asks_is_told(world: World) -> None:
+def test_a_notification_contains_the_question_of_a_pause(world: World) -> None:
     fields = [{"name": "ok", "type": "boolean", "options": [True]}]
-    world.feed(world.change(world.watched(), "paused", prompt="Go on?", fields=fields))
+    world.feed(world.change(world.start_watched(), "paused", prompt="Go on?", fields=fields))
     assert world.deliver() == []
-    [(_, body)] = world.client.told
+    [(_, body)] = world.client.notifications
     status = body["task"]["status"]
     assert (status["state"], status["message"]["parts"][0]) == ("TASK_STATE_INPUT_REQUIRED", {"text": "Go on?"})
 
 
 @pytest.mark.rule("13.a2a.push")
-def test_the_same_change_twice_is_told_twice_rather_than_never(world: World) -> None:
-    """Whoever dies between sending and being done does all of it again."""
-    change = world.change(world.watched(), "failed", reason="Timeout")
+def test_a_repeated_change_is_sent_twice(world: World) -> None:
+    """A function that crashes after sending repeats the whole batch."""
+    change = world.change(world.start_watched(), "failed", reason="Timeout")
     world.feed(change)
     world.feed(change)
     world.deliver()
-    assert len(world.client.told) == 2
+    assert len(world.client.notifications) == 2
 
 
-def test_older_clients_are_told_in_their_words(world: World) -> None:
-    task_id = world.watched()
+def test_clients_of_version_0_3_get_its_format(world: World) -> None:
+    task_id = world.start_watched()
     config = {"taskId": task_id, "pushNotificationConfig": {"id": task_id, "url": world.client.url}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/set", "params": config}
     assert "result" in world.gateway.api(calling("POST /a2a", ALICE, body))[1]
     world.feed(world.change(task_id, "canceled"))
     world.deliver()
-    [(_, task)] = world.client.told
+    [(_, task)] = world.client.notifications
     assert (task["kind"], task["status"]["state"]) == ("task", "canceled")
 
 
 @pytest.mark.rule("13.a2a.push")
-def test_what_is_not_taken_stays_on_the_queue(world: World) -> None:
-    world.feed(world.change(world.watched(), "succeeded"))
+def test_a_failed_delivery_stays_on_the_queue(world: World) -> None:
+    world.feed(world.change(world.start_watched(), "succeeded"))
     world.client.status = 503
     assert len(world.deliver()) == 1
 
 
-def test_what_nobody_wants_any_more_is_not_sent(world: World) -> None:
-    task_id = world.watched(id="c")
+def test_a_deleted_configuration_gets_no_notification(world: World) -> None:
+    task_id = world.start_watched(id="c")
     world.feed(world.change(task_id, "succeeded"))
     body = {
         "jsonrpc": "2.0",
@@ -348,12 +346,12 @@ def test_what_nobody_wants_any_more_is_not_sent(world: World) -> None:
         "params": {"taskId": task_id, "id": "c"},
     }
     world.gateway.api(calling("POST /a2a", ALICE, body))
-    assert (world.deliver(), world.client.told) == ([], [])
+    assert (world.deliver(), world.client.notifications) == ([], [])
 
 
 @pytest.mark.rule("13.a2a.push")
-def test_a_batch_that_cannot_be_sent_comes_again(world: World) -> None:
-    change = world.change(world.watched(), "succeeded")
+def test_a_batch_that_cannot_be_sent_fails(world: World) -> None:
+    change = world.change(world.start_watched(), "succeeded")
     queue = clients.sqs().get_queue_url(QueueName=names.queue_name("flights", "x-push"))["QueueUrl"]
     clients.sqs().delete_queue(QueueUrl=queue)
     with pytest.raises(ClientError):
@@ -361,17 +359,17 @@ def test_a_batch_that_cannot_be_sent_comes_again(world: World) -> None:
 
 
 @pytest.mark.rule("13.a2a.push")
-def test_a_record_that_cannot_be_read_keeps_no_other_from_being_told(world: World) -> None:
-    change = world.change(world.watched(), "succeeded")
+def test_an_unreadable_record_does_not_block_the_others(world: World) -> None:
+    change = world.change(world.start_watched(), "succeeded")
     broken = {"dynamodb": {"NewImage": {**record_item(WATCHED, 1, 1), "status": {"S": "lost"}}}}
     world.feed(broken, {"dynamodb": {"OldImage": record_item(WATCHED, 1, 1)}}, change)
     world.deliver()
-    assert len(world.client.told) == 1
+    assert len(world.client.notifications) == 1
 
 
 @pytest.mark.rule("13.a2a.push.cost")
-def test_others_tasks_cost_nothing(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that nobody watches is written as it always was, and its changes do not pass the filter of the event source."""
+def test_tasks_without_configurations_cost_nothing(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record of a task without configurations does not match the filter of the event source."""
     writes: list[str] = []
     put = DynamoTaskStore.put_record
 
