@@ -1,4 +1,4 @@
-"""The gateway's two functions, called with API Gateway's own events, over an emulated table and queue (`protocol §13`)."""
+"""The API function and the function for reports, with API Gateway events over an emulated table and queue (`protocol §13`)."""
 
 import base64
 import json
@@ -187,7 +187,7 @@ def test_a_task_of_another_owner_is_not_found(gateway: Gateway) -> None:
 def test_unsigned_calls_are_forbidden_but_for_health(gateway: Gateway) -> None:
     for name in ("start-task", "read-task"):
         assert gateway.api(by(recorded(name), None))[0] == 403
-    for name in ("report-events", "ask-states"):
+    for name in ("report-events", "query-states"):
         assert gateway.ingest(by(recorded(name), None))[0] == 403
     assert gateway.api(recorded("health")) == (200, {"status": "ok"})
 
@@ -286,7 +286,7 @@ def test_a_function_of_another_mesh_reports_nothing_new(gateway: Gateway) -> Non
 
 @pytest.mark.parametrize("body", ["", "{}", "[", '{"id": "t"}'])
 def test_invalid_batches_are_rejected(gateway: Gateway, body: str) -> None:
-    for name in ("report-events", "ask-states"):
+    for name in ("report-events", "query-states"):
         status, content = gateway.ingest(recorded(name) | {"body": body})
         assert (status, content["error"]["code"]) == (400, "invalid_batch")
 
@@ -296,18 +296,18 @@ def test_failures_are_shown_for_each_report(gateway: Gateway) -> None:
     clients.dynamodb().delete_table(TableName="asya-flights-tasks")
     status, content = gateway.ingest(recorded("report-events"))
     assert (status, [item["status"] for item in content["items"]]) == (200, [503] * 4)
-    assert gateway.ingest(recorded("ask-states"))[0] == 503
+    assert gateway.ingest(recorded("query-states"))[0] == 503
 
 
 @pytest.mark.rule("13.states")
 def test_states_are_told_to_functions_only(gateway: Gateway) -> None:
     gateway.ingest(recorded("report-events"))
-    child = json.loads(recorded("ask-states")["body"])[1]["id"]
-    assert gateway.ingest(recorded("ask-states")) == (
+    child = json.loads(recorded("query-states")["body"])[1]["id"]
+    assert gateway.ingest(recorded("query-states")) == (
         200,
         {"items": [{"id": TASK, "status": "running"}, {"id": child, "status": "unknown", "root_status": "running"}]},
     )
-    assert gateway.ingest(by(recorded("ask-states"), ALICE))[0] == 403
+    assert gateway.ingest(by(recorded("query-states"), ALICE))[0] == 403
 
 
 def test_the_entry_points_build_themselves_once(gateway: Gateway) -> None:

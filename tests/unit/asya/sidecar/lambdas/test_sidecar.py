@@ -11,13 +11,13 @@ from asya.protocol import ids
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message
 from tests.doubles.light_actor import LAST, echo, run
-from tests.doubles.mesh_world import MeshWorld, kept, recorded
+from tests.doubles.mesh_world import MeshWorld, batch_failures, recorded
 
 
 @pytest.mark.rule("5.4.one-call")
 def test_a_recorded_batch_goes_on_to_the_next_actor(world: MeshWorld) -> None:
     actor = build_sidecar(world.light(lambda payload: payload | {"seen": True}))
-    assert kept(actor.process(recorded("sqs-batch"))) == []
+    assert batch_failures(actor.process(recorded("sqs-batch"))) == []
     assert world.targets == ["post", "post", "post"]
     assert [envelope.id for envelope in world.sent("post")] == ["env-1", "env-2", "env-3"]
     first = world.sent("post")[0]
@@ -39,7 +39,7 @@ def test_the_end_of_a_route_is_x_sink(world: MeshWorld) -> None:
 @pytest.mark.rule("14.new-shape-leaves")
 def test_14_older_shapes_leave_in_the_new_one(world: MeshWorld) -> None:
     actor = build_sidecar(world.light(echo))
-    assert kept(actor.process(recorded("sqs-legacy-shapes"))) == []
+    assert batch_failures(actor.process(recorded("sqs-legacy-envelopes"))) == []
     assert world.sent("post")[0].route.prev == ("prep", "infer")
     (step,) = world.sent("x-sink")
     assert step.id == ids.id_of_message("2e1424d4-f796-459a-8184-9c92662be6da")
