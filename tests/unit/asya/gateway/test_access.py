@@ -1,4 +1,4 @@
-"""protocol §13: the mesh's own functions, operators, owners, and everybody else."""
+"""protocol §13: functions of the mesh, operators, owners and other callers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""protocol §1, §2, §3, §13: from a request to the first envelope of a task and its record."""
+"""protocol §1, §2, §3, §13: the first envelope and the record of a new task."""
 
 import json
 from typing import Any

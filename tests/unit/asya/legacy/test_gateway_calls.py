@@ -1,4 +1,4 @@
-"""The calls of the first two generations (`protocol §14`)."""
+"""The legacy calls (`protocol §14`)."""
 
 from typing import Any
 

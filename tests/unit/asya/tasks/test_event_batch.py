@@ -1,4 +1,4 @@
-"""protocol §13: a batch of reports; what is malformed is told by item and field, and spoils no neighbour."""
+"""protocol §13: a batch of reports; errors name item and field, and affect no other item."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""protocol §13, POST and `Idempotency-Key`: what happens if somebody dies, or AWS does, at any point in between."""
+"""protocol §13, POST and `Idempotency-Key`: the start of a task with a crash or an AWS failure at any step."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,12 +28,12 @@ KEY = IdempotencyKey("AIDA", "nightly", "digest")
 
 
 class Died(BaseException):
-    """The process is gone; nothing that would tidy up runs."""
+    """The process crashes; no cleanup runs."""
 
 
 @dataclass
 class Queue:
-    """Takes messages; or raises, before or after having taken one."""
+    """Accepts messages, or raises before or after accepting one."""
 
     sent: list[Envelope] = field(default_factory=list)
     before: BaseException | None = None
@@ -53,7 +53,7 @@ class Queue:
 
 @dataclass
 class Gateway:
-    """A starter with everything around it that a test wants to break."""
+    """A starter whose store, keys and sender can fail."""
 
     starter: TaskStarter
     store: MemoryTaskStore

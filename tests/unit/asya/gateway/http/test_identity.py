@@ -1,4 +1,4 @@
-"""protocol §13: who comes with a token (JWT), as API Gateway hands it over."""
+"""protocol §13: callers with a token (JWT), as API Gateway passes it."""
 
 import json
 from typing import Any
@@ -128,7 +128,7 @@ def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
 
 @pytest.mark.rule("13.jwt.functions")
 def test_a_token_reports_nothing(gateway: Gateway) -> None:
-    """No route of theirs leads there; and if one did, these calls are the functions' and the operators'."""
+    """The API for tokens has no routes for reports, and the calls reject tokens too."""
     events = (calling("POST /api/v1/mesh/events", body=[]), calling("POST /api/v1/mesh/states", body=[]))
     assert [gateway.ingest(holding(event, "alice"))[0] for event in events] == [403, 403]
     assert gateway.ingest(holding(events[1], "oscar", groups=["mesh operators"]))[0] == 403

@@ -1,4 +1,4 @@
-"""How an answer is written down for API Gateway (`protocol §13`)."""
+"""The rendering of responses for API Gateway (`protocol §13`)."""
 
 from asya.gateway.http.router import HttpOperation, HttpRoute, Response, TextBody, answer
 from asya.messaging.aws.telemetry import Telemetry

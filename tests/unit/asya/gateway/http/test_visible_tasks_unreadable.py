@@ -1,4 +1,4 @@
-"""protocol §13: `unknown` is never written; it is shown of a task whose record cannot be read."""
+"""protocol §13: `unknown` is never stored; it is the status of a task with an unreadable record."""
 
 from typing import Any, get_args
 
@@ -19,7 +19,7 @@ def with_operators(gateway: Gateway) -> None:
 
 
 def spoil(task_id: str, name: str = "status", value: Any = None) -> None:
-    """As a later version may write it, or a hand."""
+    """Store a record as a later version might."""
     clients.dynamodb().update_item(
         TableName=TABLE,
         Key={"pk": {"S": task_id}, "sk": {"S": "record"}},

@@ -1,4 +1,4 @@
-"""The backstop: what is overdue is written down within two minutes (`protocol §13`)."""
+"""The deadline sweep fails overdue tasks within two minutes (`protocol §13`)."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from tests.unit.asya.gateway.routes.test_cancel import shown, start
 
 
 class Clock(RealEnvironment):
-    """A clock that stands."""
+    """A clock that stands still."""
 
     def __init__(self, moment: datetime) -> None:
         super().__init__()

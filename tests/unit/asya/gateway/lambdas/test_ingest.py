@@ -1,4 +1,4 @@
-"""Reports one by one, and messages to those who look on (`protocol §13`, `POST …/events`; `§7`, FLY)."""
+"""Single reports, and partials (`protocol §13`, `POST …/events`; `§7`, FLY)."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The OpenAPI document, and the one list of calls that routes, functions and document are made of."""
+"""The OpenAPI document, and the list of calls behind routes, functions and document."""
 
 import json
 from typing import Any
@@ -61,7 +61,7 @@ def test_there_is_a_recorded_event_of_every_route() -> None:
 @pytest.mark.rule("13.openapi")
 @pytest.mark.parametrize("name", RECORDED)
 def test_recorded_events_are_answered_as_documented(gateway: Gateway, name: str) -> None:
-    """The task they speak of is there, and whoever asks may."""
+    """The task exists, and the caller may see it."""
     event = RECORDED[name]
     gateway.ingest(recorded("report-events"))
     call = next(call for call in CALLS if call.route == route_of(event))

@@ -1,4 +1,4 @@
-"""Cancelling tasks (`protocol §13`, DELETE)."""
+"""Cancellation of tasks (`protocol §13`, DELETE)."""
 
 import json
 from typing import Any

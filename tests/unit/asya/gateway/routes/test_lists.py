@@ -214,7 +214,7 @@ def test_a_cursor_is_of_its_own_list_and_whole(gateway: Gateway) -> None:
 
 @pytest.mark.rule("13.list.writes")
 def test_index_writes_per_task(gateway: Gateway) -> None:
-    """Written down in docs/decisions/tasks-table.md: one entry each while it runs, and one change when it ends."""
+    """As in docs/decisions/tasks-table.md: one entry per index while it runs, and one change at the end."""
 
     def entries(task_id: str) -> dict[str, str]:
         item = clients.dynamodb().get_item(

@@ -1,4 +1,4 @@
-"""The gateway's calls that run something again, over emulated tables, buckets and queues (`protocol §12`)."""
+"""Reopening and replay, over emulated tables, buckets and queues (`protocol §12`)."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ MESH = mesh({"x-fan-in": Actor(kind="fan_in")}, operators=(OPERATOR["userArn"],)
 
 @dataclass
 class Gateway(ApiFunction):
-    """The API's function, and what the mesh has done before."""
+    """The API function, and the earlier state of the mesh."""
 
     table: MeshTable = MESH
 
@@ -39,7 +39,7 @@ class Gateway(ApiFunction):
         self.tasks.report(list(events), NOW, may_create=True)
 
     def failed(self, reason: str = "DeliveryExhausted", **more: Any) -> None:
-        """The task `env-1`, Alice's, has failed at its hop 1."""
+        """The task `env-1` of Alice has failed at hop 1."""
         self.told(event("env-1", "registered", owner="AIDAALICE"), event("env-1", "received", 1))
         self.told(event("env-1", "failed", 1, 9, reason=reason, **more))
 

@@ -1,4 +1,4 @@
-"""protocol §11, §13: the gateway's resume call, cancelling what is paused, and the sweep, over emulated tables and queues."""
+"""protocol §11, §13: the resume call, the cancellation of paused tasks, and the sweep, over emulated tables and queues."""
 
 import json
 from collections.abc import Iterator
@@ -52,7 +52,7 @@ class Clock(RealEnvironment):
 
 @dataclass
 class World(ApiFunction):
-    """The API's function, and a task that is paused."""
+    """The API function, and a paused task."""
 
     table: MeshTable = MESH
     environment: Environment = field(default_factory=lambda: Clock(NOW))
@@ -63,7 +63,7 @@ class World(ApiFunction):
         return PausedEnvelopes(clients.s3(), BUCKET)
 
     def pause(self, task_id: str = "env-1", **members: Any) -> None:
-        """A task of Alice's pauses at its position 1, with five minutes left."""
+        """A task of Alice pauses at position 1, five minutes before its deadline."""
         started = _paused_hop(task_id, members)
         kept = pausing.paused_envelope(started, now=PAUSED_AT)
         about = pausing.pause_of(kept)

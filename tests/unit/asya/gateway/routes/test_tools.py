@@ -1,4 +1,4 @@
-"""Calling tools over plain REST (`protocol §13`, `POST /tools/call`)."""
+"""Tools over REST (`protocol §13`, `POST /tools/call`)."""
 
 import threading
 from typing import Any

@@ -1,4 +1,4 @@
-"""The port to where tasks are kept: one contract for the DynamoDB table and its double in memory."""
+"""The storage port: one contract for the DynamoDB table and its double in memory."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -148,7 +148,7 @@ def test_many_tasks_and_hops_at_once(store: TaskStore) -> None:
 
 
 class Busy:
-    """A client whose batch calls leave some of their work undone, `times` times."""
+    """A client whose batch calls return unprocessed items, `times` times."""
 
     def __init__(self, client: Any, times: int) -> None:
         self._client = client

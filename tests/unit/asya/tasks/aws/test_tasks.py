@@ -1,4 +1,4 @@
-"""protocol §13: reports taken in, states and records told; at least once, out of order, from many at a time."""
+"""protocol §13: reports, states and records; at least once, out of order, concurrently."""
 
 import itertools
 import random
@@ -89,7 +89,7 @@ def test_late_reports_about_an_ended_task_are_taken_and_change_nothing_but_the_h
 
 
 def test_writes_per_task() -> None:
-    """One put per hop, and of the record: creation, first hop, end; reads for what is not remembered."""
+    """One put per hop, and of the record: creation, first hop, end; reads for records outside the cache."""
     store = MemoryTaskStore()
     tasks = tasks_over(store)
     created(tasks)
@@ -145,7 +145,7 @@ def test_failures_are_shown_per_event_and_a_retry_succeeds() -> None:
 
 
 class Contested(MemoryTaskStore):
-    """Somebody else is always a little faster, `times` times."""
+    """A concurrent write comes first, `times` times."""
 
     times = 0
 

@@ -1,4 +1,4 @@
-"""Many reports at once: out of order, twice, through several gateways (`protocol §13`). The same on a table: tests/cloud."""
+"""Concurrent reports: out of order, duplicated, through several gateways (`protocol §13`). The same on a table: tests/cloud."""
 
 import itertools
 import random
