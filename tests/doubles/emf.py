@@ -1,4 +1,4 @@
-"""The metrics that functions have written out, read as CloudWatch reads them."""
+"""Reads the metrics that functions print, as CloudWatch reads them."""
 
 import json
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Metric:
 
 
 def metrics(capsys: pytest.CaptureFixture[str]) -> list[Metric]:
-    """All metrics since the last time; what is no embedded metric is no matter."""
+    """All metrics printed since the last call; other lines are ignored."""
     found = []
     for line in capsys.readouterr().out.splitlines():
         if line.startswith('{"_aws"'):
@@ -26,8 +26,8 @@ def metrics(capsys: pytest.CaptureFixture[str]) -> list[Metric]:
     return found
 
 
-def named(found: list[Metric], name: str, **dimensions: str) -> list[float]:
-    """The values of a metric, of those that have these dimensions."""
+def metric_values(found: list[Metric], name: str, **dimensions: str) -> list[float]:
+    """The values of a metric with at least these dimensions."""
     return [
         value
         for metric in found

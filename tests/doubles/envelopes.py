@@ -1,4 +1,4 @@
-"""Envelopes, a mesh and hops to test with."""
+"""Envelopes, a mesh and hops for tests."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ def raw(value: Any) -> msgspec.Raw:
 
 
 def message(**members: Any) -> bytes:
-    """An envelope's JSON: on its way from `prep` over `infer` to `post`, unless said otherwise; `...` leaves a key out."""
+    """The JSON of an envelope at `infer`, between `prep` and `post`; `...` as a value leaves its key out."""
     known: dict[str, Any] = {
         "id": "env-1",
         "route": {"prev": ["prep"], "curr": "infer", "next": ["post"]},
@@ -41,7 +41,7 @@ def message(**members: Any) -> bytes:
 
 
 def status(**changes: Any) -> dict[str, Any]:
-    """The status of `message()`, changed."""
+    """The status of `message()` with changes."""
     known: dict[str, Any] = msgspec.json.decode(message())["status"]
     return known | changes
 
@@ -53,17 +53,17 @@ def mesh(actors: Mapping[str, Actor] | None = None, **more: Any) -> MeshTable:
     return MeshTable(namespace="shop", actors=known | crew | dict(actors or {}), **more)
 
 
-def arrived(body: bytes, *, message_id: str = "0b5e7c1a-4b1f-4d7e-9a53-0a1f5b7c9d11", **more: Any) -> Arrival:
-    """A message as it was received."""
+def arrival_of(body: bytes, *, message_id: str = "0b5e7c1a-4b1f-4d7e-9a53-0a1f5b7c9d11", **more: Any) -> Arrival:
+    """An SQS message as received."""
     return Arrival(body=body, message_id=message_id, sent_at=SENT_AT, size=len(body), **more)
 
 
 def hop(
     body: bytes | None = None, *, actor: str = "infer", spec: Actor | None = None, now: datetime = NOW, **more: Any
 ) -> Hop:
-    """A hop that started."""
+    """A started hop."""
     table = mesh({actor: spec} if spec else None, **more)
-    received = arrivals.receive(arrived(body or message()), actor=actor, mesh=table, now=now)
+    received = arrivals.receive(arrival_of(body or message()), actor=actor, mesh=table, now=now)
     assert not isinstance(received, Diversion), received
     started = arrivals.start(received, None, now=now, new_span=lambda: SPAN)
     assert not isinstance(started, Diversion), started

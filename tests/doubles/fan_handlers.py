@@ -1,4 +1,4 @@
-"""Handlers of a mesh that fans out; what they do stands in their payload."""
+"""Handlers of a mesh with a fan-out; the payload says what they do."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,13 +7,13 @@ from asya import fan_out
 
 
 def split(payload: dict[str, Any]) -> Iterator[Any]:
-    """Hands out `items`, over `to` (score), into `into`, at `at`."""
+    """Fans out `items` over `to` (by default score), with the optional arguments `into` and `at`."""
     options = {key: payload[key] for key in ("into", "at") if key in payload}
     yield from fan_out(payload["items"], to=payload.get("to", ["score"]), **options)
 
 
 def score(payload: Any) -> Any:
-    """Ten times `n`; or what else the item asks for."""
+    """Returns ten times `n`, or does what the item asks for."""
     match payload:
         case {"fail": message}:
             raise ValueError(message)
@@ -29,7 +29,7 @@ def score(payload: Any) -> Any:
 
 
 def post(payload: Any) -> Any:
-    """Passes on what it gets."""
+    """Returns its payload."""
     return payload
 
 

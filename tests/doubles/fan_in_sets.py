@@ -1,4 +1,4 @@
-"""A mesh whose actors fan out and in, for tests of protocol §9, and the sets they speak of."""
+"""A mesh whose actors fan out and in, and payloads and ids of its sets, for tests of protocol §9."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from moto import mock_aws
 from asya.protocol import ids
 from asya.protocol.mesh_table import FanIn
 from tests.doubles.dynamo import create_fan_in_table, create_tasks_table
-from tests.doubles.fan_mesh import FanMesh, Waiting, fan_table
+from tests.doubles.fan_mesh import FanMesh, QueuedMessage, fan_table
 from tests.doubles.mesh_world import MeshWorld, empty_table
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SET = ids.set_id("env-1", 0, 0)
 
 @pytest.fixture(scope="module")
 def dynamodb() -> "Iterator[DynamoDBClient]":
-    """The tables, with the conditions that DynamoDB has."""
+    """The tables in moto, with real conditions."""
     with mock_aws():
         client = boto3.Session("testing", "testing", region_name="eu-west-1").client("dynamodb")
         create_fan_in_table(client, "asya-shop-fan-in")
@@ -46,12 +46,12 @@ def start(world: MeshWorld, dynamodb: "DynamoDBClient") -> Start:
 
 
 def numbers(count: int) -> dict[str, Any]:
-    """A payload of items to be scored."""
+    """A payload with this many items to score."""
     return {"items": [{"n": n} for n in range(1, count + 1)], "kept": "as it was"}
 
 
 def scored(count: int) -> list[Any]:
-    """What comes of so many items."""
+    """The results of this many items."""
     return [{"scored": n * 10} for n in range(1, count + 1)]
 
 
@@ -60,21 +60,21 @@ def child(index: int, position: int = 0) -> str:
     return ids.child_id("env-1", 0, position, index)
 
 
-def hold_back(mesh: FanMesh, slice_id: str) -> list[Waiting]:
-    """Keep a slice from its set once; it lies in the list, and goes on when the test puts it back among what waits."""
-    held: list[Waiting] = []
+def hold_back(mesh: FanMesh, slice_id: str) -> list[QueuedMessage]:
+    """Hold a slice back once; the test appends it from the list to `mesh.queued` later."""
+    held: list[QueuedMessage] = []
 
-    def hold(message: Waiting) -> bool:
+    def hold(message: QueuedMessage) -> bool:
         if message.actor == "x-fan-in" and slice_id in message.body and not held:
             held.append(message)
             return True
         return False
 
-    mesh.lost = hold
+    mesh.is_lost = hold
     return held
 
 
 def failure(mesh: FanMesh) -> tuple[str, str, str]:
-    """Why the origin failed: reason, the error's type and message."""
+    """The reason, error type and error message of the failed origin."""
     status = mesh.result(phase="failed")["status"]
     return status["reason"], status["error"]["type"], status["error"]["message"]

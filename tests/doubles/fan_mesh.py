@@ -1,6 +1,6 @@
-"""A whole mesh that fans out, in one process: the real entry points between queues and tables that are worked off in any order.
+"""Runs a mesh with a fan-out in one process: real entry points, fake queues and tables, messages in any order.
 
-The process may be made to die before or after any call to AWS; what it had not acknowledged then comes again.
+A schedule of crashes ends the process before or after any call to AWS. Unacknowledged messages are then redelivered.
 """
 
 import dataclasses
@@ -27,12 +27,12 @@ PREFIX = "asya-shop-"
 HANDLERS = "tests.doubles.fan_handlers"
 
 
-class Died(BaseException):
-    """The process was ended."""
+class ProcessCrash(BaseException):
+    """Ends the process, as a crash does."""
 
 
 class Clock(RealEnvironment):
-    """A clock that moves only when told to, and no threads."""
+    """A clock that only the test advances, without threads."""
 
     is_threaded = False
 
@@ -45,32 +45,32 @@ class Clock(RealEnvironment):
 
 
 @dataclass
-class Deaths:
-    """When the process dies: at which of its calls to AWS, and whether before or after it took effect."""
+class CrashSchedule:
+    """The calls to AWS, by number, at which the process crashes: `before` or `after` the call takes effect."""
 
     at: dict[int, str] = field(default_factory=dict)
     calls: int = 0
 
     def around(self, call: Callable[..., Any], *args: Any, **more: Any) -> Any:
-        """Make a call, unless this is the end."""
+        """Make a call, and crash if the schedule says so."""
         self.calls += 1
         when = self.at.get(self.calls)
         if when == "before":
-            raise Died
+            raise ProcessCrash
         answer = call(*args, **more)
         if when == "after":
-            raise Died
+            raise ProcessCrash
         return answer
 
 
-class Mortal:
-    """A client whose calls may be the process's last."""
+class CrashingClient:
+    """An AWS client whose calls follow a schedule of crashes."""
 
     _WATCHED = ("put_item", "update_item", "get_item", "send_message_batch", "put_object")
 
-    def __init__(self, client: Any, deaths: Deaths) -> None:
+    def __init__(self, client: Any, crashes: CrashSchedule) -> None:
         self._client = client
-        self._deaths = deaths
+        self._deaths = crashes
 
     def __getattr__(self, name: str) -> Any:
         call = getattr(self._client, name)
@@ -80,8 +80,8 @@ class Mortal:
 
 
 @dataclass
-class Waiting:
-    """A message on a queue."""
+class QueuedMessage:
+    """A message on a queue, with its actor and the time from which it is visible."""
 
     actor: str
     body: str
@@ -101,37 +101,38 @@ def fan_table(rule: FanIn | None = None, **actors: Actor) -> MeshTable:
 
 @dataclass
 class FanMesh:
-    """The mesh at work.
+    """A running mesh.
 
     Attributes:
-        chance: what decides on the order of messages.
-        duplicates: the share of messages that come once more.
+        rng: chooses the next message.
+        duplicates: the share of messages that are delivered again.
+        is_lost: whether a sent message is dropped.
     """
 
     world: MeshWorld
     dynamodb: "DynamoDBClient"
     table: MeshTable
-    chance: random.Random = field(default_factory=lambda: random.Random(0))
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
     duplicates: float = 0.0
-    deaths: Deaths = field(default_factory=Deaths)
+    crashes: CrashSchedule = field(default_factory=CrashSchedule)
     clock: Clock = field(default_factory=Clock)
-    waiting: list[Waiting] = field(default_factory=list)
-    seen: dict[str, int] = field(default_factory=dict)
-    lost: Callable[[Waiting], bool] = lambda message: False
+    queued: list[QueuedMessage] = field(default_factory=list)
+    collected_counts: dict[str, int] = field(default_factory=dict)
+    is_lost: Callable[[QueuedMessage], bool] = lambda message: False
 
     def __post_init__(self) -> None:
         mortal = (
-            Mortal(self.dynamodb, self.deaths),
-            Mortal(self.world.sqs, self.deaths),
-            Mortal(self.world.s3, self.deaths),
+            CrashingClient(self.dynamodb, self.crashes),
+            CrashingClient(self.world.sqs, self.crashes),
+            CrashingClient(self.world.s3, self.crashes),
         )
         for name, client in zip(("dynamodb", "sqs", "s3"), mortal, strict=True):
             self.world.monkeypatch.setattr(clients, name, lambda client=client: client)
 
     def send(self, actor: str, body: bytes | str) -> None:
-        """Put a message onto a queue."""
+        """Send a message to an actor."""
         text = body if isinstance(body, str) else body.decode()
-        self.waiting.append(Waiting(actor, text, self.clock.moment))
+        self.queued.append(QueuedMessage(actor, text, self.clock.moment))
 
     def start(self, payload: Any, *, envelope_id: str = "env-1", ahead: tuple[str, ...] = ("x-fan-in", "post")) -> None:
         """Start a task at split."""
@@ -140,75 +141,75 @@ class FanMesh:
         self.send("split", json.dumps({"id": envelope_id, "route": route, "status": status, "payload": payload}))
 
     def run(self, *, until: timedelta = timedelta(0)) -> None:
-        """Work everything off, moving the clock on to what is delayed, but not beyond `until` from now."""
+        """Process all messages; the clock advances to delayed ones, but at most by `until`."""
         last = self.clock.moment + until
         for _ in range(2000):
             self._gather()
-            due = [message for message in self.waiting if message.due <= self.clock.moment]
+            due = [message for message in self.queued if message.due <= self.clock.moment]
             if not due:
-                later = min((message.due for message in self.waiting), default=None)
+                later = min((message.due for message in self.queued), default=None)
                 if later is None or later > last:
                     self.clock.moment = max(self.clock.moment, last)
                     return
                 self.clock.moment = later
                 continue
-            self._deliver(self.chance.choice(due))
-        raise AssertionError(f"the mesh does not come to rest: {self.waiting}")
+            self._deliver(self.rng.choice(due))
+        raise AssertionError(f"the mesh does not come to rest: {self.queued}")
 
     def sweep(self) -> None:
-        """The schedule's tick."""
+        """Run the sweep once."""
         build_sweep(self._services("x-fan-in-sweep")).sweep()
 
     def process(self, actor: str, *bodies: bytes | str) -> list[str]:
-        """One batch, at once; the ids of what stays."""
+        """Process one batch at once; returns the ids of the messages that stay on the queue."""
         answer = self._function(actor)(sqs_event(*bodies))
         return [item["itemIdentifier"] for item in answer["batchItemFailures"]]
 
     def result(self, envelope_id: str = "env-1", phase: str = "succeeded") -> Any:
-        """The envelope that x-sink wrote."""
+        """The envelope that x-sink stored."""
         return json.loads(self.world.s3.content(f"results/{phase}/{envelope_id}.json"))
 
     @property
     def ends(self) -> list[str]:
-        """What x-sink wrote: `phase/id.json`."""
+        """The keys that x-sink wrote, such as `succeeded/env-1.json`."""
         return [key.removeprefix("results/") for key in self.world.s3.keys("results/") if "sump" not in key]
 
     def merged(self, envelope_id: str = "env-1", actor: str = "post") -> set[str]:
-        """The different messages that brought an envelope to the actor behind the fan-in."""
+        """The distinct messages with an envelope at the actor after the fan-in."""
         bodies = [message.body for message in self.world.messages(actor)]
         return {body for body in bodies if json.loads(body)["id"] == envelope_id}
 
     def open_sets(self) -> int:
-        """How many sets there are that something is still to come of."""
+        """The number of open sets."""
         items = self.dynamodb.scan(TableName="asya-shop-fan-in")["Items"]
         return sum("open_in" in item for item in items)
 
     def _gather(self) -> None:
-        """What was sent since the last time is waiting now."""
+        """Queue the messages sent since the last call."""
         for queue, messages in self.world.sqs.sent.items():
             actor = queue.removeprefix(PREFIX)
-            for message in messages[self.seen.get(queue, 0) :]:
+            for message in messages[self.collected_counts.get(queue, 0) :]:
                 due = self.clock.moment + timedelta(seconds=message.delay)
-                waiting = Waiting(actor, message.body, due)
-                if not self.lost(waiting):
-                    self.waiting.append(waiting)
-            self.seen[queue] = len(messages)
+                queued = QueuedMessage(actor, message.body, due)
+                if not self.is_lost(queued):
+                    self.queued.append(queued)
+            self.collected_counts[queue] = len(messages)
 
-    def _deliver(self, message: Waiting) -> None:
+    def _deliver(self, message: QueuedMessage) -> None:
         message.receives += 1
         assert message.receives < 12, f"comes again and again: {message}"
         function = self._function(message.actor)
         try:
             answer: Mapping[str, Any] = function(sqs_event(message.body, receive_counts={0: message.receives}))
-        except Died:
+        except ProcessCrash:
             answer = {"batchItemFailures": [{}]}
         if answer["batchItemFailures"]:
             message.due = self.clock.moment + timedelta(seconds=5 * message.receives)
-        elif self.chance.random() >= self.duplicates:
-            self.waiting.remove(message)
+        elif self.rng.random() >= self.duplicates:
+            self.queued.remove(message)
 
     def _function(self, actor: str) -> Callable[[Mapping[str, Any]], Mapping[str, Any]]:
-        """A process of its own for each batch, as after a cold start."""
+        """The entry point of an actor, newly built for each batch, as after a cold start."""
         found, kind = self._services(actor), self.table.actors[actor].kind
         by_kind: dict[str, Any] = {"fan_in": build_fan_in, "end": build_end_actor}
         build_actor: Any = {"x-sink": build_sink, "x-sump": build_sump}.get(actor, by_kind.get(kind, build_sidecar))

@@ -1,4 +1,4 @@
-"""A function of the mesh in this process: its real code between queues, buckets and a gateway that fail on demand."""
+"""Runs a function of the mesh in this process, with fake queues, buckets and a gateway that fail on demand."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -38,7 +38,7 @@ def recorded(name: str) -> dict[str, Any]:
 
 
 def sqs_event(*bodies: bytes | str, receive_counts: Mapping[int, int] | None = None) -> dict[str, Any]:
-    """An event in the recorded shape, with bodies of one's own; the message id of number n is `message-n`."""
+    """An SQS event in the recorded form with these bodies; the n-th message has the id `message-n`."""
     template = recorded("sqs-batch")["Records"][0]
     counts = receive_counts or {}
     return {"Records": [_record(template, number, body, counts.get(number, 1)) for number, body in enumerate(bodies)]}
@@ -55,7 +55,7 @@ def _record(template: dict[str, Any], number: int, body: bytes | str, count: int
 
 @dataclass
 class MeshWorld:
-    """What one function works with, and what came of it."""
+    """The queues, buckets, tables and gateway of one function, with everything that it sent and wrote."""
 
     sqs: FakeSqs
     s3: FakeS3
@@ -67,7 +67,7 @@ class MeshWorld:
     )
 
     def services(self, actor: str, table: MeshTable | None = None, *, reporting: bool = True) -> Services:
-        """The edges of an actor's function."""
+        """The services of an actor's function."""
         return Services(
             Settings(
                 table=table or mesh(),
@@ -84,7 +84,7 @@ class MeshWorld:
     def light(
         self, handler: Callable[[Any], Any], *, actor: str = "infer", reporting: bool = True, **spec: Any
     ) -> Services:
-        """The edges of a light actor whose handler is a function of the test."""
+        """The services of a light actor whose handler is a function of the test."""
         self.monkeypatch.setattr(f"{__name__}.handler_under_test", handler)
         name = spec.pop("name", f"{__name__}.handler_under_test")
         others = spec.pop("others", {})
@@ -92,22 +92,22 @@ class MeshWorld:
         return self.services(actor, mesh(actors), reporting=reporting)
 
     def sent(self, actor: str) -> list[Envelope]:
-        """The envelopes that were sent to an actor."""
+        """The envelopes sent to an actor."""
         return [message.envelope for message in self.messages(actor)]
 
     def messages(self, actor: str) -> list[Sent]:
-        """The messages that were sent to an actor."""
+        """The messages sent to an actor."""
         return self.sqs.sent[f"asya-shop-{actor}"]
 
     @property
     def targets(self) -> list[str]:
-        """The actors that were sent anything, in alphabetical order, each as often as it was."""
-        found = {queue.removeprefix("asya-shop-"): len(messages) for queue, messages in self.sqs.sent.items()}
-        return sorted(actor for actor, count in found.items() for _ in range(count))
+        """The target actor of each sent message, in alphabetical order."""
+        counts = {queue.removeprefix("asya-shop-"): len(messages) for queue, messages in self.sqs.sent.items()}
+        return sorted(actor for actor, count in counts.items() for _ in range(count))
 
 
 def handler_under_test(payload: Any) -> Any:
-    """Replaced by each test."""
+    """The handler; each test replaces it."""
     raise NotImplementedError
 
 
@@ -117,7 +117,7 @@ def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    # One try for each report: nothing here gets better by waiting.
+    # One attempt for each report, because the fake gateway does not recover.
     monkeypatch.setattr("asya.sidecar.lambdas.services.REPORTING_SECONDS", 0.0)
     with running_gateway() as gateway:
         world = MeshWorld(FakeSqs(), FakeS3(), gateway, monkeypatch)
@@ -129,7 +129,7 @@ def mesh_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[MeshWorld]:
 
 @contextmanager
 def emulated_table(kind: str) -> "Iterator[DynamoDBClient]":
-    """One of the mesh's tables with DynamoDB's own conditions and expressions; making one takes a while, emptying it less."""
+    """One of the mesh's tables in moto, with real conditions; tests share it, because its creation is slow."""
     with mock_aws():
         session = boto3.Session("testing", "testing", region_name="eu-west-1")
         client = session.client("dynamodb")
@@ -138,12 +138,12 @@ def emulated_table(kind: str) -> "Iterator[DynamoDBClient]":
 
 
 def empty_table(client: "DynamoDBClient", kind: str) -> None:
-    """Delete whatever the test before left."""
+    """Delete all items of a table."""
     table = f"asya-shop-{kind}"
     for item in client.scan(TableName=table)["Items"]:
         client.delete_item(TableName=table, Key={"pk": item["pk"], "sk": item["sk"]})
 
 
-def kept(answer: Mapping[str, Any]) -> list[str]:
-    """The ids of the messages that stay on the queue."""
+def batch_failures(answer: Mapping[str, Any]) -> list[str]:
+    """The ids of the messages that a partial batch failure keeps on the queue."""
     return [item["itemIdentifier"] for item in answer["batchItemFailures"]]

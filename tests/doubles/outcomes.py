@@ -1,4 +1,4 @@
-"""What leaves after a hop, in short, for tests of outcomes."""
+"""Helpers for tests of outcomes."""
 
 from datetime import timedelta
 from typing import Any
@@ -19,17 +19,17 @@ OUTPUT = Frame(payload=raw({"answer": 42}))
 LAST = {"prev": ["prep"], "curr": "infer", "next": []}
 
 
-def carried(delivery: Delivery) -> Envelope:
-    """The envelope that a delivery carries."""
+def envelope_in(delivery: Delivery) -> Envelope:
+    """The envelope in a delivery."""
     return decode(delivery.body)
 
 
 def resilient(*, rules: tuple[Rule, ...] = (), **policies: Policy) -> Actor:
-    """An actor with these policies."""
+    """An actor with these retry policies."""
     return Actor(kind="handler", resiliency=Resiliency(policies=policies, rules=rules))
 
 
 def failed(at: Hop, **more: Any) -> Delivery:
-    """What leaves after a handler has failed."""
+    """The delivery after a handler has failed."""
     known: dict[str, Any] = {"now": LATER, "jitter": 0.0}
     return outcome.failed(at, more.pop("error", ERROR), **(known | more))

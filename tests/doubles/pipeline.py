@@ -1,4 +1,4 @@
-"""A few actors in a row, run by their real sidecars, x-sink and x-sump: what is sent is delivered until nothing moves."""
+"""Runs a pipeline of handlers with real sidecars, x-sink and x-sump, until all messages are processed."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -14,23 +14,23 @@ from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.wiring import build_sidecar
 from asya.tasks.view import TaskView, task_view
 from tests.doubles.envelopes import mesh
-from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.tables import MemoryDynamo, Table
 
 Handler = Callable[[Any], Any]
 
 
-class KeptError(AssertionError):
-    """A message was not acknowledged."""
+class NotAcknowledgedError(AssertionError):
+    """A message stays on its queue."""
 
 
 @dataclass
 class Pipeline:
-    """Handlers by actor, and everything that happened to what was sent to them.
+    """Handlers by actor, and the envelopes that each actor received.
 
     Attributes:
-        spec: keys of every actor.
-        received: what each actor was given, in order; the end actors too.
+        spec: options of every actor.
+        received: the actor and envelope of each received message, in order, with the end actors.
     """
 
     world: MeshWorld
@@ -45,7 +45,7 @@ class Pipeline:
         self.world.monkeypatch.setattr("asya.messaging.aws.clients.dynamodb", lambda: tables)
 
     def send(self, actor: str, envelope: bytes | str | Mapping[str, Any]) -> "Pipeline":
-        """Put a message on an actor's queue and run until nothing moves."""
+        """Send a message to an actor, and process messages until none is left."""
         body = json.dumps(envelope) if isinstance(envelope, Mapping) else envelope
         self._deliver(actor, body)
         while waiting := self._waiting():
@@ -55,28 +55,28 @@ class Pipeline:
         return self
 
     def at(self, actor: str) -> list[Envelope]:
-        """The envelopes that an actor was given by others."""
+        """The envelopes that an actor received from other actors."""
         return [envelope for name, envelope in self.received if name == actor]
 
     def payloads(self, actor: str) -> list[Any]:
-        """Their payloads."""
+        """The payloads of the envelopes at an actor."""
         return [json.loads(bytes(envelope.payload)) for envelope in self.at(actor)]
 
     def stored(self, key: str) -> Any:
-        """What an object of the results holds."""
+        """The JSON value of a result."""
         return json.loads(self.world.s3.content(f"results/{key}"))
 
     def task(self, envelope_id: str, *, reports: int | None = None) -> TaskView:
-        """The task as the gateway would show it, after so many of the reports on it."""
+        """The task as the gateway shows it, after all or the first `reports` of its reports."""
         record: TaskRecord | None = None
         events = [event for event in self.world.gateway.events if event.id == envelope_id][:reports]
         for event in events:
             record = merge(record, event)
-        assert record is not None, f"nothing was reported on {envelope_id}"
+        assert record is not None, f"{envelope_id} has no report"
         return task_view(record, fold(hop_records(events)), parse_time(events[-1].at))
 
     def percents(self, envelope_id: str) -> list[int]:
-        """The progress after each of its reports but the registration."""
+        """The progress after each report except the registration."""
         reported = self.world.gateway.reported(envelope_id)
         return [
             self.task(envelope_id, reports=count).progress_percent
@@ -102,8 +102,8 @@ class Pipeline:
             found = self.world.light(self.handlers[actor], actor=actor, others=others, **self.spec)
             build = build_end_actor if self.spec.get("kind") == "end" else build_sidecar
             answer = build(found).process(sqs_event(body))
-        if kept(answer):
-            raise KeptError(f"the message stays on the queue of {actor}")
+        if batch_failures(answer):
+            raise NotAcknowledgedError(f"the message stays on the queue of {actor}")
 
     def _waiting(self) -> list[tuple[str, Any]]:
         found = []

@@ -20,8 +20,8 @@ from asya.runtime.load import LoadError, load
 from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
 from asya_infra.mesh_file.legacy.variables import handler_variables
 from tests.doubles.envelopes import message
-from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
-from tests.doubles.pipeline import KeptError
+from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
+from tests.doubles.pipeline import NotAcknowledgedError
 from tests.unit.design_documents.conftest import MakePipeline
 
 BY_TIME = Sink(layout="by-time", succeeded_prefix="happy-asya/", failed_prefix="error-asya/")
@@ -83,7 +83,7 @@ def test_an_upload_that_fails_does_not_keep_the_end_from_being_told(pipeline: Ma
     """Stricter than the document: it is told and logged, and the message stays until it has been written."""
     ran = pipeline()
     ran.world.s3.fails = lambda operation, key: operation == "put"
-    with pytest.raises(KeptError, match="stays on the queue of x-sink"):
+    with pytest.raises(NotAcknowledgedError, match="stays on the queue of x-sink"):
         ran.send("x-sink", ended("succeeded", route={"prev": ["a"], "curr": "", "next": []}))
     assert [event.status for event in ran.world.gateway.events] == ["succeeded"]
 
@@ -102,7 +102,7 @@ FAILED = {
 
 
 def test_the_documents_error_envelope_is_taken_as_a_failure(world: MeshWorld) -> None:
-    assert kept(build_sump(world.services("x-sump")).process(sqs_event(json.dumps(FAILED)))) == []
+    assert batch_failures(build_sump(world.services("x-sump")).process(sqs_event(json.dumps(FAILED)))) == []
     stored = json.loads(world.s3.content("results/sump/abc-123.json"))
     assert stored["route"] == {"prev": ["preprocess"], "curr": "infer", "next": ["postprocess"]}
     assert stored["payload"] == FAILED["payload"]
@@ -182,7 +182,7 @@ def test_an_end_handler_is_imported_with_what_the_deployment_gives_it(
         message(id="abc-124", route={"actors": ["prep"], "current": 1}),  # any state of the route
         message(id="abc-125", status=...),
     ]
-    assert kept(actor.process(sqs_event(*bodies))) == []
+    assert batch_failures(actor.process(sqs_event(*bodies))) == []
     ended = sys.modules["own_end_handlers"].ended
     assert ended[0] == ("abc-123", "text-processor", {"n": 1})
     assert [envelope_id for envelope_id, _, _ in ended] == ["abc-123", "abc-124", "abc-125"]
@@ -200,7 +200,7 @@ def test_an_end_handler_without_it_is_refused_at_import(own_handler: str, monkey
 @pytest.mark.parametrize("answer", [{}, {"ignored": True}, None, [1], "text", {1, 2}])
 def test_whatever_an_end_handler_returns_is_ignored(world: MeshWorld, answer: Any) -> None:
     actor = build_end_actor(world.light(lambda _: answer, **END))
-    assert kept(actor.process(sqs_event(message()))) == []
+    assert batch_failures(actor.process(sqs_event(message()))) == []
     assert world.targets == []
 
 

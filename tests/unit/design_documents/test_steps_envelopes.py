@@ -15,7 +15,7 @@ from asya.protocol import ids
 from asya.protocol.codec import decode
 from asya.protocol.route import Route
 from asya.sidecar import arrival, outcome
-from tests.doubles.envelopes import NOW, arrived, hop, mesh, message
+from tests.doubles.envelopes import NOW, arrival_of, hop, mesh, message
 from tests.unit.design_documents.conftest import MakePipeline
 
 LEGACY = {"fan_out_lists": True}
@@ -147,7 +147,7 @@ def test_a_timeout_has_the_same_words() -> None:
 
 @pytest.mark.parametrize("body", [b"{", b"\xff\xfe", b'{"route": {"steps": []}, "payload": 1}', b'{"payload": 1}'])
 def test_what_cannot_be_parsed_ends_in_error_with_its_bytes(body: bytes) -> None:
-    refused = arrival.receive(arrived(body), actor="infer", mesh=mesh(), now=NOW)
+    refused = arrival.receive(arrival_of(body), actor="infer", mesh=mesh(), now=NOW)
     assert isinstance(refused, Diversion)
     (delivery,) = refused.deliveries
     envelope = decode(delivery.body)

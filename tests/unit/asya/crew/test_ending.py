@@ -1,4 +1,4 @@
-"""protocol §11: what x-sink passes on of an envelope that ended."""
+"""protocol §11: the copies that x-sink sends, and the status of an end."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""protocol §11: S3 alone tells whose result an object is, and how it ended."""
+"""protocol §11: the object metadata of a result names its envelope and its end."""
 
 import pytest
 

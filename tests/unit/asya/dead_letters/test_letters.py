@@ -1,4 +1,4 @@
-"""protocol §5.13, §6, §11: what a message in a dead-letter queue means for its task."""
+"""protocol §5.13, §6, §11: how a dead letter's envelope ends."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import Actor
 from asya.protocol.slices import SetDue, decode_message, encode_message
 from asya.protocol.task import TaskRecord
-from tests.doubles.envelopes import NOW, arrived, mesh, message, status
+from tests.doubles.envelopes import NOW, arrival_of, mesh, message, status
 from tests.doubles.tasks import route_at
 
 MESH = mesh({"infer": Actor(kind="handler", max_receives=3), "x-fan-in": Actor(kind="fan_in")})
@@ -29,7 +29,7 @@ SLICE = {
 
 
 def ended(body: bytes, *, actor: str = "infer", frame_left: bool = False, **more: Any) -> LetterEnd | None:
-    letter = dead_letters.read_letter(arrived(body, **more), actor)
+    letter = dead_letters.read_letter(arrival_of(body, **more), actor)
     return dead_letters.letter_end(letter, MESH, frame_left=frame_left, now=NOW)
 
 
@@ -153,14 +153,14 @@ def part(position: int, generation: int = 0) -> HopRecord:
 )
 def test_the_id_went_on_if_a_later_hop_is_known(latest: HopRecord | None, expected: bool) -> None:
     record = TaskRecord(id="env-1", status="running", created_at="a", updated_at="a")
-    envelope = dead_letters.read_letter(arrived(message()), "infer").envelope
+    envelope = dead_letters.read_letter(arrival_of(message()), "infer").envelope
     assert envelope is not None
     assert dead_letters.has_left(envelope, record, latest) is expected
     assert dead_letters.has_left(envelope, None, latest) is False
 
 
 def test_the_id_went_on_if_the_task_ended_later() -> None:
-    envelope = dead_letters.read_letter(arrived(message()), "infer").envelope
+    envelope = dead_letters.read_letter(arrival_of(message()), "infer").envelope
     assert envelope is not None
     done = TaskRecord(id="env-1", status="succeeded", created_at="a", updated_at="a", route=route_at(3))
     here = TaskRecord(id="env-1", status="failed", created_at="a", updated_at="a", route=route_at(1))

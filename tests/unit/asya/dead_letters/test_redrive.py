@@ -1,4 +1,4 @@
-"""protocol §12, redrive: when a task may be reopened, and what is sent then."""
+"""protocol §12, redrive: when a task may be reopened, and the envelope that is sent."""
 
 from contextlib import suppress
 from datetime import timedelta

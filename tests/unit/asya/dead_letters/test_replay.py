@@ -1,4 +1,4 @@
-"""protocol §12, replay: where it may start, and that it is a task of its own."""
+"""protocol §12, replay: its possible starts, and the new task."""
 
 from contextlib import suppress
 from typing import Any

@@ -1,4 +1,4 @@
-"""protocol §9: what becomes of a set, to_decision from what is known of it alone."""
+"""protocol §9: the decision about a set depends on its state alone."""
 
 import json
 from datetime import timedelta
@@ -14,7 +14,7 @@ from asya.messaging.hop import Hop
 from asya.protocol.codec import decode, encode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Actor, FanIn
-from tests.doubles.envelopes import NOW, arrived, mesh, message, raw, status
+from tests.doubles.envelopes import NOW, arrival_of, mesh, message, raw, status
 
 LATER = NOW + timedelta(hours=1)
 FAIL, PARTIAL = FanIn(), FanIn(on_failure="partial")
@@ -138,7 +138,7 @@ def origin(**members: Any) -> Hop:
     }
     body = message(**known | members)
     table = mesh({"x-fan-in": Actor(kind="fan_in", fan_in=FanIn())})
-    return Hop.of(decode(body), "x-fan-in", table.actors["x-fan-in"], table, arrived(body))
+    return Hop.of(decode(body), "x-fan-in", table.actors["x-fan-in"], table, arrival_of(body))
 
 
 MERGED = Decision(how="merged", at=AT)

@@ -1,4 +1,4 @@
-"""protocol §11, x-pause: what is kept of an envelope, and what is reported."""
+"""protocol §11, x-pause: the stored envelope and the report."""
 
 import msgspec
 import pytest

@@ -1,4 +1,4 @@
-"""protocol §11: the answers of whoever resumes are checked against the fields."""
+"""protocol §11: the answers of a resume are checked against the fields of the pause."""
 
 from typing import Any
 

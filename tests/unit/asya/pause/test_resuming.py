@@ -1,4 +1,4 @@
-"""protocol §11, resume: the record, what is sent, and what x-resume makes of it."""
+"""protocol §11, resume: the record, the message, and x-resume's frame."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,13 +32,13 @@ SPEC = Actor(kind="pause", pause=Pause(fields=FIELDS))
 RESUME = {"x-resume": Actor(kind="crew")}
 
 
-def kept(spec: Actor = SPEC, **members: Any) -> Envelope:
+def stored_envelope(spec: Actor = SPEC, **members: Any) -> Envelope:
     """What lies in the bucket; five minutes were left."""
     members = {"status": status(deadline_at="2026-11-20T12:05:00.250000Z")} | members
     return pausing.paused_envelope(hop(message(**members), spec=spec), now=NOW)
 
 
-def paused(**changes: Any) -> TaskRecord:
+def paused_record(**changes: Any) -> TaskRecord:
     moment = format_time(NOW)
     about = TaskPause(prompt="?", fields=FIELDS, since=moment)
     record = TaskRecord(
@@ -58,7 +58,7 @@ def answers(**values: Any) -> dict[str, Raw]:
 
 
 def test_the_task_runs_again_with_the_time_it_had_left() -> None:
-    record = resuming.resume_task(paused(), kept(), answers(approved=True), now=LATER)
+    record = resuming.resume_task(paused_record(), stored_envelope(), answers(approved=True), now=LATER)
     assert (record.status, record.resumed_epoch, record.pause) == ("running", 1, None)
     assert record.deadline_at == format_time(LATER + timedelta(minutes=5))
     assert record.handover is not None
@@ -70,34 +70,34 @@ def test_the_task_runs_again_with_the_time_it_had_left() -> None:
 @pytest.mark.parametrize("state", ["pending", "running", "succeeded", "failed", "canceled"])
 def test_only_a_paused_task_is_resumed(state: Any) -> None:
     with pytest.raises(ApiError) as refused:
-        resuming.resume_task(paused(status=state), kept(), answers(approved=True), now=LATER)
+        resuming.resume_task(paused_record(status=state), stored_envelope(), answers(approved=True), now=LATER)
     assert (refused.value.status, refused.value.code) == (409, "not_paused")
 
 
 @pytest.mark.rule("11.resume.once")
 def test_a_second_resume_is_told_that_there_was_a_first() -> None:
-    first = resuming.resume_task(paused(), kept(), answers(approved=True), now=LATER)
+    first = resuming.resume_task(paused_record(), stored_envelope(), answers(approved=True), now=LATER)
     with pytest.raises(ApiError, match="was resumed") as refused:
-        resuming.resume_task(first, kept(), answers(approved=True), now=LATER)
+        resuming.resume_task(first, stored_envelope(), answers(approved=True), now=LATER)
     assert refused.value.status == 409
 
 
 def test_input_that_does_not_fit_changes_nothing() -> None:
     with pytest.raises(InvalidInputError) as invalid:
-        resuming.resume_task(paused(), kept(), answers(approved="yes", colour="red"), now=LATER)
+        resuming.resume_task(paused_record(), stored_envelope(), answers(approved="yes", colour="red"), now=LATER)
     assert set(invalid.value.fields) == {"approved", "colour"}
 
 
 def test_a_payload_without_room_for_the_answers_is_told_before_the_task_goes_on() -> None:
     with pytest.raises(InvalidInputError) as invalid:
-        resuming.resume_task(paused(), kept(payload="just text"), answers(approved=True), now=LATER)
+        resuming.resume_task(paused_record(), stored_envelope(payload="just text"), answers(approved=True), now=LATER)
     assert set(invalid.value.fields) == {"approved"}
 
 
 def sent(given: dict[str, Any], **members: Any) -> Envelope:
     """What x-resume receives."""
     handover = PauseRelease(to="x-resume", epoch=1, at=AT, input=raw(given))
-    delivery = resuming.release_delivery(kept(**members), handover)
+    delivery = resuming.release_delivery(stored_envelope(**members), handover)
     assert delivery.actor == "x-resume"
     return codec.decode(delivery.body)
 
@@ -156,13 +156,13 @@ def test_done_twice_the_same_leaves() -> None:
 def test_without_input_the_payload_is_not_touched() -> None:
     free = Actor(kind="pause", pause=Pause())
     body = message().replace(b'{"text":"hello"}', b'[1.0 , "\xc3\xa9"]')
-    kept_one = pausing.paused_envelope(hop(body, spec=free), now=NOW)
-    delivery = resuming.release_delivery(kept_one, PauseRelease(to="x-resume", epoch=1, at=AT, input=raw({})))
+    stored = pausing.paused_envelope(hop(body, spec=free), now=NOW)
+    delivery = resuming.release_delivery(stored, PauseRelease(to="x-resume", epoch=1, at=AT, input=raw({})))
     assert bytes(left(codec.decode(delivery.body)).payload) == b'[1.0 , "\xc3\xa9"]'
 
 
 def test_canceled_what_was_kept_goes_to_x_sink() -> None:
-    delivery = resuming.release_delivery(kept(), PauseRelease(to="x-sink", epoch=1, at=AT))
+    delivery = resuming.release_delivery(stored_envelope(), PauseRelease(to="x-sink", epoch=1, at=AT))
     envelope = codec.decode(delivery.body)
     assert delivery.actor == "x-sink"
     assert envelope.status is not None
@@ -188,13 +188,13 @@ def test_headers_that_the_gateway_did_not_write_are_parse_errors(header: str, va
 
 
 def test_a_kept_envelope_that_says_nothing_of_a_pause_cannot_be_resumed() -> None:
-    for envelope in (codec.decode(message()), kept().with_headers({"x-asya-pause": 5})):
+    for envelope in (codec.decode(message()), stored_envelope().with_headers({"x-asya-pause": 5})):
         with pytest.raises(ApiError) as refused:
-            resuming.resume_task(paused(), envelope, {}, now=LATER)
+            resuming.resume_task(paused_record(), envelope, {}, now=LATER)
         assert refused.value.code == "not_resumable"
 
 
 def test_a_task_of_an_older_pause_keeps_what_it_is_now() -> None:
-    again = replace(paused(), pause_epoch=4, resumed_epoch=1)
-    record = resuming.resume_task(again, kept(), answers(approved=False), now=LATER)
+    again = replace(paused_record(), pause_epoch=4, resumed_epoch=1)
+    record = resuming.resume_task(again, stored_envelope(), answers(approved=False), now=LATER)
     assert record.resumed_epoch == 4

@@ -1,4 +1,4 @@
-"""protocol §5, steps 1 to 6: from a message to a hop."""
+"""protocol §5, steps 1 to 6: the checks before the handler call."""
 
 import base64
 from datetime import timedelta
@@ -16,7 +16,7 @@ from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import Actor, Policy, Resiliency
 from asya.protocol.times import format_time
 from asya.sidecar import arrival
-from tests.doubles.envelopes import NOW, SENT_AT, SPAN, arrived, mesh, message, status
+from tests.doubles.envelopes import NOW, SENT_AT, SPAN, arrival_of, mesh, message, status
 
 
 def at(seconds: float) -> str:
@@ -24,7 +24,7 @@ def at(seconds: float) -> str:
 
 
 def receive(body: bytes, actor: str = "infer", **options: Any) -> Hop | Diversion:
-    return arrival.receive(arrived(body), actor=actor, mesh=mesh(**options), now=NOW)
+    return arrival.receive(arrival_of(body), actor=actor, mesh=mesh(**options), now=NOW)
 
 
 def start(body: bytes, state: TaskState | None = None, actor: str = "infer", **options: Any) -> Hop | Diversion:
@@ -80,7 +80,7 @@ def test_5_1_what_cannot_be_parsed_goes_to_x_sump_whole_under_the_id_it_has() ->
 @pytest.mark.parametrize("body", [b"junk", message(id=...), message(id="x" * 300), b"[]"])
 def test_5_1_without_a_usable_id_it_gets_one_from_the_sqs_message_id(body: bytes) -> None:
     envelope = diverted(receive(body), "x-sump", "ParseError")
-    assert envelope.id == ids.id_of_message(arrived(body).message_id)
+    assert envelope.id == ids.id_of_message(arrival_of(body).message_id)
     assert envelope == diverted(receive(body), "x-sump", "ParseError")
 
 
@@ -280,7 +280,7 @@ def test_2_max_attempts_are_those_of_the_default_policy_or_of_the_retry() -> Non
     spec = Actor(kind="handler", resiliency=Resiliency(policies={"default": Policy(max_attempts=4)}))
     table = mesh({"infer": spec})
     for body, expected in ((message(), 4), (message(status=status(phase="retrying", attempt=2, max_attempts=9)), 9)):
-        found = arrival.receive(arrived(body), actor="infer", mesh=table, now=NOW)
+        found = arrival.receive(arrival_of(body), actor="infer", mesh=table, now=NOW)
         assert isinstance(found, Hop)
         assert went_on(arrival.start(found, None, now=NOW, new_span=lambda: SPAN)).status.max_attempts == expected
 

@@ -1,4 +1,4 @@
-"""protocol §8: the circuit breaker as a state machine, whatever the order in which its sidecars come to look and to write."""
+"""protocol §8: the circuit breaker as a state machine, for any order of reads and writes."""
 
 from dataclasses import dataclass, field
 

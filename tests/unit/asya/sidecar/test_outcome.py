@@ -1,4 +1,4 @@
-"""protocol §5, steps 8 to 10: from a hop's frames to what leaves."""
+"""protocol §5, steps 8 to 10: the messages for a hop's frames."""
 
 import msgspec
 import pytest
@@ -12,14 +12,14 @@ from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import format_time
 from asya.sidecar import arrival, outcome
-from tests.doubles.envelopes import NOW, SPAN, arrived, hop, mesh, message, raw, status
-from tests.doubles.outcomes import ERROR, LAST, LATER, OUTPUT, carried, failed
+from tests.doubles.envelopes import NOW, SPAN, arrival_of, hop, mesh, message, raw, status
+from tests.doubles.outcomes import ERROR, LAST, LATER, OUTPUT, envelope_in, failed
 
 
 @pytest.mark.rule("1.shift", "5.9")
 def test_5_8_a_frame_shifts_the_route_and_goes_to_the_next_actor() -> None:
     delivery = outcome.frame(hop(), OUTPUT, 0, now=LATER)
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert (delivery.actor, delivery.kind, delivery.delay) == ("post", "next", 0)
     assert (after.route.prev, after.route.curr, after.route.next) == (("prep", "infer"), "post", ())
     assert after.id == "env-1"
@@ -37,7 +37,7 @@ def test_5_8_at_the_end_of_the_route_it_goes_to_x_sink_succeeded() -> None:
         route=LAST, status=status(phase="retrying", attempt=2, max_attempts=3, error={"type": "E", "message": "x"})
     )
     delivery = outcome.frame(hop(body), OUTPUT, 0, now=LATER)
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert (delivery.actor, delivery.kind) == ("x-sink", "sink")
     assert (after.route.prev, after.route.curr, after.route.next) == (("prep", "infer"), "", ())
     assert after.status is not None
@@ -55,12 +55,12 @@ def test_1_the_route_is_as_the_handler_left_it_for_that_frame(
 ) -> None:
     delivery = outcome.frame(hop(), Frame(OUTPUT.payload, next=ahead), 0, now=LATER)
     assert delivery.actor == goes_to
-    assert carried(delivery).route.next == rest
+    assert envelope_in(delivery).route.next == rest
 
 
 @pytest.mark.rule("1.parent_id", "3.root")
 def test_4_later_frames_are_children_with_derived_ids_and_the_trees_root() -> None:
-    first, second, third = (carried(outcome.frame(hop(), OUTPUT, index, now=LATER)) for index in range(3))
+    first, second, third = (envelope_in(outcome.frame(hop(), OUTPUT, index, now=LATER)) for index in range(3))
     assert second.id == ids.child_id("env-1", 0, 1, 1)
     assert third.id == ids.child_id("env-1", 0, 1, 2)
     assert second.parent_id == third.parent_id == "env-1"
@@ -75,7 +75,7 @@ def test_4_later_frames_are_children_with_derived_ids_and_the_trees_root() -> No
 @pytest.mark.rule("1.parent_id", "1.unknown-keys", "3.root")
 def test_1_frame_0_keeps_the_parent_and_a_grandchild_the_root() -> None:
     body = message(parent_id="env-0", headers={"x-asya-root": "env-root"}, extra_key=1)
-    own, grandchild = (carried(outcome.frame(hop(body), OUTPUT, index, now=LATER)) for index in range(2))
+    own, grandchild = (envelope_in(outcome.frame(hop(body), OUTPUT, index, now=LATER)) for index in range(2))
     assert (own.id, own.parent_id, own.root_id) == ("env-1", "env-0", "env-root")
     assert (grandchild.parent_id, grandchild.root_id) == ("env-1", "env-root")
     assert grandchild.extra == own.extra != {}
@@ -84,7 +84,7 @@ def test_1_frame_0_keeps_the_parent_and_a_grandchild_the_root() -> None:
 @pytest.mark.rule("3.generation", "12.generation")
 def test_12_the_generation_is_part_of_a_childs_id() -> None:
     body = message(headers={"x-asya-generation": 3})
-    assert carried(outcome.frame(hop(body), OUTPUT, 1, now=LATER)).id == ids.child_id("env-1", 3, 1, 1)
+    assert envelope_in(outcome.frame(hop(body), OUTPUT, 1, now=LATER)).id == ids.child_id("env-1", 3, 1, 1)
 
 
 @pytest.mark.rule("3.first-attempt", "3.others-survive", "5.9.pause")
@@ -100,7 +100,7 @@ def test_3_what_ends_with_the_hop_is_removed_at_the_shift_and_the_rest_kept() ->
         "tracestate": "a=b",
         "mine": [1, 2.50],
     }
-    after = carried(outcome.frame(hop(message(headers=headers)), OUTPUT, 0, now=LATER))
+    after = envelope_in(outcome.frame(hop(message(headers=headers)), OUTPUT, 0, now=LATER))
     gone = {"x-asya-first-attempt", "x-asya-not-before", "x-asya-pause"}
     assert set(after.headers) == (set(headers) - gone) | {"traceparent"}
     assert {name: msgspec.json.decode(after.headers[name]) for name in set(headers) - gone} == {
@@ -114,7 +114,7 @@ def test_7_what_the_handler_set_travels_and_what_routing_stamps_wins() -> None:
         headers={"colour": raw("red"), "tenant": None},
         status={"note": raw("n"), "phase": raw("failed"), "reason": raw(5), "error": raw("x"), "actor": None},
     )
-    after = carried(outcome.frame(hop(), output, 0, now=LATER))
+    after = envelope_in(outcome.frame(hop(), output, 0, now=LATER))
     assert after.header("colour") == "red"
     assert "tenant" not in after.headers
     assert {name: bytes(value) for name, value in after.status_extra.items()} == {"note": b'"n"'}
@@ -130,7 +130,7 @@ def test_3_overrides_change_the_queue_and_are_noted_while_the_route_keeps_the_lo
         "x-asya-route-resolved": {"prep": {"target": "p2", "by": "x"}},
     }
     delivery = outcome.frame(hop(message(headers=headers)), OUTPUT, 0, now=LATER)
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert delivery.actor == "rescue"
     assert after.route.curr == "post"
     assert after.header("x-asya-route-resolved") == {
@@ -153,7 +153,7 @@ def test_5_12_a_next_actor_that_is_none_of_the_mesh_fails_the_hop(target: str) -
     with pytest.raises(UnknownTargetError) as caught:
         outcome.frame(hop(), output, 0, now=LATER)
     delivery = outcome.mismatch(hop(), caught.value, now=LATER)
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert (delivery.actor, delivery.kind) == ("x-sump", "sump")
     assert after.status is not None
     assert (after.status.phase, after.status.reason) == ("failed", "RouteMismatch")
@@ -167,7 +167,7 @@ def test_5_12_a_next_actor_that_is_none_of_the_mesh_fails_the_hop(target: str) -
 def test_5_10_no_frame_ends_well_un_shifted() -> None:
     body = message(payload={"n": 1.50})
     delivery = outcome.empty(hop(body), now=LATER)
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert delivery.actor == "x-sink"
     assert after.route == decode(body).route
     assert bytes(after.payload) == bytes(decode(body).payload)
@@ -180,7 +180,7 @@ def test_fair_by_is_the_targets() -> None:
     onward = outcome.frame(hop(spec=spec), OUTPUT, 0, now=LATER)
     assert onward.group is None
     fair = mesh({"post": spec})
-    received = arrival.receive(arrived(message()), actor="infer", mesh=fair, now=NOW)
+    received = arrival.receive(arrival_of(message()), actor="infer", mesh=fair, now=NOW)
     assert isinstance(received, Hop)
     started = arrival.start(received, None, now=NOW, new_span=lambda: SPAN)
     assert isinstance(started, Hop)
@@ -196,4 +196,4 @@ def test_1_raw_payloads_are_written_as_they_came() -> None:
         failed(hop(body)),
         outcome.crashed(hop(body), ERROR, now=LATER),
     ):
-        assert carried(delivery).payload == Raw(text)
+        assert envelope_in(delivery).payload == Raw(text)

@@ -31,7 +31,7 @@ from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import Handler
 from asya.runtime.modes import EnvelopeMode, PayloadMode
 from asya.sidecar import arrival, outcome
-from tests.doubles.envelopes import NOW, SPAN, arrived, mesh
+from tests.doubles.envelopes import NOW, SPAN, arrival_of, mesh
 
 ACTORS = ("prep", "infer", "post", "rescue")
 DETOUR = ("rescue", "post")
@@ -111,7 +111,7 @@ def _object(members: dict[str, bytes]) -> bytes:
 def under_way(body: bytes, actor: str, hours: float = 0) -> Hop:
     """The hop that a message becomes."""
     now = NOW + timedelta(hours=hours)
-    received = arrival.receive(arrived(body), actor=actor, mesh=TABLE, now=now)
+    received = arrival.receive(arrival_of(body), actor=actor, mesh=TABLE, now=now)
     assert isinstance(received, Hop), received
     started = arrival.start(received, None, now=now, new_span=lambda: SPAN)
     assert isinstance(started, Hop), started
@@ -151,7 +151,7 @@ def relayed(hop: Hop, how: str, ahead: tuple[str, ...]) -> Delivery:
             return outcome.timed_out(hop, timedelta(seconds=1), by_deadline=False, now=NOW, jitter=0.5)
         case "Later":
             delayed = failed(hop, how)
-            early = arrival.receive(arrived(delayed.body), actor=hop.actor, mesh=TABLE, now=NOW)
+            early = arrival.receive(arrival_of(delayed.body), actor=hop.actor, mesh=TABLE, now=NOW)
             assert isinstance(early, Diversion), "it is not due for an hour"
             (again,) = early.deliveries
             assert again.body == delayed.body

@@ -1,4 +1,4 @@
-"""protocol §5, steps 11 and 12, and §8: from a hop's failure to what leaves."""
+"""protocol §5, steps 11 and 12, and §8: the messages for a hop's failures."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,14 +14,14 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import Actor, Policy, Rule
 from asya.protocol.times import format_time
 from asya.sidecar import arrival, outcome
-from tests.doubles.envelopes import NOW, SPAN, arrived, hop, mesh, message, status
-from tests.doubles.outcomes import ERROR, LATER, OUTPUT, carried, failed, resilient
+from tests.doubles.envelopes import NOW, SPAN, arrival_of, hop, mesh, message, status
+from tests.doubles.outcomes import ERROR, LATER, OUTPUT, envelope_in, failed, resilient
 
 
 @pytest.mark.rule("1.un-shifted")
 def test_8_without_a_policy_it_ends_at_x_sink() -> None:
     delivery = failed(hop())
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert (delivery.actor, delivery.kind) == ("x-sink", "sink")
     assert after.route == decode(message()).route
     assert bytes(after.payload) == bytes(decode(message()).payload)
@@ -35,7 +35,7 @@ def test_8_a_retry_is_the_same_envelope_delayed() -> None:
     spec = resilient(default=Policy(max_attempts=3, initial_delay=2.5))
     body = message(payload={"n": 1.50}, other_key=[1])
     delivery = failed(hop(body, spec=spec))
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert (delivery.actor, delivery.kind, delivery.delay) == ("infer", "retry", 3)
     assert (after.id, after.route, bytes(after.payload)) == ("env-1", decode(body).route, bytes(decode(body).payload))
     assert after.extra == decode(body).extra
@@ -50,12 +50,12 @@ def test_8_a_retry_is_the_same_envelope_delayed() -> None:
 def test_8_beyond_900_s_the_header_says_when() -> None:
     delivery = failed(hop(spec=resilient(default=Policy(max_attempts=3, initial_delay=1000.0))))
     assert delivery.delay == 900
-    assert carried(delivery).header("x-asya-not-before") == format_time(LATER + timedelta(seconds=1000))
+    assert envelope_in(delivery).header("x-asya-not-before") == format_time(LATER + timedelta(seconds=1000))
 
 
 def test_5_2_a_retry_days_ahead_waits_as_long_as_not_before_counts() -> None:
     delivery = failed(hop(spec=resilient(default=Policy(max_attempts=3, initial_delay=86_400.0 * 3))))
-    again = arrival.receive(arrived(delivery.body), actor="infer", mesh=mesh(), now=LATER + timedelta(seconds=900))
+    again = arrival.receive(arrival_of(delivery.body), actor="infer", mesh=mesh(), now=LATER + timedelta(seconds=900))
     assert isinstance(again, Diversion)  # still waiting, not "as due now"
 
 
@@ -65,7 +65,7 @@ def test_8_a_retry_that_would_be_due_after_the_deadline_is_not_sent(delay: float
     spec = resilient(default=Policy(max_attempts=3, initial_delay=delay))
     body = message(status=status(deadline_at=format_time(NOW + timedelta(seconds=60))))
     delivery = failed(hop(body, spec=spec))
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert after.status is not None
     if is_sent:
         assert delivery.kind == "retry"
@@ -79,7 +79,7 @@ def again(delivery: Delivery, spec: Actor, *, seconds: float) -> Hop:
     """The hop of a message that was sent back to the own queue."""
     now = NOW + timedelta(seconds=seconds)
     table = mesh({"infer": spec})
-    received = arrival.receive(arrived(delivery.body), actor="infer", mesh=table, now=now)
+    received = arrival.receive(arrival_of(delivery.body), actor="infer", mesh=table, now=now)
     assert isinstance(received, Hop)
     started = arrival.start(received, None, now=now, new_span=lambda: SPAN)
     assert isinstance(started, Hop)
@@ -98,7 +98,7 @@ def test_8_attempts_are_counted_in_the_envelope_until_the_policy_is_exhausted() 
         current = again(delivery, spec, seconds=10.0 * attempt)
     assert delays == [1, 2]
     last = failed(current)
-    after = carried(last)
+    after = envelope_in(last)
     assert last.actor == "x-sink"
     assert after.status is not None
     assert (after.status.reason, after.status.attempt, after.status.max_attempts) == ("PolicyExhausted", 3, 3)
@@ -110,7 +110,7 @@ def test_8_max_duration_counts_from_the_first_attempt() -> None:
     spec = resilient(default=Policy(max_attempts=99, max_duration=30.0))
     second = again(failed(hop(spec=spec)), spec, seconds=20)
     assert failed(second, now=NOW + timedelta(seconds=29)).kind == "retry"
-    over = carried(failed(second, now=NOW + timedelta(seconds=30)))
+    over = envelope_in(failed(second, now=NOW + timedelta(seconds=30)))
     assert over.status is not None
     assert over.status.reason == "PolicyExhausted"
 
@@ -119,7 +119,7 @@ def test_8_max_duration_counts_from_the_first_attempt() -> None:
 def test_8_then_route_shifts_and_the_error_stays_readable_until_success() -> None:
     spec = resilient(default=Policy(max_attempts=1, then_route=("rescue", "post")))
     delivery = failed(hop(spec=spec))
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert (delivery.actor, delivery.kind) == ("rescue", "next")
     assert (after.route.prev, after.route.curr, after.route.next) == (("prep", "infer"), "rescue", ("post",))
     assert bytes(after.payload) == bytes(decode(message()).payload)
@@ -129,10 +129,10 @@ def test_8_then_route_shifts_and_the_error_stays_readable_until_success() -> Non
     assert "x-asya-first-attempt" not in after.headers
     at_rescue = hop(delivery.body, actor="rescue")
     assert at_rescue.status.error == ERROR
-    onward = carried(outcome.frame(at_rescue, OUTPUT, 0, now=LATER))
+    onward = envelope_in(outcome.frame(at_rescue, OUTPUT, 0, now=LATER))
     assert onward.status is not None
     assert onward.status.error is None
-    ended = carried(outcome.empty(at_rescue, now=LATER))
+    ended = envelope_in(outcome.empty(at_rescue, now=LATER))
     assert ended.status is not None
     assert ended.status.error is None
 
@@ -140,7 +140,7 @@ def test_8_then_route_shifts_and_the_error_stays_readable_until_success() -> Non
 @pytest.mark.rule("8.then_route")
 def test_8_then_route_to_an_unknown_actor_is_a_mismatch() -> None:
     delivery = failed(hop(spec=resilient(default=Policy(then_route=("nowhere",)))))
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert delivery.actor == "x-sump"
     assert after.status is not None
     assert after.status.reason == "RouteMismatch"
@@ -153,11 +153,11 @@ def test_8_then_route_heeds_overrides() -> None:
     body = message(headers={"x-asya-route-override": {"rescue": "post"}})
     delivery = failed(hop(body, spec=resilient(default=Policy(then_route=("rescue",)))))
     assert delivery.actor == "post"
-    assert carried(delivery).header("x-asya-route-resolved") == {"rescue": {"target": "post", "by": "infer"}}
+    assert envelope_in(delivery).header("x-asya-route-resolved") == {"rescue": {"target": "post", "by": "infer"}}
 
 
 def test_10_a_job_that_died_has_a_reason_of_its_own_where_no_policy_applies() -> None:
-    after = carried(failed(hop(), reason="SparkJobFailed"))
+    after = envelope_in(failed(hop(), reason="SparkJobFailed"))
     assert after.status is not None
     assert after.status.reason == "SparkJobFailed"
 
@@ -181,7 +181,7 @@ def test_6_once_frame_0_has_left_a_failure_is_a_failed_child_and_never_a_retry(h
         ),
     }
     delivery, end, reason = ends[how]
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert delivery.actor == end
     assert after.id == ids.child_id("env-1", 0, 1, "error")
     assert (after.parent_id, after.root_id) == ("env-1", "env-1")
@@ -197,7 +197,7 @@ def timed_out(start: Hop, *, by_deadline: bool = False) -> Delivery:
 @pytest.mark.rule("5.11.own-limit", "5.11.words")
 def test_5_11_the_handlers_own_limit_goes_to_x_sump() -> None:
     delivery = timed_out(hop(spec=resilient(default=Policy(max_attempts=5))))
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert delivery.actor == "x-sump"
     assert after.status is not None
     assert (after.status.phase, after.status.reason) == ("failed", "Timeout")
@@ -217,7 +217,7 @@ def test_5_11_a_rule_that_says_timeout_retries_it_then_routes_else_x_sump() -> N
     retry = timed_out(hop(spec=resilient(slow=Policy(max_attempts=2), rules=(rule,))))
     assert (retry.actor, retry.kind) == ("infer", "retry")
     over = timed_out(hop(spec=resilient(slow=Policy(max_attempts=1), rules=(rule,))))
-    after = carried(over)
+    after = envelope_in(over)
     assert over.actor == "x-sump"
     assert after.status is not None
     assert (after.status.reason, after.status.max_attempts) == ("Timeout", 1)
@@ -231,7 +231,7 @@ def test_5_11_a_rule_that_says_timeout_retries_it_then_routes_else_x_sump() -> N
 def test_5_11_a_crash_goes_to_x_sump_past_all_policies() -> None:
     error = ErrorInfo(type="SystemExit", message="1")
     delivery = outcome.crashed(hop(spec=resilient(default=Policy(max_attempts=5))), error, now=LATER)
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert delivery.actor == "x-sump"
     assert after.status is not None
     assert (after.status.reason, after.status.error) == ("RuntimeCrash", error)
@@ -240,7 +240,7 @@ def test_5_11_a_crash_goes_to_x_sump_past_all_policies() -> None:
 def test_5_1_a_payload_that_no_value_can_hold_is_a_parse_error() -> None:
     body = message(payload=None).replace(b'"payload":null', b'"payload":1e999')
     delivery = outcome.unreadable(hop(body), "Number out of range", now=LATER)
-    after = carried(delivery)
+    after = envelope_in(delivery)
     assert delivery.actor == "x-sump"
     assert bytes(after.payload) == b"1e999"
     assert after.status is not None

@@ -1,4 +1,4 @@
-"""protocol §14, on the way out of a hop: `child_ids: suffix` and `failed_payload: wrapped`."""
+"""protocol §14: `child_ids: suffix` and `failed_payload: wrapped`."""
 
 from datetime import timedelta
 from typing import Any
@@ -151,7 +151,7 @@ def test_14_a_failure_leaves_with_its_error_beside_the_payload() -> None:
     assert envelope.status.error == ERROR
 
 
-def test_14_a_timeout_is_told_of_in_older_words() -> None:
+def test_14_a_timeout_has_the_legacy_error_text() -> None:
     leaving = outcome.timed_out(at(message(), WRAPPED), timedelta(minutes=5), by_deadline=False, now=NOW, jitter=0)
     assert leaving.actor == "x-sump"
     assert wrapped(leaving)["error"] == "Runtime timeout exceeded"

@@ -1,4 +1,4 @@
-"""protocol §8: which policy an error goes by, and what it says."""
+"""protocol §8: the retry policy for an error, and its delays."""
 
 from datetime import timedelta
 from typing import Any

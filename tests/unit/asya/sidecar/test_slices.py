@@ -1,4 +1,4 @@
-"""protocol §9: what a slice's actor may give, and who is told when a slice ends early."""
+"""protocol §9: the frames of a slice's actor, and the notification of sets when a slice ends elsewhere."""
 
 from typing import Any
 

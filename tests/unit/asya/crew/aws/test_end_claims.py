@@ -1,4 +1,4 @@
-"""protocol §11: one end per envelope and generation, by a claim in a real (emulated) table."""
+"""protocol §11: one end per envelope and generation, by a claim in an emulated table."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

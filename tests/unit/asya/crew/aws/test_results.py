@@ -1,4 +1,4 @@
-"""protocol §11: results are the complete envelope as readable JSON, written in at most three tries."""
+"""protocol §11: results are complete envelopes as indented JSON, written in at most three tries."""
 
 import json
 

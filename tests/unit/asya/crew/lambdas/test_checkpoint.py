@@ -1,4 +1,4 @@
-"""protocol §11, x-checkpoint: keeps the envelope as it stands, and passes it on."""
+"""protocol §11, x-checkpoint: stores a copy of the envelope and routes it on."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 from asya.crew.lambdas.wiring import build_checkpoint
 from asya.protocol.mesh_table import Actor
 from tests.doubles.envelopes import mesh, message, status
-from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.sqs import Refusal
 
 MESH = mesh({"x-checkpoint": Actor(kind="crew")})
@@ -16,7 +16,7 @@ KEY = "results/checkpoint/env-1/1.json"
 
 
 def run(world: MeshWorld, *bodies: bytes) -> list[str]:
-    return kept(build_checkpoint(world.services("x-checkpoint", MESH)).process(sqs_event(*bodies)))
+    return batch_failures(build_checkpoint(world.services("x-checkpoint", MESH)).process(sqs_event(*bodies)))
 
 
 def here(**members: object) -> bytes:

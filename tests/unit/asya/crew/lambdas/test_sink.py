@@ -12,7 +12,7 @@ from asya.crew.lambdas.wiring import build_sink
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import Sink
 from tests.doubles.envelopes import mesh, message, status
-from tests.doubles.mesh_world import MeshWorld, empty_table, emulated_table, kept, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures, empty_table, emulated_table, sqs_event
 from tests.doubles.sqs import Refusal
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def ended(phase: str = "succeeded", **members: Any) -> bytes:
 
 def run(world: MeshWorld, *bodies: bytes, options: Sink | None = None, reporting: bool = True) -> list[str]:
     actor = build_sink(world.services("x-sink", mesh(sink=options or Sink()), reporting=reporting))
-    return kept(actor.process(sqs_event(*bodies)))
+    return batch_failures(actor.process(sqs_event(*bodies)))
 
 
 def results(world: MeshWorld) -> list[str]:

@@ -1,4 +1,4 @@
-"""protocol §11, x-sump: the last stop reports, counts, logs and keeps what failed."""
+"""protocol §11, x-sump: reports, counts, logs and stores every failed envelope."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from asya.crew.lambdas.wiring import build_sump
 from asya.protocol.mesh_table import Sink
 from tests.doubles.envelopes import mesh, message, status
-from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 
 ERROR = {"type": "ValueError", "message": "bad", "mro": [], "traceback": ""}
 FAILED = status(phase="failed", reason="Timeout", attempt=2, error=ERROR)
@@ -16,7 +16,7 @@ FAILED = status(phase="failed", reason="Timeout", attempt=2, error=ERROR)
 
 def run(world: MeshWorld, *bodies: bytes | str, reporting: bool = True, index: bool = False) -> list[str]:
     actor = build_sump(world.services("x-sump", mesh(sink=Sink(index=index)), reporting=reporting))
-    return kept(actor.process(sqs_event(*bodies)))
+    return batch_failures(actor.process(sqs_event(*bodies)))
 
 
 def log_lines(caplog: pytest.LogCaptureFixture, text: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""A dead-letter queue over an emulated SQS: everything is seen once, and nothing is gone afterwards."""
+"""A dead-letter queue on an emulated SQS: a scan returns each message once and loses none."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""protocol §5.13, §11, DLQ: looked at without removing anything, reported once per message."""
+"""protocol §5.13, §11: the DLQ function reports each dead letter once and removes none."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from asya.protocol.mesh_table import Actor
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.tasks import Tasks
-from tests.doubles.envelopes import arrived, mesh, message, status
+from tests.doubles.envelopes import arrival_of, mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, recorded
 from tests.doubles.sqs import Refusal
 from tests.doubles.tasks import event
@@ -50,7 +50,9 @@ class FakeDlq:
 
     def scan(self, *, hide_seconds: int, may_continue: Callable[[], bool]) -> Iterator[list[ReceivedMessage]]:
         self.hidden_for = hide_seconds
-        left = [ReceivedMessage(arrived(body, message_id=message_id), "r") for message_id, body in self.bodies.items()]
+        left = [
+            ReceivedMessage(arrival_of(body, message_id=message_id), "r") for message_id, body in self.bodies.items()
+        ]
         while left and may_continue():
             some, left = left[:2], left[2:]
             yield some

@@ -173,7 +173,7 @@ def test_the_index_holds_sets_until_they_are_done(sets: FanInSets) -> None:
     assert (found.set_id, found.actor, found.due_at) == ("s", "x-fan-in", TIMES.due_at)
 
 
-def test_looks_are_noted(sets: FanInSets) -> None:
+def test_a_pending_check_is_recorded(sets: FanInSets) -> None:
     assert arrive(sets, 0).check_until == 0
     sets.record_check("s", 12.5)
     record = sets.get("s")

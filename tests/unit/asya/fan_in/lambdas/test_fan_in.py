@@ -1,4 +1,4 @@
-"""protocol §9 as a whole: handlers that fan out, fan-in actors, x-sink and x-sump, over real conditions of DynamoDB."""
+"""protocol §9: fan-out and fan-in with handlers, fan-in actors, x-sink and x-sump, on emulated tables."""
 
 import json
 import random
@@ -10,7 +10,7 @@ from tests.doubles.fan_in_sets import Start, child, numbers, scored
 
 @pytest.mark.parametrize("count", [0, 1, 2, 12])
 def test_items_come_back_in_one_envelope_in_their_order(start: Start, count: int) -> None:
-    mesh = start(chance=random.Random(count))
+    mesh = start(rng=random.Random(count))
     mesh.start(numbers(count))
     mesh.run()
     assert mesh.result()["payload"] == numbers(count) | {"results": scored(count)}
@@ -26,7 +26,7 @@ def test_each_items_own_task_is_reported_and_nothing_of_the_origin_while_it_wait
     mesh = start()
     mesh.start(numbers(2))
     waited_for = child(2)
-    mesh.lost = lambda message: message.actor == "x-fan-in" and waited_for in message.body
+    mesh.is_lost = lambda message: message.actor == "x-fan-in" and waited_for in message.body
     mesh.run()
     events = [event for event in mesh.world.gateway.events if event.id == "env-1" and event.data.actor == "x-fan-in"]
     assert events == []

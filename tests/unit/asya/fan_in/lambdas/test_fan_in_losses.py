@@ -1,4 +1,4 @@
-"""protocol §9: slices that end without a result, each in its own way."""
+"""protocol §9: slices that end without a result."""
 
 import json
 
@@ -6,7 +6,7 @@ import pytest
 
 from asya.protocol.mesh_table import Actor, FanIn, Policy, Resiliency
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, failure
-from tests.doubles.fan_mesh import HANDLERS, Waiting, fan_table
+from tests.doubles.fan_mesh import HANDLERS, QueuedMessage, fan_table
 from tests.doubles.mesh_world import MeshWorld
 
 
@@ -35,14 +35,14 @@ def test_a_failing_slice_fails_the_origin_with_its_error(start: Start) -> None:
 def test_a_slice_that_became_unreadable_fails_the_origin_at_once(start: Start) -> None:
     mesh = start()
 
-    def spoil(message: Waiting) -> bool:
+    def spoil(message: QueuedMessage) -> bool:
         envelope = json.loads(message.body)
         if (message.actor, envelope.get("id")) == ("score", child(2)):
             del envelope["payload"]
             message.body = json.dumps(envelope)
         return False
 
-    mesh.lost = spoil
+    mesh.is_lost = spoil
     mesh.start({"items": [{"n": 1}, {"n": 2}, {"n": 3}]})
     mesh.run()
     assert failure(mesh) == (

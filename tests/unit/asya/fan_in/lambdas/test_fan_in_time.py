@@ -1,4 +1,4 @@
-"""protocol §9: sets that run out of time, or that nobody wants any more."""
+"""protocol §9: timeouts and cancellation of sets."""
 
 import json
 from datetime import timedelta
@@ -8,7 +8,7 @@ import pytest
 from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import FanIn
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers
-from tests.doubles.fan_mesh import Waiting
+from tests.doubles.fan_mesh import QueuedMessage
 
 
 @pytest.mark.rule("9.timeout")
@@ -27,7 +27,7 @@ def test_a_set_out_of_time_fails_and_a_late_slice_changes_nothing(start: Start) 
         "FanInTimeout",
         "1 of 3 slices did not arrive in time: 2",
     )
-    mesh.waiting += held
+    mesh.queued += held
     mesh.run(until=timedelta(hours=1))
     assert mesh.ends == ["failed/env-1.json"]
     assert mesh.world.gateway.reported(child(2))[-1] == "succeeded"
@@ -36,7 +36,7 @@ def test_a_set_out_of_time_fails_and_a_late_slice_changes_nothing(start: Start) 
 @pytest.mark.rule("9.timeout")
 def test_a_partial_set_is_merged_when_its_time_is_up(start: Start) -> None:
     mesh = start(FanIn(timeout=60.0, on_failure="partial", quorum=1))
-    mesh.lost = lambda message: message.actor == "score" and child(2) in message.body
+    mesh.is_lost = lambda message: message.actor == "score" and child(2) in message.body
     mesh.start(numbers(3))
     mesh.run(until=timedelta(seconds=59))
     assert mesh.ends == []
@@ -47,35 +47,35 @@ def test_a_partial_set_is_merged_when_its_time_is_up(start: Start) -> None:
 @pytest.mark.rule("9.awaits-origin")
 def test_a_late_origin_ends_with_its_sets_failure(start: Start) -> None:
     mesh = start(FanIn(timeout=60.0))
-    held: list[Waiting] = []
+    held: list[QueuedMessage] = []
 
-    def hold(message: Waiting) -> bool:
+    def hold(message: QueuedMessage) -> bool:
         if message.actor == "x-fan-in" and '"slice_index":0' in message.body and not held:
             held.append(message)
             return True
         return False
 
-    mesh.lost = hold
+    mesh.is_lost = hold
     mesh.start({"items": [{"n": 1}, {"fail": "early"}]})
     mesh.run(until=timedelta(seconds=120))
     assert mesh.ends == [f"failed/{child(2)}.json"]
     assert mesh.open_sets() == 0
-    mesh.waiting += held
+    mesh.queued += held
     mesh.run()
     assert mesh.result(phase="failed")["status"]["error"]["message"] == "early"
 
 
 @pytest.mark.rule("9.timeout", "15.FanInOpen")
-def test_the_sweep_finds_a_set_whose_look_was_lost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_sweep_finds_a_set_whose_check_was_lost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     mesh = start(FanIn(timeout=60.0))
-    mesh.lost = lambda message: (message.actor == "score" and child(2) in message.body) or "set-due" in message.body
+    mesh.is_lost = lambda message: (message.actor == "score" and child(2) in message.body) or "set-due" in message.body
     mesh.start(numbers(2))
     mesh.run(until=timedelta(minutes=10))
     mesh.sweep()
     metric = next(line for line in capsys.readouterr().out.splitlines() if "FanInOpen" in line and "x-fan-in" in line)
     assert json.loads(metric)["FanInOpen"] == [1]
     mesh.clock.moment += timedelta(minutes=10)
-    mesh.lost = lambda message: False
+    mesh.is_lost = lambda message: False
     mesh.sweep()
     mesh.run()
     assert mesh.result(phase="failed")["status"]["reason"] == "FanInTimeout"
@@ -85,7 +85,7 @@ def test_the_sweep_finds_a_set_whose_look_was_lost(start: Start, capsys: pytest.
 
 def test_the_sweep_leaves_sets_alone_that_still_have_time(start: Start) -> None:
     mesh = start()
-    mesh.lost = lambda message: message.actor == "score"
+    mesh.is_lost = lambda message: message.actor == "score"
     mesh.start(numbers(2))
     mesh.run()
     before = len(mesh.world.messages("x-fan-in"))
@@ -106,7 +106,7 @@ def test_a_canceled_slice_closes_nothing(start: Start) -> None:
 @pytest.mark.rule("9.canceled")
 def test_a_canceled_origin_leaves_its_set_at_once(start: Start) -> None:
     mesh = start()
-    mesh.lost = lambda message: message.actor == "score"
+    mesh.is_lost = lambda message: message.actor == "score"
     mesh.start(numbers(2))
     mesh.run()
     for name in ("env-1", child(1), child(2)):
@@ -123,13 +123,13 @@ def test_a_canceled_origin_leaves_its_set_at_once(start: Start) -> None:
 @pytest.mark.rule("9.canceled")
 def test_an_origin_that_ended_elsewhere_closes_its_set(start: Start) -> None:
     mesh = start()
-    mesh.lost = lambda message: message.actor == "score"
+    mesh.is_lost = lambda message: message.actor == "score"
     mesh.start(numbers(2))
     # The origin meets its cancellation at the fan-in actor's door.
-    original, mesh.lost = mesh.lost, lambda message: message.actor in ("score", "x-fan-in")
+    original, mesh.is_lost = mesh.is_lost, lambda message: message.actor in ("score", "x-fan-in")
     mesh.run()
     mesh.world.gateway.states["env-1"] = TaskState(id="env-1", status="canceled")
-    mesh.lost = original
+    mesh.is_lost = original
     for message in mesh.world.messages("x-fan-in"):
         mesh.send("x-fan-in", message.body)
     mesh.run()

@@ -1,4 +1,4 @@
-"""protocol §11, x-pause and x-resume: their functions, and what redeliveries and deaths in between lead to."""
+"""protocol §11: x-pause and x-resume, with redeliveries and crashes."""
 
 import json
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ from asya.protocol.mesh_table import Actor
 from asya.protocol.pause import Pause, PauseField, PauseRelease
 from asya.protocol.status import Status
 from tests.doubles.envelopes import mesh, message, raw, status
-from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.sqs import Refusal
 
 FIELDS = (PauseField(name="approved", type="boolean"),)
@@ -62,7 +62,7 @@ def here(**members: object) -> bytes:
 def run(world: MeshWorld, *bodies: bytes, times: int = 1, reporting: bool = True) -> list[str]:
     services = world.services("approve", MESH, reporting=reporting)
     counts = dict.fromkeys(range(len(bodies)), times)
-    return kept(build_pause(services).process(sqs_event(*bodies, receive_counts=counts)))
+    return batch_failures(build_pause(services).process(sqs_event(*bodies, receive_counts=counts)))
 
 
 def stored(world: MeshWorld) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def continued(world: MeshWorld, answers: bytes = b'{"approved":true}', times: in
 
 def at_x_resume(world: MeshWorld, body: bytes, times: int = 1) -> list[str]:
     event = sqs_event(body, receive_counts={0: times})
-    return kept(build_resume(world.services("x-resume", MESH)).process(event))
+    return batch_failures(build_resume(world.services("x-resume", MESH)).process(event))
 
 
 def status_of(envelope: Envelope) -> Status:

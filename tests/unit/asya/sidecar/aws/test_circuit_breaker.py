@@ -1,4 +1,4 @@
-"""protocol §8: the circuit that sidecars share: its cost, who wins when several change it, and what holds without its table."""
+"""protocol §8: the shared circuit: its cost, concurrent writers, and an unavailable table."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -90,7 +90,7 @@ def test_failures_seen_by_several_sidecars_open_it_for_all(dynamo: CountingDynam
     assert one.acquire("call", at(0 + CACHE_SECONDS)) == Rejection(at(61).timestamp())
 
 
-def test_whoever_has_not_seen_the_latest_state_looks_again(dynamo: CountingDynamo) -> None:
+def test_a_writer_with_a_stale_circuit_reads_it_again(dynamo: CountingDynamo) -> None:
     one, other = sidecar(dynamo), sidecar(dynamo)
     permit = one.acquire("call", at(0))
     assert isinstance(permit, Permit)
@@ -100,7 +100,7 @@ def test_whoever_has_not_seen_the_latest_state_looks_again(dynamo: CountingDynam
     assert opened.open_until == at(60.2).timestamp()
 
 
-def test_of_two_that_would_probe_one_does(dynamo: CountingDynamo) -> None:
+def test_one_of_two_concurrent_callers_probes(dynamo: CountingDynamo) -> None:
     one, other = sidecar(dynamo), sidecar(dynamo)
     fails(one, 0)
     fails(one, 0)
@@ -146,7 +146,7 @@ def test_without_its_table_an_open_circuit_stays_open_until_then(dynamo: Countin
     assert isinstance(breaker.acquire("call", at(60)), Permit)
 
 
-def test_a_failure_that_cannot_be_noted_is_only_told(dynamo: CountingDynamo) -> None:
+def test_a_failure_that_cannot_be_recorded_is_only_logged(dynamo: CountingDynamo) -> None:
     errors: list[Exception] = []
     breaker = sidecar(dynamo, errors)
     permit = breaker.acquire("call", at(0))

@@ -1,4 +1,4 @@
-"""protocol §6, `frames: buffered`: the complete list is written once, and the first writer's is everybody's."""
+"""protocol §6, `frames: buffered`: the list of frames is written once, and all runs use the first one."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_the_first_writers_list_is_everybodys() -> None:
 
 
 @pytest.mark.parametrize("operation", ["get", "put"])
-def test_trouble_with_s3_is_told(operation: str) -> None:
+def test_an_error_of_s3_is_raised(operation: str) -> None:
     s3 = FakeS3(fails=lambda found, key: found == operation)
     calls: dict[str, Any] = {"get": lambda: make(s3).load(ENVELOPE), "put": lambda: make(s3).save(ENVELOPE, [])}
     with pytest.raises(ClientError):

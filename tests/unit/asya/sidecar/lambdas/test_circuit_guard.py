@@ -1,4 +1,4 @@
-"""protocol §8: the circuit breaker in the sidecar, where step 7 would call the handler."""
+"""protocol §8: the circuit breaker in the sidecar, before the handler call."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,7 +16,7 @@ from asya.sidecar.lambdas.circuit_guard import CIRCUIT_OPEN
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message, status
-from tests.doubles.mesh_world import MeshWorld, kept, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.tables import MemoryDynamo, Table
 
 TABLE = "asya-shop-breaker"
@@ -62,7 +62,7 @@ def function(world: MeshWorld, handler: Callable[[Any], Any], resiliency: Resili
 def deliver(found: Services, *bodies: bytes | str) -> None:
     """Each message in a batch of its own, as different sidecars would get them: none remembers the circuit."""
     for body in bodies:
-        assert kept(build_sidecar(Services(found.settings, found.environment)).process(sqs_event(body))) == []
+        assert batch_failures(build_sidecar(Services(found.settings, found.environment)).process(sqs_event(body))) == []
 
 
 def open_circuit(found: Services) -> None:

@@ -1,4 +1,4 @@
-"""protocol §15: what each function says of itself, read from what it writes to its log."""
+"""protocol §15: the metrics of each function, read from its log."""
 
 from collections.abc import Iterator
 from typing import Any

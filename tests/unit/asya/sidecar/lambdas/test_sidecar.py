@@ -1,4 +1,4 @@
-"""protocol §5: the sidecar of a light actor, from a Lambda event to what is sent and reported."""
+"""protocol §5: the sidecar of a light actor, from a Lambda event to its sends and reports."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -37,7 +37,7 @@ def test_the_end_of_a_route_is_x_sink(world: MeshWorld) -> None:
 
 
 @pytest.mark.rule("14.new-shape-leaves")
-def test_14_older_shapes_leave_in_the_new_one(world: MeshWorld) -> None:
+def test_14_legacy_routes_leave_in_the_present_form(world: MeshWorld) -> None:
     actor = build_sidecar(world.light(echo))
     assert batch_failures(actor.process(recorded("sqs-legacy-envelopes"))) == []
     assert world.sent("post")[0].route.prev == ("prep", "infer")

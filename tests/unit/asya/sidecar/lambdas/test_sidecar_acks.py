@@ -1,4 +1,4 @@
-"""protocol §4: what a sidecar acknowledges, and what it leaves on its queue."""
+"""protocol §4: the messages that a sidecar acknowledges, and those that it leaves on the queue."""
 
 from collections.abc import Iterator
 from typing import Any

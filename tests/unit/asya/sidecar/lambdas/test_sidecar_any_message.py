@@ -16,7 +16,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message
-from tests.doubles.mesh_world import MeshWorld, kept, mesh_world, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures, mesh_world, sqs_event
 
 ABSENT = object()
 PHASES = ("pending", "processing", "retrying", "succeeded", "failed", "paused", "canceled")
@@ -106,7 +106,7 @@ def taken(world: MeshWorld, body: bytes | str) -> tuple[list[Any], dict[str, lis
 
     world.sqs.sent.clear()
     answer = build_sidecar(world.light(handler)).process(sqs_event(body))
-    assert kept(answer) == [], "bad input is acked: x-sump has it"
+    assert batch_failures(answer) == [], "bad input is acked: x-sump has it"
     sent = {
         queue.removeprefix("asya-shop-"): [each.envelope for each in some] for queue, some in world.sqs.sent.items()
     }

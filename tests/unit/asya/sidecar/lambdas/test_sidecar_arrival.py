@@ -1,4 +1,4 @@
-"""protocol §5: what a sidecar decides before it calls the handler."""
+"""protocol §5: the sidecar's checks before the handler call."""
 
 import time
 from typing import Any
@@ -11,7 +11,7 @@ from asya.protocol.events import TaskState
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import LONG_AGO, echo, never, run
-from tests.doubles.mesh_world import MeshWorld, kept, recorded, sqs_event
+from tests.doubles.mesh_world import MeshWorld, batch_failures, recorded, sqs_event
 
 
 @pytest.mark.rule("4.bad-input-is-acked")
@@ -93,7 +93,7 @@ def test_5_4_no_answer_within_a_second_means_go_on(
     body = message(headers={"x-asya-mesh-status": "on"})
     services = world.light(echo)
     services.progress.flush = lambda *_: None  # type: ignore[method-assign] # reports have a time limit of their own
-    assert kept(build_sidecar(services).process(sqs_event(body))) == []
+    assert batch_failures(build_sidecar(services).process(sqs_event(body))) == []
     assert limits == [1.0]
     assert world.targets == ["post"]
 
@@ -128,7 +128,7 @@ def test_5_4_an_envelope_without_a_status_is_registered_before_anything_leaves(w
 
     world.gateway.watch = watch
     actor = build_sidecar(world.light(echo))
-    assert kept(actor.process(recorded("sqs-raw-message"))) == []
+    assert batch_failures(actor.process(recorded("sqs-raw-message"))) == []
     registered = next(event for event in world.gateway.events if event.status == "registered")
     assert (registered.id, registered.data.owner) == ("order-77", "AIDAEXAMPLEPERSON")
     assert sent_when_registered == [[]]

@@ -1,4 +1,4 @@
-"""protocol §5, §8: handlers that fail, take too long, or say what cannot be said."""
+"""protocol §5, §8: handlers that fail, exceed their time limit, or give values that JSON cannot hold."""
 
 import asyncio
 import threading

@@ -242,7 +242,7 @@ def test_6_in_envelope_mode_the_handler_advances_the_route(world: MeshWorld) -> 
 
 
 @pytest.mark.rule("14.envelope-v1")
-def test_14_in_the_older_mode_it_sees_actors_and_current(world: MeshWorld) -> None:
+def test_14_in_legacy_mode_the_handler_sees_actors_and_current(world: MeshWorld) -> None:
     def handler(envelope: Any) -> Any:
         envelope["route"]["current"] += 1
         return envelope

@@ -1,4 +1,4 @@
-"""protocol §9: processes that die, services that refuse, and messages in any order: each set comes to one end."""
+"""protocol §9: each set ends once, despite crashes, refused calls and messages in any order."""
 
 import json
 import random
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from asya import fan_out
 from asya.protocol.mesh_table import FanIn
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers, scored
-from tests.doubles.fan_mesh import HANDLERS, Deaths, FanMesh, fan_table
+from tests.doubles.fan_mesh import HANDLERS, CrashSchedule, FanMesh, fan_table
 from tests.doubles.mesh_world import empty_table, mesh_world
 from tests.doubles.sqs import Refusal
 
@@ -27,7 +27,7 @@ def test_a_report_that_is_not_taken_keeps_the_slice(start: Start) -> None:
     first = child(1)
     mesh.world.gateway.item_status[first, "succeeded"] = 503
     mesh.run(until=timedelta(seconds=1))
-    assert any(first in message.body for message in mesh.waiting)
+    assert any(first in message.body for message in mesh.queued)
     assert len(mesh.merged()) == 1  # the set does not wait for the report
     del mesh.world.gateway.item_status[first, "succeeded"]
     mesh.run(until=timedelta(minutes=2))
@@ -53,10 +53,10 @@ def test_whenever_the_process_dies_over_the_last_slice_one_envelope_leaves(start
     held = hold_back(mesh, child(2))
     mesh.start(numbers(2))
     mesh.run()
-    mesh.waiting += held
-    mesh.deaths.calls, mesh.deaths.at = 0, {call: when}
+    mesh.queued += held
+    mesh.crashes.calls, mesh.crashes.at = 0, {call: when}
     mesh.run(until=timedelta(minutes=10))
-    assert mesh.deaths.calls > call
+    assert mesh.crashes.calls > call
     assert len(mesh.merged()) == 1
     assert mesh.result()["payload"]["results"] == scored(2)
     assert mesh.world.gateway.reported(child(2))[-1] == "succeeded"
@@ -67,7 +67,7 @@ def test_whenever_the_process_dies_over_the_last_slice_one_envelope_leaves(start
     assert len(mesh.world.messages("post")) == sent
 
 
-def test_while_another_finishes_a_set_a_look_is_left_behind(start: Start) -> None:
+def test_a_check_is_sent_while_another_process_finishes_the_set(start: Start) -> None:
     mesh = start()
     mesh.start(numbers(1))
     sent = mesh.world.sqs.send_message_batch
@@ -102,7 +102,7 @@ def test_a_handler_that_never_fans_out_the_same_twice_has_done_so_once(start: St
     mesh.world.monkeypatch.setattr(f"{HANDLERS}.split", never_the_same)
     mesh.world.sqs.refuse["asya-shop-score"] = [Refusal(code="X", sender_fault=True)] * 2
     mesh.start({})
-    body = mesh.waiting[0].body
+    body = mesh.queued[0].body
     mesh.run(until=timedelta(minutes=2))
     assert len(runs) == 1  # the redelivery found what had been kept
     mesh.send("split", body)  # sent twice by whoever sent it: a first receive
@@ -150,17 +150,22 @@ def expected(item: Any, rule: FanIn) -> Any:
     payload=payloads(),
     rule=st.sampled_from([FanIn(), PARTIAL]),
     seed=st.integers(0, 2**32),
-    deaths=st.dictionaries(st.integers(1, 120), st.sampled_from(["before", "after"]), max_size=4),
+    crashes=st.dictionaries(st.integers(1, 120), st.sampled_from(["before", "after"]), max_size=4),
 )
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_in_any_order_with_duplicates_and_deaths_each_set_comes_to_one_end(
-    dynamodb: "DynamoDBClient", payload: dict[str, Any], rule: FanIn, seed: int, deaths: dict[int, str]
+    dynamodb: "DynamoDBClient", payload: dict[str, Any], rule: FanIn, seed: int, crashes: dict[int, str]
 ) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch, mesh_world(monkeypatch) as world:
         for kind in ("fan-in", "sink"):
             empty_table(dynamodb, kind)
         mesh = FanMesh(
-            world, dynamodb, fan_table(rule), chance=random.Random(seed), duplicates=0.2, deaths=Deaths(dict(deaths))
+            world,
+            dynamodb,
+            fan_table(rule),
+            rng=random.Random(seed),
+            duplicates=0.2,
+            crashes=CrashSchedule(dict(crashes)),
         )
         mesh.start(payload)
         mesh.run(until=timedelta(hours=2))
