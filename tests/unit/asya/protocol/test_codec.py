@@ -196,7 +196,7 @@ def test_protocol_2_second_precision_and_offsets_are_accepted() -> None:
         assert decode(message(status=status(deadline_at=text))).status.deadline_at == text  # type: ignore[union-attr]
 
 
-OLDER: list[tuple[dict[str, Any], Route | str]] = [
+LEGACY: list[tuple[dict[str, Any], Route | str]] = [
     ({"actors": ["a", "b", "c"], "current": 0}, Route((), "a", ("b", "c"))),
     ({"actors": ["a", "b", "c"], "current": 1}, Route(("a",), "b", ("c",))),
     ({"actors": ["a", "b"], "current": 2}, Route(("a", "b"), "", ())),
@@ -214,7 +214,7 @@ OLDER: list[tuple[dict[str, Any], Route | str]] = [
 
 
 @pytest.mark.rule("14.routes")
-@pytest.mark.parametrize(("route", "expected"), OLDER)
+@pytest.mark.parametrize(("route", "expected"), LEGACY)
 def test_protocol_14_legacy_routes_are_upgraded_on_receipt(route: dict[str, Any], expected: Route | str) -> None:
     if isinstance(expected, str):
         with pytest.raises(ParseError) as caught:

@@ -15,7 +15,7 @@ from asya.protocol.references import check_reference
         "clean/42/flights/",
         "a..b/c",
         "year=2013/month=1/part.parquet",
-        "raw/%2e%2e/x",  # nobody decodes it: it is a name like any other
+        "raw/%2e%2e/x",  # not decoded: a plain name
         "raw/été 2013.csv",
         "10:30/readings.csv",
     ],

@@ -53,8 +53,8 @@ def test_the_handler_shifts_the_route_itself(ahead: tuple[str, ...]) -> None:
     assert frame.next == ahead
     assert decode_value(frame.payload) == {"done": True}
     assert frame.headers == {}
-    (older,) = run(lambda envelope: envelope | {"route": {"actors": ["prep", "infer", *ahead], "current": 2}}, OLD)
-    assert older.next == ahead
+    (legacy,) = run(lambda envelope: envelope | {"route": {"actors": ["prep", "infer", *ahead], "current": 2}}, OLD)
+    assert legacy.next == ahead
 
 
 def test_the_handler_may_give_several_envelopes_or_none() -> None:
