@@ -12,18 +12,18 @@ from functools import partial
 from tests.simulation import planted
 from tests.simulation.faults import KINDS
 from tests.simulation.heavy import planted as heavy_planted
-from tests.simulation.planting import Planted
-from tests.simulation.schedule import Outcome, run, seed_that_finds
+from tests.simulation.mistake import Mistake
+from tests.simulation.schedule import Outcome, find_seed, run
 
-AT_ONCE = 20
+SEEDS_PER_CHUNK = 20
 
 
 @dataclass(frozen=True)
-class Told:
+class ScheduleSummary:
     """What there is to say about a schedule that has been run, perhaps by another process.
 
     Attributes:
-        problem: what was violated, and how to see it again; empty if nothing was.
+        problem: what was report_violation, and how to see it again; empty if nothing was.
         faults: how often each of them was drawn.
     """
 
@@ -51,7 +51,7 @@ def main() -> int:
     if options.seed is not None:
         return _replay(partial(one, options.seed, to_the_end=True), options.about)
     if options.planted:
-        return _find_planted(heavy_planted.PLANTED if options.heavy else planted.PLANTED, options)
+        return _find_planted(heavy_planted.MISTAKES if options.heavy else planted.MISTAKES, options)
     seeds = range(options.first, options.first + options.schedules)
     found = _all(seeds, one, options.processes)
     return _tell(found, keep_going=options.keep_going)
@@ -59,39 +59,41 @@ def main() -> int:
 
 def _replay(schedule: Callable[[], Outcome], about: str) -> int:
     outcome = schedule()
-    for line in outcome.cloud.nature.log.about(about):
+    for line in outcome.cloud.simulation.log.about(about):
         print(line)
     print(outcome)
     return 1 if outcome.violations else 0
 
 
-def _find_planted(mistakes: Sequence[Planted], options: argparse.Namespace) -> int:
+def _find_planted(mistakes: Sequence[Mistake], options: argparse.Namespace) -> int:
     """Exit code 0 if all were found."""
     missed = 0
     seeds = range(options.first, options.first + options.schedules)
     for mistake in mistakes:
         began = time.monotonic()
-        seed = seed_that_finds(mistake, is_heavy=options.heavy, seeds=seeds)
+        seed = find_seed(mistake, is_heavy=options.heavy, seeds=seeds)
         missed += seed is None
         told = "NOT FOUND" if seed is None else f"found by seed {seed}"
         print(f"{mistake.name}: {told}, {time.monotonic() - began:.1f} s", flush=True)
     return 1 if missed else 0
 
 
-def _all(seeds: range, one: Callable[[int], Outcome], processes: int) -> Iterator[Told]:
+def _all(seeds: range, one: Callable[[int], Outcome], processes: int) -> Iterator[ScheduleSummary]:
     if processes == 1:
         yield from (_one(one, seed) for seed in seeds)
         return
     with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(partial(_one, one), seeds, chunksize=AT_ONCE)
+        yield from pool.map(partial(_one, one), seeds, chunksize=SEEDS_PER_CHUNK)
 
 
-def _one(one: Callable[[int], Outcome], seed: int) -> Told:
+def _one(one: Callable[[int], Outcome], seed: int) -> ScheduleSummary:
     outcome = one(seed)
-    return Told(outcome.weather.name, outcome.cloud.nature.faults.drawn, str(outcome) if outcome.violations else "")
+    return ScheduleSummary(
+        outcome.weather.name, outcome.cloud.simulation.faults.drawn, str(outcome) if outcome.violations else ""
+    )
 
 
-def _tell(found: Iterator[Told], *, keep_going: bool) -> int:
+def _tell(found: Iterator[ScheduleSummary], *, keep_going: bool) -> int:
     began = time.monotonic()
     weathers: Counter[str] = Counter()
     faults: Counter[str] = Counter()

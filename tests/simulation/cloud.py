@@ -19,17 +19,17 @@ from tests.simulation.event_source import EventSources
 from tests.simulation.faults import Faults, Weather
 from tests.simulation.functions import ACCOUNT, BUCKET, QUEUES, REGION, Function, QuietTelemetry
 from tests.simulation.gateway import GatewayFunction, api_of, ingest_of
+from tests.simulation.handlers import install_handlers
 from tests.simulation.heavy.job_weather import JobWeather
 from tests.simulation.heavy.side import SPARK, HeavySide
 from tests.simulation.ledger import SYSTEM_QUEUES, Ledger
 from tests.simulation.meshes import SimulatedMesh
 from tests.simulation.network import URL, Pool
-from tests.simulation.process import Nature, Process, current_process
+from tests.simulation.process import Process, Simulation, current_process
 from tests.simulation.programs import handler_of
 from tests.simulation.queues import Message, Queue, Queues, SqsClient
 from tests.simulation.scheduler import Scheduler
 from tests.simulation.sends import SendChecks
-from tests.simulation.stage import staged
 from tests.simulation.storage import Bucket, DynamoClient, S3Client
 from tests.simulation.system_functions import SystemFunctions
 from tests.simulation.writes import WriteChecks
@@ -51,7 +51,7 @@ class Cloud:
         heavy: EMR Serverless and the jobs that run there.
     """
 
-    nature: Nature
+    simulation: Simulation
     mesh: SimulatedMesh
     bucket: Bucket
     tables: MemoryDynamo
@@ -68,15 +68,15 @@ class Cloud:
 
     def new_process(self, name: str) -> Process:
         """A process of the cloud."""
-        return Process(name, self.nature)
+        return Process(name, self.simulation)
 
     @contextmanager
-    def on_stage(self) -> Iterator[None]:
+    def activate(self) -> Iterator[None]:
         """Within, the mesh's code runs on this cloud."""
         handlers = {name: handler_of(program, CallChecks(self.ledger)) for name, program in self.mesh.programs.items()}
         with (
-            staged(handlers),
-            self.heavy.on_stage(handlers, self.mesh.programs, CallChecks(self.ledger)),
+            install_handlers(handlers),
+            self.heavy.activate(handlers, self.mesh.programs, CallChecks(self.ledger)),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
             # It makes telemetry of its own, for each of the actors it counts the sets of.
@@ -92,7 +92,7 @@ class Cloud:
         return SqsClient(process, self.queues, f"AROA{actor.upper()}:{role}")
 
 
-class _Watch:
+class _Observer:
     """Has what happens at the edges looked at."""
 
     def __init__(self, ledger: Ledger) -> None:
@@ -105,12 +105,12 @@ class _Watch:
         self._sends.accepted(message, sender)
 
     def deleted(self, message: Message, by: Process | None) -> None:
-        if by is not None and by.work is None:  # an operator has sent it again
-            self._ledger.redriven(message)
-        self._acks.deleted(message, by.work if by is not None else None)
+        if by is not None and by.invocation is None:  # an operator has sent it again
+            self._ledger.record_redrive(message)
+        self._acks.deleted(message, by.invocation if by is not None else None)
 
-    def buried(self, message: Message) -> None:
-        self._ledger.buried_messages.append(message)
+    def dead_lettered(self, message: Message) -> None:
+        self._ledger.dead_letters.append(message)
 
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         self._writes.object_written(key, body, by, before)
@@ -124,7 +124,7 @@ class _Watch:
 
 def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: JobWeather | None = None) -> Cloud:
     """A cloud with this mesh in it, at the beginning of its time."""
-    nature = Nature(Scheduler(), Faults(random, weather), random, EventLog())
+    simulation = Simulation(Scheduler(), Faults(random, weather), random, EventLog())
     namespace = mesh.table.namespace
     tables = MemoryDynamo(
         {names.table_name(namespace, kind): Table(INDEXES.get(kind, {})) for kind in TABLES},
@@ -132,19 +132,19 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: J
     )
     objects: dict[str, bytes] = {}
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}
-    ledger = Ledger(nature, mesh.table, objects, views)
+    ledger = Ledger(simulation, mesh.table, objects, views)
     ledger.runs.is_poison = mesh.is_poison
     ledger.jobs_are_calm = job_weather is None or job_weather.is_calm
-    watch = _Watch(ledger)
-    tables.watch = watch.item
-    bucket = Bucket(watch, objects)
-    sources = EventSources(nature, ledger, {})
-    queues = Queues(nature, watch, sources.wake)
+    observer = _Observer(ledger)
+    tables.watch = observer.item
+    bucket = Bucket(observer, objects)
+    sources = EventSources(simulation, ledger, {})
+    queues = Queues(simulation, observer, sources.wake)
     sources.queues = queues
     ledger.waiting_on = lambda name: len(queues.queues[name].messages)
 
     def new_process(name: str) -> Process:
-        return Process(name, nature)
+        return Process(name, simulation)
 
     def new_pool(process: Process, actor: str) -> Pool:
         role = names.role_name(namespace, actor, REGION)
@@ -197,8 +197,8 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: J
             new_process=new_process,
             new_pool=new_pool,
         )
-    heavy = HeavySide(nature, job_weather or JobWeather(), bucket, new_process, ledger, queues)
+    heavy = HeavySide(simulation, job_weather or JobWeather(), bucket, new_process, ledger, queues)
     system = SystemFunctions(
-        nature, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, new_pool, ledger
+        simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, new_pool, ledger
     )
-    return Cloud(nature, mesh, bucket, tables, queues, ledger, ingest, api, system, heavy)
+    return Cloud(simulation, mesh, bucket, tables, queues, ledger, ingest, api, system, heavy)

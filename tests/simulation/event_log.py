@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
-KEPT = 20_000
+MAX_LINES = 20_000
 
 
 @dataclass
 class EventLog:
     """Lines of the form `12.345  infer/2    sqs SendMessageBatch post: …`."""
 
-    lines: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
+    lines: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
     _digest: Any = field(default_factory=sha256)
 
     def note(self, seconds: float, who: str, what: str) -> None:

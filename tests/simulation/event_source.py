@@ -5,16 +5,16 @@ from typing import Any
 
 from tests.simulation.functions import Function
 from tests.simulation.ledger import Ledger
-from tests.simulation.process import Nature, Process, ProcessDied, Work, running
+from tests.simulation.process import Invocation, Process, ProcessCrashed, Simulation, running
 from tests.simulation.queues import Message, Queues
-from tests.simulation.scheduler import BEGINNING
+from tests.simulation.scheduler import START_TIME
 
 
 @dataclass
 class EventSources:
     """The event sources of a mesh, by queue name."""
 
-    nature: Nature
+    simulation: Simulation
     ledger: Ledger
     functions: dict[str, Function]
     queues: Queues | None = None
@@ -24,47 +24,47 @@ class EventSources:
         """Something may be received from this queue: it is polled soon."""
         if queue in self.functions and queue not in self._polled:
             self._polled.add(queue)
-            self.nature.scheduler.after(self.nature.random.uniform(0.0, 0.2), lambda: self._poll(queue))
+            self.simulation.scheduler.after(self.simulation.random.uniform(0.0, 0.2), lambda: self._poll(queue))
 
     def _poll(self, queue: str) -> None:
         self._polled.discard(queue)
         function, queues = self.functions[queue], self._queues
         while function.running < function.concurrency and queues.visible(queue):
-            messages = queues.receive(queue, self.nature.random.randint(1, function.batch_size))
+            messages = queues.receive(queue, self.simulation.random.randint(1, function.batch_size))
             if messages:
                 function.running += 1
                 copies = [replace(message) for message in messages]
-                self.nature.scheduler.start(lambda copies=copies: self._invoke(queue, copies))  # type: ignore[misc]
+                self.simulation.scheduler.start(lambda copies=copies: self._invoke(queue, copies))  # type: ignore[misc]
 
     def _invoke(self, queue: str, messages: list[Message]) -> None:
         function = self.functions[queue]
-        process, entry = function.take()
-        process.work = Work(function.actor, messages, self.nature.scheduler.seconds)
-        process.ends_at = self.nature.scheduler.seconds + function.timeout
+        process, entry = function.acquire()
+        process.invocation = Invocation(function.actor, messages, self.simulation.scheduler.seconds)
+        process.ends_at = self.simulation.scheduler.seconds + function.timeout
         process.note(f"gets {', '.join(f'{message.message_id[:8]}({message.receives})' for message in messages)}")
         kept: set[str] | None = None
         with running(process):
             try:
                 answer = entry.process({"Records": [_record(message) for message in messages]})
                 kept = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
-            except ProcessDied:
-                self._note_neighbours(messages, process)
+            except ProcessCrashed:
+                self._record_crash(messages, process)
             except Exception as error:  # noqa: BLE001 - a function that raises keeps its whole batch
-                self.ledger.violated(f"{process.name} raised {error!r}")
+                self.ledger.report_violation(f"{process.name} raised {error!r}")
         if process.is_alive and kept is not None:
             self._delete_handled(queue, [message for message in messages if message.message_id not in kept], process)
-        function.give_back(process, entry)
+        function.release(process, entry)
         function.running -= 1
         self.wake(queue)
 
-    def _note_neighbours(self, messages: list[Message], process: Process) -> None:
+    def _record_crash(self, messages: list[Message], process: Process) -> None:
         """Who was in the batch of a handler that ended its process."""
-        if process.killed_by:
+        if process.crash_cause:
             for message in messages:
-                self.ledger.killers[message.message_id].add(process.killed_by)
+                self.ledger.crash_causes[message.message_id].add(process.crash_cause)
 
     def _delete_handled(self, queue: str, messages: list[Message], process: Process) -> None:
-        faults, seconds = self.nature.faults, self.nature.scheduler.seconds
+        faults, seconds = self.simulation.faults, self.simulation.scheduler.seconds
         for message in messages:
             if faults.happens(faults.weather.lost_acks, seconds):
                 process.note(f"the ack of {message.message_id[:8]} is lost")
@@ -81,7 +81,7 @@ class EventSources:
 
 def _record(message: Message) -> dict[str, Any]:
     """A message as Lambda hands it over."""
-    sent = int((BEGINNING.timestamp() + message.sent_at) * 1000)
+    sent = int((START_TIME.timestamp() + message.sent_at) * 1000)
     return {
         "messageId": message.message_id,
         "receiptHandle": message.receipt,

@@ -9,8 +9,8 @@ class Fault(Enum):
     """How one call goes."""
 
     NONE = "fine"
-    DIES_BEFORE = "the process dies before it"
-    DIES_AFTER = "the process dies after it"
+    CRASH_BEFORE = "the process dies before it"
+    CRASH_AFTER = "the process dies after it"
     REFUSED = "refused"  # throttled, 5xx: no effect
     ANSWER_LOST = "done, but the answer is lost"
     REPEATED = "done, the answer lost, and repeated by the SDK"
@@ -32,7 +32,7 @@ class Weather:
     """
 
     name: str = "calm"
-    dies: float = 0.0
+    crashes: float = 0.0
     refused: float = 0.0
     answer_lost: float = 0.0
     repeated: float = 0.0
@@ -55,7 +55,7 @@ class Weather:
 KINDS = {"calm": 2, "poison": 2, "crashes": 4, "errors": 3, "storm": 5, "outages": 2, "repeats": 3}
 
 
-def any_weather(random: Random, kind: str | None = None) -> Weather:
+def random_weather(random: Random, kind: str | None = None) -> Weather:
     """A weather that schedules run in, of any kind or of this one."""
     kind = kind or random.choices(tuple(KINDS), tuple(KINDS.values()))[0]
     until = random.choice((20.0, 60.0, 200.0))
@@ -66,7 +66,7 @@ def any_weather(random: Random, kind: str | None = None) -> Weather:
         case "poison":
             return Weather("poison", poison=True)
         case "crashes":
-            return Weather(kind, dies=bad, until=until)
+            return Weather(kind, crashes=bad, until=until)
         case "errors":
             return Weather(kind, refused=bad, answer_lost=bad, repeated=bad, in_part=2 * bad, until=until)
         case "outages":
@@ -76,7 +76,7 @@ def any_weather(random: Random, kind: str | None = None) -> Weather:
                 (service, start, start + random.choice((3.0, 20.0, 90.0)))
                 for service, start in zip(services, starts, strict=True)
             )
-            return Weather(kind, refused=bad / 3, dies=bad / 3, outages=outages, until=until)
+            return Weather(kind, refused=bad / 3, crashes=bad / 3, outages=outages, until=until)
         case "repeats":
             return Weather(
                 kind, duplicates=random.choice((0.2, 0.5)), lost_acks=0.1, repeated=bad, stalls=bad / 3, until=until
@@ -84,7 +84,7 @@ def any_weather(random: Random, kind: str | None = None) -> Weather:
         case _:
             return Weather(
                 kind,
-                dies=bad,
+                crashes=bad,
                 refused=bad,
                 answer_lost=bad / 2,
                 repeated=bad / 2,
@@ -115,8 +115,8 @@ class Faults:
             return self._noted(Fault.REFUSED)
         dice = self.random.random()
         for fault, rate in (
-            (Fault.DIES_BEFORE, weather.dies / 2),
-            (Fault.DIES_AFTER, weather.dies / 2),
+            (Fault.CRASH_BEFORE, weather.crashes / 2),
+            (Fault.CRASH_AFTER, weather.crashes / 2),
             (Fault.REFUSED, weather.refused),
             (Fault.ANSWER_LOST, weather.answer_lost),
             (Fault.REPEATED, weather.repeated),

@@ -35,7 +35,7 @@ class EntryPoint(Protocol):
     """What a function does with one batch of its queue."""
 
     def process(self, event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
-        """Work through it; the answer names the messages to keep."""
+        """Process the event; the answer names the failed messages."""
 
 
 class QuietTelemetry:
@@ -143,24 +143,24 @@ class Function:
     new_process: Callable[[str], Process]
     new_pool: Callable[[Process, str], Pool]
     running: int = 0
-    made: int = 0
+    process_count: int = 0
     _warm: list[tuple[Process, EntryPoint]] = field(default_factory=list)
 
-    def take(self) -> tuple[Process, EntryPoint]:
+    def acquire(self) -> tuple[Process, EntryPoint]:
         """A warm process, or a new one."""
         if self._warm:
             return self._warm.pop()
-        self.made += 1
-        process = self.new_process(f"{self.actor}/{self.made}")
+        self.process_count += 1
+        process = self.new_process(f"{self.actor}/{self.process_count}")
         with running(process):
             services = SimulatedServices(
                 self.settings, process, process=process, pool=self.new_pool(process, self.actor)
             )
             return process, build(services)
 
-    def give_back(self, process: Process, entry: EntryPoint) -> None:
+    def release(self, process: Process, entry: EntryPoint) -> None:
         """After an invocation: it is used again, if it still lives."""
-        process.work = None
+        process.invocation = None
         process.ends_at = float("inf")
         process.lag = 0.0
         if process.is_alive:

@@ -9,10 +9,10 @@ from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.lambdas.wiring import build_ingest
 from asya.messaging.aws.settings import Settings
 from tests.simulation.functions import QuietTelemetry
-from tests.simulation.process import Process, ProcessDied, running
+from tests.simulation.process import Process, ProcessCrashed, running
 
 # What API Gateway waits for.
-LONGEST_REQUEST = 30.0
+REQUEST_TIMEOUT = 30.0
 
 
 @dataclass
@@ -26,17 +26,17 @@ class GatewayFunction:
     name: str
     new_process: Callable[[str], Process]
     build: Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]
-    made: int = 0
+    process_count: int = 0
     _warm: list[tuple[Process, Callable[[], tuple[HttpRoute, ...]]]] = field(default_factory=list)
 
     def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
         """Answer a request; None if the process died of it."""
-        process, routes = self._take()
-        process.ends_at = process.nature.scheduler.seconds + LONGEST_REQUEST
+        process, routes = self._acquire()
+        process.ends_at = process.simulation.scheduler.seconds + REQUEST_TIMEOUT
         with running(process):
             try:
                 found = answer(event, routes(), QuietTelemetry(process))  # type: ignore[arg-type]
-            except ProcessDied:
+            except ProcessCrashed:
                 return None
         if not process.is_alive:
             return None
@@ -44,11 +44,11 @@ class GatewayFunction:
         self._warm.append((process, routes))
         return found
 
-    def _take(self) -> tuple[Process, Callable[[], tuple[HttpRoute, ...]]]:
+    def _acquire(self) -> tuple[Process, Callable[[], tuple[HttpRoute, ...]]]:
         if self._warm:
             return self._warm.pop()
-        self.made += 1
-        process = self.new_process(f"{self.name}/{self.made}")
+        self.process_count += 1
+        process = self.new_process(f"{self.name}/{self.process_count}")
         with running(process):
             return process, self.build(process)
 
@@ -68,7 +68,7 @@ def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRou
 
     def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
         telemetry = QuietTelemetry(process)
-        api = build_api(settings, telemetry, process, lambda: f"task-{process.nature.random.getrandbits(64):016x}")  # type: ignore[arg-type]
+        api = build_api(settings, telemetry, process, lambda: f"task-{process.simulation.random.getrandbits(64):016x}")  # type: ignore[arg-type]
         return lambda: api.routes(process.now())
 
     return build

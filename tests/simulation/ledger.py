@@ -9,14 +9,14 @@ from typing import Any
 from asya.protocol import ids, names
 from asya.protocol.mesh_table import MeshTable
 from tests.simulation.heavy.run_registry import RunRegistry
-from tests.simulation.process import Nature
-from tests.simulation.programs import Given, HandlerCall, Trail
+from tests.simulation.observed_envelope import ObservedEnvelope, read_envelope
+from tests.simulation.process import Simulation
+from tests.simulation.programs import HandlerCall, OutputFrame, Trail
 from tests.simulation.queues import Message
-from tests.simulation.seen import Seen, read
-from tests.simulation.sets import SetBook
+from tests.simulation.sets import SetRegistry
 
 TERMINAL = ("succeeded", "failed", "canceled")
-MOST_VIOLATIONS = 20
+MAX_VIOLATIONS = 20
 # Queues whose messages are no envelopes.
 SYSTEM_QUEUES = (names.DISPATCH, names.COMPLETION)
 
@@ -26,8 +26,8 @@ class Ledger:
     """What has happened so far.
 
     Attributes:
-        stops_at_once: whether the first violation ends the schedule.
-        has_redriven: whether dead letters were sent again, in another generation.
+        stops_at_first_violation: whether the first violation ends the schedule.
+        has_redrives: whether dead letters were sent again, in another generation.
         waiting_on: gives how many messages there are on a queue, those at work included.
         jobs_are_calm: whether events of job runs come, and drivers come to their end.
         violations: what must not have happened.
@@ -38,57 +38,59 @@ class Ledger:
         calls: every call of a handler, by actor and trail.
         frames: who gave which frame, by trail.
         stored: slices that their fan-in actor has taken.
-        killers: message id → the calls that ended a process while it was in their batch.
+        crash_causes: message id → the calls that ended a process while it was in their batch.
     """
 
-    nature: Nature
+    simulation: Simulation
     mesh: MeshTable
     objects: Mapping[str, bytes]
     tables: Mapping[str, Mapping[tuple[str, str], Mapping[str, Any]]]
-    stops_at_once: bool = False
-    has_redriven: bool = False
+    stops_at_first_violation: bool = False
+    has_redrives: bool = False
     waiting_on: Callable[[str], int] = lambda _: 0
     jobs_are_calm: bool = True
     violations: list[str] = field(default_factory=list)
-    accepted: dict[str, list[tuple[Seen, str]]] = field(default_factory=lambda: defaultdict(list))
+    accepted: dict[str, list[tuple[ObservedEnvelope, str]]] = field(default_factory=lambda: defaultdict(list))
     messages_of: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     unreadable: dict[str, Message] = field(default_factory=dict)
     canceled: dict[str, float] = field(default_factory=dict)
     calls: dict[tuple[str, Trail], list[HandlerCall]] = field(default_factory=lambda: defaultdict(list))
-    frames: dict[Trail, Given] = field(default_factory=dict)
+    frames: dict[Trail, OutputFrame] = field(default_factory=dict)
     ids_of_trails: dict[Trail, str] = field(default_factory=dict)
     accepted_trails: set[Trail] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
-    killers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    buried_messages: list[Message] = field(default_factory=list)
+    crash_causes: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    dead_letters: list[Message] = field(default_factory=list)
     marked: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Open the books of sets and of job runs."""
-        self.sets = SetBook(self.mesh, self.tables["fan-in"])
-        self.runs = RunRegistry(self.mesh, lambda: self.is_calm, self.violated, self.objects, self.tables["pending"])
+        self.sets = SetRegistry(self.mesh, self.tables["fan-in"])
+        self.runs = RunRegistry(
+            self.mesh, lambda: self.is_calm, self.report_violation, self.objects, self.tables["pending"]
+        )
 
     @property
     def is_calm(self) -> bool:
         """Whether no service, no process and no job run fails but by what handlers do, and no event is lost."""
-        return self.nature.faults.weather.is_calm and self.jobs_are_calm
+        return self.simulation.faults.weather.is_calm and self.jobs_are_calm
 
-    def violated(self, rule: str) -> None:
+    def report_violation(self, rule: str) -> None:
         """Note that something happened that must not."""
-        if len(self.violations) < MOST_VIOLATIONS:
-            self.violations.append(f"at {self.nature.scheduler.seconds:.3f} s: {rule}")
-        if self.stops_at_once:
-            self.nature.scheduler.stop()
-        self.nature.log.note(self.nature.scheduler.seconds, "VIOLATION", rule)
+        if len(self.violations) < MAX_VIOLATIONS:
+            self.violations.append(f"at {self.simulation.scheduler.seconds:.3f} s: {rule}")
+        if self.stops_at_first_violation:
+            self.simulation.scheduler.stop()
+        self.simulation.log.note(self.simulation.scheduler.seconds, "VIOLATION", rule)
 
-    def redriven(self, message: Message) -> None:
+    def record_redrive(self, message: Message) -> None:
         """A dead letter was sent again: it is to end like any other message."""
-        self.has_redriven = True
-        self.buried_messages = [one for one in self.buried_messages if one is not message]
+        self.has_redrives = True
+        self.dead_letters = [one for one in self.dead_letters if one is not message]
 
-    def read(self, message: Message) -> Seen | None:
+    def read(self, message: Message) -> ObservedEnvelope | None:
         """The envelope that a message carries; None if it is none."""
-        return read(message.body, self.objects)
+        return read_envelope(message.body, self.objects)
 
     def actor_of(self, queue: str) -> str:
         """Whose queue it is."""
@@ -105,16 +107,16 @@ def expected_id(message: Message) -> str:
     return found["id"] if usable else ids.id_of_message(message.message_id)
 
 
-def place_of(seen: Seen) -> tuple[str, str]:
+def hop_key(envelope: ObservedEnvelope) -> tuple[str, str]:
     """The key under which this attempt at this hop is marked as done."""
-    return seen.id, f"{seen.generation:04d}#{len(seen.prev):06d}#{seen.attempt:06d}"
+    return envelope.id, f"{envelope.generation:04d}#{len(envelope.prev):06d}#{envelope.attempt:06d}"
 
 
-def frames_key(seen: Seen) -> str:
+def frames_key(envelope: ObservedEnvelope) -> str:
     """Where the frames of the hop that begins with an envelope are kept."""
-    return f"frames/{seen.id}/{seen.generation}/{len(seen.prev)}.json"
+    return f"frames/{envelope.id}/{envelope.generation}/{len(envelope.prev)}.json"
 
 
-def steady(trail: Trail) -> Trail:
+def stable_trail(trail: Trail) -> Trail:
     """The trail but for what makes its last frame different each time."""
     return (*trail[:-1], trail[-1].partition("~")[0])

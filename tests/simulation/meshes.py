@@ -20,13 +20,13 @@ from asya.protocol.mesh_table import (
     SparkJob,
 )
 from tests.simulation.faults import Weather
-from tests.simulation.programs import DEEDS, ERRORS, Deed, Flavour, Program
-from tests.simulation.seen import Seen
-from tests.simulation.stage import handler_name
+from tests.simulation.handlers import handler_name
+from tests.simulation.observed_envelope import ObservedEnvelope
+from tests.simulation.programs import BEHAVIORS, ERRORS, Behavior, HandlerKind, Program
 
 NAMES = ("prep", "infer", "post", "check", "store")
 HEAVY_NAMES = ("crunch", "tabulate")
-FLAVOURS: tuple[Flavour, ...] = ("function", "coroutine", "generator", "async generator")
+HANDLER_KINDS: tuple[HandlerKind, ...] = ("function", "coroutine", "generator", "async generator")
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class SimulatedMesh:
         """Whether it has heavy actors."""
         return any(actor.kind == "spark" for actor in self.table.actors.values())
 
-    def is_poison(self, seen: Seen) -> bool:
+    def is_poison(self, envelope: ObservedEnvelope) -> bool:
         """Whether the actor that works on this envelope ends its process over it."""
-        program = self.programs.get(seen.curr)
-        return program is not None and seen.trail is not None and program.plan(seen.trail).deed == "poison"
+        program = self.programs.get(envelope.curr)
+        return program is not None and envelope.trail is not None and program.plan(envelope.trail).behavior == "poison"
 
     @property
     def light_actors(self) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ class SimulatedMesh:
         return tuple(name for name in self.programs if name != "hook")
 
 
-def any_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> SimulatedMesh:
+def random_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> SimulatedMesh:
     """Two to five light actors, perhaps one or two heavy ones and a hook, and the crew."""
     names = NAMES[: random.randint(1, 3) if is_heavy else random.randint(2, len(NAMES))]
     heavy = HEAVY_NAMES[: random.randint(1, 2)] if is_heavy else ()
@@ -67,7 +67,7 @@ def any_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> Sim
         actors[name], programs[name] = _heavy(random, name, others, weather, fan_ins=fan_ins)
     sink = Sink(persist=random.random() < 0.95)
     if random.random() < 0.2:
-        actors["hook"], programs["hook"] = _light(random, "hook", ("hook",), Weather(), deeds=("fail", "nothing"))
+        actors["hook"], programs["hook"] = _light(random, "hook", ("hook",), Weather(), behaviors=("fail", "nothing"))
         sink = Sink(hooks=("hook",), hooks_for_children=random.random() < 0.5)
     actors |= {name: Actor(kind="fan_in", fan_in=_fan_in(random), timeout=20.0) for name in fan_ins}
     crew = {name: Actor(kind="crew") for name in ("x-sink", "x-sump", "x-checkpoint")}
@@ -89,15 +89,15 @@ def _light(
     others: tuple[str, ...],
     weather: Weather,
     *,
-    deeds: tuple[Deed, ...] = DEEDS,
+    behaviors: tuple[Behavior, ...] = BEHAVIORS,
     fan_ins: tuple[str, ...] = (),
 ) -> tuple[Actor, Program]:
     timeout = random.choice((2.0, 5.0, 20.0))
     is_buffered = random.random() < 0.3
     repertoire = tuple(
-        deed
-        for deed in deeds
-        if random.random() < (0.7 if deed in ("fan", "split") else 0.4) and (deed != "poison" or weather.poison)
+        behavior
+        for behavior in behaviors
+        if random.random() < (0.7 if behavior in ("fan", "split") else 0.4) and (behavior != "poison" or weather.poison)
     )
     if weather.name == "poison":
         repertoire = (*repertoire[:2], "poison")
@@ -118,11 +118,11 @@ def _light(
     program = Program(
         actor=name,
         seed=random.getrandbits(32),
-        flavour=random.choices(FLAVOURS, (2, 1, 3, 2))[0],
+        handler_kind=random.choices(HANDLER_KINDS, (2, 1, 3, 2))[0],
         repertoire=repertoire,
         actors=others,
         timeout=timeout,
-        is_whimsical=is_buffered and random.random() < 0.5,
+        is_nondeterministic=is_buffered and random.random() < 0.5,
         fan_ins=fan_ins,
     )
     return actor, program
@@ -145,8 +145,8 @@ def _heavy(
         deduplicate=False,
         keep_input=False,
     )
-    repertoire = tuple(deed for deed in program.repertoire if deed != "split" or shape == "payload")
-    made = replace(program, is_whimsical=True, timeout=actor.timeout, repertoire=repertoire)
+    repertoire = tuple(behavior for behavior in program.repertoire if behavior != "split" or shape == "payload")
+    made = replace(program, is_nondeterministic=True, timeout=actor.timeout, repertoire=repertoire)
     return actor, made
 
 

@@ -57,7 +57,7 @@ class Pool:
         redirect: bool = True,
     ) -> Answer:
         """One request."""
-        scheduler = self.process.nature.scheduler
+        scheduler = self.process.simulation.scheduler
         began = scheduler.seconds
         try:
             answer = self.process.call(
@@ -73,8 +73,8 @@ class Pool:
         limit = timeout.total if timeout is not None else None
         if isinstance(limit, int | float) and scheduler.seconds - began > limit:
             raise NoAnswerError(f"no answer within {limit} s")
-        if self.process.work is not None and urlsplit(url).path.endswith("/states") and answer.status == 200:
-            self.process.work.states_asked_at = began
+        if self.process.invocation is not None and urlsplit(url).path.endswith("/states") and answer.status == 200:
+            self.process.invocation.states_asked_at = began
         return answer
 
     def _answered(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
@@ -84,7 +84,7 @@ class Pool:
         return Answer(found["statusCode"], found["body"].encode())
 
     def _refusal(self) -> Exception:
-        status = self.process.nature.random.choice((403, 429, 500, 503, 0))
+        status = self.process.simulation.random.choice((403, 429, 500, 503, 0))
         return _AnsweredError(status) if status else NoAnswerError("the connection was refused")
 
 

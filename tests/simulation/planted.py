@@ -39,7 +39,7 @@ from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.lambdas import preflight
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.task_store import StoredRecord
-from tests.simulation.planting import Planted, around, instead
+from tests.simulation.mistake import Mistake, substitute, wrap
 
 # --- delivery ----------------------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ def _written_or_not(real: Any, self: Results, key: str, *args: Any, **more: Any)
         return self.uri(key)
 
 
-def _taken(_: Any, envelope: Envelope) -> ClaimResult:
+def _always_taken(_: Any, envelope: Envelope) -> ClaimResult:
     return ClaimResult("taken", Claim(envelope.id, envelope.generation, "failed", ""))
 
 
@@ -209,50 +209,57 @@ def _unless_canceled(real: Any, envelope: Envelope) -> bool:
     return bool(real(envelope)) and not (envelope.status is not None and envelope.status.phase == "canceled")
 
 
-PLANTED = (
-    Planted("acks although a send was refused", instead(Receipt, "problem", property(lambda _: None)), seed=10),
-    Planted("ignores the Failed entries of an answer", instead(Outbox, "_send_group", _send_group_ignoring_failed)),
-    Planted("acks what raised", around(BatchProcessor, "process", _acks_what_raised)),
-    Planted("does not put suspects last", instead(BatchProcessor, "process", _work_in_order), "poison", seed=9),
-    Planted(
+MISTAKES = (
+    Mistake("acks although a send was refused", substitute(Receipt, "problem", property(lambda _: None)), seed=10),
+    Mistake("ignores the Failed entries of an answer", substitute(Outbox, "_send_group", _send_group_ignoring_failed)),
+    Mistake("acks what raised", wrap(BatchProcessor, "process", _acks_what_raised)),
+    Mistake("does not put suspects last", substitute(BatchProcessor, "process", _work_in_order), "poison", seed=9),
+    Mistake(
         "keeps suspects in the same order",
-        instead(batch, "_isolation_order", lambda items: sorted(items, key=_id)),
+        substitute(batch, "_isolation_order", lambda items: sorted(items, key=_id)),
         "poison",
         seed=19,
     ),
-    Planted("loses must-arrive reports", instead(RequiredReports, "flush", _flush_losing_reports)),
-    Planted("goes on although the task is not registered", around(preflight, "register", lambda *_: set())),
-    Planted("shows a claim check's reference to handlers", around(ClaimCheck, "redeem", _redeemed_with_reference)),
-    Planted("does not keep buffered frames", _frames_not_kept),
-    Planted("marks a hop as done before it is", around(CompletedHops, "is_completed", _marked_when_asked)),
-    Planted("runs finished hops again", instead(CompletedHops, "is_completed", lambda *_: False)),
-    Planted("claims an end unconditionally", instead(EndClaims, "take", _claimed_always), seed=9),
-    Planted("reports failures in x-sump without claiming them", instead(sump, "claim_end", _taken), "repeats", seed=21),
-    Planted("acks what was not written", around(Results, "write", _written_or_not), seed=14),
-    Planted("writes records unconditionally", instead(DynamoTaskStore, "put_record", _record_put_blindly)),
-    Planted("drops the deadline at routing", around(status, "routed", _without("deadline_at"))),
-    Planted("drops created_at at a start", around(status, "started", _without("created_at"))),
-    Planted("does not count attempts", around(status, "retrying", _attempt_kept)),
-    Planted("shifts twice", around(Route, "shifted", _shifted_twice)),
-    Planted("retries without the payload", around(outcome, "_retry", _retried_without_payload), "calm"),
-    Planted("retries after a frame has left", around(outcome, "failed", _frames_sent_forgotten), seed=49),
-    Planted("lets the first attempt's time pass on", instead(outcome, "_ENDS_WITH_THE_HOP", ())),
-    Planted("gives children ids of chance", lambda: mock.patch.object(ids, "child_id", _numbered_child(count()))),
-    Planted("forgets the root of children", instead(outcome, "_child", _rootless)),
-    Planted("does not heed cancellation", instead(arrival, "_check_task_state", lambda *_: None), seed=13),
-    Planted(
-        "lets handlers run beyond the deadline", instead(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
+    Mistake("loses must-arrive reports", substitute(RequiredReports, "flush", _flush_losing_reports)),
+    Mistake("goes on although the task is not registered", wrap(preflight, "register", lambda *_: set())),
+    Mistake("shows a claim check's reference to handlers", wrap(ClaimCheck, "redeem", _redeemed_with_reference)),
+    Mistake("does not keep buffered frames", _frames_not_kept),
+    Mistake("marks a hop as done before it is", wrap(CompletedHops, "is_completed", _marked_when_asked)),
+    Mistake("runs finished hops again", substitute(CompletedHops, "is_completed", lambda *_: False)),
+    Mistake("claims an end unconditionally", substitute(EndClaims, "take", _claimed_always), seed=9),
+    Mistake(
+        "reports failures in x-sump without claiming them",
+        substitute(sump, "claim_end", _always_taken),
+        "repeats",
+        seed=21,
     ),
-    Planted("does not heed max_hops", around(arrival, "_check_route", lambda real, hop, now: None)),
-    Planted("puts a set together more than once", _decided_always, "storm", seed=22),
-    Planted("merges in another order", around(set_coordinator, "origin_delivery", _swapped)),
-    Planted("forgets the enclosing set", instead(fan_in_routing, "_outer", lambda _: None)),
-    Planted("does not tell sets of slices that ended", instead(sink, "slice_end_deliveries", lambda *_: ())),
-    Planted("takes slices without claiming their end", instead(fan_in, "claim_end", _taken), "repeats", seed=9),
-    Planted("does not wake sets that wait", _sets_asleep, "calm"),
-    Planted("says nothing about dead letters", instead(DeadLetterWatch, "_report_batch", lambda *_: None), seed=27),
-    Planted("does not report canceled children", around(ending, "is_reported", _unless_canceled), "calm"),
-    Planted("reports on stealth envelopes", instead(Envelope, "is_stealth", property(lambda _: False))),
+    Mistake("acks what was not written", wrap(Results, "write", _written_or_not), seed=14),
+    Mistake("writes records unconditionally", substitute(DynamoTaskStore, "put_record", _record_put_blindly)),
+    Mistake("drops the deadline at routing", wrap(status, "routed", _without("deadline_at"))),
+    Mistake("drops created_at at a start", wrap(status, "started", _without("created_at"))),
+    Mistake("does not count attempts", wrap(status, "retrying", _attempt_kept)),
+    Mistake("shifts twice", wrap(Route, "shifted", _shifted_twice)),
+    Mistake("retries without the payload", wrap(outcome, "_retry", _retried_without_payload), "calm"),
+    Mistake("retries after a frame has left", wrap(outcome, "failed", _frames_sent_forgotten), seed=49),
+    Mistake("lets the first attempt's time pass on", substitute(outcome, "_ENDS_WITH_THE_HOP", ())),
+    Mistake("gives children ids of chance", lambda: mock.patch.object(ids, "child_id", _numbered_child(count()))),
+    Mistake("forgets the root of children", substitute(outcome, "_child", _rootless)),
+    Mistake("does not heed cancellation", substitute(arrival, "_check_task_state", lambda *_: None), seed=13),
+    Mistake(
+        "lets handlers run beyond the deadline", substitute(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
+    ),
+    Mistake("does not heed max_hops", wrap(arrival, "_check_route", lambda real, hop, now: None)),
+    Mistake("puts a set together more than once", _decided_always, "storm", seed=22),
+    Mistake("merges in another order", wrap(set_coordinator, "origin_delivery", _swapped)),
+    Mistake("forgets the enclosing set", substitute(fan_in_routing, "_outer", lambda _: None)),
+    Mistake("does not tell sets of slices that ended", substitute(sink, "slice_end_deliveries", lambda *_: ())),
+    Mistake(
+        "takes slices without claiming their end", substitute(fan_in, "claim_end", _always_taken), "repeats", seed=9
+    ),
+    Mistake("does not wake sets that wait", _sets_asleep, "calm"),
+    Mistake("says nothing about dead letters", substitute(DeadLetterWatch, "_report_batch", lambda *_: None), seed=27),
+    Mistake("does not report canceled children", wrap(ending, "is_reported", _unless_canceled), "calm"),
+    Mistake("reports on stealth envelopes", substitute(Envelope, "is_stealth", property(lambda _: False))),
 )
 
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class ProcessDied(BaseException):
+class ProcessCrashed(BaseException):
     """Unwinds a process that is dead. Whatever swallows it: the next call raises it again."""
 
 
 @dataclass
-class Work:
+class Invocation:
     """One invocation: the messages it was given, and what it has done so far.
 
     Attributes:
@@ -48,7 +48,7 @@ class Work:
 
 
 @dataclass
-class Nature:
+class Simulation:
     """What all processes share: time, chance, weather and the log."""
 
     scheduler: "Scheduler"
@@ -64,41 +64,41 @@ class Process:
     Attributes:
         ends_at: virtual seconds at which it is killed: its function's timeout.
         lag: seconds its own code has used that have not passed for the others yet; user code does not give up its turn.
-        work: what it is at; None between two invocations.
-        killed_by: which call of a handler ended it, if one did.
+        invocation: the current one; None between two invocations.
+        crash_cause: which call of a handler ended it, if one did.
     """
 
     name: str
-    nature: Nature
+    simulation: Simulation
     is_alive: bool = True
     ends_at: float = float("inf")
     lag: float = 0.0
-    work: "Work | None" = None
-    killed_by: str = ""
+    invocation: "Invocation | None" = None
+    crash_cause: str = ""
     _limits: list[float] = field(default_factory=list)
 
     is_threaded = False
 
     def now(self) -> datetime:
         """The process's time of day."""
-        return self.nature.scheduler.now + timedelta(seconds=self.lag)
+        return self.simulation.scheduler.now + timedelta(seconds=self.lag)
 
     def monotonic(self) -> float:
         """The same in seconds."""
-        return self.nature.scheduler.seconds + self.lag
+        return self.simulation.scheduler.seconds + self.lag
 
     def sleep(self, seconds: float) -> None:
         """Wait about so long."""
-        self.nature.scheduler.wait(seconds * self.nature.random.uniform(0.5, 1.0))
+        self.simulation.scheduler.wait(seconds * self.simulation.random.uniform(0.5, 1.0))
         self._check()
 
     def random(self) -> float:
         """A number in [0, 1)."""
-        return self.nature.random.random()
+        return self.simulation.random.random()
 
     def new_span(self) -> str:
         """16 hexadecimal digits."""
-        return f"{self.nature.random.getrandbits(64):016x}"
+        return f"{self.simulation.random.getrandbits(64):016x}"
 
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
         """Run user code; it is interrupted where it spends more time than it has (`spend`)."""
@@ -137,14 +137,14 @@ class Process:
             repeatable: whether the SDK repeats it by itself, with another effect, when the answer is lost.
         """
         self._check()
-        nature = self.nature
+        simulation = self.simulation
         if self.lag:
             passed, self.lag = self.lag, 0.0
             self._wait(passed)
-        fault = nature.faults.draw(service, nature.scheduler.seconds)
-        if fault is Fault.DIES_BEFORE:
-            self.die(f"before {what}")
-        self._wait(nature.faults.latency(nature.scheduler.seconds))
+        fault = simulation.faults.draw(service, simulation.scheduler.seconds)
+        if fault is Fault.CRASH_BEFORE:
+            self.crash(f"before {what}")
+        self._wait(simulation.faults.latency(simulation.scheduler.seconds))
         if fault is Fault.REFUSED:
             self.note(f"{what}: refused")
             raise refused()
@@ -154,11 +154,11 @@ class Process:
         else:
             answer = self._done(what, do)
         if fault is Fault.REPEATED and repeatable:
-            self._wait(nature.faults.latency(nature.scheduler.seconds))
+            self._wait(simulation.faults.latency(simulation.scheduler.seconds))
             answer = self._done(f"{what}: the answer is lost, repeated by the SDK", do)
-        self._wait(nature.faults.latency(nature.scheduler.seconds))
-        if fault is Fault.DIES_AFTER:
-            self.die(f"after {what}")
+        self._wait(simulation.faults.latency(simulation.scheduler.seconds))
+        if fault is Fault.CRASH_AFTER:
+            self.crash(f"after {what}")
         if fault is Fault.ANSWER_LOST:
             self.note(f"{what}: the answer is lost")
             raise lost()
@@ -173,25 +173,25 @@ class Process:
         self.note(what)
         return answer
 
-    def die(self, where: str) -> None:
+    def crash(self, where: str) -> None:
         """The end of it."""
         self.note(f"DIES {where}")
         self.is_alive = False
-        raise ProcessDied(where)
+        raise ProcessCrashed(where)
 
     def note(self, what: str) -> None:
         """A line in the log."""
-        self.nature.log.note(self.nature.scheduler.seconds, self.name, what)
+        self.simulation.log.note(self.simulation.scheduler.seconds, self.name, what)
 
     def _wait(self, seconds: float) -> None:
-        self.nature.scheduler.wait(seconds)
+        self.simulation.scheduler.wait(seconds)
         self._check()
 
     def _check(self) -> None:
-        if not self.is_alive or self.nature.scheduler.is_over:
-            raise ProcessDied(self.name)
-        if self.nature.scheduler.seconds > self.ends_at:
-            self.die("of its function's timeout")
+        if not self.is_alive or self.simulation.scheduler.is_over:
+            raise ProcessCrashed(self.name)
+        if self.simulation.scheduler.seconds > self.ends_at:
+            self.crash("of its function's timeout")
 
 
 _current: ContextVar[Process] = ContextVar("current process")

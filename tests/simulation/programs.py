@@ -14,11 +14,13 @@ from typing import Any, Literal, Protocol
 from asya.runtime.fan_out import FanOut, fan_out
 from tests.simulation.process import Process, current_process
 
-Flavour = Literal["function", "coroutine", "generator", "async generator"]
-Deed = Literal["pass", "nothing", "fail", "fan", "exit", "bad", "slow", "poison", "reroute", "big", "color", "split"]
+HandlerKind = Literal["function", "coroutine", "generator", "async generator"]
+Behavior = Literal[
+    "pass", "nothing", "fail", "fan", "exit", "bad", "slow", "poison", "reroute", "big", "color", "split"
+]
 Trail = tuple[str, ...]
 
-DEEDS: tuple[Deed, ...] = (
+BEHAVIORS: tuple[Behavior, ...] = (
     "nothing",
     "fail",
     "fan",
@@ -31,8 +33,8 @@ DEEDS: tuple[Deed, ...] = (
     "color",
     "split",
 )
-LONGEST_TRAIL = 14
-FANS_AT_MOST = 2
+MAX_TRAIL_LENGTH = 14
+MAX_FAN_OUTS = 2
 BIG = 9_000
 ERRORS: dict[str, type[Exception]] = {
     "ConnectionError": ConnectionError,
@@ -56,7 +58,7 @@ class Plan:
         at: the fan-in actor, for `split`.
     """
 
-    deed: Deed
+    behavior: Behavior
     seconds: float = 0.0
     times: int = 0
     frames: int = 1
@@ -71,54 +73,54 @@ class Program:
 
     Attributes:
         repertoire: what it may do beside passing on.
-        is_whimsical: its frames are different each time it is run; only for those whose frames are buffered.
+        is_nondeterministic: its frames are different each time it is run; only for those whose frames are buffered.
         actors: that it may route to.
         fan_ins: actors that put slices together.
     """
 
     actor: str
     seed: int
-    flavour: Flavour
-    repertoire: tuple[Deed, ...]
+    handler_kind: HandlerKind
+    repertoire: tuple[Behavior, ...]
     actors: tuple[str, ...]
     timeout: float
-    is_whimsical: bool = False
+    is_nondeterministic: bool = False
     fan_ins: tuple[str, ...] = ()
 
     def plan(self, trail: Trail) -> Plan:
         """What it does about a payload that has come this way; always the same."""
-        random = Random(f"{self.seed}/{self.actor}/{'/'.join(_steady(trail))}")
+        random = Random(f"{self.seed}/{self.actor}/{'/'.join(_without_suffixes(trail))}")
         seconds = random.choice((0.0, 0.0, 0.01, 0.2, self.timeout * 0.5))
-        if not self.repertoire or random.random() < 0.55 or len(trail) > LONGEST_TRAIL:
+        if not self.repertoire or random.random() < 0.55 or len(trail) > MAX_TRAIL_LENGTH:
             return Plan("pass", seconds)
-        deed = random.choice(self.repertoire)
-        match deed:
+        behavior = random.choice(self.repertoire)
+        match behavior:
             case "fail":
-                return Plan(deed, seconds, times=random.choice((1, 1, 2, 99)), error=random.choice(sorted(ERRORS)))
+                return Plan(behavior, seconds, times=random.choice((1, 1, 2, 99)), error=random.choice(sorted(ERRORS)))
             case "slow":
-                return Plan(deed, self.timeout * random.choice((0.9, 1.1, 5.0)), times=random.choice((1, 99)))
+                return Plan(behavior, self.timeout * random.choice((0.9, 1.1, 5.0)), times=random.choice((1, 99)))
             case "poison":
-                return Plan(deed, seconds, times=random.choice((1, 99)))
+                return Plan(behavior, seconds, times=random.choice((1, 99)))
             case "fan":
-                if sum(not token.partition("~")[0].endswith(".0") for token in trail) >= FANS_AT_MOST:
+                if sum(not token.partition("~")[0].endswith(".0") for token in trail) >= MAX_FAN_OUTS:
                     return Plan("pass", seconds)
                 frames = random.randint(2, 4)
                 error = random.choice((None, None, random.choice(sorted(ERRORS))))
-                return Plan(deed, seconds, times=random.randint(0, frames), frames=frames, error=error)
+                return Plan(behavior, seconds, times=random.randint(0, frames), frames=frames, error=error)
             case "split":
-                if not self.fan_ins or sum(is_slice((token,)) for token in trail) >= FANS_AT_MOST:
+                if not self.fan_ins or sum(is_slice((token,)) for token in trail) >= MAX_FAN_OUTS:
                     return Plan("pass", seconds)
                 to = tuple(random.choices(self.actors, k=random.randint(1, 2)))
                 slices = random.choices((0, 1, 2, 3, 12), (2, 3, 3, 3, 1))[0]
-                return Plan(deed, seconds, frames=slices, next=to, at=random.choice(self.fan_ins))
+                return Plan(behavior, seconds, frames=slices, next=to, at=random.choice(self.fan_ins))
             case "reroute":
                 ahead = random.choices((*self.actors, "nowhere", "x-sink"), k=random.randint(0, 3))
-                return Plan(deed, seconds, next=tuple(ahead))
-        return Plan(deed, seconds)
+                return Plan(behavior, seconds, next=tuple(ahead))
+        return Plan(behavior, seconds)
 
 
 @dataclass
-class Given:
+class OutputFrame:
     """A frame that a handler gave.
 
     Attributes:
@@ -140,30 +142,30 @@ class HandlerCall:
     process: Process
     began: float
     deadline: datetime | None = None
-    given: list[Given] = field(default_factory=list)
+    frames: list[OutputFrame] = field(default_factory=list)
     ended: Literal["not", "well", "raised"] = "not"
 
 
-class CallNoter(Protocol):
+class CallRecorder(Protocol):
     """Keeps book of what handlers do."""
 
-    def called(self, call: HandlerCall) -> int:
+    def record_call(self, call: HandlerCall) -> int:
         """A handler is called; gives how often it was before with the same payload."""
 
-    def gave(self, call: HandlerCall, given: Given) -> None:
+    def record_frame(self, call: HandlerCall, frame: OutputFrame) -> None:
         """A handler gives a frame, or hands out a slice."""
 
 
-def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
+def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]:
     """The handler, as user code would write it."""
 
     def begin(payload: dict[str, Any]) -> tuple[Plan, HandlerCall, int]:
         trail = tuple(payload["trail"])
         process = current_process()
-        call = HandlerCall(program.actor, trail, process, process.nature.scheduler.seconds)
-        before = note.called(call)
+        call = HandlerCall(program.actor, trail, process, process.simulation.scheduler.seconds)
+        before = recorder.record_call(call)
         plan = program.plan(trail)
-        if plan.deed == "slow" and before >= plan.times:
+        if plan.behavior == "slow" and before >= plan.times:
             return Plan("pass"), call, before
         call.process.spend(plan.seconds)
         return plan, call, before
@@ -178,26 +180,26 @@ def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
         color: str | None = None,
     ) -> dict[str, Any]:
         token = f"{program.actor}.{index}"
-        if program.is_whimsical:
+        if program.is_nondeterministic:
             token += f"~{before}"
         trail = (*call.trail, token)
-        note.gave(call, Given(trail, ahead, color))
+        recorder.record_frame(call, OutputFrame(trail, ahead, color))
         made = payload | {"trail": list(trail)}
         made.pop("padding", None)
-        if plan.deed == "big":
+        if plan.behavior == "big":
             made["padding"] = "p" * BIG
         return made
 
     def fail_if_due(plan: Plan, call: HandlerCall, before: int) -> None:
         call.ended = "raised"
-        match plan.deed:
+        match plan.behavior:
             case "fail" if before < plan.times:
                 raise ERRORS[plan.error or "ValueError"](f"call number {before + 1} of {program.actor} fails")
             case "exit":
                 raise SystemExit(3)
             case "poison" if before < plan.times:
-                call.process.killed_by = "/".join(call.trail)
-                call.process.die("of its handler")
+                call.process.crash_cause = "/".join(call.trail)
+                call.process.crash("of its handler")
             case "bad":
                 raise TypeError("no such operation")
         call.ended = "well"
@@ -206,16 +208,16 @@ def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
         items = []
         for index in range(1, plan.frames + 1):
             trail = (*call.trail, f"{program.actor}.{index}s~{before}")
-            note.gave(call, Given(trail, (*plan.next, plan.at)))
+            recorder.record_frame(call, OutputFrame(trail, (*plan.next, plan.at)))
             items.append({"trail": list(trail)})
         return fan_out(items, to=plan.next, into="/results", at=plan.at)
 
     def function(payload: Any) -> Any:
         plan, call, before = begin(payload)
         fail_if_due(plan, call, before)
-        if plan.deed == "split":
+        if plan.behavior == "split":
             return slices(payload, call, before, plan)
-        return None if plan.deed == "nothing" else frame(payload, call, 0, before, plan)
+        return None if plan.behavior == "nothing" else frame(payload, call, 0, before, plan)
 
     async def coroutine(payload: Any) -> Any:
         return function(payload)
@@ -223,25 +225,25 @@ def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
     def generator(payload: Any) -> Generator[Any, Any, None]:
         plan, call, before = begin(payload)
         call.ended = "raised"
-        if plan.deed == "bad":
+        if plan.behavior == "bad":
             yield {"a": {1, 2}}
         fail_if_due(plan, call, before)
-        if plan.deed == "nothing":
+        if plan.behavior == "nothing":
             yield None
             return
-        if plan.deed == "split":
+        if plan.behavior == "split":
             yield slices(payload, call, before, plan)
             return
         color = ahead = None
-        if plan.deed == "color":
+        if plan.behavior == "color":
             color = f"{program.actor}-{len(call.trail)}"
             yield ("SET", ".headers.color", color)
-        if plan.deed == "reroute":
+        if plan.behavior == "reroute":
             ahead = plan.next
             yield ("SET", ".route.next", list(ahead))
         call.ended = "not"
         for index in range(plan.frames):
-            if plan.error is not None and plan.deed == "fan" and index == plan.times:
+            if plan.error is not None and plan.behavior == "fan" and index == plan.times:
                 call.ended = "raised"
                 raise ERRORS[plan.error]("after some frames")
             yield frame(payload, call, index, before, plan, ahead, color)
@@ -257,7 +259,7 @@ def handler_of(program: Program, note: CallNoter) -> Callable[[Any], Any]:
                 return
             answer = yield step
 
-    match program.flavour:
+    match program.handler_kind:
         case "function":
             return function
         case "coroutine":
@@ -278,6 +280,6 @@ def is_slice(trail: Trail) -> bool:
     return trail[-1].partition("~")[0].endswith("s")
 
 
-def _steady(trail: Trail) -> Trail:
+def _without_suffixes(trail: Trail) -> Trail:
     """The trail without what is different each time."""
     return tuple(token.partition("~")[0] for token in trail)

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from botocore.exceptions import ClientError, ReadTimeoutError
 
-from tests.simulation.process import Nature, Process
-from tests.simulation.scheduler import BEGINNING
+from tests.simulation.process import Process, Simulation
+from tests.simulation.scheduler import START_TIME
 
 MESSAGE_LIMIT = 8 * 1024
 BATCH_ENTRIES = 10
-LONGEST_DELAY = 900
+MAX_DELAY = 900
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -51,7 +51,7 @@ class Queue:
     messages: list[Message] = field(default_factory=list)
 
 
-class QueueWatch(Protocol):
+class QueueObserver(Protocol):
     """Is told what happens to messages."""
 
     def accepted(self, message: Message, sender: Process | None) -> None:
@@ -60,7 +60,7 @@ class QueueWatch(Protocol):
     def deleted(self, message: Message, by: Process | None) -> None:
         """A message is gone for good."""
 
-    def buried(self, message: Message) -> None:
+    def dead_lettered(self, message: Message) -> None:
         """A message was received too often."""
 
 
@@ -72,8 +72,8 @@ class Queues:
         wake: is called when a message of a queue may be received, with the queue's name.
     """
 
-    nature: Nature
-    watch: QueueWatch
+    simulation: Simulation
+    observer: QueueObserver
     wake: Callable[[str], None]
     queues: dict[str, Queue] = field(default_factory=dict)
     _numbers: "count[int]" = field(default_factory=count)
@@ -82,25 +82,25 @@ class Queues:
         self, name: str, body: str, *, sender: Process | None, by: str, delay: float = 0, group: str | None = None
     ) -> str:
         """Take a message; gives its id."""
-        number, seconds = next(self._numbers), self.nature.scheduler.seconds
+        number, seconds = next(self._numbers), self.simulation.scheduler.seconds
         message = Message(f"{number:08x}-0000-4000-8000-000000000000", name, body, seconds, seconds + delay, by, group)
         self._offer(message)
-        if self.nature.faults.happens(self.nature.faults.weather.duplicates, seconds):
-            later = seconds + delay + self.nature.random.uniform(0.0, 30.0)
+        if self.simulation.faults.happens(self.simulation.faults.weather.duplicates, seconds):
+            later = seconds + delay + self.simulation.random.uniform(0.0, 30.0)
             self._offer(Message(message.message_id, name, body, seconds, later, by, group))
-        self.watch.accepted(message, sender)
+        self.observer.accepted(message, sender)
         return message.message_id
 
     def receive(self, name: str, limit: int, hide: float | None = None) -> list[Message]:
         """Up to so many messages that may be received, in no order; those received too often move to the DLQ instead."""
         queue, visible = self.queues[name], self.visible(name)
-        self.nature.random.shuffle(visible)
+        self.simulation.random.shuffle(visible)
         found: list[Message] = []
         for message in visible[:limit]:
             if queue.max_receives is not None and message.receives >= queue.max_receives:
                 queue.messages.remove(message)
                 self.queues[f"{name}-dlq"].messages.append(message)
-                self.watch.buried(message)
+                self.observer.dead_lettered(message)
                 continue
             message.receives += 1
             message.receipt = f"receipt-{next(self._numbers)}"
@@ -110,7 +110,7 @@ class Queues:
 
     def visible(self, name: str) -> list[Message]:
         """The messages that may be received now."""
-        now = self.nature.scheduler.seconds
+        now = self.simulation.scheduler.seconds
         return [message for message in self.queues[name].messages if message.visible_at <= now]
 
     def delete(self, name: str, receipt: str, by: Process | None) -> None:
@@ -119,7 +119,7 @@ class Queues:
         for message in queue.messages:
             if message.receipt == receipt:
                 queue.messages.remove(message)
-                self.watch.deleted(message, by)
+                self.observer.deleted(message, by)
                 return
 
     def set_visibility(self, name: str, receipt: str, seconds: float) -> None:
@@ -130,13 +130,13 @@ class Queues:
 
     def _offer(self, message: Message) -> None:
         self.queues[message.queue].messages.append(message)
-        self.nature.scheduler.after(
-            message.visible_at - self.nature.scheduler.seconds, lambda: self.wake(message.queue)
+        self.simulation.scheduler.after(
+            message.visible_at - self.simulation.scheduler.seconds, lambda: self.wake(message.queue)
         )
 
     def _hide(self, message: Message, seconds: float) -> None:
-        message.visible_at = self.nature.scheduler.seconds + seconds
-        self.nature.scheduler.after(seconds, lambda: self.wake(message.queue))
+        message.visible_at = self.simulation.scheduler.seconds + seconds
+        self.simulation.scheduler.after(seconds, lambda: self.wake(message.queue))
 
 
 @dataclass
@@ -297,13 +297,13 @@ def _name(url: str) -> str:
 def _problem(body: str, delay: float) -> str | None:
     if not body or _NO_XML.search(body):
         return "InvalidMessageContents"
-    if len(body.encode()) > MESSAGE_LIMIT or not 0 <= delay <= LONGEST_DELAY or delay != int(delay):
+    if len(body.encode()) > MESSAGE_LIMIT or not 0 <= delay <= MAX_DELAY or delay != int(delay):
         return "InvalidParameterValue"
     return None
 
 
 def _received(message: Message) -> dict[str, Any]:
-    sent = int((BEGINNING.timestamp() + message.sent_at) * 1000)
+    sent = int((START_TIME.timestamp() + message.sent_at) * 1000)
     attributes = {
         "SentTimestamp": str(sent),
         "ApproximateReceiveCount": str(message.receives),

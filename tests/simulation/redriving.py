@@ -12,7 +12,7 @@ from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient
 from tests.simulation.functions import BUCKET, OFFLOAD_FROM
 from tests.simulation.network import URL, event
-from tests.simulation.process import Process, ProcessDied, running
+from tests.simulation.process import Process, ProcessCrashed, running
 from tests.simulation.queues import Queues, SqsClient
 
 Api = Callable[[dict[str, Any]], dict[str, Any] | None]
@@ -56,6 +56,6 @@ def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, a
             except CommandError as error:
                 process.note(f"gives up on the dead letters of {actor}: {error}")
                 went_well = False
-            except ProcessDied:
+            except ProcessCrashed:
                 return False
     return went_well

@@ -7,19 +7,19 @@ from itertools import chain
 from random import Random
 
 from tests.simulation.cloud import Cloud, deploy
-from tests.simulation.faults import Weather, any_weather
-from tests.simulation.heavy.job_weather import any_job_weather
-from tests.simulation.invariants import AtRest
-from tests.simulation.meshes import any_mesh
-from tests.simulation.planting import Planted
+from tests.simulation.faults import Weather, random_weather
+from tests.simulation.heavy.job_weather import random_job_weather
+from tests.simulation.invariants import FinalChecks
+from tests.simulation.meshes import random_mesh
+from tests.simulation.mistake import Mistake
 from tests.simulation.scheduler import StalledError
 from tests.simulation.workload import Workload
 
 # Schedules wake the sweep and the watch over dead letters; a tick in bad weather may fail, the next one goes on.
 TICK = 300.0
-TICKS_IN_A_STORM = 1
-TICKS_AT_REST = 2
-MOST_TICKS_AT_REST = 30
+INITIAL_TICKS = 1
+MIN_IDLE_TICKS = 2
+MAX_IDLE_TICKS = 30
 SEEDS_PER_MISTAKE = 100
 COMMAND = ".venv/bin/python -m tests.simulation{heavy} --seed {seed}{weather}"
 
@@ -61,49 +61,49 @@ def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_en
         to_the_end: go on after a violation, to see what comes of it.
     """
     random = Random(f"heavy schedule {seed}" if is_heavy else f"schedule {seed}")
-    weather = any_weather(random, kind)
-    mesh = any_mesh(random, weather, is_heavy=is_heavy)
-    cloud = deploy(mesh, random, weather, any_job_weather(random, weather) if is_heavy else None)
-    cloud.ledger.stops_at_once = not to_the_end
+    weather = random_weather(random, kind)
+    mesh = random_mesh(random, weather, is_heavy=is_heavy)
+    cloud = deploy(mesh, random, weather, random_job_weather(random, weather) if is_heavy else None)
+    cloud.ledger.stops_at_first_violation = not to_the_end
     workload = Workload(cloud, random)
-    with cloud.on_stage():
+    with cloud.activate():
         workload.schedule(random.randint(3, 16) if is_heavy else random.randint(3, 14))
-        for number in range(TICKS_IN_A_STORM):
-            cloud.nature.scheduler.after(TICK * (number + 1), cloud.system.wake_all)
+        for number in range(INITIAL_TICKS):
+            cloud.simulation.scheduler.after(TICK * (number + 1), cloud.system.wake_all)
         stalled: list[str] = []
         try:
             if random.random() < 0.3:
-                cloud.nature.scheduler.start(workload.redrive, delay=random.uniform(20.0, 250.0))
-            _come_to_rest(cloud)
+                cloud.simulation.scheduler.start(workload.redrive, delay=random.uniform(20.0, 250.0))
+            _run_until_idle(cloud)
             if random.random() < 0.5:
-                cloud.nature.scheduler.start(workload.redrive)
-                _come_to_rest(cloud)
+                cloud.simulation.scheduler.start(workload.redrive)
+                _run_until_idle(cloud)
         except StalledError as error:
             stalled = [str(error)]
         for task_id in workload.started:
-            cloud.nature.scheduler.start(partial(workload.look_again, task_id))
-        if not cloud.nature.scheduler.is_over:
-            cloud.nature.scheduler.run()
+            cloud.simulation.scheduler.start(partial(workload.look_again, task_id))
+        if not cloud.simulation.scheduler.is_over:
+            cloud.simulation.scheduler.run()
     found = [*cloud.ledger.violations, *stalled]
     if not found:
-        found += AtRest(cloud, workload).problems()
+        found += FinalChecks(cloud, workload).problems()
     return Outcome(seed, kind, is_heavy, weather, tuple(found), cloud)
 
 
-def _come_to_rest(cloud: Cloud) -> None:
+def _run_until_idle(cloud: Cloud) -> None:
     """Let everything happen that is due, and the schedules wake what they wake, until there is nothing left to find."""
-    scheduler = cloud.nature.scheduler
-    for number in range(MOST_TICKS_AT_REST):
+    scheduler = cloud.simulation.scheduler
+    for number in range(MAX_IDLE_TICKS):
         scheduler.run()
         # A set that nobody looks at any more is found by the sweep, once it is due.
         is_quiet = cloud.ledger.runs.is_quiet and not any(cloud.ledger.sets.problems())
-        if scheduler.is_over or (number >= TICKS_AT_REST and is_quiet):
+        if scheduler.is_over or (number >= MIN_IDLE_TICKS and is_quiet):
             return
         scheduler.after(TICK, cloud.system.wake_all)
     scheduler.run()
 
 
-def seed_that_finds(mistake: Planted, *, is_heavy: bool, seeds: Iterable[int] | None = None) -> int | None:
+def find_seed(mistake: Mistake, *, is_heavy: bool, seeds: Iterable[int] | None = None) -> int | None:
     """The first of some seeds whose schedule shows a planted mistake, by default of a hundred and its own; None if none does."""
     tried = chain([mistake.seed], range(SEEDS_PER_MISTAKE)) if seeds is None else seeds
     with mistake.plant():

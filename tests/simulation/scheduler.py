@@ -12,7 +12,7 @@ from itertools import count
 
 from greenlet import getcurrent, greenlet
 
-BEGINNING = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+START_TIME = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 class StalledError(RuntimeError):
@@ -40,7 +40,7 @@ class Scheduler:
     @property
     def now(self) -> datetime:
         """The virtual time of day."""
-        return BEGINNING + timedelta(seconds=self.seconds)
+        return START_TIME + timedelta(seconds=self.seconds)
 
     def after(self, seconds: float, do: Callable[[], None]) -> None:
         """Do something later, on the scheduler's own turn: it must not wait."""

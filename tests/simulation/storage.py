@@ -19,7 +19,7 @@ _CALLS = (
 )
 
 
-class ObjectWatch(Protocol):
+class ObjectObserver(Protocol):
     """Is told what happens to objects."""
 
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
@@ -33,7 +33,7 @@ class ObjectWatch(Protocol):
 class Bucket:
     """The objects of the mesh's bucket, by key."""
 
-    watch: ObjectWatch
+    observer: ObjectObserver
     objects: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -55,7 +55,7 @@ class S3Client:
                 raise _error("PreconditionFailed", 412)
             before = self.bucket.objects.get(Key)
             self.bucket.objects[Key] = bytes(Body)
-            self.bucket.watch.put(Key, bytes(Body), self.process, before)
+            self.bucket.observer.put(Key, bytes(Body), self.process, before)
             return {}
 
         return self._call(f"PutObject {Key}", do)
@@ -86,7 +86,7 @@ class S3Client:
 
         def do() -> dict[str, Any]:
             if self.bucket.objects.pop(Key, None) is not None:
-                self.bucket.watch.removed(Key, self.process)
+                self.bucket.observer.removed(Key, self.process)
             return {}
 
         return self._call(f"DeleteObject {Key}", do)

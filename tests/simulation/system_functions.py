@@ -15,7 +15,7 @@ from asya.spark.lambdas.services import SparkServices
 from tests.simulation.functions import SimulatedServices
 from tests.simulation.ledger import Ledger
 from tests.simulation.network import Pool
-from tests.simulation.process import Nature, Process, ProcessDied, Work, running
+from tests.simulation.process import Invocation, Process, ProcessCrashed, Simulation, running
 
 TIMEOUT = 120.0
 
@@ -26,31 +26,31 @@ class SystemFunctions:
 
     NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ, names.RECONCILE)
 
-    nature: Nature
+    simulation: Simulation
     settings: Mapping[str, Settings]
     new_process: Callable[[str], Process]
     new_pool: Callable[[Process, str], Pool]
     ledger: Ledger
-    made: int = 0
+    process_count: int = 0
 
     def wake_all(self) -> None:
         """One tick of each schedule."""
-        self.nature.scheduler.start(lambda: self._run(names.FAN_IN_SWEEP, _sweep))
-        self.nature.scheduler.start(lambda: self._run(names.DLQ, _watch))
+        self.simulation.scheduler.start(lambda: self._run(names.FAN_IN_SWEEP, _sweep))
+        self.simulation.scheduler.start(lambda: self._run(names.DLQ, _watch))
         if any(actor.kind == "spark" for actor in self.ledger.mesh.actors.values()):
-            self.nature.scheduler.start(lambda: self._run(names.RECONCILE, _reconcile))
+            self.simulation.scheduler.start(lambda: self._run(names.RECONCILE, _reconcile))
 
     def _run(self, name: str, work: Callable[[Services], None]) -> None:
-        self.made += 1
-        process = self.new_process(f"{name}/{self.made}")
-        process.ends_at = self.nature.scheduler.seconds + TIMEOUT
-        process.work = Work(name, [], self.nature.scheduler.seconds)
+        self.process_count += 1
+        process = self.new_process(f"{name}/{self.process_count}")
+        process.ends_at = self.simulation.scheduler.seconds + TIMEOUT
+        process.invocation = Invocation(name, [], self.simulation.scheduler.seconds)
         with running(process):
             try:
                 work(
                     SimulatedServices(self.settings[name], process, process=process, pool=self.new_pool(process, name))
                 )
-            except ProcessDied:
+            except ProcessCrashed:
                 pass
             except Exception as error:  # noqa: BLE001 - nothing comes after it but the next tick
                 process.note(f"raised {error!r}")

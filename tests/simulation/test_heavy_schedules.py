@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulation.heavy.planted import PLANTED
-from tests.simulation.planting import Planted
-from tests.simulation.schedule import run, seed_that_finds
+from tests.simulation.heavy.planted import MISTAKES
+from tests.simulation.mistake import Mistake
+from tests.simulation.schedule import find_seed, run
 
 SCHEDULES = 60
-AT_ONCE = 10
+SEEDS_PER_CHUNK = 10
 
 
-@pytest.mark.parametrize("first", range(0, SCHEDULES, AT_ONCE))
+@pytest.mark.parametrize("first", range(0, SCHEDULES, SEEDS_PER_CHUNK))
 def test_no_heavy_schedule_violates_an_invariant(first: int) -> None:
-    for seed in range(first, first + AT_ONCE):
+    for seed in range(first, first + SEEDS_PER_CHUNK):
         outcome = run(seed, is_heavy=True)
         assert not outcome.violations, str(outcome)
 
 
-@pytest.mark.parametrize("mistake", PLANTED, ids=lambda mistake: mistake.name)
-def test_a_mistake_on_the_heavy_path_is_found(mistake: Planted) -> None:
-    seed = seed_that_finds(mistake, is_heavy=True)
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake.name)
+def test_a_mistake_on_the_heavy_path_is_found(mistake: Mistake) -> None:
+    seed = find_seed(mistake, is_heavy=True)
 
     assert seed is not None, "no schedule shows it"
     assert not run(seed, mistake.kind, is_heavy=True).violations, "without the mistake it looks no better"

@@ -17,9 +17,9 @@ from tests.simulation.redriving import redrive_all
 
 # The operator who sends raw messages and looks at tasks.
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
-STORM_PATIENCE = 40
+START_ATTEMPTS = 40
 PADDING = 12_000
-REDRIVES_AT_MOST = 20
+MAX_REDRIVES = 20
 
 
 @dataclass
@@ -39,13 +39,13 @@ class Workload:
 
     def schedule(self, count: int) -> None:
         """Have so many things sent, at times of their own."""
-        is_burst = self.cloud.nature.faults.weather.name == "poison"
+        is_burst = self.cloud.simulation.faults.weather.name == "poison"
         for _ in range(count):
             delay = self.random.choice((0.0, self.random.uniform(0.0, 3.0), self.random.uniform(0.0, 60.0)))
             send = self.random.choices(
                 (self._start_by_gateway, self._send_raw, self._send_wrong, self._send_to_the_end), (6, 7, 2, 1)
             )[0]
-            self.cloud.nature.scheduler.start(send, 0.0 if is_burst else delay)
+            self.cloud.simulation.scheduler.start(send, 0.0 if is_burst else delay)
 
     # --- tasks -----------------------------------------------------------------------------------------------------
 
@@ -58,7 +58,7 @@ class Workload:
             body["headers"] = {"x-asya-mesh-status": "off", "tenant": "acme"}
         actor = self.random.choice(self.cloud.mesh.light_actors)
         key = f"key-{self._number()}"
-        for _ in range(STORM_PATIENCE):
+        for _ in range(START_ATTEMPTS):
             answer = self._ask("POST", f"/api/v1/mesh?actor={actor}", body, {"idempotency-key": key})
             if answer is not None and answer["statusCode"] == 201:
                 task_id = json.loads(answer["body"])["id"]
@@ -66,28 +66,28 @@ class Workload:
                 if "headers" not in body:
                     self._follow(task_id)
                 return
-            self.cloud.nature.scheduler.wait(self.random.uniform(5.0, 40.0))
-        self.cloud.ledger.violated(f"a task was not started in {STORM_PATIENCE} tries")
+            self.cloud.simulation.scheduler.wait(self.random.uniform(5.0, 40.0))
+        self.cloud.ledger.report_violation(f"a task was not started in {START_ATTEMPTS} tries")
 
     def _follow(self, task_id: str) -> None:
         """Perhaps cancel it soon, and look at it a few times."""
         if self.random.random() < 0.25:
-            self.cloud.nature.scheduler.wait(self.random.uniform(0.0, 2.0))
+            self.cloud.simulation.scheduler.wait(self.random.uniform(0.0, 2.0))
             self._cancel(task_id)
         for _ in range(self.random.choice((0, 3, 6))):
-            self.cloud.nature.scheduler.wait(self.random.uniform(0.05, 3.0))
+            self.cloud.simulation.scheduler.wait(self.random.uniform(0.05, 3.0))
             self.look(task_id)
 
     def _cancel(self, task_id: str) -> None:
         """As the gateway's own DELETE would note it."""
-        at = format_time(self.cloud.nature.scheduler.now)
+        at = format_time(self.cloud.simulation.scheduler.now)
         body = [{"id": task_id, "status": "canceled", "at": at, "data": {"reason": "Canceled"}}]
         self._request(self.cloud.ingest.handle, "POST", "/api/v1/mesh/events", body, {})
 
     def redrive(self) -> None:
         """What lies in dead-letter queues is sent again, as far as it may be; whoever is told that it failed tries again."""
         cloud = self.cloud
-        for _ in range(REDRIVES_AT_MOST):
+        for _ in range(MAX_REDRIVES):
             went_well = redrive_all(
                 cloud.new_process(f"operator/{self._number()}"),
                 cloud.queues,
@@ -97,7 +97,7 @@ class Workload:
             )
             if went_well:
                 return
-            cloud.nature.scheduler.wait(10.0)
+            cloud.simulation.scheduler.wait(10.0)
 
     def look_again(self, task_id: str) -> None:
         """One look more."""
@@ -117,7 +117,7 @@ class Workload:
             if (rank, shown["progress_percent"]) < before and (
                 rank < before[0] or shown["progress_percent"] < before[1]
             ):
-                self.cloud.ledger.violated(f"{task_id} was shown at {before} and then at {shown}")
+                self.cloud.ledger.report_violation(f"{task_id} was shown at {before} and then at {shown}")
             self.shown[task_id, generation] = (rank, shown["progress_percent"])
         return shown
 
@@ -248,4 +248,4 @@ class Workload:
         return self._numbers
 
     def _now(self) -> Any:
-        return self.cloud.nature.scheduler.now
+        return self.cloud.simulation.scheduler.now

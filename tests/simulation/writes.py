@@ -26,7 +26,7 @@ class WriteChecks:
             return
         key = (after["pk"]["S"], after["sk"]["S"])
         if table.endswith("-hops"):
-            self.ledger.marked.setdefault(key, self.ledger.nature.scheduler.seconds)
+            self.ledger.marked.setdefault(key, self.ledger.simulation.scheduler.seconds)
         if table.endswith("-tasks") and key[1] == "record":
             self._record_written(before, after)
         if table.endswith("-sink") and key[1] == "claim" and before is not None:
@@ -36,28 +36,28 @@ class WriteChecks:
         """A status never goes back, and a terminal one never changes, but in a new generation."""
         old, new = (_status(before), _status(after)) if before else (("pending", -1), _status(after))
         task = after["pk"]["S"]
-        self.ledger.nature.log.note(self.ledger.nature.scheduler.seconds, "record", f"{task}: {new[0]}")
+        self.ledger.simulation.log.note(self.ledger.simulation.scheduler.seconds, "record", f"{task}: {new[0]}")
         if new[1] < old[1]:
-            self.ledger.violated(f"the record of {task} went back from generation {old[1]} to {new[1]}")
+            self.ledger.report_violation(f"the record of {task} went back from generation {old[1]} to {new[1]}")
         if new[1] == old[1]:
             if RANKS[new[0]] < RANKS[old[0]]:
-                self.ledger.violated(f"the record of {task} went back from {old[0]} to {new[0]}")
+                self.ledger.report_violation(f"the record of {task} went back from {old[0]} to {new[0]}")
             if new[0] == "canceled":
-                self.ledger.canceled.setdefault(task, self.ledger.nature.scheduler.seconds)
+                self.ledger.canceled.setdefault(task, self.ledger.simulation.scheduler.seconds)
             if old[0] in TERMINAL and new[0] != old[0]:
-                self.ledger.violated(f"the record of {task} was {old[0]} and became {new[0]}")
+                self.ledger.report_violation(f"the record of {task} was {old[0]} and became {new[0]}")
 
     def _claim_written(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
         was, now = int(before["generation"]["N"]), int(after["generation"]["N"])
         if now < was or (now == was and before["phase"] != after["phase"]):
-            self.ledger.violated(
+            self.ledger.report_violation(
                 f"the end of {after['pk']['S']} was {before['phase']['S']} ({was}) and became {after['phase']['S']} ({now})"
             )
 
     def object_written(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
         """An object was written, perhaps over another."""
         if key.startswith("frames/") and before not in (None, body):
-            self.ledger.violated(f"{by.name} replaced {key}, which counts as it was written first")
+            self.ledger.report_violation(f"{by.name} replaced {key}, which counts as it was written first")
         if key.startswith("runs/") and key.endswith("/manifest.json"):
             self.ledger.runs.manifest_written(key, body, before)
         if not key.startswith("results/") or key.startswith("results/checkpoint/") or "/unreadable/" in key:
@@ -65,15 +65,15 @@ class WriteChecks:
         try:
             found = json.loads(body)
         except ValueError:
-            self.ledger.violated(f"{by.name} wrote {key}, which is no JSON")
+            self.ledger.report_violation(f"{by.name} wrote {key}, which is no JSON")
             return
         for header in found.get("headers", {}):
             if header == "x-asya-payload-ref":
-                self.ledger.violated(f"{key} shows the header {header}")
+                self.ledger.report_violation(f"{key} shows the header {header}")
         prefix = key.split("/")[1]
         phase = found.get("status", {}).get("phase")
         if phase != ("failed" if prefix == "sump" else prefix):
-            self.ledger.violated(f"{key} holds an envelope in phase {phase}")
+            self.ledger.report_violation(f"{key} holds an envelope in phase {phase}")
 
     def object_removed(self, key: str, by: Process) -> None:
         """Of all objects only the end of an older generation goes, once that of a later one is there (`protocol §11`)."""
@@ -81,7 +81,7 @@ class WriteChecks:
         claim = self.ledger.tables["sink"].get((envelope_id, "claim"))
         newer = f"results/{claim['phase']['S']}/{envelope_id}.json" if claim else key
         if newer == key or newer not in self.ledger.objects:
-            self.ledger.violated(f"{by.name} removed {key}, and no later end of {envelope_id} is there")
+            self.ledger.report_violation(f"{by.name} removed {key}, and no later end of {envelope_id} is there")
 
 
 def _status(record: Mapping[str, Any]) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from asya_spark.time_limit import Ending
 from tests.simulation.heavy.job_rows import INDEX, RowsJob
 from tests.simulation.heavy.job_service import JobRun
 from tests.simulation.heavy.run_files import ROOT, RunFiles
-from tests.simulation.process import Process, ProcessDied, Work, current_process, running
+from tests.simulation.process import Invocation, Process, ProcessCrashed, current_process, running
 from tests.simulation.queues import Message
 from tests.simulation.storage import Bucket
 
@@ -69,7 +69,7 @@ def start_driver(
 ) -> Driver:
     """Starts a driver for a run; calls `ended` at its end with whether it succeeded."""
     manifest = json.loads(bucket.objects[run.manifest_uri.removeprefix(ROOT)])
-    process.work = _work(manifest, bucket, process)
+    process.invocation = _invocation(manifest, bucket, process)
     session: Any = Session(process, bucket, lambda name: jobs.load(name, manifest["shape"]))
     sessions = _sessions
 
@@ -78,7 +78,7 @@ def start_driver(
             sessions[process.name] = session
             try:
                 main.run(session, run.manifest_uri)
-            except ProcessDied:
+            except ProcessCrashed:
                 ended(False)
                 return
             except Exception as error:  # noqa: BLE001 - a driver that raises exits, and the run has failed
@@ -89,21 +89,21 @@ def start_driver(
                 del sessions[process.name]
         ended(True)
 
-    process.nature.scheduler.start(body)
+    process.simulation.scheduler.start(body)
     return Driver(process)
 
 
 _sessions: dict[str, Session] = {}
 
 
-def _work(manifest: Mapping[str, Any], bucket: Bucket, process: Process) -> Work:
+def _invocation(manifest: Mapping[str, Any], bucket: Bucket, process: Process) -> Invocation:
     """The members as messages, for the checks; none for a DataFrame job, whose time limit is the run's."""
-    seconds = process.nature.scheduler.seconds
+    seconds = process.simulation.scheduler.seconds
     messages = [
         Message(f"{manifest['run_id']}/{place}", manifest["actor"], _body(member, bucket), seconds, seconds, "")
         for place, member in enumerate(manifest["members"])
     ]
-    return Work(manifest["actor"], [] if manifest["shape"] == "dataframe" else messages, seconds)
+    return Invocation(manifest["actor"], [] if manifest["shape"] == "dataframe" else messages, seconds)
 
 
 def _body(member: Mapping[str, Any], bucket: Bucket) -> str:
@@ -154,7 +154,7 @@ def run_within(seconds: float, work: Callable[[], T], _context: object, _group: 
         return Ending(current_process().run_within(seconds, work))
     except TimeLimitReached:
         return Ending(timed_out=True)
-    except ProcessDied:
+    except ProcessCrashed:
         raise
     except BaseException as error:  # noqa: BLE001 - as in the original
         return Ending(error=error)
@@ -175,7 +175,7 @@ _TIME = SimpleNamespace(monotonic=lambda: current_process().monotonic())
 
 
 @contextmanager
-def drivers_on_stage() -> Iterator[None]:
+def activate_drivers() -> Iterator[None]:
     """Replaces clock, randomness, files and jobs of `asya_spark` by those of the current process."""
     with ExitStack() as stack:
 

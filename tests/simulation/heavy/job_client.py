@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, ReadTimeoutError
 
 from tests.simulation.heavy.job_service import APPLICATION, JobRun, JobService, RefusedError
 from tests.simulation.process import Process
-from tests.simulation.scheduler import BEGINNING
+from tests.simulation.scheduler import START_TIME
 
 _REFUSALS = ("ThrottlingException", "InternalServerException", "ServiceQuotaExceededException")
 POLICY_LIMIT = 2048
@@ -63,7 +63,7 @@ class JobClient:
             "emr",
             what,
             answer,
-            refused=lambda: _error(self.process.nature.random.choice(refusals)),
+            refused=lambda: _error(self.process.simulation.random.choice(refusals)),
             lost=lambda: ReadTimeoutError(endpoint_url="https://emr-serverless"),
             repeatable=False,
         )
@@ -94,7 +94,7 @@ def _described(run: JobRun) -> dict[str, Any]:
 
 
 def _listed(run: JobRun) -> dict[str, Any]:
-    made = BEGINNING + timedelta(seconds=run.created_at)
+    made = START_TIME + timedelta(seconds=run.created_at)
     return {"id": run.job_run_id, "name": run.name, "state": run.state, "createdAt": made}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.simulation.process import current_process
-from tests.simulation.programs import BIG, ERRORS, CallNoter, Given, HandlerCall, Plan, Program
+from tests.simulation.programs import BIG, ERRORS, CallRecorder, HandlerCall, OutputFrame, Plan, Program
 
 # From the indexes and payloads of all envelopes to the rows of their results, in the same order.
 RowsJob = Callable[[list[tuple[int, Any]]], list[dict[str, Any]]]
@@ -13,25 +13,25 @@ RowsJob = Callable[[list[tuple[int, Any]]], list[dict[str, Any]]]
 INDEX = "__asya_index"
 
 
-def rows_job(program: Program, note: CallNoter) -> RowsJob:
+def rows_job(program: Program, recorder: CallRecorder) -> RowsJob:
     """A job that follows a program, without Spark."""
 
     def job(envelopes: list[tuple[int, Any]]) -> list[dict[str, Any]]:
-        return [row for index, payload in envelopes for row in _rows(program, note, index, payload)]
+        return [row for index, payload in envelopes for row in _rows(program, recorder, index, payload)]
 
     return job
 
 
-def _rows(program: Program, note: CallNoter, index: int, payload: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _rows(program: Program, recorder: CallRecorder, index: int, payload: dict[str, Any]) -> Iterator[dict[str, Any]]:
     process = current_process()
-    call = HandlerCall(program.actor, tuple(payload["trail"]), process, process.nature.scheduler.seconds)
-    before = note.called(call)
+    call = HandlerCall(program.actor, tuple(payload["trail"]), process, process.simulation.scheduler.seconds)
+    before = recorder.record_call(call)
     plan = program.plan(call.trail)
-    if plan.deed == "slow" and before >= plan.times:
+    if plan.behavior == "slow" and before >= plan.times:
         plan = Plan("pass")
     process.spend(plan.seconds)
     call.ended = "raised"
-    match plan.deed:
+    match plan.behavior:
         case "fail" if before < plan.times:
             yield _row(index, error=f"call number {before + 1} of {program.actor} fails")
             return
@@ -40,20 +40,20 @@ def _rows(program: Program, note: CallNoter, index: int, payload: dict[str, Any]
         case "bad" if before == 0:
             raise ERRORS["ValueError"]("the whole job fails")
         case "poison" if before < plan.times:
-            process.killed_by = "/".join(call.trail)
-            process.die("of its job")
+            process.crash_cause = "/".join(call.trail)
+            process.crash("of its job")
     call.ended = "well"
-    for number in range(0 if plan.deed == "nothing" else plan.frames if plan.deed == "fan" else 1):
-        if plan.deed == "fan" and plan.error is not None and number == plan.times:
+    for number in range(0 if plan.behavior == "nothing" else plan.frames if plan.behavior == "fan" else 1):
+        if plan.behavior == "fan" and plan.error is not None and number == plan.times:
             call.ended = "raised"
             yield _row(index, error="after some rows")
             return
         trail = (*call.trail, f"{program.actor}.{number}~{before}")
-        ahead = plan.next if plan.deed == "reroute" else None
-        note.gave(call, Given(trail, ahead))
+        ahead = plan.next if plan.behavior == "reroute" else None
+        recorder.record_frame(call, OutputFrame(trail, ahead))
         output = payload | {"trail": list(trail)}
         output.pop("padding", None)
-        if plan.deed == "big":
+        if plan.behavior == "big":
             output["padding"] = "p" * BIG
         yield _row(index, payload=output, route_next=ahead)
 

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from tests.simulation.heavy.job_weather import JobWeather
-from tests.simulation.process import Nature
-from tests.simulation.scheduler import BEGINNING
+from tests.simulation.process import Simulation
+from tests.simulation.scheduler import START_TIME
 
 APPLICATION = "00simulated"
 TERMINAL = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
@@ -74,7 +74,7 @@ class JobService:
         note: called with each new run.
     """
 
-    nature: Nature
+    simulation: Simulation
     weather: JobWeather
     send_event: Callable[[str], None]
     start_driver: StartDriver
@@ -101,7 +101,9 @@ class JobService:
             raise RefusedError("ThrottlingException")
         if self._is_full and self.weather.when_full == "refused":
             raise RefusedError(
-                self.nature.random.choice(("ServiceQuotaExceededException", "ApplicationMaxCapacityExceededException"))
+                self.simulation.random.choice(
+                    ("ServiceQuotaExceededException", "ApplicationMaxCapacityExceededException")
+                )
             )
         run = JobRun(f"run-{len(self.runs) + 1}", request["name"], request["clientToken"], request, self._now)
         self.runs[run.job_run_id] = self._by_token[run.token] = run
@@ -134,7 +136,7 @@ class JobService:
 
     def listed(self, since: datetime) -> list[JobRun]:
         """ListJobRuns: the runs created since then, newest first."""
-        runs = [run for run in self.runs.values() if BEGINNING + timedelta(seconds=run.created_at) > since]
+        runs = [run for run in self.runs.values() if START_TIME + timedelta(seconds=run.created_at) > since]
         return sorted(runs, key=lambda run: run.created_at, reverse=True)
 
     # --- the life of a run -----------------------------------------------------------------------------------------
@@ -143,12 +145,16 @@ class JobService:
         """Waits for capacity, then for a machine."""
         if self._is_full_without(run):
             self._change(run, "QUEUED")
-            self.nature.scheduler.after(5.0, lambda: self._schedule(run) if not run.is_over else None)
+            self.simulation.scheduler.after(5.0, lambda: self._schedule(run) if not run.is_over else None)
             self._perhaps_cancel(run)
             return
         self._change(run, "SCHEDULED")
-        wait = 0.0 if self._happens(self.weather.early) else self.nature.random.uniform(0.5, self.weather.longest_start)
-        self.nature.scheduler.after(wait, lambda: self._begin(run))
+        wait = (
+            0.0
+            if self._happens(self.weather.early)
+            else self.simulation.random.uniform(0.5, self.weather.longest_start)
+        )
+        self.simulation.scheduler.after(wait, lambda: self._begin(run))
         self._perhaps_cancel(run)
 
     def _begin(self, run: JobRun) -> None:
@@ -157,7 +163,7 @@ class JobService:
         self._change(run, "RUNNING")
         self._drive(run)
         limit = run.request["executionTimeoutMinutes"] * 60.0
-        self.nature.scheduler.after(limit, lambda: self._end(run, "CANCELLED", "Job run timed out."))
+        self.simulation.scheduler.after(limit, lambda: self._end(run, "CANCELLED", "Job run timed out."))
         if self._happens(self.weather.killed):
             self._later(60.0, lambda: self._end(run, "FAILED", "Driver ran out of memory (exit code 137)."))
         if self._happens(self.weather.left_behind):
@@ -172,9 +178,9 @@ class JobService:
         """Ends the run with its first driver; the end of a second driver is ignored."""
         if run.is_abandoned or run.is_over:
             return
-        delay = self.nature.random.uniform(0.1, 3.0)
+        delay = self.simulation.random.uniform(0.1, 3.0)
         state, details = ("SUCCESS", "") if succeeded else ("FAILED", "Job failed, the driver exited with code 1.")
-        self.nature.scheduler.after(delay, lambda: self._end(run, state, details, kills=False))
+        self.simulation.scheduler.after(delay, lambda: self._end(run, state, details, kills=False))
 
     def _perhaps_cancel(self, run: JobRun) -> None:
         if self._happens(self.weather.canceled):
@@ -198,7 +204,7 @@ class JobService:
             return
         run.state = state
         self._log(f"{run.job_run_id} ({run.name}) is {state} {run.details}")
-        if state in (*TERMINAL, "RUNNING") or self.nature.random.random() < 0.2:
+        if state in (*TERMINAL, "RUNNING") or self.simulation.random.random() < 0.2:
             self._send_event_of(run, state)
 
     # --- events ----------------------------------------------------------------------------------------------------
@@ -208,13 +214,15 @@ class JobService:
             self._log(f"the event that {run.job_run_id} is {state} is lost")
             return
         # Without a delay the event may arrive before the response to StartJobRun.
-        delay = 0.0 if self._happens(self.weather.early) else self.nature.random.uniform(0.05, 2.0)
+        delay = 0.0 if self._happens(self.weather.early) else self.simulation.random.uniform(0.05, 2.0)
         if self._happens(self.weather.late):
-            delay = self.nature.random.uniform(30.0, 900.0)
+            delay = self.simulation.random.uniform(30.0, 900.0)
         text = _event(run, state)
-        self.nature.scheduler.after(delay, lambda: self.send_event(text))
+        self.simulation.scheduler.after(delay, lambda: self.send_event(text))
         if self._happens(self.weather.repeated):
-            self.nature.scheduler.after(delay + self.nature.random.uniform(0.0, 400.0), lambda: self.send_event(text))
+            self.simulation.scheduler.after(
+                delay + self.simulation.random.uniform(0.0, 400.0), lambda: self.send_event(text)
+            )
 
     # --- limits ----------------------------------------------------------------------------------------------------
 
@@ -239,17 +247,17 @@ class JobService:
     # --- parts -----------------------------------------------------------------------------------------------------
 
     def _later(self, longest: float, do: Callable[[], None]) -> None:
-        self.nature.scheduler.after(self.nature.random.uniform(0.1, longest), do)
+        self.simulation.scheduler.after(self.simulation.random.uniform(0.1, longest), do)
 
     def _happens(self, rate: float) -> bool:
-        return self.nature.faults.happens(rate, self._now)
+        return self.simulation.faults.happens(rate, self._now)
 
     def _log(self, what: str) -> None:
-        self.nature.log.note(self._now, "emr-serverless", what)
+        self.simulation.log.note(self._now, "emr-serverless", what)
 
     @property
     def _now(self) -> float:
-        return self.nature.scheduler.seconds
+        return self.simulation.scheduler.seconds
 
 
 def _event(run: JobRun, state: str) -> str:

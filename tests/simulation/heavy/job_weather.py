@@ -47,7 +47,7 @@ class JobWeather:
         return not any((*rates, self.doubled))
 
 
-def any_job_weather(random: Random, weather: Weather) -> JobWeather:
+def random_job_weather(random: Random, weather: Weather) -> JobWeather:
     """A random job weather: limits always, faults only if `weather` has faults."""
     limits = JobWeather(
         starts_per_second=random.choice((0.2, 1.0, 1000.0)),

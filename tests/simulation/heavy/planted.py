@@ -1,4 +1,4 @@
-"""Planted mistakes of the heavy path, one at a time (see `tests.simulation.planted`)."""
+"""Mistake mistakes of the heavy path, one at a time (see `tests.simulation.planted`)."""
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -21,7 +21,7 @@ from asya.spark.lambdas.enqueue import Enqueuer
 from asya.spark.lambdas.reconcile import Reconciler
 from asya.spark.lambdas.result_routing import ResultRouter
 from asya.spark.run_failures import CHARGED
-from tests.simulation.planting import Planted, around, instead
+from tests.simulation.mistake import Mistake, substitute, wrap
 
 
 @contextmanager
@@ -94,32 +94,32 @@ def _requeue_under_former_key(real: Any, manifest: Any, index: int, half: Any) -
 
 
 def _with_counter(wrong: Callable[..., Any], owner: Any, name: str) -> Callable[[], AbstractContextManager[Any]]:
-    return around(owner, name, partial(wrong, count(1)))
+    return wrap(owner, name, partial(wrong, count(1)))
 
 
-PLANTED = (
-    Planted("clears the flag after the read", _clear_flag_late, "calm"),
-    Planted("sends no dispatch request", instead(Enqueuer, "_request", lambda *_: None), "calm"),
-    Planted(
+MISTAKES = (
+    Mistake("clears the flag after the read", _clear_flag_late, "calm"),
+    Mistake("sends no dispatch request", substitute(Enqueuer, "_request", lambda *_: None), "calm"),
+    Mistake(
         "removes pending envelopes before the manifest is written",
-        around(Dispatcher, "_runnable", _remove_before_manifest),
+        wrap(Dispatcher, "_runnable", _remove_before_manifest),
     ),
-    Planted("starts runs with random tokens", _with_counter(_start_with_new_token, EmrServerless, "start"), seed=14),
-    Planted("enqueues each delivery", _with_counter(_new_claim, pending, "_claim_key")),
-    Planted("forms the next run before the latest is started", around(RunRecords, "get", _as_if_started)),
-    Planted("fails when EMR Serverless is busy", around(EmrServerless, "start", _fail_when_busy), "calm"),
-    Planted("does not reconcile", instead(Reconciler, "sweep", lambda _: None), seed=17),
-    Planted(
+    Mistake("starts runs with random tokens", _with_counter(_start_with_new_token, EmrServerless, "start"), seed=14),
+    Mistake("enqueues each delivery", _with_counter(_new_claim, pending, "_claim_key")),
+    Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started)),
+    Mistake("fails when EMR Serverless is busy", wrap(EmrServerless, "start", _fail_when_busy), "calm"),
+    Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=17),
+    Mistake(
         "treats a running run as ended",
-        around(completion_messages, "decode_event", _failed_when_running),
+        wrap(completion_messages, "decode_event", _failed_when_running),
         "calm",
     ),
-    Planted("loses envelopes without a result", instead(ResultRouter, "_route_missing", lambda *_: None), "poison"),
-    Planted(
-        "records the cursor before the deliveries", around(ResultRouter, "_checkpoint", _record_before_send), seed=42
+    Mistake("loses envelopes without a result", substitute(ResultRouter, "_route_missing", lambda *_: None), "poison"),
+    Mistake(
+        "records the cursor before the deliveries", wrap(ResultRouter, "_checkpoint", _record_before_send), seed=42
     ),
-    Planted("charges all members of a failed run", instead(run_failures, "decide", lambda *_: CHARGED), "poison"),
-    Planted("charges the next member", around(run_failures, "decide", _charge_next), "poison", seed=21),
-    Planted("requeues under the former key", around(run_failures, "_returned", _requeue_under_former_key), "poison"),
-    Planted("requeues no members", instead(Pending, "requeue", lambda *_, **__: None), "poison"),
+    Mistake("charges all members of a failed run", substitute(run_failures, "decide", lambda *_: CHARGED), "poison"),
+    Mistake("charges the next member", wrap(run_failures, "decide", _charge_next), "poison", seed=21),
+    Mistake("requeues under the former key", wrap(run_failures, "_returned", _requeue_under_former_key), "poison"),
+    Mistake("requeues no members", substitute(Pending, "requeue", lambda *_, **__: None), "poison"),
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 from asya.protocol.mesh_table import MeshTable
 from tests.simulation.heavy.job_service import JobRun
-from tests.simulation.seen import Seen, read
+from tests.simulation.observed_envelope import ObservedEnvelope, read_envelope
 
 Item = Mapping[str, Any]
 # An envelope at one attempt at one hop: id, generation, position, attempt.
@@ -38,7 +38,7 @@ class RunRegistry:
 
     Attributes:
         is_calm: whether only handlers cause failures.
-        violated: records a violation.
+        report_violation: records a violation.
         is_poison: whether an envelope kills the process that handles it.
         items: the items of the pending table.
         enqueued: the stamped envelopes that became pending, with their actors.
@@ -51,11 +51,11 @@ class RunRegistry:
 
     mesh: MeshTable
     is_calm: Callable[[], bool]
-    violated: Callable[[str], None]
+    report_violation: Callable[[str], None]
     objects: Mapping[str, bytes]
     items: Mapping[tuple[str, str], Item]
-    is_poison: Callable[[Seen], bool] = lambda _: True
-    enqueued: dict[AttemptKey, tuple[Seen, str]] = field(default_factory=dict)
+    is_poison: Callable[[ObservedEnvelope], bool] = lambda _: True
+    enqueued: dict[AttemptKey, tuple[ObservedEnvelope, str]] = field(default_factory=dict)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
     sent: dict[AttemptKey, str] = field(default_factory=dict)
     stopped: set[AttemptKey] = field(default_factory=set)
@@ -80,11 +80,11 @@ class RunRegistry:
     def _check_enqueued(self, actor: str, item: Item) -> None:
         member = json.loads(item["member"]["B"])
         body = bytes(item["envelope"]["B"]) if "envelope" in item else self.objects[member["envelope_key"]]
-        seen = read(body, self.objects)
-        if seen is None:
-            self.violated(f"{actor} made a malformed envelope pending: {body[:200]!r}")
+        envelope = read_envelope(body, self.objects)
+        if envelope is None:
+            self.report_violation(f"{actor} made a malformed envelope pending: {body[:200]!r}")
             return
-        self.enqueued.setdefault(_attempt_key(member), (_as_received(seen), actor))
+        self.enqueued.setdefault(_attempt_key(member), (_as_received(envelope), actor))
 
     def _removed(self, item: Item) -> None:
         """Checks that an envelope removed from pending is in a run or was diverted."""
@@ -92,20 +92,20 @@ class RunRegistry:
         key, returned_by = _attempt_key(member), member.get("returned_by", 0)
         runs = [run for run in self._runs_of[key] if (key, returned_by) in run.members]
         if not runs and key not in self.stopped:
-            self.violated(f"{key} is pending no more, and neither in a run nor has it left")
+            self.report_violation(f"{key} is pending no more, and neither in a run nor has it left")
 
     def _run_changed(self, before: Item, after: Item) -> None:
         name = f"run {after['sk']['S']} of {after['pk']['S']}"
         if _RUN_STATES[after["state"]["S"]] < _RUN_STATES[before["state"]["S"]]:
-            self.violated(f"{name} was {before['state']['S']} and is {after['state']['S']}")
+            self.report_violation(f"{name} was {before['state']['S']} and is {after['state']['S']}")
         counted = [
             one["S"] + one2["S"] for one, one2 in [(before.get("source", {"S": ""}), before.get("attempt", {"S": ""}))]
         ]
         counts = after.get("source", {"S": ""})["S"] + after.get("attempt", {"S": ""})["S"]
         if counted[0] and counts != counted[0]:
-            self.violated(f"the results of {name} were those of {counted[0]}, and now those of {counts}")
+            self.report_violation(f"the results of {name} were those of {counted[0]}, and now those of {counts}")
         if "job_run_id" in before and after.get("job_run_id") != before["job_run_id"]:
-            self.violated(f"{name} was {before['job_run_id']} and is {after.get('job_run_id')}")
+            self.report_violation(f"{name} was {before['job_run_id']} and is {after.get('job_run_id')}")
 
     # --- manifests and job runs ------------------------------------------------------------------------------------
 
@@ -114,93 +114,95 @@ class RunRegistry:
         content = json.loads(body)
         actor, number = content["actor"], content["number"]
         if before is not None:
-            self.violated(f"{key} was written twice")
+            self.report_violation(f"{key} was written twice")
         members = tuple((_attempt_key(member), member.get("returned_by", 0)) for member in content["members"])
         run = Run(actor, number, content["run_id"], members)
         for key, returned_by in members:
             for other in self._runs_of[key]:
                 if (key, returned_by) in other.members:
-                    self.violated(f"{key} is in {run.name}, and was in {other.name}")
+                    self.report_violation(f"{key} is in {run.name}, and was in {other.name}")
                 if not returned_by or not self._is_resolved(other):
-                    self.violated(f"{key} is in {run.name}, and {other.name} has not given it back")
+                    self.report_violation(f"{key} is in {run.name}, and {other.name} has not given it back")
                 if other.name in self._jobs and not self._jobs[other.name].is_over:
-                    self.violated(f"{key} is in {run.name}, and {other.name} goes on")
+                    self.report_violation(f"{key} is in {run.name}, and {other.name} goes on")
             if key in self.sent:
-                self.violated(f"{key} is in {run.name}, and left before: {self.sent[key]}")
+                self.report_violation(f"{key} is in {run.name}, and left before: {self.sent[key]}")
             self._runs_of[key].append(run)
         self.runs[actor, number] = run
         latest = self.runs.get((actor, number - 1))
         if number > 1 and latest is None:
-            self.violated(f"{run.name} was formed, and there is none before it")
+            self.report_violation(f"{run.name} was formed, and there is none before it")
         if latest is not None:
             self._check_finished(latest, run)
 
     def _check_finished(self, latest: Run, run: Run) -> None:
         if self._state(latest) not in ("started", "closed"):
-            self.violated(f"{run.name} was formed, and {latest.name} is {self._state(latest)}")
+            self.report_violation(f"{run.name} was formed, and {latest.name} is {self._state(latest)}")
         waiting = set(self._waiting(latest.actor))
         for member in latest.members:
             if member in waiting:
-                self.violated(f"{run.name} was formed, and {member[0]} of {latest.name} is still pending")
+                self.report_violation(f"{run.name} was formed, and {member[0]} of {latest.name} is still pending")
 
     def run_made(self, job: JobRun) -> None:
         """Checks a new job run: EMR Serverless has one of each name."""
         name = job.name
         if name in self._jobs:
-            self.violated(f"{name} was started twice, as {self._jobs[name].job_run_id} and as {job.job_run_id}")
+            self.report_violation(f"{name} was started twice, as {self._jobs[name].job_run_id} and as {job.job_run_id}")
         self._jobs[name] = job
         if name not in {run.name for run in self.runs.values()}:
-            self.violated(f"{name} was started, and never formed")
+            self.report_violation(f"{name} was started, and never formed")
 
     # --- sent envelopes --------------------------------------------------------------------------------------------
 
-    def of(self, seen: Seen) -> Iterator[tuple[AttemptKey, Seen, str]]:
+    def of(self, envelope: ObservedEnvelope) -> Iterator[tuple[AttemptKey, ObservedEnvelope, str]]:
         """The pending envelopes that a sent envelope may come from."""
         for key, (was, actor) in self.enqueued.items():
-            if was.id in (seen.id, seen.parent_id):
+            if was.id in (envelope.id, envelope.parent_id):
                 yield key, was, actor
 
-    def note_sent(self, candidates: list[tuple[AttemptKey, Seen]], seen: Seen) -> None:
+    def note_sent(self, candidates: list[tuple[AttemptKey, ObservedEnvelope]], envelope: ObservedEnvelope) -> None:
         """Checks a sent envelope: an envelope leaves a hop once, and its frames are results that count.
 
         Args:
             candidates: the attempts that it may come from.
         """
         attempts = candidates
-        if seen.trail is not None and any(seen.trail != was.trail for _, was in candidates):
-            attempts = [(key, was) for key, was in candidates if seen.trail in self._counting_for(key)]
+        if envelope.trail is not None and any(envelope.trail != was.trail for _, was in candidates):
+            attempts = [(key, was) for key, was in candidates if envelope.trail in self._counting_for(key)]
             if not attempts:
                 counting = set().union(*(self._counting_for(key) for key, _ in candidates))
-                self.violated(
-                    f"{candidates[0][0]} left as {seen.trail}, which is in no result that counts: {sorted(counting)[:5]}"
+                self.report_violation(
+                    f"{candidates[0][0]} left as {envelope.trail}, which is in no result that counts: {sorted(counting)[:5]}"
                 )
                 return
-        self._check_guilty([was for _, was in attempts], seen)
+        self._check_guilty([was for _, was in attempts], envelope)
         key, was = max(attempts, key=lambda pair: pair[0])
-        if seen.trail is not None:
-            self.sent_trails.add(seen.trail)
-        if seen.phase in ("failed", "retrying") or seen.status.get("reason") == "PolicyRouted":
+        if envelope.trail is not None:
+            self.sent_trails.add(envelope.trail)
+        if envelope.phase in ("failed", "retrying") or envelope.status.get("reason") == "PolicyRouted":
             self.failed.add(key)
-        if seen.id != was.id:
+        if envelope.id != was.id:
             return
-        if _is_stop(seen):
+        if _is_stop(envelope):
             self.stopped.add(key)
             return
-        what = f"{seen.phase} {'>'.join(seen.prev)}[{seen.curr}] {seen.status.get('attempt')} {seen.trail}"
+        what = f"{envelope.phase} {'>'.join(envelope.prev)}[{envelope.curr}] {envelope.status.get('attempt')} {envelope.trail}"
         before = self.sent.setdefault(key, what)
         if before != what and not self._depends_on_time(key):
-            self.violated(f"{key} left as {before}, and then as {what}")
+            self.report_violation(f"{key} left as {before}, and then as {what}")
 
-    def _check_guilty(self, was: list[Seen], seen: Seen) -> None:
+    def _check_guilty(self, was: list[ObservedEnvelope], envelope: ObservedEnvelope) -> None:
         """In calm weather, checks that only poison envelopes are charged with a failed run."""
-        error = seen.status.get("error") or {}
-        if error.get("type") != "SparkJobFailed" or seen.phase not in ("failed", "retrying") or not self.is_calm():
+        error = envelope.status.get("error") or {}
+        if error.get("type") != "SparkJobFailed" or envelope.phase not in ("failed", "retrying") or not self.is_calm():
             return
         if any("timed out" in job.details for job in self._jobs.values()):
             return
         failures = [int(item["deaths"]["N"]) for (pk, _), item in self.items.items() if pk.startswith("DEATHS#")]
         if max(failures, default=0) < FAILURE_LIMIT and not any(self.is_poison(one) for one in was):
-            self.violated(f"{seen.id} is charged with a failed run, but is no poison envelope: {error.get('message')}")
+            self.report_violation(
+                f"{envelope.id} is charged with a failed run, but is no poison envelope: {error.get('message')}"
+            )
 
     def _depends_on_time(self, key: AttemptKey) -> bool:
         """Whether a second routing may find no time left for a retry."""
@@ -230,9 +232,9 @@ class RunRegistry:
 
     # --- at rest ---------------------------------------------------------------------------------------------------
 
-    def is_pending(self, seen: Seen) -> bool:
+    def is_pending(self, envelope: ObservedEnvelope) -> bool:
         """Whether this attempt at this hop has become pending."""
-        return (seen.id, seen.generation, len(seen.prev), seen.attempt) in self.enqueued
+        return (envelope.id, envelope.generation, len(envelope.prev), envelope.attempt) in self.enqueued
 
     @property
     def is_quiet(self) -> bool:
@@ -277,12 +279,12 @@ def _attempt_key(member: Mapping[str, Any]) -> AttemptKey:
     return member["id"], member.get("generation", 0), member["position"], member["attempt"]
 
 
-def _as_received(seen: Seen) -> Seen:
+def _as_received(envelope: ObservedEnvelope) -> ObservedEnvelope:
     """The stamped envelope with the phase it had at its arrival."""
-    phase = "retrying" if seen.status.get("attempt", 1) > 1 else "pending"
-    return replace(seen, status={**seen.status, "phase": phase})
+    phase = "retrying" if envelope.status.get("attempt", 1) > 1 else "pending"
+    return replace(envelope, status={**envelope.status, "phase": phase})
 
 
-def _is_stop(seen: Seen) -> bool:
+def _is_stop(envelope: ObservedEnvelope) -> bool:
     """Whether an envelope was canceled or timed out, which may happen between two routings."""
-    return seen.phase == "canceled" or seen.status.get("reason") == "Timeout"
+    return envelope.phase == "canceled" or envelope.status.get("reason") == "Timeout"

@@ -11,14 +11,14 @@ from asya.messaging.aws import clients
 from asya.messaging.aws.settings import SparkSettings
 from asya.protocol import names
 from asya.spark.lambdas import result_routing
-from tests.simulation.heavy.driver import Driver, UserJobs, drivers_on_stage, start_driver
+from tests.simulation.heavy.driver import Driver, UserJobs, activate_drivers, start_driver
 from tests.simulation.heavy.job_client import JobClient
 from tests.simulation.heavy.job_rows import rows_job
 from tests.simulation.heavy.job_service import APPLICATION, JobRun, JobService
 from tests.simulation.heavy.job_weather import JobWeather
 from tests.simulation.ledger import Ledger
-from tests.simulation.process import Nature, Process, current_process
-from tests.simulation.programs import CallNoter, Program
+from tests.simulation.process import Process, Simulation, current_process
+from tests.simulation.programs import CallRecorder, Program
 from tests.simulation.queues import Queues
 from tests.simulation.storage import Bucket
 
@@ -37,7 +37,7 @@ CHUNK = 3
 class HeavySide:
     """EMR Serverless and the jobs of a simulated mesh."""
 
-    nature: Nature
+    simulation: Simulation
     weather: JobWeather
     bucket: Bucket
     new_process: Callable[[str], Process]
@@ -49,7 +49,7 @@ class HeavySide:
     def service(self) -> JobService:
         """EMR Serverless."""
         return JobService(
-            self.nature,
+            self.simulation,
             self.weather,
             send_event=self._send_event,
             start_driver=self._start_driver,
@@ -57,13 +57,13 @@ class HeavySide:
         )
 
     @contextmanager
-    def on_stage(
-        self, handlers: Mapping[str, Callable[[Any], Any]], programs: Mapping[str, Program], note: CallNoter
+    def activate(
+        self, handlers: Mapping[str, Callable[[Any], Any]], programs: Mapping[str, Program], recorder: CallRecorder
     ) -> Iterator[None]:
         """Connects the mesh's code to this EMR Serverless, and the drivers to their jobs."""
-        self._jobs = UserJobs(dict(handlers), {name: rows_job(program, note) for name, program in programs.items()})
+        self._jobs = UserJobs(dict(handlers), {name: rows_job(program, recorder) for name, program in programs.items()})
         with (
-            drivers_on_stage(),
+            activate_drivers(),
             mock.patch.object(result_routing, "CHUNK", CHUNK),
             mock.patch.object(clients, "emr_serverless", lambda: JobClient(current_process(), self.service)),
         ):

@@ -1,4 +1,4 @@
-"""Where the simulated functions find their handlers: `tests.simulation.stage.NAME` is that of actor NAME of the mesh on stage."""
+"""The handlers of the simulated mesh: `tests.simulation.handlers.NAME` is the handler of actor NAME."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ _handlers: dict[str, Callable[[Any], Any]] = {}
 
 
 @contextmanager
-def staged(handlers: Mapping[str, Callable[[Any], Any]]) -> Iterator[None]:
+def install_handlers(handlers: Mapping[str, Callable[[Any], Any]]) -> Iterator[None]:
     """Within, these are the handlers."""
     before = dict(_handlers)
     _handlers.clear()

@@ -10,7 +10,7 @@ REFERENCE = "x-asya-payload-ref"
 
 
 @dataclass(frozen=True)
-class Seen:
+class ObservedEnvelope:
     """An envelope on a queue or in an object, its claim check redeemed.
 
     Attributes:
@@ -56,12 +56,12 @@ class Seen:
         return self.status.get("attempt", 1) if self.phase == "retrying" else 1
 
 
-def read(body: str | bytes, objects: Mapping[str, bytes]) -> Seen | None:
+def read_envelope(body: str | bytes, objects: Mapping[str, bytes]) -> ObservedEnvelope | None:
     """An envelope; None for everything else."""
     try:
         found = json.loads(body)
         route = _present_route(found["route"])
-        seen = Seen(
+        envelope = ObservedEnvelope(
             id=found["id"] if "id" in found else found["job_id"],
             parent_id=found.get("parent_id"),
             prev=tuple(route["prev"]),
@@ -73,9 +73,9 @@ def read(body: str | bytes, objects: Mapping[str, bytes]) -> Seen | None:
         )
     except (ValueError, KeyError, TypeError):
         return None
-    if not isinstance(seen.id, str) or not seen.id:
+    if not isinstance(envelope.id, str) or not envelope.id:
         return None
-    return _redeemed(seen, objects)
+    return _redeemed(envelope, objects)
 
 
 def _present_route(route: Any) -> Any:
@@ -90,21 +90,21 @@ def _present_route(route: Any) -> Any:
     return {"prev": actors[:current], "curr": here, "next": actors[current + 1 :]}
 
 
-def _redeemed(seen: Seen, objects: Mapping[str, bytes]) -> Seen:
-    reference = seen.headers.get(REFERENCE)
+def _redeemed(envelope: ObservedEnvelope, objects: Mapping[str, bytes]) -> ObservedEnvelope:
+    reference = envelope.headers.get(REFERENCE)
     if not isinstance(reference, dict) or reference.get("key") not in objects:
-        return seen
+        return envelope
     content = objects[reference["key"]]
     if sha256(content).hexdigest() != reference.get("sha256"):
-        return seen
-    return Seen(
-        id=seen.id,
-        parent_id=seen.parent_id,
-        prev=seen.prev,
-        curr=seen.curr,
-        next=seen.next,
-        headers={name: value for name, value in seen.headers.items() if name != REFERENCE},
-        status=seen.status,
+        return envelope
+    return ObservedEnvelope(
+        id=envelope.id,
+        parent_id=envelope.parent_id,
+        prev=envelope.prev,
+        curr=envelope.curr,
+        next=envelope.next,
+        headers={name: value for name, value in envelope.headers.items() if name != REFERENCE},
+        status=envelope.status,
         payload=json.loads(content),
         has_reference=True,
     )

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-Planting = Callable[[], AbstractContextManager[Any]]
+Patch = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
-class Planted:
+class Mistake:
     """One mistake.
 
     Attributes:
@@ -20,17 +20,17 @@ class Planted:
     """
 
     name: str
-    plant: Planting
+    plant: Patch
     kind: str | None = None
     seed: int = 0
 
 
-def instead(owner: Any, name: str, other: Any) -> Planting:
+def substitute(owner: Any, name: str, other: Any) -> Patch:
     """Another function in the place of one of the mesh's."""
     return lambda: mock.patch.object(owner, name, other)
 
 
-def around(owner: Any, name: str, wrong: Callable[..., Any]) -> Planting:
+def wrap(owner: Any, name: str, wrong: Callable[..., Any]) -> Patch:
     """A function that is given the real one first."""
 
     def plant() -> AbstractContextManager[Any]:
