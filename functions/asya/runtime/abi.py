@@ -8,11 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import msgspec
-
 from asya.protocol import headers as header_names
-from asya.protocol.envelope import Envelope
-from asya.protocol.strict_json import decode_value
 from asya.runtime.paths import IndexRange, Key, Path, Segment, parse_path
 
 READABLE = ("id", "parent_id", "route", "headers", "status")
@@ -36,20 +32,6 @@ class EnvelopeView:
     status: dict[str, Any]
     publish_partial: Callable[[Mapping[str, Any]], None] | None = None
     next_changed: bool = field(default=False)
-
-
-def envelope_view(envelope: Envelope) -> EnvelopeView:
-    """A new view of an envelope; the view shares no values with other views (`protocol §7`)."""
-    status: dict[str, Any] = msgspec.to_builtins(envelope.status) if envelope.status is not None else {}
-    return EnvelopeView(
-        id=envelope.id,
-        parent_id=envelope.parent_id or "",
-        prev=envelope.route.prev,
-        curr=envelope.route.curr,
-        next=list(envelope.route.next),
-        headers={name: decode_value(raw) for name, raw in envelope.headers.items()},
-        status=status | {name: decode_value(raw) for name, raw in envelope.status_extra.items()},
-    )
 
 
 def execute(view: EnvelopeView, command: tuple[Any, ...]) -> Any:

@@ -14,9 +14,9 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.status import Reason
 from asya.protocol.strict_json import decode_value
 from asya.protocol.times import format_duration
-from asya.runtime.abi import envelope_view
 from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerInvoker, HandlerTimedOut
 from asya.sidecar import arrival
+from asya.sidecar.envelope_view import envelope_view
 from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.slices import slice_end_deliveries

@@ -13,9 +13,10 @@ from asya.messaging.targets import UnknownTargetError
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
 from asya.reporting import reports
-from asya.runtime.abi import EnvelopeView, envelope_view
+from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerInvoker, HandlerTimedOut
 from asya.sidecar import outcome, slices
+from asya.sidecar.envelope_view import envelope_view
 from asya.sidecar.lambdas.circuit_guard import CircuitGuard, CircuitOpenError
 from asya.sidecar.lambdas.services import Services
 

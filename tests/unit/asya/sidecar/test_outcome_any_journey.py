@@ -26,11 +26,11 @@ from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import Actor, Policy, Resiliency, Rule
 from asya.protocol.route import Route
 from asya.protocol.strict_json import decode_value
-from asya.runtime.abi import envelope_view
 from asya.runtime.call import HandlerInvoker
 from asya.runtime.load import Handler
 from asya.runtime.modes import EnvelopeMode, PayloadMode
 from asya.sidecar import arrival, outcome
+from asya.sidecar.envelope_view import envelope_view
 from tests.doubles.envelopes import NOW, SPAN, arrival_of, mesh
 
 ACTORS = ("prep", "infer", "post", "rescue")
