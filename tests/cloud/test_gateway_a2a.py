@@ -1,4 +1,4 @@
-"""protocol §13 on the deployed mesh, IAM enforced: other agents. Their official client, unmodified, in both versions."""
+"""protocol §13 on the deployed mesh, IAM enforced: the unmodified official client of Agent2Agent, in both versions."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ pytestmark = pytest.mark.cloud
 
 ENDED = {TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED}
 CHANGES = {"TASK_STATE_WORKING", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_COMPLETED"}
-ASKED = TaskState.TASK_STATE_INPUT_REQUIRED
+INPUT_REQUIRED = TaskState.TASK_STATE_INPUT_REQUIRED
 
 
 class SigV4(httpx.Auth):
-    """Signs requests; and finds this machine under the name that the local cloud gives the API."""
+    """Signs requests, and sends them to the local cloud's address of the API."""
 
     requires_request_body = True
 
@@ -69,7 +69,7 @@ class SigV4(httpx.Auth):
 
 @contextlib.asynccontextmanager
 async def connected(caller: ApiCaller, *, version: str = "1.0", streaming: bool = False) -> AsyncIterator[Client]:
-    """A client that has read the card, of which it is shown one version only."""
+    """A client that has read the card, reduced to one version."""
     async with httpx.AsyncClient(auth=SigV4(caller), timeout=60) as http:
         card = await A2ACardResolver(http, caller.url).get_agent_card()
         shown = AgentCard()
@@ -91,7 +91,7 @@ def calling(tool: str, arguments: dict[str, Any], **more: Any) -> SendMessageReq
 
 
 async def sent(client: Client, request: SendMessageRequest) -> Task:
-    """What a message comes to; the machine may be busy, so that its task takes longer than the gateway waits."""
+    """Sends a message and waits for its task, which may take longer than one answer on a busy machine."""
     async for answer in client.send_message(request):
         return await at_rest(client, answer.task)
     raise AssertionError("no answer")
@@ -99,7 +99,7 @@ async def sent(client: Client, request: SendMessageRequest) -> Task:
 
 async def at_rest(client: Client, task: Task) -> Task:
     ends = asyncio.get_running_loop().time() + TIMEOUT_SECONDS
-    while task.status.state not in ENDED | {ASKED} and asyncio.get_running_loop().time() < ends:
+    while task.status.state not in ENDED | {INPUT_REQUIRED} and asyncio.get_running_loop().time() < ends:
         async for item in client.subscribe(SubscribeToTaskRequest(id=task.id)):
             assert item
         task = await client.get_task(GetTaskRequest(id=task.id))
@@ -117,7 +117,7 @@ def result_of(task: Task) -> Any:
 
 
 @pytest.mark.rule("13.a2a.card")
-def test_the_card_is_for_everybody(gateway: DeployedCloud) -> None:
+def test_the_card_is_public(gateway: DeployedCloud) -> None:
     status, card = callers.anonymous(gateway).call("GET", "/.well-known/agent-card.json")
     assert (status, card["name"]) == (200, "gateway")
     assert [skill["id"] for skill in card["skills"]] == ["ask", "rest", "say"]
@@ -127,12 +127,12 @@ def test_the_card_is_for_everybody(gateway: DeployedCloud) -> None:
 @pytest.mark.rule("13.a2a.resume", "13.a2a.versions")
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
 def test_an_agent_runs_a_pipeline_and_answers_its_question(alice: ApiCaller, version: str) -> None:
-    """Send, get, resume of what asks for input; the whole life of a task, under one id."""
+    """A message starts a task, another one resumes it; the id stays."""
 
     async def talk() -> None:
         async with connected(alice, version=version) as client:
             asking = await sent(client, calling("ask", {"n": 1}, context_id="trip"))
-            assert (asking.status.state, asking.context_id) == (ASKED, "trip")
+            assert (asking.status.state, asking.context_id) == (INPUT_REQUIRED, "trip")
             with pytest.raises(InvalidParamsError):
                 await sent(client, saying({}, text="go on", task_id=asking.id))
             done = await sent(client, saying({"approved": True}, task_id=asking.id, context_id="trip"))
@@ -144,7 +144,7 @@ def test_an_agent_runs_a_pipeline_and_answers_its_question(alice: ApiCaller, ver
 
 
 @pytest.mark.rule("13.a2a.errors", "13.a2a.ids", "13.a2a.list")
-def test_lists_hold_ones_own_tasks_of_a_context(alice: ApiCaller, bob: ApiCaller) -> None:
+def test_lists_hold_the_callers_tasks_of_a_context(alice: ApiCaller, bob: ApiCaller) -> None:
     context = str(uuid4())
 
     async def talk() -> None:
@@ -164,7 +164,7 @@ def test_lists_hold_ones_own_tasks_of_a_context(alice: ApiCaller, bob: ApiCaller
 
 @pytest.mark.rule("13.a2a.cancel", "13.a2a.stream")
 @pytest.mark.parametrize("version", ["1.0", "0.3"])
-def test_a_stream_tells_what_happens_and_canceling_ends_it(
+def test_a_stream_shows_the_events_and_a_task_is_canceled(
     gateway: DeployedCloud, alice: ApiCaller, version: str
 ) -> None:
     go_on = f"go/{uuid4()}"
@@ -190,24 +190,24 @@ def test_a_stream_tells_what_happens_and_canceling_ends_it(
 
 @contextlib.contextmanager
 def listening() -> Iterator[tuple[str, list[tuple[str | None, str | None, Any]]]]:
-    """A client's server: its address, and what it has been told."""
-    told: list[tuple[str | None, str | None, Any]] = []
+    """A client's server: its address and the notifications it received."""
+    notifications: list[tuple[str | None, str | None, Any]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            told.append((self.headers["x-a2a-notification-token"], self.headers["authorization"], body))
+            notifications.append((self.headers["x-a2a-notification-token"], self.headers["authorization"], body))
             self.send_response(204)
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Quiet."""
+            """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield f"http://localhost:{server.server_port}/told", told
+        yield f"http://localhost:{server.server_port}/told", notifications
     finally:
         server.shutdown()
         server.server_close()
@@ -215,8 +215,8 @@ def listening() -> Iterator[tuple[str, list[tuple[str | None, str | None, Any]]]
 
 
 @pytest.mark.rule("13.a2a.push", "13.a2a.push.config")
-def test_a_client_is_told_of_each_change_at_its_own_address(alice: ApiCaller) -> None:
-    with listening() as (url, told):
+def test_a_client_is_notified_of_each_change_at_its_own_address(alice: ApiCaller) -> None:
+    with listening() as (url, notifications):
 
         async def talk() -> None:
             async with connected(alice) as client:
@@ -226,7 +226,7 @@ def test_a_client_is_told_of_each_change_at_its_own_address(alice: ApiCaller) ->
                 request = calling("ask", {"n": 2})
                 request.configuration.task_push_notification_config.CopyFrom(config)
                 asking = await sent(client, request)
-                assert asking.status.state == ASKED
+                assert asking.status.state == INPUT_REQUIRED
                 found = await client.list_task_push_notification_configs(
                     ListTaskPushNotificationConfigsRequest(task_id=asking.id)
                 )
@@ -234,13 +234,15 @@ def test_a_client_is_told_of_each_change_at_its_own_address(alice: ApiCaller) ->
                 done = await sent(client, saying({"ok": True}, task_id=asking.id))
                 assert done.id == asking.id
             # In any order, and possibly more than once.
-            until(lambda: states() >= CHANGES or None, "the client to be told of every change")
+            until(lambda: states() >= CHANGES or None, "the client to be notified of every change")
 
         def states() -> set[str]:
-            return {body["task"]["status"]["state"] for _, _, body in told}
+            return {body["task"]["status"]["state"] for _, _, body in notifications}
 
         run(talk())
-    assert {(token, authorization) for token, authorization, _ in told} == {("mine", "Bearer secret")}
-    assert len({body["task"]["id"] for _, _, body in told}) == 1
-    [end] = [body["task"] for _, _, body in told if body["task"]["status"]["state"] == "TASK_STATE_COMPLETED"][:1]
+    assert {(token, authorization) for token, authorization, _ in notifications} == {("mine", "Bearer secret")}
+    assert len({body["task"]["id"] for _, _, body in notifications}) == 1
+    [end] = [body["task"] for _, _, body in notifications if body["task"]["status"]["state"] == "TASK_STATE_COMPLETED"][
+        :1
+    ]
     assert end["artifacts"][0]["parts"][0]["data"] == {"n": 2, "ok": True}

@@ -1,4 +1,4 @@
-"""protocol §13 on the deployed mesh, IAM enforced: models' clients. The official client, unmodified, as the guide shows it."""
+"""protocol §13 on the deployed mesh, IAM enforced: the unmodified official client of Model Context Protocol."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _EXAMPLE = re.compile(r"^```python\n(# mcp_client\.py\n.*?)^```$", re.MULTILINE 
 
 @pytest.fixture(scope="module")
 def example(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The guide's client."""
-    found = _EXAMPLE.search((PROJECT / "docs" / "reference" / "gateway.md").read_text())
-    assert found is not None
+    """The client in the gateway's reference."""
+    match = _EXAMPLE.search((PROJECT / "docs" / "reference" / "gateway.md").read_text())
+    assert match is not None
     path: Path = tmp_path_factory.mktemp("mcp") / "mcp_client.py"
-    path.write_text(found[1])
+    path.write_text(match[1])
     return runpy.run_path(str(path))
 
 
@@ -63,7 +63,7 @@ async def connected(
 
 
 async def ended(client: Client, result: Any) -> Any:
-    """What a call came to; the machine may be busy, and then the answer says how one waits on."""
+    """Waits for the result of a call, which may take longer than one answer on a busy machine."""
     for _ in range(4):
         state = result.structured_content or {}
         if "status_url" not in state or state["status"] not in ("pending", "running"):
@@ -79,17 +79,17 @@ def text(result: Any) -> str:
 
 
 @pytest.mark.rule("13.mcp.tools")
-def test_the_guides_client_runs_a_pipeline(
+def test_the_documented_client_runs_a_pipeline(
     example: dict[str, Any], alice: ApiCaller, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hers = session_of(alice)
     monkeypatch.setattr(boto3, "Session", lambda: hers)
     asyncio.run(example["main"](alice.url, "say", text="hello"))
-    said = capsys.readouterr().out
-    assert "tools: ask rest say cancel_task resume_task wait_for_task\n" in said
-    if "status_url" not in said:  # else the machine is busy
-        assert said.endswith("{'text': 'hello'}\n")
-        assert "\n100 %: succeeded at echo\n" in said
+    output = capsys.readouterr().out
+    assert "tools: ask rest say cancel_task resume_task wait_for_task\n" in output
+    if "status_url" not in output:  # otherwise the machine is busy
+        assert output.endswith("{'text': 'hello'}\n")
+        assert "\n100 %: succeeded at echo\n" in output
 
 
 @pytest.mark.rule("13.mcp", "13.mcp.failures", "13.mcp.progress")
@@ -98,14 +98,14 @@ def test_calls_succeed_and_fail(example: dict[str, Any], alice: ApiCaller, mode:
     async def run() -> None:
         async with connected(example, alice, mode) as client:
             assert client.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
-            told: list[float] = []
+            percents: list[float] = []
 
             async def note(progress: float, total: float | None, message: str | None) -> None:
-                told.append(progress)
+                percents.append(progress)
 
             done = await client.call_tool("say", {"text": "hello"}, progress_callback=note)
-            assert told == sorted(set(told))
-            assert told != [] or "status_url" in done.structured_content
+            assert percents == sorted(set(percents))
+            assert percents != [] or "status_url" in done.structured_content
             assert (await ended(client, done)).structured_content == {"text": "hello"}
             wrong = await client.call_tool("say", {"text": "", "times": 0})
             assert wrong.is_error
@@ -121,7 +121,7 @@ def test_calls_succeed_and_fail(example: dict[str, Any], alice: ApiCaller, mode:
 def test_a_call_is_canceled_by_its_client(
     example: dict[str, Any], gateway: DeployedCloud, alice: ApiCaller, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A client that gives up within a session says so, and the gateway knows which task that was."""
+    """A client that cancels a call within a session notifies the gateway, which finds the task."""
     caplog.set_level(logging.DEBUG, "mcp")
 
     def newest() -> Any:
@@ -138,10 +138,10 @@ def test_a_call_is_canceled_by_its_client(
                 await call
             canceled = await asyncio.to_thread(
                 until,
-                lambda: found if (found := newest())["id"] != before and found["status"] == "canceled" else None,
+                lambda: task if (task := newest())["id"] != before and task["status"] == "canceled" else None,
                 "the task to be canceled",
             )
-            # The call is answered all the same. A client that is closed under an answer breaks over it.
+            # The canceled call still gets an answer; a client that is closed before it fails.
             await asyncio.to_thread(until, lambda: "late request id" in caplog.text or None, "the call's answer")
             return canceled
 
@@ -150,7 +150,7 @@ def test_a_call_is_canceled_by_its_client(
 
 
 @pytest.mark.rule("13.mcp.answer", "13.mcp.owner")
-def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
+def test_a_long_task_is_awaited_and_canceled_by_tools(
     example: dict[str, Any], gateway: DeployedCloud, alice: ApiCaller, bob: ApiCaller
 ) -> None:
     first, other = (f"go/{uuid4()}" for _ in range(2))
@@ -165,12 +165,12 @@ def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
             assert (await his.call_tool("wait_for_task", task)).is_error
             assert (await his.call_tool("cancel_task", task)).is_error
             gateway.mesh.upload(first, b"now")
-            found = late
+            result = late
             for _ in range(60):
-                found = await hers.call_tool("wait_for_task", task)
-                if "status_url" not in found.structured_content:
+                result = await hers.call_tool("wait_for_task", task)
+                if "status_url" not in result.structured_content:
                     break
-            assert found.structured_content == {"until": first}
+            assert result.structured_content == {"until": first}
             second = await hers.call_tool("rest", {"until": other})
             gone = await hers.call_tool("cancel_task", {"id": second.structured_content["id"]})
             assert gone.structured_content["status"] == "canceled"
@@ -180,11 +180,11 @@ def test_what_takes_longer_is_waited_for_and_canceled_by_tools(
 
 
 @pytest.mark.rule("13.mcp.pause")
-def test_a_person_is_asked_and_the_call_goes_on(example: dict[str, Any], alice: ApiCaller) -> None:
-    asked: list[str] = []
+def test_a_call_continues_after_the_users_answer(example: dict[str, Any], alice: ApiCaller) -> None:
+    questions: list[str] = []
 
     async def answer(_: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        asked.append(params.message)
+        questions.append(params.message)
         return ElicitResult(action="accept", content={})
 
     async def run() -> None:
@@ -193,4 +193,4 @@ def test_a_person_is_asked_and_the_call_goes_on(example: dict[str, Any], alice: 
             assert (await ended(client, done)).structured_content == {"text": "may I?"}
 
     asyncio.run(run())
-    assert asked == ["Task paused"]
+    assert questions == ["Task paused"]

@@ -1,4 +1,4 @@
-"""protocol §13 on the deployed mesh, IAM enforced: tasks are followed, by programs and in a browser."""
+"""protocol §13 on the deployed mesh, IAM enforced: streams for programs and in a browser."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_loop_of_curl_follows_a_task_to_its_end(alice: ApiCaller) -> None:
 
 @pytest.mark.rule("13.stream")
 def test_a_browser_follows_a_task_to_its_end(gateway: DeployedCloud, alice: ApiCaller, tmp_path: Path) -> None:
-    """EventSource, which can neither sign nor set a header, on a page of another origin; it connects again by itself."""
+    """EventSource cannot sign or set a header, is on a page of another origin, and reconnects by itself."""
     if CHROMIUM is None:
         pytest.skip("there is no chromium here (Debian, Ubuntu: apt-get install chromium)")
     task_id = start(alice, "talk", {"messages": 20, "seconds": 4})
@@ -99,8 +99,8 @@ def test_a_token_opens_one_stream_and_nothing_else(gateway: DeployedCloud, alice
 
 
 @pytest.mark.rule("7.FLY.clients")
-def test_what_a_handler_says_is_seen_while_it_speaks(alice: ApiCaller) -> None:
-    """Across connections. How long it takes depends on the machine, and is printed: `pytest -rP` shows it."""
+def test_partials_arrive_while_the_handler_runs(alice: ApiCaller) -> None:
+    """Across connections. `pytest -rP` shows the latency, which depends on the machine."""
     client = StreamClient(alice, start(alice, "talk", {"messages": 12, "seconds": 0, "every": 0.3}))
     waited: list[float] = []
     goes_on = True
