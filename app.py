@@ -1,4 +1,4 @@
-"""The CDK app: reads the mesh file, makes the stacks. `cdk synth -c mesh=path/to/mesh.yaml -c stage=name`."""
+"""The CDK app, such as in `cdk synth -c mesh=path/to/mesh.yaml -c stage=name`."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ from asya_infra.synthesis import add_mesh  # noqa: E402
 
 
 def main() -> None:
-    """Synthesise; what a person has to mend is said in plain lines."""
+    """Synthesize the stacks. An error of the user is printed without a traceback."""
     app = App()
     try:
         add_mesh(app, Path(__file__).parent)

@@ -1,1 +1,1 @@
-"""The mesh as CDK stacks: the mesh file, constructs, permissions and builds."""
+"""Deploys a mesh: the mesh file, CDK stacks, permissions and builds. `synthesis.add_mesh` is the entry point."""

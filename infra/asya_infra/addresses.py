@@ -1,4 +1,4 @@
-"""Names turned into ARNs, URLs and URIs: every stack computes them, so that stacks need not export them to each other."""
+"""ARNs, URLs and URIs of a mesh, computed from names. Stacks therefore need few exports."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -30,11 +30,11 @@ class S3Prefix:
 
 @dataclass(frozen=True, kw_only=True)
 class Addresses:
-    """Where the things of one mesh are. Region and account may be placeholders that the deployment fills in.
+    """The addresses of the resources of one mesh. Region and account may be CDK tokens.
 
     Attributes:
-        data_bucket: an existing bucket for the data; None for the mesh's own.
-        results_bucket: likewise for the results.
+        data_bucket: an existing bucket for the data; None for the mesh's own bucket.
+        results_bucket: an existing bucket for the results; None for the mesh's own bucket.
     """
 
     namespace: str
@@ -47,69 +47,69 @@ class Addresses:
 
     @property
     def bucket(self) -> str:
-        """The mesh's own bucket."""
+        """The name of the mesh's own bucket."""
         return names.bucket_name(self.namespace, self.account, self.region)
 
     @property
     def data(self) -> S3Prefix:
-        """What references in payloads are relative to."""
+        """The base of references in payloads."""
         return S3Prefix(self.data_bucket, "") if self.data_bucket else S3Prefix(self.bucket, DATA_PREFIX)
 
     @property
     def results(self) -> S3Prefix:
-        """Where x-sink writes."""
+        """The prefix of the objects that x-sink writes."""
         return S3Prefix(self.results_bucket, "") if self.results_bucket else S3Prefix(self.bucket, RESULTS_PREFIX)
 
     @property
     def queue_url_prefix(self) -> str:
-        """A queue's URL is this and its name."""
+        """The URL of a queue without the name of the queue."""
         return f"https://sqs.{self.region}.{self.url_suffix}/{self.account}/"
 
     @property
     def access_policy_prefix(self) -> str:
-        """The ARN of a heavy actor's access policy is this and the policy's name. Policies are global to an account."""
+        """The ARN of an access policy without the policy name. It has the region, because IAM is global."""
         return f"arn:{self.partition}:iam::{self.account}:policy/{self.region}-"
 
     def access_policy_name(self, actor: str) -> str:
-        """The physical name of a heavy actor's access policy."""
+        """Return the name of a heavy actor's access policy."""
         return f"{self.region}-{names.access_policy_name(self.namespace, actor)}"
 
     def queue_arn(self, actor: str) -> str:
-        """The queue of an actor or of a system function."""
+        """Return the ARN of the queue of an actor or a system function."""
         return self.arn("sqs", names.queue_name(self.namespace, actor))
 
     def dlq_arn(self, actor: str) -> str:
-        """The dead-letter queue of an actor or of a system function."""
+        """Return the ARN of the dead-letter queue of an actor or a system function."""
         return self.arn("sqs", names.dlq_name(self.namespace, actor))
 
     def queue_arns_of_namespace(self) -> str:
-        """A pattern for every queue whose name starts with the namespace."""
+        """Return a pattern that matches every queue of the namespace."""
         return self.arn("sqs", names.queue_name(self.namespace, "*"))
 
     def table_arn(self, kind: str) -> str:
-        """A DynamoDB table of the mesh."""
+        """Return the ARN of a table of the mesh."""
         return self.arn("dynamodb", f"table/{names.table_name(self.namespace, kind)}")
 
     def role_arn(self, actor: str) -> str:
-        """The role of a function, or (`x-job`) of the job runs."""
+        """Return the ARN of the role of a function, or of the job runs (`x-job`)."""
         return f"arn:{self.partition}:iam::{self.account}:role/{names.role_name(self.namespace, actor, self.region)}"
 
     def log_group_name(self, actor: str) -> str:
-        """Where a function logs."""
+        """Return the name of a function's log group."""
         return f"/aws/lambda/{names.function_name(self.namespace, actor)}"
 
     def bucket_arn(self, bucket: str) -> str:
-        """A bucket."""
+        """Return the ARN of a bucket."""
         return f"arn:{self.partition}:s3:::{bucket}"
 
     def objects_arn(self, bucket: str, pattern: str) -> str:
-        """Objects in a bucket."""
+        """Return a pattern for objects in a bucket."""
         return f"{self.bucket_arn(bucket)}/{pattern}"
 
     def application_arn(self, application_id: str) -> str:
-        """The Spark application; `/jobruns/…` follows for its runs."""
+        """Return the ARN of a Spark application. The ARN of a run appends `/jobruns/…`."""
         return self.arn("emr-serverless", f"/applications/{application_id}")
 
     def arn(self, service: str, resource: str) -> str:
-        """Anything in this region and account."""
+        """Return the ARN of a resource in the region and account of the mesh."""
         return f"arn:{self.partition}:{service}:{self.region}:{self.account}:{resource}"

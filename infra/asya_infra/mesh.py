@@ -1,4 +1,4 @@
-"""One mesh that is being deployed: what every construct needs to know about it."""
+"""The mesh to deploy, as constructs need it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ from asya_infra.options import Options
 
 @dataclass(frozen=True)
 class Mesh:
-    """The mesh file, the actor table made from it, and how to deploy it."""
+    """A mesh file with its actor table and the options of the deployment."""
 
     loaded: LoadedMesh
     options: Options
@@ -28,12 +28,12 @@ class Mesh:
 
     @property
     def file(self) -> MeshFile:
-        """The mesh file's model."""
+        """The model of the mesh file."""
         return self.loaded.mesh
 
     @cached_property
     def table(self) -> MeshTable:
-        """What the functions know of all actors."""
+        """The actor table, which every function reads."""
         return to_table(self.loaded)
 
     @cached_property
@@ -42,12 +42,12 @@ class Mesh:
         return encode_table(self.table)
 
     def table_code(self) -> lambda_.Code:
-        """The code of a function of the mesh's own: nothing but `mesh.json`, the rest comes with the layer."""
+        """Return the code of a function without user code: `mesh.json`. The layer has the rest."""
         return lambda_.Code.from_asset(str(build_table(self.options.build_folder, self.table_bytes)))
 
     @cached_property
     def addresses(self) -> Addresses:
-        """ARNs and URLs; region and account are filled in by the deployment."""
+        """The ARNs and URLs of the mesh, with CDK tokens for region and account."""
         return Addresses(
             namespace=self.namespace,
             partition=Aws.PARTITION,
@@ -60,5 +60,5 @@ class Mesh:
 
     @property
     def existing_application(self) -> str | None:
-        """The Spark application to use, if one is given."""
+        """The id of the existing Spark application in the options or the mesh file, if any."""
         return self.options.emr_application_id or self.file.spark.application.id

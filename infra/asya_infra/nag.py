@@ -1,4 +1,4 @@
-"""Findings of cdk-nag that we know about, each acknowledged with its reason beside the construct it concerns."""
+"""Acknowledges findings of cdk-nag, each with a reason beside its construct."""
 
 from typing import Any
 
@@ -9,29 +9,29 @@ from asya_infra.permissions.grant import Grant
 
 
 def acknowledge(construct: IConstruct, rule: str, reason: str) -> None:
-    """Accept one finding about a construct and what is below it."""
+    """Acknowledge a rule for a construct and its children."""
     Validations.of(construct).acknowledge(Acknowledgment(id=rule, reason=reason))
 
 
 def acknowledge_wildcards(construct: Construct, grants: list[Grant]) -> None:
-    """Accept the wildcards of permissions, for the reasons these give.
+    """Acknowledge the wildcards of grants with the reasons of the grants.
 
     Raises:
-        ValueError: if a wildcard comes without a reason.
+        ValueError: a grant has a wildcard and no reason.
     """
     stack = Stack.of(construct)
     reasons: dict[str, str] = {}
     for grant in grants:
         for wildcard in grant.wildcards():
             if not grant.reason:
-                raise ValueError(f"{wildcard} needs a reason")
+                raise ValueError(f"{wildcard}: a grant with a wildcard needs a reason; set `reason`")
             reasons.setdefault(_readable(stack.resolve(wildcard)), grant.reason)
     for wildcard, reason in reasons.items():
         acknowledge(construct, f"AwsSolutions-IAM5[{wildcard}]", reason)
 
 
 def _readable(value: Any) -> str:
-    """A resolved text as cdk-nag writes it: references in angle brackets, what another stack exports by its name."""
+    """Return a resolved text in the form of cdk-nag: references in angle brackets, imports by their export name."""
     if isinstance(value, str):
         return value
     if "Fn::Join" in value:

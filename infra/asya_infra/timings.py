@@ -1,4 +1,4 @@
-"""What follows from a mesh file's numbers; nothing here is set a second time anywhere. Seconds and days."""
+"""Timeouts in seconds, retention in days, and batch sizes of the mesh's own functions."""
 
 import math
 
@@ -9,19 +9,19 @@ DLQ_RETENTION_DAYS = 14
 
 
 def function_timeout(call_timeout: float, batch_size: int) -> int:
-    """The function's timeout: every call of a batch may use up its own, and there is a margin for the rest."""
+    """Return the timeout of a function: the timeouts of all calls in a batch, plus a margin."""
     return math.ceil(call_timeout * batch_size) + MARGIN
 
 
 def visibility_timeout(function_seconds: int) -> int:
-    """A queue's visibility timeout: Lambda insists on at least the function's; more would only delay recovery."""
+    """Return the visibility timeout of a queue. Lambda requires at least the timeout of the function."""
     return function_seconds + MARGIN
 
 
-# Functions that run no user code: their calls take milliseconds, or as long as one step of theirs may.
+# The timeouts of functions without user code.
 CREW_TIMEOUT = 120
 ENQUEUE_TIMEOUT = 120
-# Many messages at a time: one call registers them and one makes fifty pending. A second more is nothing to a job run.
+# Large batches save calls of DynamoDB. The wait for a batch is short compared with a job run.
 ENQUEUE_BATCH = 100
 ENQUEUE_WINDOW = 1
 FAN_IN_TIMEOUT = 120
@@ -30,6 +30,6 @@ DISPATCH_TIMEOUT = 120
 COMPLETION_TIMEOUT = 300
 RECONCILE_TIMEOUT = 120
 DLQ_TIMEOUT = 120
-# Of the functions that tell other agents of their tasks. A client has ten seconds to take a notification.
+# The functions of push notifications. A client may take ten seconds for a notification.
 PUSH_TIMEOUT = 60
 PUSH_BATCH = 5

@@ -39,7 +39,7 @@ def test_aws_takes_no_issuer_without_tls(tmp_path: Path) -> None:
     (tmp_path / "mesh.yaml").write_text(
         "namespace: shop\nactors:\n  d: {handler: shop.one}\ngateway: {jwt: {issuer: http://127.0.0.1:1, audience: us}}\n"
     )
-    with pytest.raises(OptionError, match="AWS takes no issuer without TLS"):
+    with pytest.raises(OptionError, match="API Gateway needs TLS"):
         add_mesh(App(context={"mesh": "mesh.yaml"}), tmp_path)
 
 

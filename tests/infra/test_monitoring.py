@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from asya.protocol.mesh_table import Actor, MeshTable
-from asya_infra.constructs.observability.envelope_graphs import MOST_ACTORS, envelope_graphs
+from asya_infra.constructs.observability.envelope_graphs import MAX_ACTORS, envelope_graphs
 
 LINE = re.compile(r'\["Asya","(\w+)",((?:"[^"]*",)*)\{')
 
@@ -61,5 +61,5 @@ def test_a_mesh_without_heavy_actors_has_no_graph_of_runs(plain: Any) -> None:
 
 
 def test_a_very_large_mesh_has_fewer_graphs_rather_than_no_dashboard() -> None:
-    actors = {f"a{number}": Actor(kind="handler") for number in range(MOST_ACTORS + 1)}
+    actors = {f"a{number}": Actor(kind="handler") for number in range(MAX_ACTORS + 1)}
     assert envelope_graphs(MeshTable(namespace="shop", actors=actors)) == {}

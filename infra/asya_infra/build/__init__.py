@@ -1,1 +1,1 @@
-"""What is deployed as files: the layer, the functions' code, the jobs' code. Plain folders, made without Docker."""
+"""Builds the layer, the code of functions and the code of jobs as plain folders, without Docker."""

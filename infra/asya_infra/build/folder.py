@@ -1,4 +1,4 @@
-"""Folders that are made once for what they are made from, and then found again by its hash."""
+"""Build folders, cached by a hash of their inputs."""
 
 import hashlib
 import os
@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-# Part of every hash: raise it when the way something is built changes.
+# A part of every hash. Increase it after a change to how folders are built.
 _VERSION = "1"
 _UNUSED_SECONDS = 7 * 86400
 _SKIPPED = {"__pycache__", "node_modules"}
 
 
 def source_files(folder: Path) -> Iterator[Path]:
-    """The files below a folder that are worth shipping, in a fixed order: nothing hidden, nothing compiled."""
+    """Yield the files to deploy from a folder, in sorted order. Skips hidden and compiled files."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         hidden = any(part.startswith(".") or part in _SKIPPED or part.endswith(".egg-info") for part in parts)
@@ -24,16 +24,16 @@ def source_files(folder: Path) -> Iterator[Path]:
 
 
 def digest(parts: Iterable[str | bytes | Path]) -> str:
-    """A hash of texts and of the contents of files and folders (their names within the folder included)."""
+    """Return a hash of texts, files and folders. File names within a folder count."""
     total = hashlib.sha256(_VERSION.encode())
     for part in parts:
-        for item in _pieces(part):
+        for item in _chunks(part):
             total.update(len(item).to_bytes(8, "big"))
             total.update(item)
     return total.hexdigest()[:24]
 
 
-def _pieces(part: str | bytes | Path) -> Iterator[bytes]:
+def _chunks(part: str | bytes | Path) -> Iterator[bytes]:
     if isinstance(part, str):
         yield part.encode()
     elif isinstance(part, bytes):
@@ -46,40 +46,40 @@ def _pieces(part: str | bytes | Path) -> Iterator[bytes]:
         yield part.read_bytes() if part.is_file() else b""
 
 
-def build_once(root: Path, name: str, made_from: Iterable[str | bytes | Path], make: Callable[[Path], None]) -> Path:
-    """The folder `name-{hash}` below `root`, made by `make` unless it is there already.
+def build_once(root: Path, name: str, inputs: Iterable[str | bytes | Path], build: Callable[[Path], None]) -> Path:
+    """Return the folder `name-{hash}` below `root`, and call `build` to fill it if it does not exist.
 
-    It appears whole or not at all, so that two builds at the same time do not disturb each other.
+    A rename publishes the folder atomically, so concurrent builds do not interfere.
     """
-    target = root / f"{name}-{digest(made_from)}"
+    target = root / f"{name}-{digest(inputs)}"
     if target.is_dir():
         os.utime(target)
         return target
     root.mkdir(parents=True, exist_ok=True)
-    _forget_unused(root, name)
+    _remove_unused(root, name)
     draft = Path(tempfile.mkdtemp(dir=root, prefix=f".{name}-"))
     try:
-        make(draft)
+        build(draft)
         draft.chmod(0o755)
         try:
             draft.rename(target)
         except OSError:
-            if not target.is_dir():  # else somebody else was quicker
+            if not target.is_dir():  # otherwise a concurrent build was faster
                 raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
     return target
 
 
-def _forget_unused(root: Path, name: str) -> None:
-    """Remove builds of this name that nobody has asked for in a week."""
+def _remove_unused(root: Path, name: str) -> None:
+    """Remove builds of this name that were not used for a week."""
     for folder in root.glob(f"{name}-*"):
         if folder.stat().st_mtime < time.time() - _UNUSED_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def copy_sources(source: Path, target: Path) -> None:
-    """Copy what `source_files` finds."""
+    """Copy the files of `source_files` to another folder."""
     for file in source_files(source):
         destination = target / file.relative_to(source)
         destination.parent.mkdir(parents=True, exist_ok=True)

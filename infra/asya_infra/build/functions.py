@@ -1,4 +1,4 @@
-"""The folders that functions are made from: the layer, and each kind of function's own code."""
+"""Builds the layer and the code of each kind of function."""
 
 import shutil
 from pathlib import Path
@@ -16,73 +16,73 @@ _START_SERVER = """#!/bin/sh
 PYTHONPATH="/opt/python:$LAMBDA_RUNTIME_DIR" exec python3 -m asya.gateway.streams.server
 """
 
-# Of botocore's descriptions of all services, what the dispatcher speaks to (and what every client needs).
+# The service models of botocore that the dispatcher needs.
 _SERVICES = {"dynamodb", "emr-serverless", "s3", "sqs", "sts"}
 
 
 def build_layer(root: Path, target: Target) -> Path:
-    """The library and its packages, laid out as a layer: `python/asya`, `python/msgspec` and so on."""
+    """Build the layer with the library and its packages: `python/asya`, `python/msgspec` and so on."""
     requirements = _REQUIREMENTS / "layer.txt"
 
-    def make(folder: Path) -> None:
+    def build(folder: Path) -> None:
         install(requirements, folder / "python", target, hashed=True)
         copy_sources(_LIBRARY, folder / "python" / "asya")
 
-    return build_once(root, "layer", ["layer", target.key(), requirements, _LIBRARY], make)
+    return build_once(root, "layer", ["layer", target.key(), requirements, _LIBRARY], build)
 
 
 def build_handlers(root: Path, target: Target, code: Path, table: bytes) -> Path:
-    """The code of light actors: the user's folder with the packages it asks for, and the actor table."""
+    """Build the code of light actors: the user's folder, its required packages, and the actor table."""
     requirements = code / "requirements.txt"
 
-    def make(folder: Path) -> None:
+    def build(folder: Path) -> None:
         if requirements.is_file():
             install(requirements, folder, target)
         copy_sources(code, folder)
         (folder / _TABLE_FILE).write_bytes(table)
 
-    return build_once(root, "handlers", ["handlers", target.key(), code, table], make)
+    return build_once(root, "handlers", ["handlers", target.key(), code, table], build)
 
 
 def build_table(root: Path, table: bytes) -> Path:
-    """The code of functions that have none of their own: the actor table."""
+    """Build the code of functions without user code: the actor table."""
     return build_once(root, "table", ["table", table], lambda folder: _write(folder / _TABLE_FILE, table))
 
 
 def build_gateway(root: Path, target: Target, table: bytes) -> Path:
-    """The code of the gateway's API: a JSON Schema validator, and the actor table."""
+    """Build the code of the gateway's API function: a JSON Schema validator and the actor table."""
     requirements = _REQUIREMENTS / "gateway.txt"
 
-    def make(folder: Path) -> None:
+    def build(folder: Path) -> None:
         install(requirements, folder, target, hashed=True)
         _write(folder / _TABLE_FILE, table)
 
-    return build_once(root, "gateway", ["gateway", target.key(), requirements, table], make)
+    return build_once(root, "gateway", ["gateway", target.key(), requirements, table], build)
 
 
 def build_server(root: Path, table: bytes) -> Path:
-    """The code of a function that serves HTTP itself: what starts the server, and the actor table."""
+    """Build the code of a function with an HTTP server: the start script and the actor table."""
 
-    def make(folder: Path) -> None:
+    def build(folder: Path) -> None:
         _write(folder / _TABLE_FILE, table)
         _write(folder / START_SCRIPT, _START_SERVER.encode())
         (folder / START_SCRIPT).chmod(0o755)
 
-    return build_once(root, "server", ["server", table, _START_SERVER.encode()], make)
+    return build_once(root, "server", ["server", table, _START_SERVER.encode()], build)
 
 
 def build_dispatcher(root: Path, target: Target, table: bytes) -> Path:
-    """The dispatcher's code: a boto3 that is newer than Lambda's, and the actor table."""
+    """Build the code of the dispatcher: a newer boto3 than Lambda's, and the actor table."""
     requirements = _REQUIREMENTS / "dispatch.txt"
 
-    def make(folder: Path) -> None:
+    def build(folder: Path) -> None:
         install(requirements, folder, target, hashed=True)
         for service in (folder / "botocore" / "data").iterdir():
             if service.is_dir() and service.name not in _SERVICES:
                 shutil.rmtree(service)
         _write(folder / _TABLE_FILE, table)
 
-    return build_once(root, "dispatcher", ["dispatcher", target.key(), requirements, table], make)
+    return build_once(root, "dispatcher", ["dispatcher", target.key(), requirements, table], build)
 
 
 def _write(path: Path, content: bytes) -> None:

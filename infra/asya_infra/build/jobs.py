@@ -1,4 +1,4 @@
-"""The files a job run starts from: a script, and zips of pure Python that it imports."""
+"""Builds the files of job runs: the entry point, and zips of pure Python."""
 
 import shutil
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from asya_infra.repository import REPOSITORY
 
 _LIBRARY = REPOSITORY / "functions" / "asya"
 _JOB_LIBRARY = REPOSITORY / "spark_jobs" / "asya_spark"
-_ENTRY_POINT = '''"""Where every job run starts; what it is to do stands in the manifest its arguments point to."""
+_ENTRY_POINT = '''"""The entry point of every job run. Its arguments name the manifest."""
 
 import runpy
 
@@ -20,7 +20,7 @@ runpy.run_module("asya_spark", run_name="__main__", alter_sys=True)
 
 @dataclass(frozen=True)
 class JobFiles:
-    """The local files and folders that job code is uploaded from."""
+    """The local files and folders to upload as job code."""
 
     entry_point: Path
     library: Path
@@ -28,20 +28,20 @@ class JobFiles:
 
 
 def build_jobs(root: Path, target: Target, jobs: Path) -> JobFiles:
-    """Make everything a run needs.
+    """Build the files of job runs.
 
     Args:
-        root: where to build.
+        root: the folder for builds.
         target: the interpreter of the Spark application.
         jobs: the user's folder; its `requirements.txt` is optional.
 
     Raises:
-        PackagesError: if a required package cannot be had, or has compiled parts.
+        PackagesError: a required package cannot be installed, or has compiled parts.
     """
     entry = build_once(root, "entry", [_ENTRY_POINT], lambda folder: _write(folder / "asya_job.py", _ENTRY_POINT))
     requirements = jobs / "requirements.txt"
 
-    def make(folder: Path) -> None:
+    def build(folder: Path) -> None:
         if requirements.is_file():
             install(requirements, folder, target)
             _refuse_compiled(requirements, folder, target)
@@ -50,17 +50,17 @@ def build_jobs(root: Path, target: Target, jobs: Path) -> JobFiles:
     return JobFiles(
         entry_point=entry / "asya_job.py",
         library=build_once(root, "job-library", [_LIBRARY, _JOB_LIBRARY], _copy_library),
-        jobs=build_once(root, "jobs", ["jobs", target.key(), jobs], make),
+        jobs=build_once(root, "jobs", ["jobs", target.key(), jobs], build),
     )
 
 
 def _refuse_compiled(requirements: Path, folder: Path, target: Target) -> None:
-    """Spark imports from the zip as it is, and Python cannot load compiled code from a zip."""
+    """Refuse packages with compiled parts, because Python cannot import those from a zip."""
     compiled = sorted({path.relative_to(folder).parts[0] for path in folder.rglob("*.so")})
     if compiled:
         raise PackagesError(
             f"{requirements}: {', '.join(compiled)} cannot be imported from a zip, because of compiled parts; "
-            f"pack an archive for {target.key()}, put it in S3 and name it under the actor's spark.archives"
+            f"pack an archive for {target.key()}, upload it to S3 and add it to the actor's spark.archives"
         )
 
 
@@ -70,7 +70,7 @@ def _copy_library(folder: Path) -> None:
 
 
 def _copy_jobs(jobs: Path, folder: Path) -> None:
-    """The user's folder may be the one that our own job library lies in; that one travels by itself."""
+    """Copy the user's folder without the job library, which may be in it and has its own zip."""
     for file in source_files(jobs):
         if _JOB_LIBRARY not in file.resolve().parents:
             destination = folder / file.relative_to(jobs)

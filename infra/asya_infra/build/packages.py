@@ -1,4 +1,4 @@
-"""Installing Python packages into a folder, for the interpreter they will run on."""
+"""Installs Python packages into a folder, for the interpreter that will import them."""
 
 import platform
 import shutil
@@ -8,30 +8,30 @@ from pathlib import Path
 
 from uv import find_uv_bin
 
-# Files that tell how a package came here; they differ from machine to machine and nobody reads them at run time.
+# Records of the installation. They differ between machines and are not needed at run time.
 _INSTALL_RECORDS = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json", "uv_build.json")
 
 
 class PackagesError(Exception):
-    """Packages that cannot be installed for where they are to run."""
+    """Packages cannot be installed for their target."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The interpreter that packages are for: one on AWS by its version and platform, or one on this machine."""
+    """The target interpreter: on AWS by version and platform, or on this machine by path."""
 
     python_version: str | None = None
     python_platform: str | None = None
     interpreter: Path | None = None
 
     def arguments(self) -> list[str]:
-        """As uv takes it."""
+        """Return the target as arguments of uv."""
         if self.interpreter is not None:
             return ["--python", str(self.interpreter)]
         return ["--python-version", str(self.python_version), "--python-platform", str(self.python_platform)]
 
     def key(self) -> str:
-        """What a build for this target is told apart by."""
+        """Return a text that identifies the target in hashes."""
         if self.interpreter is None:
             return f"{self.python_version} {self.python_platform}"
         return f"{self.interpreter.resolve()} {platform.machine()}"
@@ -44,7 +44,7 @@ def install(requirements: Path, folder: Path, target: Target, *, hashed: bool = 
     """Install a requirements file into a folder, wheels only.
 
     Raises:
-        PackagesError: with uv's own words, if something cannot be had for this target.
+        PackagesError: a package is not available for this target; the message has the output of uv.
     """
     command = [find_uv_bin(), "pip", "install", "--quiet", "--target", str(folder), "--only-binary", ":all:"]
     command += ["-r", str(requirements)]
@@ -52,10 +52,10 @@ def install(requirements: Path, folder: Path, target: Target, *, hashed: bool = 
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     if result.returncode:
         raise PackagesError(f"{requirements}: cannot be installed for {target.key()}:\n{result.stderr.strip()}")
-    _drop_bulk(folder)
+    _remove_unneeded(folder)
 
 
-def _drop_bulk(folder: Path) -> None:
+def _remove_unneeded(folder: Path) -> None:
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir() and (path.name in {"__pycache__", "tests"} or path == folder / "bin"):
             shutil.rmtree(path)

@@ -1,1 +1,1 @@
-"""The constructs that stacks are composed of."""
+"""CDK constructs by capability. The stacks combine them."""

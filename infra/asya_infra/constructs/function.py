@@ -1,4 +1,4 @@
-"""One function of the mesh: its role, its log group, its settings; and the queue that feeds it."""
+"""A function of the mesh with its role, its log group and its event source."""
 
 from dataclasses import dataclass, field
 from typing import cast
@@ -17,20 +17,20 @@ from asya_infra.permissions.grant import Grant
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionSettings:
-    """What tells one function from another.
+    """The settings of one function.
 
     Attributes:
-        name: an actor's name, or a system function's.
+        name: the name of an actor or of a system function.
         handler: the entry point in the layer.
         code: the function's own files.
-        grants: what it may do.
-        timeout: in seconds.
-        memory: in megabytes.
-        environment: on top of what every function is given.
-        in_routes: whether envelopes may pass it again and again on purpose. Lambda ends chains of some 16 calls of one
-            function unless told that they are meant (`RecursiveLoop`); our own bound is `max_hops`.
-        reserved: so many calls at once are kept for it, and it gets no more; None: it shares with all others.
-        layers: beside the mesh's own.
+        grants: the permissions.
+        timeout: seconds.
+        memory: megabytes.
+        environment: variables beside those of every function.
+        in_routes: whether a route may pass the function many times. Lambda stops a function that calls itself about 16
+            times in a chain, unless `RecursiveLoop` allows it. The mesh has its own limit, `max_hops`.
+        reserved: the reserved concurrency; None for a share of the account's concurrency.
+        layers: layers beside that of the mesh.
     """
 
     name: str
@@ -47,7 +47,7 @@ class FunctionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class EventSourceSettings:
-    """How a queue feeds its function; the window is in seconds."""
+    """The settings of an event source mapping; the window is in seconds."""
 
     batch_size: int = 10
     window: int = 0
@@ -56,7 +56,7 @@ class EventSourceSettings:
 
 
 class MeshFunction(Construct):
-    """A Lambda function with a name, a role and a log group of its own."""
+    """A Lambda function with its own name, role and log group."""
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, settings: FunctionSettings) -> None:
         super().__init__(scope, settings.name)
@@ -97,16 +97,16 @@ class MeshFunction(Construct):
                 "LOG_LEVEL": "INFO",
             },
         )
-        # Said already by the reference to the role; said twice, cfn-lint objects.
+        # The reference to the role implies the dependency. cfn-lint reports a redundant DependsOn.
         cast("lambda_.CfnFunction", self.function.node.default_child).add_deletion_override("DependsOn")
         acknowledge(
             self.function,
             "AwsSolutions-L1",
-            "Python 3.13 is a supported runtime and the one the layer is built for; it is raised on purpose.",
+            "Python 3.13 is a supported runtime, and the layer is built for it. An upgrade is a deliberate change.",
         )
 
     def add_event_source(self, feed: EventSourceSettings) -> None:
-        """Take messages from the queue of the same name; each message is acknowledged or returned by itself."""
+        """Connect the queue of the same name, with partial batch failures."""
         lambda_.EventSourceMapping(
             self,
             "Feed",

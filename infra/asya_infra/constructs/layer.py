@@ -1,4 +1,4 @@
-"""The layer: the library and its packages, one version per stack from one asset."""
+"""The layer with the library and its packages: one version per stack, all from one asset."""
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_lambda as lambda_
@@ -9,7 +9,7 @@ from asya_infra.mesh import Mesh
 
 
 def mesh_layer(scope: Construct, mesh: Mesh) -> lambda_.LayerVersion:
-    """The layer version that the functions of a stack use."""
+    """Add the layer version for the functions of a stack."""
     on_arm = mesh.options.functions_on_arm
     return lambda_.LayerVersion(
         scope,

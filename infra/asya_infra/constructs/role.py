@@ -1,4 +1,4 @@
-"""A role with a name that can be computed, and permissions that carry their reasons."""
+"""A role with a computed name and the permissions of its grants."""
 
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -10,14 +10,14 @@ from asya_infra.permissions.grant import Grant, document
 
 
 def mesh_role(scope: Construct, mesh: Mesh, name: str, service: str, grants: list[Grant]) -> iam.Role:
-    """The role of a function or of job runs.
+    """Add the role of a function or of job runs.
 
     Args:
-        scope: what the role is for.
+        scope: the construct that needs the role.
         mesh: the mesh.
-        name: whose role: an actor, or a system function.
-        service: the service that may take it on, such as `lambda.amazonaws.com`.
-        grants: all that it may do; the same permission twice counts once.
+        name: the name of the actor or the system function.
+        service: the service that may assume the role, such as `lambda.amazonaws.com`.
+        grants: the permissions; duplicates count once.
     """
     unique = list({str(grant.statement()): grant for grant in grants}.values())
     role = iam.Role(

@@ -1,4 +1,4 @@
-"""The user's one file, `mesh.yaml`: its model, its checks, and the actor table that is made from it."""
+"""The mesh file: its model and its checks. `load_mesh` reads a file, `to_table` makes the actor table."""
 
 from asya_infra.mesh_file.load import LoadedMesh, load_mesh
 from asya_infra.mesh_file.problems import MeshFileError, Problem

@@ -1,4 +1,4 @@
-"""The keys of one actor in the mesh file. Durations are seconds and sizes megabytes once read."""
+"""The keys of an actor in the mesh file. The model has durations in seconds and sizes in megabytes."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -13,16 +13,18 @@ from asya_infra.mesh_file.units import Duration, Megabytes
 
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]+")
 _RESERVED_VARIABLES = ("AWS_", "ASYA_", "LAMBDA_", "POWERTOOLS_")
-# Of these names some are a user's to set: the SDK's own setting, and what older end handlers look for.
-_FREE_VARIABLES = (S3_ENDPOINT, *END_ACTOR_VARIABLES)
+# Reserved by prefix, but free for users: a setting of the AWS SDKs, and the variables of legacy end handlers.
+_ALLOWED_VARIABLES = (S3_ENDPOINT, *END_ACTOR_VARIABLES)
 
 
 def _check_variables(env: dict[str, str]) -> dict[str, str]:
     for name in env:
         if not _VARIABLE.fullmatch(name):
-            raise ValueError(f"{name!r} is no name for a variable: a letter, then letters, digits and _ (two or more)")
-        if name.startswith(_RESERVED_VARIABLES) and name not in _FREE_VARIABLES:
-            raise ValueError(f"{name!r} is reserved: variables of AWS, Lambda, Powertools and Asya are set for you")
+            raise ValueError(
+                f"{name!r} is not a valid variable name: use a letter, then one or more letters, digits or _"
+            )
+        if name.startswith(_RESERVED_VARIABLES) and name not in _ALLOWED_VARIABLES:
+            raise ValueError(f"{name!r} is reserved: the mesh sets the variables of AWS, Lambda, Powertools and Asya")
     return env
 
 
@@ -35,7 +37,7 @@ def _pattern_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-# `read: "raw/*"`, `read: [a/*, b/*]`, or `read: true` for everything.
+# `read: "raw/*"`, `read: [a/*, b/*]`, or `read: true` for all.
 Patterns = Annotated[
     tuple[str, ...],
     BeforeValidator(_pattern_list),
@@ -46,7 +48,7 @@ Patterns = Annotated[
 
 
 class BatchSection(Section):
-    """How many envelopes are taken at once."""
+    """How many envelopes are processed together."""
 
     size: int = Field(default=10, ge=1, le=10_000)
     """SQS messages per call of a light actor; envelopes per job run of a heavy one."""
@@ -55,7 +57,7 @@ class BatchSection(Section):
 
 
 class Statement(Section):
-    """One IAM statement, in the words of IAM's own JSON."""
+    """An IAM statement in the JSON form of IAM."""
 
     Effect: Literal["Allow", "Deny"] = "Allow"
     Action: Texts = Field(min_length=1)
@@ -64,12 +66,12 @@ class Statement(Section):
 
 
 class AccessEntry(Section):
-    """What an actor may read and write: one bucket, table or secret by name, or a raw IAM statement."""
+    """Grants access to one bucket, table or secret by name, or by a raw IAM statement."""
 
     bucket: str | None = Field(default=None, min_length=1)
-    """`data` and `results` are the mesh's own; anything else is the name of a bucket."""
+    """`data` or `results` of the mesh, or the name of a bucket."""
     table: str | None = Field(default=None, min_length=1)
-    """A DynamoDB table; patterns are those of partition keys."""
+    """A DynamoDB table; the patterns match partition keys."""
     secret: str | None = Field(default=None, min_length=1)
     """A secret of Secrets Manager."""
     read: Patterns = ()
@@ -78,40 +80,40 @@ class AccessEntry(Section):
 
 
 class PolicySection(Section):
-    """One retry policy."""
+    """A retry policy."""
 
     max_attempts: int = Field(default=1, ge=1, le=1000)
-    """In total, the first included."""
+    """The number of attempts, including the first."""
     backoff: Literal["constant", "linear", "exponential"] = "exponential"
     initial_delay: Duration = Field(default=1.0, ge=0)
     max_interval: Duration | None = None
     jitter: bool = False
     max_duration: Duration | None = None
-    """Time since the first attempt after which there is no further one."""
+    """No attempt starts later than this after the first one."""
     then_route: tuple[str, ...] | None = Field(default=None, min_length=1)
-    """The actors to go to when the attempts are used up, instead of x-sink."""
+    """The route after the last attempt, instead of x-sink."""
 
 
 class RuleSection(Section):
-    """Which errors go by which policy; the first rule that matches decides."""
+    """Selects the policy for errors; the first matching rule applies."""
 
     errors: Texts = Field(min_length=1)
-    """Names of exception types; qualified ones match exactly, bare ones by their last part."""
+    """Names of exception types. A qualified name matches exactly, a bare name matches the last part."""
     policy: str
 
 
 class CircuitBreakerSection(Section):
-    """Stops calling a handler that keeps failing; all its functions share one state."""
+    """Stops the calls of a handler that keeps failing. All instances of its function share one state."""
 
     failures: int = Field(ge=1, le=1000)
     window: Duration = Field(gt=0)
-    """Within which so many calls have to fail."""
+    """The breaker opens after `failures` failed calls within this time."""
     open_for: Duration = Field(gt=0)
-    """How long no call is made, before one of them is tried."""
+    """How long the breaker rejects calls before a trial call."""
 
 
 class ResiliencySection(Section):
-    """What happens when a handler fails."""
+    """Retries and the circuit breaker for failures of a handler."""
 
     policies: dict[str, PolicySection] = Field(default={})
     rules: tuple[RuleSection, ...] = ()
@@ -119,7 +121,7 @@ class ResiliencySection(Section):
 
 
 class FanInSection(Section):
-    """How a set of slices is put together again."""
+    """How the slices of a set are merged."""
 
     timeout: Duration = Field(default=3600.0, gt=0)
     on_failure: Literal["fail", "partial"] = "fail"
@@ -128,65 +130,65 @@ class FanInSection(Section):
 
 
 class PauseField(Section):
-    """One thing to ask the person who resumes."""
+    """A question for the caller who resumes the task."""
 
     name: str = Field(min_length=1)
     type: Literal["string", "number", "boolean", "array", "object"]
     prompt: str = ""
     payload_key: str | None = None
-    """JSON pointer into the payload; `/{name}` if missing."""
+    """A JSON pointer into the payload, by default `/{name}`."""
     required: bool = True
     default: JsonValue = None
     options: tuple[JsonValue, ...] | None = None
 
 
 class PauseSection(Section):
-    """What a pause asks for."""
+    """The questions of a pause."""
 
     prompt: str = DEFAULT_PROMPT
     fields: tuple[PauseField, ...] = ()
-    """Without any, a resume's input is merged at the payload's root."""
+    """Without fields, the input of a resume is merged into the payload's root."""
     notify: Texts = ()
-    """Who is told: e-mail addresses, https:// addresses, ARNs of SQS queues."""
+    """Receivers of notifications: e-mail addresses, https:// URLs, ARNs of SQS queues."""
 
 
 class ActorSettings(Section):
-    """The keys that every kind of actor has, and that `defaults` may set for all of them."""
+    """The keys of every kind of actor. `defaults` may set them for all actors."""
 
     timeout: Duration = Field(default=30.0, gt=0)
-    """Of one handler call."""
+    """The time limit of one handler call."""
     memory: Megabytes = Field(default=512, ge=128, le=10_240)
     batch: BatchSection = BatchSection()
     concurrency: int = Field(default=50, ge=2, le=1000)
-    """How many instances of the function its queue may keep busy."""
+    """The maximum number of instances that process the queue at once."""
     provisioned: int = Field(default=0, ge=0)
-    """Instances that are kept warm."""
+    """Provisioned concurrency: instances that are always warm."""
     max_receives: int = Field(default=5, ge=1, le=1000)
     """Receives before a message goes to the dead-letter queue."""
     env: Environment = Field(default={})
     """Environment variables of the handler or job."""
     access: tuple[AccessEntry, ...] = ()
     can_send_to: Texts | None = None
-    """Actors it may route to; from the tools' routes if missing, or `*` for all."""
+    """The actors it may route to, or `*` for all; by default derived from the routes of the tools."""
     resiliency: ResiliencySection = ResiliencySection()
     deduplicate: bool = False
-    """Drop a hop that has been completed before."""
+    """Skip a hop that has been completed before."""
     keep_input: bool = False
     """Keep each hop's input for replay."""
     frames: Literal["streamed", "buffered"] = "streamed"
     handler_mode: Literal["payload", "envelope", "envelope-v1"] = "payload"
     fan_out_lists: bool = False
-    """A returned list is several frames."""
+    """A returned list becomes one frame per item."""
     child_ids: Literal["uuid", "suffix"] = "uuid"
     failed_payload: Literal["plain", "wrapped"] = "plain"
     validate_: bool = Field(default=True, alias="validate")
-    """Check arriving envelopes (only a user's own end actor goes without)."""
+    """Validate received envelopes; only a user's own end actor may turn this off."""
     fair_by: str | None = Field(default=None, min_length=1)
-    """The header whose value is the tenant among whom the queue is fair."""
+    """The header that names the tenant, for fair queues."""
 
 
 class ActorSection(ActorSettings):
-    """One actor: `handler` makes it light, `spark` heavy, `kind` one of the special ones."""
+    """An actor: `handler` makes it light, `spark` makes it heavy, `kind` makes it a special actor."""
 
     handler: str | None = None
     """`module.function` or `module.Class.method` in the `code` folder."""

@@ -1,4 +1,4 @@
-"""What every part of the mesh file's model has in common."""
+"""The base class and the shared types of the mesh file's model."""
 
 from typing import Annotated, Any
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, WithJsonSchema
 
 
 class Section(BaseModel):
-    """A mapping of the mesh file: unknown keys are errors, attribute docstrings become the schema's descriptions."""
+    """A mapping in the mesh file. Unknown keys are errors; attribute docstrings become descriptions in the schema."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, hide_input_in_errors=True)
 
@@ -21,10 +21,10 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-# Spark settings and environment variables are text, but nobody should have to quote `8` or `true` for that.
+# Spark settings and environment variables are text. Users may write `8` or `true` without quotes.
 Text = Annotated[str, BeforeValidator(_as_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 
-# One value may be written without the brackets of a list.
+# A list with one value needs no brackets.
 Texts = Annotated[
     tuple[str, ...],
     BeforeValidator(_as_list),

@@ -1,4 +1,4 @@
-"""Loading a mesh file: read, merge, type, check; every mistake is collected before anything is refused."""
+"""Loads a mesh file: parses, upgrades, validates and checks it, and collects all problems."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from asya_infra.mesh_file.validation import validate
 
 @dataclass(frozen=True)
 class LoadedMesh:
-    """A mesh file that can be used: the model, where it lies, and the namespace with its stage."""
+    """A valid mesh file: its path, its model, and the namespace with the stage."""
 
     path: Path
     mesh: MeshFile
@@ -36,11 +36,11 @@ def load_mesh(path: Path, stage: str | None = None) -> LoadedMesh:
     """Read and check a mesh file.
 
     Args:
-        path: the file.
-        stage: becomes part of the namespace (`shop-staging`); None or empty adds nothing.
+        path: the mesh file.
+        stage: a suffix of the namespace (`shop-staging`); None or empty for the default stage.
 
     Raises:
-        MeshFileError: with every mistake in the file, its line and its key.
+        MeshFileError: the file has problems; each has its line and key.
     """
     source = read_source(path)
     validated = validate(source)
@@ -50,7 +50,9 @@ def load_mesh(path: Path, stage: str | None = None) -> LoadedMesh:
     mesh = validated.mesh
     namespace = f"{mesh.namespace}-{stage}" if stage else mesh.namespace
     context = Context(mesh, path.parent, namespace)
-    problems += _problems(source, (finding for finding in run_checks(context) if not validated.explains(finding[0])))
+    problems += _problems(
+        source, (finding for finding in run_checks(context) if not validated.is_consequence(finding[0]))
+    )
     if problems:
         raise MeshFileError(problems)
     return LoadedMesh(path, mesh, namespace, source)

@@ -1,4 +1,4 @@
-"""The mesh file as a whole. Durations are seconds, `max_body` is bytes once read."""
+"""The keys of the mesh file. The model has durations in seconds and `max_body` in bytes."""
 
 import re
 from typing import Annotated, Literal, get_args
@@ -17,58 +17,58 @@ _DAY = 86400.0
 
 def _check_address(text: str) -> str:
     if not re.match(r"https?://[^/\s]+", text):
-        raise ValueError(f"should be an address such as https://s3.example; got {text!r}")
+        raise ValueError(f"should be a URL such as https://s3.example; got {text!r}")
     return text
 
 
 class ToolSection(Section):
-    """A route with a name and a schema, that people and agents call."""
+    """A route with a name and a schema, for callers and agents."""
 
     description: str = ""
     route: tuple[str, ...] = Field(default=(), min_length=1)
-    """Actors in order; the actor of the tool's own name if missing."""
+    """The actors in order; by default the actor with the name of the tool."""
     timeout: Duration = Field(default=300.0, ge=2)
     input_schema: dict[str, JsonValue] = Field(default={"type": "object"})
-    """JSON Schema of the arguments."""
+    """The JSON Schema of the arguments."""
     progress: bool = True
 
 
 class AgentSection(Section):
-    """The mesh's card for other agents; what is missing comes from the tools."""
+    """The card of the mesh for other agents. Missing values come from the tools."""
 
     name: str | None = None
     description: str | None = None
     version: str | None = None
     skills: tuple[dict[str, JsonValue], ...] | None = None
-    """Those of the tools that are shown, each named by its id; what else a skill says stands in for what the tool says."""
+    """The tools to show, each by its id. Other keys of a skill override the values of the tool."""
 
 
 class SinkPrefixes(Section):
-    """Where x-sink puts what succeeded and what failed, below the results prefix."""
+    """The prefixes of succeeded and failed envelopes, relative to the results."""
 
     succeeded: str | None = None
     failed: str | None = None
 
 
 class SinkSection(Section):
-    """What happens with envelopes that are done."""
+    """How x-sink stores ended envelopes."""
 
     persist: bool = True
     layout: Literal["by-id", "by-time"] = "by-id"
     prefixes: SinkPrefixes = SinkPrefixes()
     hooks: tuple[str, ...] = ()
-    """Actors that get a copy of every terminal envelope."""
+    """The actors that get a copy of each ended envelope."""
     hooks_for_children: bool = False
     index: bool = True
     endpoint: Annotated[str, AfterValidator(_check_address)] | None = None
-    """Where x-sink and x-sump reach S3, if not at AWS's own address."""
+    """The S3 endpoint of x-sink and x-sump, if it is not that of AWS."""
 
 
 class CrewActorSection(Section):
-    """How one of the mesh's own end actors is deployed."""
+    """The deployment of x-sink or x-sump."""
 
     enabled: bool = True
-    """Without its function its queue stays: somebody else has to empty it."""
+    """If false, the actor has its queue but no function; another consumer must empty the queue."""
     memory: Megabytes = Field(default=512, ge=128, le=10_240)
     batch_size: int = Field(default=10, ge=1, le=10)
     concurrency: int = Field(default=50, ge=2, le=1000)
@@ -76,25 +76,25 @@ class CrewActorSection(Section):
 
 
 class CrewSection(Section):
-    """How the ends of all routes are deployed."""
+    """The deployment of the end actors."""
 
     sink: CrewActorSection = Field(default=CrewActorSection(), alias="x-sink")
     sump: CrewActorSection = Field(default=CrewActorSection(), alias="x-sump")
 
     def of(self, name: str) -> CrewActorSection:
-        """The settings of one of the mesh's own actors; of all but these two as they are."""
+        """Return the settings of a crew actor; the defaults for all but x-sink and x-sump."""
         return {names.SINK: self.sink, names.SUMP: self.sump}.get(name, CrewActorSection())
 
 
 class JwtSection(Section):
-    """Whose tokens the gateway takes from people, at an HTTP API of its own."""
+    """The tokens that the gateway accepts, at its own HTTP API."""
 
     issuer: str
-    """As its tokens have it (`iss`); where it publishes its keys is found below it (OpenID Connect discovery)."""
+    """The issuer (`iss`) of the tokens; OpenID Connect discovery finds its keys."""
     audience: Texts = Field(min_length=1)
-    """Whom tokens are meant for (`aud`, or `client_id`): one of these."""
+    """The accepted audiences (`aud`, or `client_id`)."""
     calls: tuple[Group, ...] = Field(default=get_args(Group), min_length=1)
-    """Which of people's calls may be made with a token."""
+    """The groups of calls that accept tokens."""
 
 
 class GatewaySection(Section):
@@ -102,16 +102,16 @@ class GatewaySection(Section):
 
     jwt: JwtSection | None = None
     streaming: Literal["buffered", "adapter"] = "buffered"
-    """How tasks are followed: by answers that end with what is new, or, at an API of its own, by one that goes on."""
+    """Streams: `buffered` answers end with the new events; `adapter` adds an API with continuous streams."""
     watchers: int = Field(default=50, ge=0, le=10_000)
-    """How many may follow tasks at once; 0: as many as the account has calls left."""
+    """The reserved concurrency of streams; 0 reserves none."""
     max_body: Bytes = 256 * 1024
     allowed_hosts: tuple[str, ...] = ()
-    """Hosts, beside the mesh's own, that status callbacks may go to, and push notifications although they are not public."""
+    """Further hosts for status callbacks, and hosts without a public address for push notifications."""
 
 
 class RetentionSection(Section):
-    """How long things are kept, in whole days; results may be kept for ever (`none`)."""
+    """Retention in whole days; `none` keeps results forever."""
 
     tasks: Duration = Field(default=30 * _DAY, gt=0)
     payloads: Duration = Field(default=45 * _DAY, gt=0)
@@ -120,7 +120,7 @@ class RetentionSection(Section):
 
 
 class StorageSection(Section):
-    """Buckets that exist already, and how long things are kept."""
+    """Existing buckets, and retention."""
 
     data_bucket: str | None = Field(default=None, min_length=3, max_length=63)
     results_bucket: str | None = Field(default=None, min_length=3, max_length=63)
@@ -128,16 +128,16 @@ class StorageSection(Section):
 
 
 class MeshFile(Section):
-    """A mesh: its name, its actors and what they share."""
+    """A mesh: its namespace, its actors and their shared settings."""
 
     namespace: str
-    """A DNS label; part of every name."""
+    """A DNS label; every resource name contains it."""
     code: str = "functions/handlers"
-    """The folder of the light handlers, relative to this file."""
+    """The folder of the handlers, relative to this file."""
     jobs: str = "spark_jobs"
-    """The folder of the heavy jobs, relative to this file."""
+    """The folder of the job functions, relative to this file."""
     defaults: ActorSettings = ActorSettings()
-    """Settings that every actor has unless it says otherwise."""
+    """Default settings of all actors."""
     actors: dict[str, ActorSection] = Field(min_length=1)
     tools: dict[str, ToolSection] = Field(default={})
     agent: AgentSection | None = None
@@ -148,6 +148,6 @@ class MeshFile(Section):
     storage: StorageSection = StorageSection()
     max_hops: int = Field(default=1000, ge=1, le=100_000)
     operators: tuple[str, ...] = ()
-    """Those who see and act on every task: IAM ARNs, or claims of a token (`groups=mesh-operators`); `*` stands for anything."""
+    """Callers that may act on all tasks: IAM ARNs or claims of a token (`groups=mesh-operators`); `*` matches any text."""
     tags: dict[str, Text] = Field(default={})
-    """Put on every resource."""
+    """Tags of all resources."""

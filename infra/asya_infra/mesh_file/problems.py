@@ -1,4 +1,4 @@
-"""What is wrong with a mesh file, said so that the person who wrote it can mend it."""
+"""Problems of a mesh file: the file, the line, the key, and what to do."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 @dataclass(frozen=True, order=True)
 class Problem:
-    """One mistake: the file and line it is in, the key it concerns (`actors.clean.timeout`), and what is wrong."""
+    """One problem in a mesh file; `where` is the key, such as `actors.clean.timeout`."""
 
     file: str
     line: int
@@ -20,7 +20,7 @@ class Problem:
 
 
 class MeshFileError(Exception):
-    """A mesh file that cannot be used. `problems` holds every mistake found, in the order of the file."""
+    """An invalid mesh file. `problems` has all problems in the order of the file."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems: tuple[Problem, ...] = tuple(sorted(set(problems)))
@@ -28,6 +28,6 @@ class MeshFileError(Exception):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'timeout'?`, or nothing if no known word is near."""
+    """Return `; did you mean 'timeout'?`, or an empty text if no known word is similar."""
     near = get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"; did you mean {near[0]!r}?" if near else ""

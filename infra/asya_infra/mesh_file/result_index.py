@@ -1,4 +1,4 @@
-"""The heavy actor that compacts the index of results (`protocol §11`): part of the mesh, though no mesh file sets it up."""
+"""The settings of x-index, the heavy actor that compacts the index of results (`protocol §11`)."""
 
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -21,10 +21,10 @@ SECTION = ActorSection.model_validate(
 
 
 def has_index(mesh: MeshFile) -> bool:
-    """Whether x-sink writes the index."""
+    """Return whether x-sink writes the index."""
     return mesh.sink.index and mesh.sink.persist
 
 
 def compacts_index(mesh: MeshFile) -> bool:
-    """Whether the mesh compacts it: only where there is something to run jobs on."""
+    """Return whether the mesh compacts the index, which needs a Spark application."""
     return has_index(mesh) and any(actor.spark is not None for actor in mesh.actors.values())

@@ -1,4 +1,4 @@
-"""JSON Schema of the mesh file, for editors; `python -m asya_infra.mesh_file.schema` writes it to `docs/reference/`."""
+"""The JSON Schema of the mesh file, for editors. `python -m asya_infra.mesh_file.schema` writes it to `docs/reference/`."""
 
 import json
 from typing import Any
@@ -11,18 +11,18 @@ PATH = REPOSITORY / "docs" / "reference" / "mesh.schema.json"
 
 
 def schema_text() -> str:
-    """The schema as it is committed."""
+    """Return the schema as JSON text."""
     schema = MeshFile.model_json_schema(by_alias=True)
-    _as_written(schema)
+    _restore_file_units(schema)
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
-def _as_written(schema: Any) -> None:
-    """Speak of what stands in the file (`30s`, `256k`), not of the seconds and bytes that the model makes of it."""
+def _restore_file_units(schema: Any) -> None:
+    """Describe values in the form of the file (`30s`, `256k`), not in the model's seconds and bytes."""
     if isinstance(schema, list):
         for value in schema:
-            _as_written(value)
+            _restore_file_units(value)
     elif isinstance(schema, dict):
         pattern, default = schema.get("pattern"), schema.get("default")
         if pattern in {DURATION_SCHEMA["pattern"], SIZE_SCHEMA["pattern"]}:
@@ -33,9 +33,9 @@ def _as_written(schema: Any) -> None:
         if schema.get("default") == GatewaySection().max_body:
             schema["default"] = f"{GatewaySection().max_body // 1024}k"
         if "$ref" in schema:
-            schema.pop("default", None)  # each key of that section has its own
+            schema.pop("default", None)  # each key of the section has its own default
         for value in schema.values():
-            _as_written(value)
+            _restore_file_units(value)
 
 
 if __name__ == "__main__":

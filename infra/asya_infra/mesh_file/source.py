@@ -1,6 +1,6 @@
-"""The text of a mesh file: YAML read into plain values, with the line of every key.
+"""Parses the YAML of a mesh file into plain values, with the line of every key.
 
-YAML 1.2's core rules decide what a bare word is: `no` and `on` are text, dates are text, and `1:30` is text.
+Plain scalars follow the core schema of YAML 1.2: `no`, `on`, dates and `1:30` are text.
 """
 
 import math
@@ -15,7 +15,7 @@ from asya_infra.mesh_file.problems import MeshFileError, Problem
 
 Location = tuple[str | int, ...]
 
-# Aliases can make a small file stand for a huge or an endless one.
+# Aliases can expand a small file to a huge or infinite one.
 _NESTING_LIMIT = 60
 _VALUES_LIMIT = 100_000
 
@@ -23,7 +23,7 @@ _VALUES_LIMIT = 100_000
 class _Loader(yaml.SafeLoader):
     """PyYAML's safe loader with YAML 1.2's resolution of plain scalars."""
 
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  (PyYAML's own shape)
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  (PyYAML's own form)
 
 
 for _tag, _pattern, _first in (
@@ -34,12 +34,12 @@ for _tag, _pattern, _first in (
     ("merge", r"<<", "<"),
 ):
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
-# An empty value has no first character; PyYAML files it under the empty string.
+# An empty value has no first character; PyYAML looks it up under the empty string.
 _Loader.yaml_implicit_resolvers.setdefault("", []).append(("tag:yaml.org,2002:null", re.compile("^$")))
 
 
 class Source:
-    """The values of one mesh file and where each of them stands."""
+    """The values of one mesh file, and the line of each."""
 
     def __init__(self, file: str, values: dict[str, Any], lines: dict[Location, int]) -> None:
         self.file = file
@@ -48,27 +48,27 @@ class Source:
         self._inherited: dict[Location, Location] = {}
 
     def problem(self, location: Location, message: str) -> Problem:
-        """A problem at this key, or at the nearest one around it that the file holds."""
+        """Create a problem at this key, or at the nearest enclosing key in the file."""
         origin = location
-        while origin in self._inherited:  # an actor's value may come from the defaults, and theirs from an older form
+        while origin in self._inherited:  # an actor's value may come from `defaults`, and that from a legacy form
             origin = self._inherited[origin]
-        return Problem(self.file, self.line(origin), dotted(origin), message)
+        return Problem(self.file, self.line(origin), format_location(origin), message)
 
     def line(self, location: Location) -> int:
-        """The line of a key, counted from 1."""
+        """Return the line of a key, counted from 1."""
         for end in range(len(location), 0, -1):
             if location[:end] in self._lines:
                 return self._lines[location[:end]]
         return 1
 
     def inherit(self, location: Location, origin: Location) -> None:
-        """Say that what stands at `location` after merging was written at `origin`."""
+        """Record that the merged value at `location` was written at `origin`."""
         if location != origin:
             self._inherited[location] = origin
 
 
-def dotted(location: Location) -> str:
-    """`actors.clean.access[0].bucket`, the way people write a place."""
+def format_location(location: Location) -> str:
+    """Return a location as text, such as `actors.clean.access[0].bucket`."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -79,21 +79,23 @@ def read_source(path: Path, shown_as: str | None = None) -> Source:
     """Read a mesh file.
 
     Args:
-        path: the file.
-        shown_as: the name for messages; the path as given if None.
+        path: the mesh file.
+        shown_as: the file name in messages; by default the path.
 
     Raises:
-        MeshFileError: if there is no such file, it is no UTF-8 or no YAML, or one of its keys stands there twice.
+        MeshFileError: the file is missing or unreadable, its text is not valid YAML in UTF-8, or a key is duplicate.
     """
     file = shown_as or str(path)
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise _unreadable(file, "there is no such file; name yours with `-c mesh=path/to/mesh.yaml`") from None
+        raise _unreadable(
+            file, "there is no such file; set the path of the mesh file (cdk: `-c mesh=path/to/mesh.yaml`)"
+        ) from None
     except OSError as error:
         raise _unreadable(file, f"cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise _unreadable(file, f"is no UTF-8 text (byte {error.start})") from None
+        raise _unreadable(file, f"is not UTF-8 text (byte {error.start})") from None
     return _parse(file, text)
 
 
@@ -107,19 +109,19 @@ def _parse(file: str, text: str) -> Source:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         reason = " ".join(part for part in (error.context, error.problem) if part)
-        raise MeshFileError([Problem(file, line, "", f"no valid YAML: {reason}")]) from None
+        raise MeshFileError([Problem(file, line, "", f"not valid YAML: {reason}")]) from None
     except (yaml.YAMLError, RecursionError) as error:
-        raise _unreadable(file, f"no valid YAML: {' '.join(str(error).split())}") from None
+        raise _unreadable(file, f"not valid YAML: {' '.join(str(error).split())}") from None
     if reader.problems:
         raise MeshFileError(reader.problems)
     if not isinstance(values, dict):
-        what = "the file is empty" if values is None else f"found {_kind(values)}"
-        raise _unreadable(file, f"a mesh file is a mapping with `namespace` and `actors`; {what}")
+        got = "the file is empty" if values is None else f"got {_kind(values)}"
+        raise _unreadable(file, f"should be a mapping with `namespace` and `actors`; {got}")
     return Source(file, values, reader.lines)
 
 
 class _NodeReader:
-    """Turns YAML nodes into values; collects the line of every key and what is wrong with keys."""
+    """Converts YAML nodes to values, and collects the line and the problems of each key."""
 
     def __init__(self, file: str, loader: _Loader) -> None:
         self._file = file
@@ -147,23 +149,27 @@ class _NodeReader:
         for key_node, _ in node.value:
             key, line = getattr(key_node, "value", None), key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                self._report(key_node, location, "a key must be text")
+                self._report(key_node, location, "should be text, because it is a key")
             elif key in first_lines:
-                self._report(key_node, (*location, str(key)), f"stands here twice, first in line {first_lines[key]}")
+                self._report(
+                    key_node,
+                    (*location, str(key)),
+                    f"duplicate key, first in line {first_lines[key]}; keep one of them",
+                )
             first_lines.setdefault(key if isinstance(key, str) else id(key_node), line)
         self._loader.flatten_mapping(node)  # `<<: *other`
         values: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if not isinstance(key_node, yaml.ScalarNode):
                 continue
-            # The key as it is written: `8: x` and `"8": x` mean the same here.
+            # The text of the key: `8: x` and `"8": x` are the same.
             place = (*location, str(key_node.value))
             self.lines[place] = key_node.start_mark.line + 1
             values[str(key_node.value)] = self.read(value_node, place)
         return values
 
     def _report(self, node: yaml.Node, location: Location, message: str) -> None:
-        self.problems.append(Problem(self._file, node.start_mark.line + 1, dotted(location), message))
+        self.problems.append(Problem(self._file, node.start_mark.line + 1, format_location(location), message))
 
 
 def _kind(value: Any) -> str:

@@ -1,29 +1,30 @@
-"""From the mesh file to the actor table that every function reads (`mesh.json`)."""
+"""Makes the actor table (`mesh.json`), which every function reads, from the mesh file."""
 
 from typing import Literal
 
 from asya.protocol import mesh_table as table
 from asya.protocol import names
 from asya.protocol.pause import Pause, PauseField
-from asya_infra.mesh_file import result_index, sending
+from asya_infra.mesh_file import result_index
 from asya_infra.mesh_file.actor_model import ActorSection, FanInSection, PauseSection, ResiliencySection
 from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import AgentSection, MeshFile
 from asya_infra.mesh_file.result_index import compacts_index, has_index
+from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
 from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
 from asya_infra.mesh_file.user_code import detect_shape
 
 CREW = (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME)
-# Actors that are in every mesh, set up by the file or not, and what they are.
-_ALWAYS: dict[str, Literal["fan_in", "pause"]] = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
+# The crew actors that a mesh file may redefine, with their kinds.
+_REDEFINABLE: dict[str, Literal["fan_in", "pause"]] = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
 _PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "error-asya/")}
 
 
 def to_table(loaded: LoadedMesh) -> table.MeshTable:
-    """The actor table of a mesh, the crew included."""
+    """Return the actor table of a mesh, including the crew."""
     mesh = loaded.mesh
-    own = (*_ALWAYS, *([names.INDEX] if compacts_index(mesh) else []))
-    actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *own))}
+    crew = (*_REDEFINABLE, *([names.INDEX] if compacts_index(mesh) else []))
+    actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *crew))}
     return table.MeshTable(
         namespace=loaded.namespace,
         actors={**actors, **{name: table.Actor(kind="crew") for name in CREW}},
@@ -56,14 +57,14 @@ def to_table(loaded: LoadedMesh) -> table.MeshTable:
 
 
 def section_of(mesh: MeshFile, name: str) -> ActorSection:
-    """An actor as the file sets it up, or one of the mesh's own as it is without."""
+    """Return the settings of an actor from the mesh file, or the default settings of a crew actor."""
     if name == names.INDEX:
         return result_index.SECTION
-    return mesh.actors.get(name) or ActorSection(kind=_ALWAYS[name])
+    return mesh.actors.get(name) or ActorSection(kind=_REDEFINABLE[name])
 
 
 def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
-    targets = sending.targets(loaded.mesh, name)
+    targets = send_targets(loaded.mesh, name)
     return table.Actor(
         kind=actor.kind or ("spark" if actor.spark else "handler"),
         handler=actor.handler,
@@ -74,7 +75,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         batch=table.Batch(size=actor.batch.size, window=actor.batch.window),
         max_receives=actor.max_receives,
         resiliency=_resiliency(actor.resiliency),
-        can_send_to=None if targets is sending.EVERYWHERE else tuple(sorted(targets)),
+        can_send_to=None if targets is ALL_ACTORS else tuple(sorted(targets)),
         deduplicate=actor.deduplicate,
         keep_input=actor.keep_input,
         frames=actor.frames,
@@ -92,7 +93,7 @@ def _fan_in(section: FanInSection) -> table.FanIn:
 
 
 def pause_of(section: PauseSection) -> Pause:
-    """What an actor asks for while a task is paused at it."""
+    """Return the prompt and the fields of a pause actor."""
     fields = (
         PauseField(
             name=field.name,

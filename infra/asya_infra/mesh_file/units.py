@@ -1,4 +1,4 @@
-"""Durations and sizes as a mesh file writes them: `500ms`, `30s`, `10m`, `2h`, `7d`; `512` (megabytes), `256k`, `4g`."""
+"""Durations and sizes in a mesh file: `500ms`, `30s`, `10m`, `2h`, `7d`; `512` (megabytes), `256k`, `4g`."""
 
 import re
 from typing import Annotated, Any
@@ -13,10 +13,10 @@ _SIZE = re.compile(r"([0-9]{1,9})([kmg]?)", re.IGNORECASE | re.ASCII)
 
 
 def parse_duration(text: Any) -> float:
-    """A duration in seconds.
+    """Parse a duration to seconds.
 
     Raises:
-        ValueError: if it is not written like `500ms`, `30s`, `10m`, `2h` or `7d`.
+        ValueError: the text is not a duration such as `500ms`, `30s`, `10m`, `2h` or `7d`.
     """
     match = _DURATION.fullmatch(text) if isinstance(text, str) else None
     if match is None:
@@ -25,10 +25,10 @@ def parse_duration(text: Any) -> float:
 
 
 def parse_bytes(text: Any) -> int:
-    """A size in bytes; a bare number counts megabytes.
+    """Parse a size to bytes. A number without a unit is in megabytes.
 
     Raises:
-        ValueError: if it is not written like `512`, `256k` or `4g`.
+        ValueError: the text is not a size such as `512`, `256k` or `4g`.
     """
     plain = str(text) if isinstance(text, int) and not isinstance(text, bool) else text
     match = _SIZE.fullmatch(plain) if isinstance(plain, str) else None
@@ -38,10 +38,10 @@ def parse_bytes(text: Any) -> int:
 
 
 def parse_megabytes(text: Any) -> int:
-    """A size in whole megabytes.
+    """Parse a size to megabytes.
 
     Raises:
-        ValueError: as `parse_bytes`, and if it is no whole number of megabytes.
+        ValueError: as in `parse_bytes`, or the size is not a whole number of megabytes.
     """
     size = parse_bytes(text)
     if size % _BYTES["m"]:
@@ -50,16 +50,16 @@ def parse_megabytes(text: Any) -> int:
 
 
 def parse_lifetime(text: Any) -> float | None:
-    """How long something is kept, in seconds; None means for ever, written `none`.
+    """Parse a retention to seconds; `none` becomes None, which means forever.
 
     Raises:
-        ValueError: as `parse_duration`.
+        ValueError: as in `parse_duration`.
     """
     return None if text in (None, "none") else parse_duration(text)
 
 
 def format_duration(seconds: float) -> str:
-    """The shortest way to write a duration: `1500ms`, `90s`, `2h`."""
+    """Return a duration in its shortest form: `1500ms`, `90s`, `2h`."""
     for unit in ("d", "h", "m", "s"):
         if seconds and seconds % _SECONDS[unit] == 0:
             return f"{int(seconds // _SECONDS[unit])}{unit}"

@@ -1,4 +1,4 @@
-"""Looking at a user's code without running it: does a handler exist, and which shape has a job?"""
+"""Inspects user code without running it: finds handlers and detects the shape of jobs."""
 
 import ast
 from collections.abc import Iterator
@@ -14,53 +14,59 @@ _IMPORTS_FOLLOWED = 8
 
 
 class CodeError(Exception):
-    """A name that leads nowhere, or code that cannot be read."""
+    """A handler or job that does not exist, or a module that cannot be parsed."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a dotted name leads to; `definition` is None where only running the code could tell."""
+class Definition:
+    """The function that a dotted name refers to.
+
+    Attributes:
+        definition: the syntax tree; None if only running the code could tell, such as after a star import.
+        path: the file.
+    """
 
     definition: ast.AST | None
     path: Path
 
 
-def find(folder: Path, dotted: str) -> Found:
+def find_definition(folder: Path, name: str) -> Definition:
     """Find `module.function` or `module.Class.method` in a folder of code.
 
     Raises:
-        CodeError: if there is no such module, nothing of that name in it, or the module is no valid Python.
+        CodeError: the module or the name does not exist, or the module is not valid Python.
     """
-    parts = dotted.split(".")
+    parts = name.split(".")
     if len(parts) < 2 or not all(part.isidentifier() for part in parts):
-        raise CodeError(f"{dotted!r} is not of the form module.function or module.Class.method")
+        raise CodeError(f"should have the form module.function or module.Class.method; got {name!r}")
     if not folder.is_dir():
-        raise CodeError(f"{dotted!r} is looked for in {folder}, which is no folder")
+        raise CodeError(f"there is no folder {folder} to find {name!r} in")
     for end in range(len(parts) - 1, 0, -1):
         file = _module_file(folder, parts[:end])
         if file is not None:
             return _find_in(_Module(folder, parts[:end], file), parts[end:], _IMPORTS_FOLLOWED)
-    whole = _module_file(folder, parts)
-    if whole is not None:
-        raise CodeError(f"{dotted!r} is a module ({whole}); name a function in it")
+    module = _module_file(folder, parts)
+    if module is not None:
+        raise CodeError(f"{name!r} is a module ({module}); add the name of a function in it")
     known = sorted({path.stem for path in folder.glob("*.py")} | {p.parent.name for p in folder.glob("*/__init__.py")})
     raise CodeError(f"there is no module {parts[0]!r} in {folder}{did_you_mean(parts[0], known)}")
 
 
 def detect_shape(folder: Path, job: str) -> Shape:
-    """Which shape a job has, read from its second parameter's annotation or name (`DataFrame`, `envelopes`).
+    """Detect the shape of a job by the annotation (`DataFrame`) or the name (`envelopes`) of its second parameter.
 
     Raises:
-        CodeError: as `find`, and if the function takes fewer than two arguments.
+        CodeError: as in `find_definition`, or the function takes fewer than two arguments.
     """
-    found = find(folder, job)
-    if not isinstance(found.definition, _Function):
+    match = find_definition(folder, job)
+    function, path = match.definition, match.path
+    if not isinstance(function, _Function):
         return "payload"
-    arguments = [*found.definition.args.posonlyargs, *found.definition.args.args]
+    arguments = [*function.args.posonlyargs, *function.args.args]
     if len(arguments) < 2:
-        if found.definition.args.vararg:
+        if function.args.vararg:
             return "payload"
-        raise CodeError(f"{job!r} ({found.path}:{found.definition.lineno}) should take two arguments: spark, payload")
+        raise CodeError(f"{job!r} ({path}:{function.lineno}) should take two arguments: spark, payload")
     second = arguments[1]
     words = {node.id for node in ast.walk(second) if isinstance(node, ast.Name)}
     words |= {node.attr for node in ast.walk(second) if isinstance(node, ast.Attribute)}
@@ -78,14 +84,14 @@ def _module_file(folder: Path, parts: list[str]) -> Path | None:
 
 @dataclass(frozen=True)
 class _Module:
-    """A module in the folder: its dotted name in parts, and its file."""
+    """A module in the folder, with the parts of its dotted name."""
 
     folder: Path
     name: list[str]
     file: Path
 
     def imported(self, statement: ast.ImportFrom) -> "_Module | None":
-        """The module a `from … import` takes from, if it lies in the folder too."""
+        """Return the source module of a `from … import`; None if it is not in the folder."""
         package = self.name if self.file.name == "__init__.py" else self.name[:-1]
         base = package[: len(package) - (statement.level - 1)] if statement.level else []
         target = [*base, *(statement.module.split(".") if statement.module else [])]
@@ -93,33 +99,33 @@ class _Module:
         return _Module(self.folder, target, file) if file else None
 
 
-def _find_in(module: _Module, names: list[str], imports_left: int) -> Found:
+def _find_in(module: _Module, names: list[str], imports_left: int) -> Definition:
     tree = _parse(module.file)
     defined = dict(_definitions(tree.body))
     if names[0] not in defined:
         if any(isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(tree)):
-            return Found(None, module.file)
+            return Definition(None, module.file)
         raise CodeError(f"{module.file} has no {names[0]!r}{did_you_mean(names[0], defined)}")
     definition = defined[names[0]]
     if isinstance(definition, ast.ImportFrom) and imports_left:
         source = module.imported(definition)
         original = next(alias.name for alias in definition.names if (alias.asname or alias.name) == names[0])
-        return _find_in(source, [original, *names[1:]], imports_left - 1) if source else Found(None, module.file)
+        return _find_in(source, [original, *names[1:]], imports_left - 1) if source else Definition(None, module.file)
     if isinstance(definition, ast.ClassDef):
         return _find_method(module.file, definition, names)
     if isinstance(definition, _Function) and len(names) > 1:
-        raise CodeError(f"{names[0]!r} in {module.file} is a function, so it has no {names[1]!r}")
-    return Found(definition if isinstance(definition, _Function) else None, module.file)
+        raise CodeError(f"{names[0]!r} in {module.file} is a function and has no {names[1]!r}")
+    return Definition(definition if isinstance(definition, _Function) else None, module.file)
 
 
-def _find_method(file: Path, class_: ast.ClassDef, names: list[str]) -> Found:
+def _find_method(file: Path, class_: ast.ClassDef, names: list[str]) -> Definition:
     if len(names) == 1:
-        raise CodeError(f"{names[0]!r} in {file} is a class; name one of its methods, {names[0]}.method")
+        raise CodeError(f"{names[0]!r} in {file} is a class; add the name of a method, as in {names[0]}.method")
     methods = dict(_definitions(class_.body))
     if names[1] not in methods and not class_.bases:
         raise CodeError(f"class {names[0]} in {file} has no {names[1]!r}{did_you_mean(names[1], methods)}")
     method = methods.get(names[1])
-    return Found(method if isinstance(method, _Function) else None, file)
+    return Definition(method if isinstance(method, _Function) else None, file)
 
 
 def _parse(file: Path) -> ast.Module:
@@ -127,11 +133,11 @@ def _parse(file: Path) -> ast.Module:
         return ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None) or 1
-        raise CodeError(f"{file}:{line} is no valid Python: {getattr(error, 'msg', error)}") from None
+        raise CodeError(f"{file}:{line} is not valid Python: {getattr(error, 'msg', error)}") from None
 
 
 def _definitions(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
-    """The names a block defines and the statement that does; those in `if`, `try` and `with` too."""
+    """Yield each name that a block defines, with its statement, also in `if`, `try` and `with`."""
     for statement in body:
         if isinstance(statement, _Function | ast.ClassDef):
             yield statement.name, statement

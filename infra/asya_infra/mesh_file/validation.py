@@ -1,4 +1,4 @@
-"""From the file's plain values to the typed model, with every mistake at its line."""
+"""Validates the plain values of a mesh file against the model, and reports each problem at its line."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ from asya_infra.mesh_file.units import format_duration
 
 _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
 _KIND_KEYS = {"handler", "spark", "kind"}
-_ROUNDS = 10
+_MAX_PASSES = 10
 _TYPE_WORDS = {
     "model_type": "a mapping",
     "model_attributes_type": "a mapping",
@@ -39,52 +39,53 @@ _BOUNDS = {"greater_than_equal": "at least", "less_than_equal": "at most", "grea
 
 
 class ValidationResult:
-    """A typed mesh and what was wrong with the values it was made from.
+    """The typed mesh, and the problems of the values.
 
-    `mesh` is there even if some values were wrong (they are left out), so that other checks can go on; it is None only
-    if nothing sensible is left.
+    Attributes:
+        mesh: the model without the invalid values, for further checks; None if the rest is not valid either.
+        problems: the problems of the invalid values.
     """
 
-    def __init__(self, mesh: MeshFile | None, problems: list[Problem], dropped: set[Location]) -> None:
+    def __init__(self, mesh: MeshFile | None, problems: list[Problem], removals: set[Location]) -> None:
         self.mesh = mesh
         self.problems = problems
-        self._dropped = dropped
+        self._removals = removals
 
-    def explains(self, place: Location) -> bool:
-        """Whether a finding at this place may only be the consequence of a value that was left out.
+    def is_consequence(self, place: Location) -> bool:
+        """Return whether a finding may be a mere consequence of a removed value.
 
-        That is so at the value itself, at the key it was probably meant to be, and, if it would have said what kind of
-        actor this is, at the actor.
+        It may be at the location of the value, at the key that a misspelled key resembles, and, for a key that sets
+        the kind of an actor, at the actor.
         """
-        for gone in self._dropped:
-            meant = {gone[-1], _nearest(gone)}
-            if place[: len(gone)] == gone or (place and place[:-1] == gone[:-1] and place[-1] in meant):
+        for location in self._removals:
+            keys = {location[-1], _nearest(location)}
+            if place[: len(location)] == location or (place and place[:-1] == location[:-1] and place[-1] in keys):
                 return True
-            if place == gone[:-1] and meant & _KIND_KEYS:
+            if place == location[:-1] and keys & _KIND_KEYS:
                 return True
         return False
 
 
 def validate(source: Source) -> ValidationResult:
-    """Put older forms into today's keys, merge the defaults into the actors and check every value against the model."""
+    """Upgrade legacy forms, merge `defaults` into the actors, and validate all values against the model."""
     upgraded = upgrade(source)
     values = _with_defaults(source, upgraded.values)
     problems = list(upgraded.problems)
-    dropped: set[Location] = set()
-    for _ in range(_ROUNDS):
+    removals: set[Location] = set()
+    for _ in range(_MAX_PASSES):
         try:
-            return ValidationResult(MeshFile.model_validate(values), problems, dropped)
+            return ValidationResult(MeshFile.model_validate(values), problems, removals)
         except ValidationError as error:
             for detail in error.errors(include_url=False):
                 location = tuple(detail["loc"])
-                if location not in dropped:
+                if location not in removals:
                     problems.append(source.problem(location, _message(detail, location, values)))
                 elif len(location) > 1:
-                    location = location[:-1]  # it cannot be done without, and has been told of: the whole goes
-                dropped.add(location)
-            if not all(_drop(values, location) for location in dropped):
+                    location = location[:-1]  # a required value that is reported already: remove its parent
+                removals.add(location)
+            if not all(_remove(values, location) for location in removals):
                 break
-    return ValidationResult(None, problems, dropped)
+    return ValidationResult(None, problems, removals)
 
 
 def _with_defaults(source: Source, values: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def _with_defaults(source: Source, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inherit(source: Source, own: dict[str, Any], defaults: Mapping[str, Any], at: Location, origin: Location) -> None:
-    """Fill in what `own` does not say; mappings are merged key by key, anything else is taken or left whole."""
+    """Add missing values from the defaults. Mappings are merged key by key."""
     for key, value in defaults.items():
         if isinstance(own.get(key), dict) and isinstance(value, dict):
             _inherit(source, own[key], value, (*at, key), (*origin, key))
@@ -109,7 +110,7 @@ def _inherit(source: Source, own: dict[str, Any], defaults: Mapping[str, Any], a
 
 
 def _places(value: Any) -> list[Location]:
-    """Every place within a value, itself first."""
+    """Return the location of each value within a value, starting with itself."""
     places: list[Location] = [()]
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, item in items:
@@ -117,20 +118,20 @@ def _places(value: Any) -> list[Location]:
     return places
 
 
-def _drop(values: Any, location: Location) -> bool:
-    """Leave out the value at a place; True if it is gone."""
+def _remove(values: Any, location: Location) -> bool:
+    """Remove the value at a location; return whether it is gone."""
     holder = value_at(values, location[:-1])
     if isinstance(holder, dict):
         holder.pop(location[-1], None)
         return True
     if isinstance(holder, list) and location:
-        # Lists keep their numbering; the whole list goes instead.
-        return _drop(values, location[:-1])
+        # Remove the whole list, because removing an item would renumber the others.
+        return _remove(values, location[:-1])
     return holder is None and bool(location)
 
 
 def value_at(values: Any, location: Sequence[str | int]) -> Any:
-    """What stands at a place, None if nothing does."""
+    """Return the value at a location; None without one."""
     for part in location:
         if isinstance(values, dict):
             values = values.get(part)
@@ -143,29 +144,29 @@ def value_at(values: Any, location: Sequence[str | int]) -> Any:
 
 def _message(detail: ErrorDetails, location: Location, values: dict[str, Any]) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
-    written = value_at(values, location)
-    shown = "nothing" if written is None else _TYPE_NAMES.get(type(written)) or repr(written)
+    value = value_at(values, location)
+    got = "nothing" if value is None else _TYPE_NAMES.get(type(value)) or repr(value)
     if kind == "extra_forbidden":
         message = f"unknown key{did_you_mean(str(location[-1]), _keys_at(location[:-1]))}"
     elif kind == "literal_error":
-        suggestion = did_you_mean(written, context["expected"].split("'")) if isinstance(written, str) else ""
-        message = f"should be {context['expected']}; got {shown}{suggestion}"
+        suggestion = did_you_mean(value, context["expected"].split("'")) if isinstance(value, str) else ""
+        message = f"should be {context['expected']}; got {got}{suggestion}"
     elif kind == "value_error":
         message = str(context["error"])
     elif kind in _BOUNDS:
         bound = context.get("ge", context.get("le", context.get("gt")))
-        message = f"should be {_BOUNDS[kind]} {_shown_bound(bound, written)}; got {shown}"
+        message = f"should be {_BOUNDS[kind]} {_format_bound(bound, value)}; got {got}"
     elif kind in _WHOLE_MESSAGES:
         message = _WHOLE_MESSAGES[kind]
     else:
         expected = f"should be {_TYPE_WORDS[kind]}" if kind in _TYPE_WORDS else detail["msg"].removeprefix("Input ")
-        message = f"{expected}; got {shown}"
+        message = f"{expected}; got {got}"
     return message
 
 
-def _shown_bound(bound: Any, written: Any) -> str:
-    """A bound in the unit the value was written in; durations are the only floats that are written as text."""
-    return format_duration(bound) if isinstance(bound, float) and isinstance(written, str) else f"{bound:g}"
+def _format_bound(bound: Any, value: Any) -> str:
+    """Return a bound in the form of the value in the file. Only durations are floats in the model and text there."""
+    return format_duration(bound) if isinstance(bound, float) and isinstance(value, str) else f"{bound:g}"
 
 
 def _nearest(location: Location) -> str | None:
@@ -174,7 +175,7 @@ def _nearest(location: Location) -> str | None:
 
 
 def _keys_at(location: Location) -> list[str]:
-    """The keys that the model knows at a place."""
+    """Return the keys that the model has at a location."""
     annotation: Any = MeshFile
     for part in location:
         annotation = _inner(annotation, part)
@@ -203,7 +204,7 @@ def _section(annotation: Any) -> type[Section] | None:
 
 
 def _options(annotation: Any) -> list[Any]:
-    """What an annotation allows: the members of a union, without `Annotated`."""
+    """Return the types that an annotation allows: the members of a union, without `Annotated`."""
     if get_origin(annotation) is Annotated:
         return _options(get_args(annotation)[0])
     if get_origin(annotation) in (dict, tuple) or not get_args(annotation):

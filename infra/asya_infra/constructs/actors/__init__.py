@@ -1,1 +1,1 @@
-"""Light and heavy actors with their queues."""
+"""Constructs of light, heavy and system actors, and of their queues."""

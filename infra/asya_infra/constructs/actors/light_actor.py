@@ -1,4 +1,4 @@
-"""A light actor: the sidecar with the user's handler in it."""
+"""A light actor: a function with the sidecar and the user's handler."""
 
 import math
 
@@ -21,7 +21,7 @@ _END_ACTOR = "asya.crew.lambdas.wiring.end_actor"
 def light_actor(
     scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress, name: str
 ) -> MeshFunction:
-    """The function of a light actor, or of a user's own end actor, fed by its queue."""
+    """Add a light actor, or a user's end actor, and connect it to its queue."""
     section, actor, addresses = mesh.file.actors[name], mesh.table.actors[name], mesh.addresses
     folder = build_handlers(
         mesh.options.build_folder, mesh.options.packages_target, mesh.loaded.code_folder, mesh.table_bytes

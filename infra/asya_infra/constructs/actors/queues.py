@@ -1,4 +1,4 @@
-"""The queue before an actor, and the dead-letter queue behind it (`protocol §4`)."""
+"""The queue of an actor with its dead-letter queue and alarm (`protocol §4`)."""
 
 from aws_cdk import Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
@@ -10,7 +10,7 @@ from asya_infra import timings
 
 
 class ActorQueue(Construct):
-    """A queue whose visibility follows from its function's timeout; what is received too often is kept for 14 days."""
+    """A queue, its dead-letter queue and an alarm. The visibility timeout follows from the function's timeout."""
 
     def __init__(self, scope: Construct, namespace: str, actor: str, function_timeout: int, max_receives: int) -> None:
         super().__init__(scope, actor)

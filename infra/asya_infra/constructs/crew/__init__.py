@@ -1,1 +1,1 @@
-"""The actors and sweeps that every mesh has."""
+"""Constructs of the crew: the actors and the sweeps that every mesh has."""

@@ -1,4 +1,4 @@
-"""The crew (`protocol §11`): x-sink and x-sump, where routes end, x-checkpoint and x-resume."""
+"""The crew actors x-sink, x-sump, x-checkpoint and x-resume (`protocol §11`)."""
 
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
@@ -13,7 +13,7 @@ from asya_infra.permissions import actors, pauses
 
 
 def crew(scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, gateway: GatewayAddress) -> None:
-    """Each fed by its queue."""
+    """Add the functions of these actors, unless the mesh file disables one, and connect them to their queues."""
     api_id = gateway.api_id
     code = mesh.table_code()
     handlers = {

@@ -1,4 +1,4 @@
-"""Who is told when a task pauses: EventBridge leads the mesh's own events to a topic, and that to whom the mesh file names."""
+"""Notifications of paused tasks: a rule sends the mesh's events to a topic with the addresses of the mesh file."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -19,15 +19,16 @@ _EVENTS = "events.amazonaws.com"
 
 
 class PauseNotifications(Construct):
-    """A topic, if anybody is to be told (`pause.notify`). The events are on the default bus either way, for rules of one's own.
+    """A topic with a subscription for each address in `pause.notify`; empty without any.
 
-    EventBridge cannot use AWS's own key of SNS, so the topic has one.
+    The events are on the default bus in any case, for rules of the user. The topic needs its own key, because
+    EventBridge cannot use the AWS managed key of SNS.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, "PauseNotifications")
-        told = actors_by_address(mesh.file)
-        if not told:
+        subscriptions = actors_by_address(mesh.file)
+        if not subscriptions:
             return
         name = names.resource_name(mesh.namespace, "pauses")
         rule_arn = mesh.addresses.arn("events", f"rule/{name}")
@@ -39,13 +40,13 @@ class PauseNotifications(Construct):
             removal_policy=RemovalPolicy.DESTROY,
         )
         topic = sns.Topic(self, "Topic", topic_name=name, master_key=key, enforce_ssl=True)
-        from_the_rule = {"ArnEquals": {"aws:SourceArn": rule_arn}}
+        only_the_rule = {"ArnEquals": {"aws:SourceArn": rule_arn}}
         key.add_to_resource_policy(
             iam.PolicyStatement(
                 actions=["kms:Decrypt", "kms:GenerateDataKey"],
                 principals=[iam.ServicePrincipal(_EVENTS)],
                 resources=["*"],
-                conditions=from_the_rule,
+                conditions=only_the_rule,
             )
         )
         topic.add_to_resource_policy(
@@ -53,7 +54,7 @@ class PauseNotifications(Construct):
                 actions=["sns:Publish"],
                 principals=[iam.ServicePrincipal(_EVENTS)],
                 resources=[topic.topic_arn],
-                conditions=from_the_rule,
+                conditions=only_the_rule,
             )
         )
         events.CfnRule(
@@ -64,7 +65,7 @@ class PauseNotifications(Construct):
             event_pattern={"source": [source_of(mesh.namespace)], "detail-type": [DETAIL_TYPE]},
             targets=[events.CfnRule.TargetProperty(id="topic", arn=topic.topic_arn, input_path="$.detail")],
         )
-        for number, (address, actors) in enumerate(sorted(told.items())):
+        for number, (address, actors) in enumerate(sorted(subscriptions.items())):
             sns.CfnSubscription(
                 self,
                 f"Subscription{number}",
@@ -77,12 +78,12 @@ class PauseNotifications(Construct):
 
 
 def actors_by_address(mesh: MeshFile) -> Mapping[str, set[str]]:
-    """Whom the mesh file names, and the pause actors that each of them is to be told of."""
-    found: dict[str, set[str]] = defaultdict(set)
+    """Return the addresses of the mesh file, each with the pause actors that notify it."""
+    subscriptions: dict[str, set[str]] = defaultdict(set)
     for name, actor in mesh.actors.items():
         for address in actor.pause.notify if actor.pause else ():
-            found[address].add(name)
-    return found
+            subscriptions[address].add(name)
+    return subscriptions
 
 
 def _protocol(address: str) -> str:

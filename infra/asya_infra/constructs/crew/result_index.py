@@ -1,4 +1,4 @@
-"""What has the index of results compacted each night (`protocol §11`): one envelope, sent by a schedule."""
+"""The schedule that compacts the index of results each night, by an envelope to x-index (`protocol §11`)."""
 
 import json
 
@@ -11,12 +11,12 @@ from asya_infra.addresses import Addresses
 from asya_infra.constructs.actors.queues import ActorQueue
 from asya_infra.mesh import Mesh
 
-# Half an hour for what waits on queues at midnight; what comes later is taken in by the next two nights.
+# Results of the day arrive until half past midnight. The next two nights include later ones.
 _NIGHTLY = "cron(30 0 * * ? *)"
 
 
 def result_index_schedule(scope: Construct, mesh: Mesh) -> None:
-    """Send `x-index` an envelope each night. The same event always gives the same id: sent twice, it runs once."""
+    """Add the rule. The envelope id contains the time of the event, so a repeated event runs once."""
     envelope = {
         "id": "x-index-<time>",
         "route": {"prev": [], "curr": names.INDEX, "next": []},
@@ -41,7 +41,7 @@ def result_index_schedule(scope: Construct, mesh: Mesh) -> None:
 
 
 def allow_schedule(queue: ActorQueue, addresses: Addresses) -> None:
-    """The queue takes messages of that rule."""
+    """Allow the rule to send to the queue."""
     rule = addresses.arn("events", f"rule/{_rule_name(addresses.namespace)}")
     queue.queue.add_to_resource_policy(
         iam.PolicyStatement(

@@ -1,1 +1,1 @@
-"""The HTTP APIs and the functions behind them."""
+"""Constructs of the gateway: the HTTP APIs and their functions."""

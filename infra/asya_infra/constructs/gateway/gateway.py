@@ -1,7 +1,7 @@
 """The gateway: its functions and its HTTP APIs (`protocol §13`).
 
-One API takes signed calls (IAM). If the mesh file asks for it, a second API takes calls with tokens (JWT) and uses the same
-functions: a route of API Gateway has one kind of authorizer only.
+One API takes signed calls (IAM). With `gateway.jwt`, a second API takes calls with tokens (JWT) and uses the same functions,
+because a route of API Gateway has only one authorizer.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from asya_infra.options import OptionError
 from asya_infra.permissions import gateway
 from asya_infra.permissions.grant import Grant
 
-_TIMEOUT = 29  # the API waits 30 s at most
+_TIMEOUT = 29  # seconds; API Gateway waits for 30
 
 
 _HANDLERS = {
@@ -38,21 +38,21 @@ _HANDLERS = {
 
 @dataclass(frozen=True)
 class GatewayAddress:
-    """Where the gateway is: its API's id, and its URL without a trailing slash."""
+    """The API id of the gateway, and its URL without a trailing slash."""
 
     api_id: str
     url: str
 
 
 class Gateway(Construct):
-    """The APIs, their logs, their functions.
+    """The APIs with their logs and functions.
 
     Attributes:
-        api_id: of the API whose calls are signed; for this stack, which cannot import what it exports itself.
-        address: the same for the others.
-        token_api: where people with a token call; None if the mesh takes none.
-        live: streams that go on; None if the mesh has none.
-        key: behind stream tokens.
+        api_id: the id of the API for signed calls, for use in this stack, which cannot import its own export.
+        address: the address of the API for signed calls, for use in other stacks.
+        token_api: the API for calls with tokens; None without `gateway.jwt`.
+        live: the API of continuous streams; None without `gateway.streaming: adapter`.
+        key: the key that signs stream tokens.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion) -> None:
@@ -70,10 +70,10 @@ class Gateway(Construct):
             ),
         )
         for function in functions.values():
-            # Also what comes through the other API reports here: the mesh's functions have no tokens.
+            # All functions report to the API for signed calls, because they have no tokens.
             function.add_environment("ASYA_GATEWAY_URL", api.api_endpoint)
         self.api_id = api.api_id
-        # As an import from the start: permissions with wildcards in them are acknowledged by what they will read.
+        # An explicit export, because acknowledgments of wildcards contain the resolved text of the import.
         self.address = GatewayAddress(Stack.of(self).export_value(api.api_id), api.api_endpoint)
         self.live = self._live_streams(mesh, layer, functions[names.GATEWAY_STREAM])
         jwt = mesh.file.gateway.jwt
@@ -91,14 +91,14 @@ class Gateway(Construct):
                 table,
                 gateway.stream(addresses, names.GATEWAY_STREAM, self.key.key_arn),
                 environment={"ASYA_TOKEN_KEY": self.key.key_arn},
-                # Whoever looks on holds a function for as long as he waits. However many they are, the mesh goes on.
+                # Each stream client occupies one concurrent execution. Reserved concurrency protects the rest.
                 reserved=mesh.file.gateway.watchers or None,
             ),
         )
         return {each.name: MeshFunction(self, mesh, layer, each).function for each in functions}
 
     def _live_streams(self, mesh: Mesh, layer: lambda_.ILayerVersion, tokens: lambda_.Function) -> LiveStreams | None:
-        """What gives tokens is told where they lead. The local cloud has no such layer, and streams as it does by itself."""
+        """Add the API of continuous streams, except on the local cloud, which has no web adapter layer."""
         if mesh.file.gateway.streaming != "adapter" or mesh.options.layer_target == "host":
             return None
         live = LiveStreams(self, mesh, layer, self.key)
@@ -108,7 +108,7 @@ class Gateway(Construct):
     def _token_api(self, mesh: Mesh, jwt: JwtSection, functions: dict[str, lambda_.Function]) -> apigateway.HttpApi:
         if mesh.options.layer_target == "lambda" and not jwt.issuer.startswith("https://"):
             raise OptionError(
-                f"-c layer_target=lambda: AWS takes no issuer without TLS; gateway.jwt.issuer is {jwt.issuer}"
+                f"gateway.jwt.issuer: should be an https:// URL, because API Gateway needs TLS; got {jwt.issuer!r}"
             )
         scope = Construct(self, "Tokens")
         calls = [call for call in CALLS if call.is_public or call.takes_tokens(jwt.calls)]

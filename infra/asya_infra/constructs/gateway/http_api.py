@@ -1,4 +1,4 @@
-"""One HTTP API in front of the gateway's functions: its routes, what it lets through in a second, its log (`protocol §13`)."""
+"""An HTTP API of the gateway: its routes, throttling and access log (`protocol §13`)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from constructs import Construct
 from asya.gateway.calls import ApiCall
 from asya_infra.nag import acknowledge
 
-# What API Gateway lets through in a second; more is answered 429. Reports come in batches, and their senders repeat them.
+# Calls per second; API Gateway answers 429 above. Reports arrive in batches, and their senders retry them.
 _CALLS_PER_SECOND, _BURST = 500, 1000
 _REPORTS_PER_SECOND = 5000
 _REPORTS = frozenset({"POST /api/v1/mesh/events", "POST /api/v1/mesh/states"})
-_WHY_PUBLIC = "What is open says nothing that is anybody's, or looks for itself at what the caller brings along."
+_PUBLIC_REASON = "A public call returns no data of a caller, or checks the caller's token itself."
 _LOG_FIELDS = {
     "request_id": "requestId",
     "at": "requestTime",
@@ -33,14 +33,14 @@ _LOG_FIELDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class ApiSettings:
-    """What tells one API from another.
+    """The settings of one API.
 
     Attributes:
-        name: of the API; the log's is made of it.
-        calls: those it has; public ones have no authorizer.
-        functions: what answers them, by name.
-        authorizer: knows who calls.
-        caller: where API Gateway says who it was, for the log.
+        name: the name of the API; the name of its log group contains it.
+        calls: the calls; public calls have no authorizer.
+        functions: the functions of the calls, by name.
+        authorizer: authenticates callers.
+        caller: the context variable with the caller, for the access log.
     """
 
     name: str
@@ -51,28 +51,28 @@ class ApiSettings:
 
 
 def http_api(scope: Construct, entrance: ApiSettings) -> apigateway.HttpApi:
-    """The API, with everything of its own below `scope`."""
+    """Add an API with its stage and its access log."""
     api = apigateway.HttpApi(scope, "Api", api_name=entrance.name, create_default_stage=False)
     integrations = {
         name: HttpLambdaIntegration(
             f"{name}-integration",
             function,
-            # One permission for all routes: a function's policy has room for some forty statements.
+            # One permission for all routes: a function's policy is limited to about 40 statements.
             scope_permission_to_route=False,
         )
         for name, function in entrance.functions.items()
     }
     routes: list[apigateway.HttpRoute] = []
     for call in entrance.calls:
-        made = api.add_routes(
+        new_routes = api.add_routes(
             path=call.path,
             methods=[apigateway.HttpMethod[call.method]],
             integration=integrations[call.function],
             authorizer=None if call.is_public else entrance.authorizer,
         )
-        routes += made
+        routes += new_routes
         if call.is_public:
-            acknowledge(made[0], "AwsSolutions-APIG4", _WHY_PUBLIC)
+            acknowledge(new_routes[0], "AwsSolutions-APIG4", _PUBLIC_REASON)
     _default_stage(scope, entrance, api, routes)
     return api
 
@@ -83,7 +83,7 @@ def _default_stage(
     log = logs.LogGroup(
         scope,
         "AccessLog",
-        # Groups of this prefix need no entry in the account's one, small log delivery policy.
+        # Log groups with this prefix need no entry in the account's log delivery policy, which is small.
         log_group_name=f"/aws/vendedlogs/{entrance.name}-gateway",
         retention=logs.RetentionDays.ONE_MONTH,
         removal_policy=RemovalPolicy.DESTROY,
@@ -109,5 +109,5 @@ def _default_stage(
             format=json.dumps({name: f"$context.{field}" for name, field in fields.items()}),
         ),
     )
-    # Settings of a route are refused before the route is there.
+    # API Gateway refuses the settings of a route that does not exist yet.
     stage.node.add_dependency(*routes)

@@ -1,4 +1,4 @@
-"""Push notifications for other agents: changes of watched tasks go to a queue, and from there to clients (`protocol §13`)."""
+"""Push notifications for agents: changes of watched tasks go to a queue and from there to clients (`protocol §13`)."""
 
 import json
 
@@ -15,12 +15,12 @@ from asya_infra.permissions import push
 
 _BATCH = 100
 _ATTEMPTS = 10
-# Of all that happens in the tasks table, only records that somebody watches wake the function.
+# Only changes of records with push configurations invoke the function.
 _WATCHED_ONLY = {"dynamodb": {"Keys": {"sk": {"S": [RECORD]}}, "NewImage": {WATCHED: {"BOOL": [True]}}}}
 
 
 class PushNotifications(Construct):
-    """One function makes messages of changes, one delivers them; only in meshes with tools, whose tasks agents start."""
+    """One function queues the changes of tasks, one delivers them. Only a mesh with tools has them."""
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, task_changes: str) -> None:
         super().__init__(scope, "PushNotifications")
@@ -42,7 +42,7 @@ class PushNotifications(Construct):
             "Changes",
             function_name=feed.function.function_name,
             event_source_arn=task_changes,
-            # What was written while nobody looked is told all the same.
+            # Includes the changes before the mapping was active.
             starting_position="TRIM_HORIZON",
             batch_size=_BATCH,
             filter_criteria=lambda_.CfnEventSourceMapping.FilterCriteriaProperty(

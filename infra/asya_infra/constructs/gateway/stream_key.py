@@ -1,4 +1,4 @@
-"""The key behind stream tokens: made in KMS, and never seen outside it (`protocol §13`, stream-token)."""
+"""The KMS key that signs stream tokens (`protocol §13`, stream-token)."""
 
 from aws_cdk import Duration, RemovalPolicy
 from aws_cdk import aws_kms as kms
@@ -8,7 +8,7 @@ from asya_infra.mesh import Mesh
 
 
 def stream_key(scope: Construct, mesh: Mesh) -> kms.Key:
-    """A key for MACs. Tokens live for an hour: with the stack it may go."""
+    """Add an HMAC key. It may be deleted with the stack, because tokens expire after an hour."""
     return kms.Key(
         scope,
         "StreamKey",

@@ -1,6 +1,6 @@
-"""Long streams, for `gateway.streaming: adapter` (`protocol §13`).
+"""Continuous streams, for `gateway.streaming: adapter` (`protocol §13`).
 
-A REST API with a streaming integration calls a function that AWS Lambda Web Adapter runs as an HTTP server.
+A REST API with a streaming integration invokes a function that runs an HTTP server behind AWS Lambda Web Adapter.
 """
 
 from aws_cdk import Duration, Stack
@@ -21,15 +21,15 @@ from asya_infra.permissions import gateway
 _STAGE = "live"
 _MARGIN = 30  # seconds
 _CALLS_PER_SECOND, _BURST = 100, 200
-# Whose layer it is, and the latest that was looked at (1.0.0).
+# The account of the layer's publisher, and the layer version that was tested (release 1.0.0).
 _PUBLISHER, _VERSION = "753240598075", 26
 _ACKNOWLEDGED = {
-    "AwsSolutions-APIG1": "Logs of REST APIs need a role that is set for the whole account; the function logs what goes wrong.",
-    "AwsSolutions-APIG6": "Logs of REST APIs need a role that is set for the whole account; the function logs what goes wrong.",
-    "AwsSolutions-APIG2": "Nothing but an id in the path and a token is read; the function checks both.",
-    "AwsSolutions-APIG3": "Callers are signed for or hold a token, and calls are throttled; a WAF is the account's to add.",
-    "AwsSolutions-APIG4": "What EventSource opens cannot be signed: the function looks for a token that holds for an hour.",
-    "AwsSolutions-COG4": "Callers are IAM principals, or hold a token of the mesh's own; there are no user pools.",
+    "AwsSolutions-APIG1": "Logs of REST APIs need a role for the whole account; the function logs errors itself.",
+    "AwsSolutions-APIG6": "Logs of REST APIs need a role for the whole account; the function logs errors itself.",
+    "AwsSolutions-APIG2": "The function reads only an id in the path and a token, and checks both.",
+    "AwsSolutions-APIG3": "Calls are signed or have a token, and they are throttled; an account may add a WAF.",
+    "AwsSolutions-APIG4": "An EventSource cannot sign its request; the function checks a token that expires after an hour.",
+    "AwsSolutions-COG4": "Callers are IAM principals or have a stream token; the mesh has no user pools.",
 }
 
 
@@ -37,7 +37,7 @@ class LiveStreams(Construct):
     """The API and its function.
 
     Attributes:
-        url: of the API with its stage, without a trailing slash.
+        url: the URL of the API with its stage, without a trailing slash.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, key: kms.IKey) -> None:
@@ -93,7 +93,7 @@ class LiveStreams(Construct):
         ).function
 
     def _adapter(self, mesh: Mesh) -> lambda_.ILayerVersion:
-        """The adapter's own layer, or the one that the deployment names."""
+        """Return the public layer of the adapter, or the layer in the deployment's options."""
         options, addresses = mesh.options, mesh.addresses
         name = f"LambdaAdapterLayer{'Arm64' if options.functions_on_arm else 'X86'}"
         public = f"arn:{addresses.partition}:lambda:{addresses.region}:{_PUBLISHER}:layer:{name}:{_VERSION}"

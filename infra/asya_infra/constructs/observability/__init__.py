@@ -1,1 +1,1 @@
-"""The dashboard and the alarms."""
+"""Constructs of the dashboard and its alarms."""

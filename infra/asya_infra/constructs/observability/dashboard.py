@@ -1,4 +1,4 @@
-"""One dashboard per mesh, and the alarm that says something failed for good."""
+"""The dashboard of a mesh, and the alarm for envelopes at x-sump."""
 
 from dataclasses import dataclass
 
@@ -17,8 +17,8 @@ from asya_infra.permissions.spark import heavy_actors
 
 
 @dataclass(frozen=True)
-class _Thing:
-    """A queue or a function that has metrics, and the actor it belongs to."""
+class _Source:
+    """A source of metrics: the queue or the function of an actor."""
 
     actor: str
     namespace: str
@@ -27,7 +27,7 @@ class _Thing:
 
 
 class Monitoring(Construct):
-    """A line per actor in each graph, so that the busy, the slow and the failing one stand out."""
+    """The dashboard, with a line per actor in each graph."""
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, "Monitoring")
@@ -72,28 +72,28 @@ class Monitoring(Construct):
             facade.monitor_custom(human_readable_name=section, alarm_friendly_name=section, metric_groups=graphs)
         self._sump_alarm()
 
-    def _queues(self, actors: list[str]) -> list[_Thing]:
-        return [_Thing(a, "AWS/SQS", "QueueName", names.queue_name(self._namespace, a)) for a in actors]
+    def _queues(self, actors: list[str]) -> list[_Source]:
+        return [_Source(a, "AWS/SQS", "QueueName", names.queue_name(self._namespace, a)) for a in actors]
 
-    def _dlqs(self, actors: list[str]) -> list[_Thing]:
-        return [_Thing(a, "AWS/SQS", "QueueName", names.dlq_name(self._namespace, a)) for a in actors]
+    def _dlqs(self, actors: list[str]) -> list[_Source]:
+        return [_Source(a, "AWS/SQS", "QueueName", names.dlq_name(self._namespace, a)) for a in actors]
 
-    def _functions(self, actors: list[str]) -> list[_Thing]:
-        return [_Thing(a, "AWS/Lambda", "FunctionName", names.function_name(self._namespace, a)) for a in actors]
+    def _functions(self, actors: list[str]) -> list[_Source]:
+        return [_Source(a, "AWS/Lambda", "FunctionName", names.function_name(self._namespace, a)) for a in actors]
 
     @staticmethod
-    def _group(title: str, metric: str, statistic: str, things: list[_Thing]) -> CustomMetricGroup:
+    def _group(title: str, metric: str, statistic: str, sources: list[_Source]) -> CustomMetricGroup:
         return CustomMetricGroup(
             title=title,
             metrics=[
                 cloudwatch.Metric(
-                    namespace=thing.namespace,
+                    namespace=source.namespace,
                     metric_name=metric,
                     statistic=statistic,
-                    label=thing.actor,
-                    dimensions_map={thing.dimension: thing.name},
+                    label=source.actor,
+                    dimensions_map={source.dimension: source.name},
                 )
-                for thing in things
+                for source in sources
             ],
         )
 

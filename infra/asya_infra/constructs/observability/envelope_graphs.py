@@ -1,4 +1,4 @@
-"""The mesh's own metrics (`protocol §15`) as graphs: what its functions say about envelopes, rather than AWS about functions."""
+"""Graphs of the mesh's own metrics (`protocol §15`)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,13 +9,13 @@ from cdk_monitoring_constructs import CustomMetricGroup
 from asya.protocol.mesh_table import MeshTable
 
 METRICS_NAMESPACE = "Asya"
-# A dashboard holds 2,500 lines; so many actors leave room for the graphs of queues and functions.
-MOST_ACTORS = 80
+# A dashboard has at most 2,500 metrics. With more actors, the graphs of envelopes would exceed them.
+MAX_ACTORS = 80
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A metric as a graph: a line for each actor, or for each of the values that it is split by."""
+    """A graph of one metric, with a line for each actor, or for each value of a dimension."""
 
     title: str
     metric: str
@@ -48,10 +48,10 @@ PAUSES = (Graph("Longest pause (s)", "PausedAge", "Maximum"),)
 
 
 def envelope_graphs(table: MeshTable) -> dict[str, list[CustomMetricGroup]]:
-    """Graphs by section; of kinds of actors that the mesh has not got there is none."""
-    everyone = sorted(table.actors)
+    """Return the graphs by section, without sections for kinds of actors that the mesh does not have."""
+    all_actors = sorted(table.actors)
     sections = {
-        "Envelopes": (ENVELOPES, everyone if len(everyone) <= MOST_ACTORS else []),
+        "Envelopes": (ENVELOPES, all_actors if len(all_actors) <= MAX_ACTORS else []),
         "Job runs": (JOB_RUNS, _of_kind(table, "spark")),
         "Fan-in": (SETS, _of_kind(table, "fan_in")),
         "Pauses": (PAUSES, _of_kind(table, "pause")),

@@ -1,1 +1,1 @@
-"""What all heavy actors of a mesh share: the Spark application, its jobs' code and role, and what looks after runs."""
+"""Constructs for all heavy actors: the Spark application, job code, the job role, and the functions for runs."""

@@ -1,4 +1,4 @@
-"""The EMR Serverless application that all job runs of a mesh are on."""
+"""The EMR Serverless application of a mesh."""
 
 from aws_cdk.aws_emrserverless import CfnApplication
 from constructs import Construct
@@ -8,11 +8,11 @@ from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.spark_model import ApplicationSection
 
 _GIGABYTE = 1024
-_MEMORY_PER_VCPU = 8  # gigabytes, the most that a worker of one vCPU has
+_MEMORY_PER_VCPU = 8  # gigabytes, the maximum of a worker with one vCPU
 
 
 def application_id(scope: Construct, mesh: Mesh) -> str:
-    """The id of the existing application if one is given, else of one that is made."""
+    """Return the id of the existing application in the settings, or add an application."""
     if mesh.existing_application:
         return mesh.existing_application
     section = mesh.file.spark.application
@@ -35,7 +35,7 @@ def application_id(scope: Construct, mesh: Mesh) -> str:
 
 
 def _warm_workers(section: ApplicationSection) -> list[CfnApplication.InitialCapacityConfigKeyValuePairProperty]:
-    """Workers of the default size, kept started."""
+    """Return the pre-initialized workers, in the default size."""
     kinds = {"Driver": section.warm.drivers, "Executor": section.warm.executors}
     worker = CfnApplication.WorkerConfigurationProperty(cpu="1 vCPU", memory="4 GB")
     return [

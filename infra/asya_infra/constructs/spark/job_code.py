@@ -1,4 +1,4 @@
-"""Job code, uploaded as assets; runs fetch it from S3 themselves."""
+"""The code of job runs, uploaded as assets."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from asya_infra.mesh import Mesh
 
 @dataclass(frozen=True)
 class JobCode:
-    """The script that a run starts with, and the zips that it imports from."""
+    """The entry point of a run, and the zips that it imports."""
 
     entry_point: Asset
     library: Asset
@@ -19,7 +19,7 @@ class JobCode:
 
     @classmethod
     def uploaded(cls, scope: Construct, mesh: Mesh) -> "JobCode":
-        """Build it and make assets of it."""
+        """Build the code and add its assets."""
         target = mesh.options.jobs_target(mesh.file.spark.application.architecture)
         files = build_jobs(mesh.options.build_folder, target, mesh.loaded.jobs_folder)
         return cls(
@@ -30,15 +30,15 @@ class JobCode:
 
     @property
     def bucket(self) -> str:
-        """The bucket it lies in: the CDK's own for assets."""
+        """The bucket of the assets."""
         return self.entry_point.s3_bucket_name
 
     @property
     def keys(self) -> list[str]:
-        """Where it lies in the bucket."""
+        """The keys of the assets."""
         return [asset.s3_object_key for asset in (self.entry_point, self.library, self.jobs)]
 
     @property
     def py_files(self) -> list[str]:
-        """The `s3://` addresses of the zips."""
+        """The `s3://` URIs of the zips."""
         return [self.library.s3_object_url, self.jobs.s3_object_url]

@@ -1,4 +1,4 @@
-"""The role that every job run takes on; a run's session is narrowed to its actor and to itself."""
+"""The role of all job runs. A session policy narrows each run to its actor and its own files."""
 
 from constructs import Construct
 
@@ -11,7 +11,7 @@ from asya_infra.permissions import spark
 
 
 def job_role(scope: Construct, mesh: Mesh, code: JobCode) -> None:
-    """Make the role: all that any heavy actor's runs may need."""
+    """Add the role with the permissions of all heavy actors."""
     heavy = spark.heavy_actors(mesh.table)
     access = [grant for name in heavy for grant in run_access(mesh, name)]
     jobs = [actor.spark for name in heavy if (actor := section_of(mesh.file, name)).spark]

@@ -1,4 +1,4 @@
-"""How the mesh hears of its job runs: EventBridge tells the completion queue. Best effort; reconciling finds the rest."""
+"""The rule that sends state changes of job runs to the completion queue. The reconciler finds lost events."""
 
 from aws_cdk import aws_events as events
 from constructs import Construct
@@ -9,17 +9,17 @@ from asya_infra.mesh import Mesh
 
 
 def rule_name(namespace: str) -> str:
-    """The rule's name, which the completion queue's policy names too."""
+    """Return the name of the rule."""
     return names.resource_name(namespace, "job-runs")
 
 
 def rule_arn(addresses: Addresses) -> str:
-    """The rule's ARN."""
+    """Return the ARN of the rule, for the policy of the completion queue."""
     return addresses.arn("events", f"rule/{rule_name(addresses.namespace)}")
 
 
 def run_events(scope: Construct, mesh: Mesh, application_id: str) -> None:
-    """Make the rule: job runs of this application that change their state."""
+    """Add the rule for the job runs of an application."""
     completion = mesh.addresses.queue_arn(names.COMPLETION)
     events.CfnRule(
         scope,

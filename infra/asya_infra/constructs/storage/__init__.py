@@ -1,1 +1,1 @@
-"""The bucket and the tables of a mesh."""
+"""Constructs of the bucket and the tables of a mesh."""

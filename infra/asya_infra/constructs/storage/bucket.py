@@ -1,4 +1,4 @@
-"""The mesh's own bucket: payloads, runs, frames; data and results too unless the mesh file names buckets for them."""
+"""The mesh's own bucket: payloads, runs and frames, and by default data and results."""
 
 import math
 
@@ -18,20 +18,20 @@ _RECENT_ROWS = 30
 
 
 class MeshStorage(Construct):
-    """A private, encrypted bucket that outlives the stack; what is only in transit leaves it by itself."""
+    """A private, encrypted bucket that outlives the stack. Lifecycle rules expire transient objects."""
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, "Storage")
         retention = mesh.file.storage.retention
         lifetimes = {
-            # Whatever a message may refer to, or a replay may ask for.
+            # The objects that a message or a replay may need.
             **dict.fromkeys(
                 ("payloads/", "inbox/", "pending/", "frames/", "hops/", "paused/", "dlq/"), retention.payloads
             ),
             "runs/": retention.runs,
         }
         if has_index(mesh.file) and not mesh.file.storage.results_bucket:
-            # Each night they become part of a day; a day may be put together anew for a month (`OLDEST` of that job).
+            # Each night x-index merges them into a day. It may rebuild a day for a month (`OLDEST` in that job).
             lifetimes[RESULTS_PREFIX + RECENT_PREFIX] = _RECENT_ROWS * _DAY
         if retention.results is not None:
             lifetimes[RESULTS_PREFIX] = retention.results
@@ -57,7 +57,7 @@ class MeshStorage(Construct):
         acknowledge(
             bucket,
             "AwsSolutions-S1",
-            "Server access logs would need a second bucket per mesh; turn on CloudTrail data events where they are wanted.",
+            "Server access logs would need a second bucket per mesh; an account may use CloudTrail data events.",
         )
 
 

@@ -1,4 +1,4 @@
-"""The mesh's tables. Each has the keys `pk` and `sk` and forgets items whose `expires_at` has passed."""
+"""The tables of a mesh. Each has the keys `pk` and `sk`, and `expires_at` as time to live."""
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_dynamodb as dynamodb
@@ -9,7 +9,7 @@ from asya.protocol import names
 from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.tasks.aws.items import WAITING_INDEX
 
-# Finding tasks by what has become of them, by parent, by deadline.
+# Tasks by status, by parent and by deadline.
 _TASK_INDEXES = (
     (LISTED_INDEX, "listed_in", "listed_at"),
     (CHILDREN_INDEX, "child_of", "listed_at"),
@@ -18,10 +18,10 @@ _TASK_INDEXES = (
 
 
 class Table(Construct):
-    """A table paid by the request, restorable to any second of the last 35 days, that outlives the stack.
+    """An on-demand table with point-in-time recovery that outlives the stack.
 
     Attributes:
-        changes: ARN of the stream of what is written; None but for the tasks. What nobody reads costs nothing.
+        changes: the ARN of the stream; None for all tables but `tasks`.
     """
 
     def __init__(self, scope: Construct, namespace: str, kind: str) -> None:
@@ -50,7 +50,7 @@ class Table(Construct):
 
 
 def _index_open_sets(table: dynamodb.Table) -> None:
-    """Holds only sets that something is still to come of; the sweep reads it."""
+    """Add the sparse index of open sets, for the sweep of sets."""
     table.add_global_secondary_index(
         index_name=OPEN_INDEX,
         partition_key=dynamodb.Attribute(name="open_in", type=dynamodb.AttributeType.STRING),
@@ -61,7 +61,7 @@ def _index_open_sets(table: dynamodb.Table) -> None:
 
 
 def _index_waiting_tasks(table: dynamodb.Table) -> None:
-    """Holds only tasks that are paused, or of whose pause something is still to be sent; the sweep of pauses reads it."""
+    """Add the sparse index of paused tasks and unfinished releases, for the sweep of pauses."""
     table.add_global_secondary_index(
         index_name=WAITING_INDEX,
         partition_key=dynamodb.Attribute(name="waits_in", type=dynamodb.AttributeType.STRING),
@@ -72,7 +72,7 @@ def _index_waiting_tasks(table: dynamodb.Table) -> None:
 
 
 def _index_keys(table: dynamodb.Table, name: str, partition: str, sort: str) -> None:
-    """Holds only records that have these attributes, and of them only the keys."""
+    """Add a sparse index of records with these attributes. It has only their keys."""
     table.add_global_secondary_index(
         index_name=name,
         partition_key=dynamodb.Attribute(name=partition, type=dynamodb.AttributeType.STRING),

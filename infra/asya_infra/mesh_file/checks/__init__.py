@@ -1,4 +1,4 @@
-"""What the types alone cannot say about a mesh: each check yields the places that break one rule."""
+"""Checks of a typed mesh file that go beyond types. `run_checks` yields a finding for each broken rule."""
 
 from collections.abc import Callable, Iterator
 
@@ -33,6 +33,6 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
 
 
 def run_checks(context: Context) -> Iterator[Finding]:
-    """Every finding of every check."""
+    """Yield the findings of all checks."""
     for check in CHECKS:
         yield from check(context)

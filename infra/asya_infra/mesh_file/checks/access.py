@@ -1,4 +1,4 @@
-"""What is granted is granted on one thing, in patterns that stay inside it; tags and prefixes that AWS takes."""
+"""Checks access entries, tags and prefixes against the rules of AWS."""
 
 from collections.abc import Iterator
 
@@ -16,11 +16,11 @@ def check(context: Context) -> Iterator[Finding]:
                 yield ("actors", name, "access", index, *location), message
     for key, value in context.mesh.tags.items():
         if key.lower().startswith("aws:"):
-            yield ("tags", key), "tags that start with aws: are AWS's own"
+            yield ("tags", key), "the prefix aws: is reserved by AWS; rename the tag"
         elif not key or len(key) > _KEY_LIMIT or len(value) > _VALUE_LIMIT:
             yield (
                 ("tags", key),
-                f"a tag has a key of 1 to {_KEY_LIMIT} characters and a value of at most {_VALUE_LIMIT}",
+                f"should have a key of 1 to {_KEY_LIMIT} characters and a value of at most {_VALUE_LIMIT}",
             )
     for key in ("succeeded", "failed"):
         prefix: str | None = getattr(context.mesh.sink.prefixes, key)
@@ -29,14 +29,14 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _entry(entry: AccessEntry) -> Iterator[Finding]:
-    named = [key for key in ("bucket", "table", "secret", "statement") if getattr(entry, key) is not None]
-    if len(named) != 1:
-        has = f"has {' and '.join(named)}" if named else "names nothing"
-        yield (), f"{has}; an entry grants one bucket, table, secret or statement"
+    resources = [key for key in ("bucket", "table", "secret", "statement") if getattr(entry, key) is not None]
+    if len(resources) != 1:
+        has = f"has {' and '.join(resources)}" if resources else "has no resource"
+        yield (), f"{has}; an entry needs exactly one of bucket, table, secret and statement"
         return
-    if named == ["statement"]:
+    if resources == ["statement"]:
         if entry.read or entry.write:
-            yield (), "a statement says for itself what it allows; leave out read and write"
+            yield (), "has a statement, which excludes read and write; remove them"
         return
     if not entry.read and not entry.write:
         yield (), f"grants nothing; add read or write patterns, such as read: {'raw/*' if entry.bucket else 'true'}"
@@ -45,4 +45,4 @@ def _entry(entry: AccessEntry) -> Iterator[Finding]:
             if not pattern or pattern.startswith("/") or ".." in pattern.split("/"):
                 yield (key,), f"should be a relative pattern such as raw/*; got {pattern!r}"
             elif entry.secret is not None and pattern != "*":
-                yield (key,), f"a secret is read or written whole: {key}: true; got {pattern!r}"
+                yield (key,), f"should be true, because a secret has no parts; got {pattern!r}"

@@ -1,4 +1,4 @@
-"""The skills of the agent card are the mesh's tools: a message calls a tool by the id of a skill (`protocol §13`)."""
+"""Checks the skills of the agent card: each one is a tool, because a message calls a tool by skill id (`§13`)."""
 
 from collections.abc import Iterator
 
@@ -12,6 +12,6 @@ def check(context: Context) -> Iterator[Finding]:
     for number, skill in enumerate((agent and agent.skills) or ()):
         skill_id = skill.get("id")
         if not isinstance(skill_id, str):
-            yield ("agent", "skills", number), "has no id; it is the name of a tool"
+            yield ("agent", "skills", number), "has no id; set it to the name of a tool"
         elif skill_id not in tools:
             yield ("agent", "skills", number, "id"), f"there is no tool {skill_id!r}{did_you_mean(skill_id, tools)}"

@@ -1,4 +1,4 @@
-"""Whose tokens the gateway takes, and who operates the mesh (`protocol §13`)."""
+"""Checks the issuer of tokens, their audiences, and the operators (`protocol §13`)."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from asya.gateway.access import operator_claim
 from asya_infra.mesh_file.checks.context import Context, Finding
 
-# Where the local cloud finds an issuer of tests; API Gateway itself takes none without TLS.
+# Tests run an issuer without TLS on the local cloud. API Gateway requires TLS.
 _LOOPBACK = ("127.0.0.1", "localhost")
 
 
@@ -22,9 +22,15 @@ def check(context: Context) -> Iterator[Finding]:
     for number, operator in enumerate(context.mesh.operators):
         if operator_claim(operator) is not None:
             if jwt is None:
-                yield ("operators", number), f"{operator!r} is a token's claim, but the mesh takes none (gateway.jwt)"
+                yield (
+                    ("operators", number),
+                    f"{operator!r} is a claim of a token, but the mesh accepts no tokens; set gateway.jwt",
+                )
         elif not operator.startswith(("arn:", "*")):
-            yield ("operators", number), f"should be an IAM ARN or a token's claim, name=value; got {operator!r}"
+            yield (
+                ("operators", number),
+                f"should be an IAM ARN or a claim of a token such as name=value; got {operator!r}",
+            )
 
 
 def _issuer_problem(issuer: str) -> str | None:
@@ -34,7 +40,7 @@ def _issuer_problem(issuer: str) -> str | None:
     except ValueError:
         host = None
     if not host or parts.query or parts.fragment or "#" in issuer or any(each.isspace() for each in issuer):
-        return f"should be an address such as https://login.example.com/; got {issuer!r}"
+        return f"should be a URL such as https://login.example.com/; got {issuer!r}"
     if parts.scheme != "https" and not (parts.scheme == "http" and host in _LOOPBACK):
-        return f"should begin with https:// (http:// only for the local cloud, at {_LOOPBACK[0]}); got {issuer!r}"
+        return f"should start with https:// (http:// only for the local cloud, at {_LOOPBACK[0]}); got {issuer!r}"
     return None

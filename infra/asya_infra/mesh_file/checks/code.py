@@ -1,14 +1,14 @@
-"""Handlers and jobs exist in the folders the file names; nothing there hides what the mesh brings along."""
+"""Checks that handlers and job functions exist, and that no file hides a module of the mesh."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from asya_infra.mesh_file.checks.context import Context, Finding
-from asya_infra.mesh_file.user_code import CodeError, detect_shape, find
+from asya_infra.mesh_file.user_code import CodeError, detect_shape, find_definition
 from asya_infra.repository import REPOSITORY
 
-# A package of this name would come before the library's own on the path; `mesh.json` is where the actor table goes.
-_TAKEN = ("asya", "asya.py", "asya_spark", "mesh.json")
+# User code comes before the library on the path, and `mesh.json` is the actor table.
+_RESERVED_FILES = ("asya", "asya.py", "asya_spark", "mesh.json")
 _OUR_JOB_LIBRARY = REPOSITORY / "spark_jobs" / "asya_spark"
 
 
@@ -22,7 +22,7 @@ def check(context: Context) -> Iterator[Finding]:
     for name, actor in context.mesh.actors.items():
         try:
             if actor.handler is not None and code.is_dir():
-                find(code, actor.handler)
+                find_definition(code, actor.handler)
         except CodeError as error:
             yield ("actors", name, "handler"), str(error)
         try:
@@ -35,6 +35,6 @@ def check(context: Context) -> Iterator[Finding]:
 def _folder(key: str, folder: Path) -> Iterator[Finding]:
     if not folder.is_dir():
         yield (key,), f"there is no folder {folder}"
-    for taken in _TAKEN:
-        if (folder / taken).exists() and (folder / taken).resolve() != _OUR_JOB_LIBRARY:
-            yield (key,), f"{folder / taken} would hide what the mesh itself brings under that name; rename it"
+    for name in _RESERVED_FILES:
+        if (folder / name).exists() and (folder / name).resolve() != _OUR_JOB_LIBRARY:
+            yield (key,), f"{folder / name} would hide a file of the mesh with the same name; rename it"

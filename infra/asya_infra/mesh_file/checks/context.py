@@ -1,4 +1,4 @@
-"""What a check looks at, and what it yields."""
+"""The input and the output of a check."""
 
 from dataclasses import dataclass
 from pathlib import Path

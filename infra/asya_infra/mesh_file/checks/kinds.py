@@ -1,4 +1,4 @@
-"""An actor is one thing: light, heavy, or of one special kind; and its keys fit what it is."""
+"""Checks that each actor is light, heavy or of one special kind, and that its keys fit its kind."""
 
 from collections.abc import Iterator
 
@@ -19,20 +19,20 @@ def _findings(actor: ActorSection) -> Iterator[tuple[str, str]]:
     else:
         named = [key for key in ("handler", "spark", "kind") if getattr(actor, key) is not None]
         if not named:
-            yield "", "needs one of handler (a light actor), spark (a heavy one) or kind"
+            yield "", "needs handler (a light actor), spark (a heavy actor) or kind (a special actor)"
         elif len(named) > 1:
-            yield named[-1], f"has {' and '.join(named)}; an actor is one of them"
+            yield named[-1], f"has {' and '.join(named)}; keep one of them"
         if not actor.validate_:
-            yield "validate", "only a user's own end actor (kind: end) goes without validation"
+            yield "validate", "only a user's own end actor (kind: end) may turn off validation"
     if actor.fan_in is not None and actor.fan_in.quorum is not None and actor.fan_in.on_failure == "fail":
-        yield "fan_in", "has a quorum, which counts only with on_failure: partial"
+        yield "fan_in", "has a quorum, which needs on_failure: partial"
     for kind in ("fan_in", "pause"):
         if getattr(actor, kind) is not None and actor.kind != kind:
-            yield kind, f"is only for actors of kind: {kind}"
+            yield kind, f"needs kind: {kind}"
 
 
 def _end_actor(actor: ActorSection) -> Iterator[tuple[str, str]]:
-    """An end actor gets whole envelopes as they are, or it could not tell how they ended (`protocol §14`)."""
+    """Check a user's end actor: its handler needs the whole, unvalidated envelope with its status (`protocol §14`)."""
     if actor.handler is None:
         yield "", "an end actor (kind: end) needs a handler"
     if actor.spark is not None:

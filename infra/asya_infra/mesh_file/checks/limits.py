@@ -1,4 +1,4 @@
-"""Numbers that each are fine but do not go together, or that AWS does not take."""
+"""Checks numbers against each other and against the limits of AWS."""
 
 import math
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from asya_infra.mesh_file.spark_model import WORKER_MEMORY_GB, ApplicationSectio
 from asya_infra.mesh_file.units import format_duration
 
 _DAY = 86400
-_VARIABLES_LIMIT = 3000  # of Lambda's 4 KB; the rest is for the mesh's own
+_VARIABLES_LIMIT = 3000  # of Lambda's 4 KB; the mesh's own variables need the rest
 _BODY_LIMIT = 10 * 1024 * 1024
-_SMALL_BATCH = 10  # SQS delivers more than this at once only within a window
-_LIGHT_WINDOW = 300  # of an event source mapping
-_HEAVY_WINDOW = 900  # of a delayed message
-# A message may lie in its queue, then in the dead-letter queue, before somebody needs the payload that it refers to.
-_PAYLOADS_AT_LEAST = timings.QUEUE_RETENTION_DAYS + timings.DLQ_RETENTION_DAYS
+_SMALL_BATCH = 10  # a larger batch of SQS needs a window
+_LIGHT_WINDOW = 300  # the limit of an event source mapping
+_HEAVY_WINDOW = 900  # the limit of a delayed message
+# A message may stay in its queue and then in the dead-letter queue before its payload is needed.
+_MIN_PAYLOAD_DAYS = timings.QUEUE_RETENTION_DAYS + timings.DLQ_RETENTION_DAYS
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -27,17 +27,20 @@ def check(context: Context) -> Iterator[Finding]:
             yield ("actors", name, *location), message
     yield from _retention(context.mesh.storage.retention)
     if not 1024 <= context.mesh.gateway.max_body <= _BODY_LIMIT:
-        yield ("gateway", "max_body"), "should be from 1k to 10m, which is what API Gateway takes"
+        yield ("gateway", "max_body"), "should be from 1k to 10m; API Gateway accepts no larger body"
     application = context.mesh.spark.application
     if application.id is not None and application.model_fields_set - {"id"}:
         others = sorted(application.model_fields_set - {"id"})
-        yield ("spark", "application", others[0]), "an existing application (`id`) has its own; leave this out"
+        yield (
+            ("spark", "application", others[0]),
+            "conflicts with id: an existing application has its own settings; remove this key",
+        )
 
 
 def _actor(actor: ActorSection, application: ApplicationSection) -> Iterator[Finding]:
     size = sum(len(name) + len(value) for name, value in actor.env.items())
     if size > _VARIABLES_LIMIT:
-        yield ("env",), f"has {size} characters; Lambda takes 4 KB in all, {_VARIABLES_LIMIT} of them for your own"
+        yield ("env",), f"has {size} characters; at most {_VARIABLES_LIMIT} fit into Lambda's 4 KB"
     if actor.spark is None:
         yield from _light(actor)
     else:
@@ -50,11 +53,13 @@ def _light(actor: ActorSection) -> Iterator[Finding]:
     needed = timings.function_timeout(actor.timeout, actor.batch.size)
     if needed > timings.FUNCTION_TIMEOUT_LIMIT:
         most = math.floor((timings.FUNCTION_TIMEOUT_LIMIT - timings.MARGIN) / actor.timeout)
-        advice = f"; a batch of {most} at most, or a shorter timeout" if most else "; make it a heavy actor (spark)"
+        advice = (
+            f"set batch.size to {most} or less, or shorten the timeout" if most else "make it a heavy actor (spark)"
+        )
         yield (
             ("timeout",),
             f"{format_duration(actor.timeout)} × a batch of {actor.batch.size} + {timings.MARGIN}s margin = {needed}s, "
-            f"and Lambda ends a function after {timings.FUNCTION_TIMEOUT_LIMIT}s{advice}",
+            f"but the limit of Lambda is {timings.FUNCTION_TIMEOUT_LIMIT}s; {advice}",
         )
     if actor.batch.size > _SMALL_BATCH and actor.batch.window < 1:
         yield ("batch",), f"a size of {actor.batch.size} (more than {_SMALL_BATCH}) needs a window of 1s or more"
@@ -68,7 +73,10 @@ def _heavy(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
     if actor.batch.window > _HEAVY_WINDOW:
         yield ("batch", "window"), f"should be at most {_HEAVY_WINDOW}s for a heavy actor"
     if actor.timeout > spark.max_run:
-        yield ("timeout",), f"is longer than a whole job run may take (spark.max_run, {format_duration(spark.max_run)})"
+        yield (
+            ("timeout",),
+            f"is longer than the time limit of a job run (spark.max_run, {format_duration(spark.max_run)})",
+        )
     if spark.executors.min > spark.executors.max:
         yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
     for key, worker in (("driver", spark.driver), ("executors", spark.executors)):
@@ -78,7 +86,7 @@ def _heavy(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
             if not address.startswith("s3://"):
                 yield (
                     ("spark", key, index),
-                    f"should be an s3:// address; got {address!r}. Code goes in the jobs folder",
+                    f"should be an s3:// address; got {address!r}; put code into the jobs folder instead",
                 )
 
 
@@ -88,7 +96,7 @@ def _worker(key: str, worker: WorkerSection) -> Iterator[Finding]:
     if worker.memory + overhead > most:
         yield (
             ("spark", key, "memory"),
-            f"{worker.memory} MB + {overhead} MB overhead is more than a worker of {worker.cores} cores has ({most} MB)",
+            f"{worker.memory} MB + {overhead} MB overhead exceeds the {most} MB of a worker with {worker.cores} cores",
         )
 
 
@@ -97,7 +105,7 @@ def _fits(spark: SparkSection, application: ApplicationSection) -> Iterator[Find
     if needed > application.max_vcpu:
         yield (
             ("spark", "executors"),
-            f"a job run needs {needed} vCPU to start, and the application has {application.max_vcpu} "
+            f"a job run needs {needed} vCPU to start, but the application has {application.max_vcpu} "
             "(spark.application.max_vcpu)",
         )
 
@@ -107,9 +115,9 @@ def _retention(retention: RetentionSection) -> Iterator[Finding]:
         seconds: float | None = getattr(retention, key)
         if seconds is not None and (seconds < _DAY or seconds % _DAY):
             yield ("storage", "retention", key), "should be whole days, such as 30d"
-    if retention.payloads < _PAYLOADS_AT_LEAST * _DAY:
+    if retention.payloads < _MIN_PAYLOAD_DAYS * _DAY:
         yield (
             ("storage", "retention", "payloads"),
-            f"should be at least {_PAYLOADS_AT_LEAST}d: messages that refer to a payload may lie "
+            f"should be at least {_MIN_PAYLOAD_DAYS}d: a message with a claim check may stay "
             f"{timings.QUEUE_RETENTION_DAYS}d in a queue and {timings.DLQ_RETENTION_DAYS}d in a dead-letter queue",
         )

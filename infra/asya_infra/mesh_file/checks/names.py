@@ -1,12 +1,12 @@
-"""Names: DNS labels, nothing reserved, queues within SQS's limit and apart from each other (`protocol §1`, `§4`)."""
+"""Checks names: DNS labels, reserved names, and the length and uniqueness of queue names (`protocol §1`, `§4`)."""
 
 from collections.abc import Iterator
 
 from asya.protocol import names
 from asya_infra.mesh_file.checks.context import Context, Finding
 
-# The crew that a mesh file may set up differently, by the kind it must keep.
-_OVERRIDABLE = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
+# The crew actors that a mesh file may redefine, each with its own kind.
+_REDEFINABLE = {names.FAN_IN: "fan_in", names.PAUSE: "pause"}
 
 
 def check(context: Context) -> Iterator[Finding]:
@@ -23,21 +23,24 @@ def check(context: Context) -> Iterator[Finding]:
         except ValueError as error:
             yield place, str(error)
             continue
-        if names.is_reserved(actor) and section.kind != _OVERRIDABLE.get(actor, "none"):
-            yield place, f"the name {actor!r} is reserved for the mesh's own actors"
+        if names.is_reserved(actor) and section.kind != _REDEFINABLE.get(actor, "none"):
+            yield place, f"the name {actor!r} is reserved for the mesh's own actors; rename the actor"
         yield from _queues(context.namespace, actor, owners)
 
 
 def _queues(namespace: str, actor: str, owners: dict[str, str]) -> Iterator[Finding]:
     longest = names.dlq_name(namespace, actor)
     if len(longest) > names.QUEUE_NAME_LIMIT:
-        too_many = len(longest) - names.QUEUE_NAME_LIMIT
+        excess = len(longest) - names.QUEUE_NAME_LIMIT
         yield (
             ("actors", actor),
-            f"its queue's name {longest!r} has {len(longest)} characters and SQS takes {names.QUEUE_NAME_LIMIT}; "
-            f"make the actor's name or the namespace {too_many} shorter",
+            f"its queue name {longest!r} has {len(longest)} characters, but the limit of SQS is "
+            f"{names.QUEUE_NAME_LIMIT}; make the actor's name or the namespace {excess} shorter",
         )
     for queue in (names.queue_name(namespace, actor), longest):
         if queue in owners:
-            yield ("actors", actor), f"its queue {queue!r} is also one of actor {owners[queue]!r}; rename one of them"
+            yield (
+                ("actors", actor),
+                f"its queue {queue!r} is also a queue of actor {owners[queue]!r}; rename one of them",
+            )
         owners.setdefault(queue, actor)

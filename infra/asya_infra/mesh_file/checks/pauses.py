@@ -1,4 +1,4 @@
-"""What a pause asks for can be asked, answered and put into the payload (`protocol §11`)."""
+"""Checks the fields of pauses and the addresses of their notifications (`protocol §11`)."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from asya_infra.mesh_file.actor_model import PauseSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
 
-# Prompts and options travel with every report of a pause, and are kept in the task's record.
+# Each report of a pause and the task's record contain the prompts and options.
 _TEXT_LIMIT = 32 * 1024
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|https://[^/\s]+\S*|arn:[^:\s]+:sqs:[^:\s]+:\d{12}:[^:\s]+")
 
@@ -25,12 +25,12 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _findings(pause: PauseSection, place: Location) -> Iterator[Finding]:
-    seen: set[str] = set()
+    field_names: set[str] = set()
     for index, field in enumerate(pause.fields):
         where = (*place, "fields", index)
-        if field.name in seen:
-            yield (*where, "name"), f"{field.name!r} is asked for twice"
-        seen.add(field.name)
+        if field.name in field_names:
+            yield (*where, "name"), f"a field {field.name!r} exists already; rename one of them"
+        field_names.add(field.name)
         if field.payload_key is not None:
             try:
                 check_pointer(field.payload_key)
@@ -44,5 +44,5 @@ def _findings(pause: PauseSection, place: Location) -> Iterator[Finding]:
         yield place, f"has {size} bytes of prompts and options; {_TEXT_LIMIT} at most"
     for index, address in enumerate(pause.notify):
         if not _ADDRESS.fullmatch(address):
-            problem = "is neither an e-mail address nor an https:// address nor the ARN of an SQS queue"
-            yield (*place, "notify", index), f"{address!r} {problem}"
+            expected = "an e-mail address, an https:// URL or the ARN of an SQS queue"
+            yield (*place, "notify", index), f"should be {expected}; got {address!r}"

@@ -1,4 +1,4 @@
-"""Rules name policies that exist, and circuit breakers stand before handlers (`protocol §8`)."""
+"""Checks that rules select existing policies, and that only light actors have circuit breakers (`protocol §8`)."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ def check(context: Context) -> Iterator[Finding]:
         policies = actor.resiliency.policies
         if actor.resiliency.circuit_breaker is not None and (actor.handler is None or actor.kind is not None):
             place = ("actors", name, "resiliency", "circuit_breaker")
-            yield place, "stands before the handler of a light actor; here it is to be left out, or null"
+            yield place, "only a light actor may have a circuit breaker; remove it, or set it to null"
         for index, rule in enumerate(actor.resiliency.rules):
             if rule.policy not in policies:
                 known = f"this actor has {', '.join(sorted(policies))}" if policies else "this actor has none"

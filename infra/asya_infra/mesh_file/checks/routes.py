@@ -1,4 +1,4 @@
-"""Wherever the file names an actor, there is one, and a route may hold it (`protocol §1`)."""
+"""Checks that each actor in a route exists and is routable (`protocol §1`)."""
 
 from collections.abc import Iterator, Sequence
 
@@ -17,7 +17,7 @@ def check(context: Context) -> Iterator[Finding]:
         if section.route:
             yield from _route(context, section.route, ("tools", tool, "route"))
         elif tool not in mesh.actors:
-            yield ("tools", tool, "route"), f"missing, and there is no actor {tool!r} to be the whole route"
+            yield ("tools", tool, "route"), f"missing, and there is no actor {tool!r} to use as the route"
     yield from _route(context, mesh.sink.hooks, ("sink", "hooks"))
     for name, actor in mesh.actors.items():
         for policy, policy_section in actor.resiliency.policies.items():
@@ -31,9 +31,9 @@ def _route(context: Context, route: Sequence[str], place: Location) -> Iterator[
     known = [*context.mesh.actors, *names.ROUTABLE_CREW]
     for index, actor in enumerate(route):
         if actor == ANY and place[-1] == "can_send_to":
-            yield (*place, index), f"{ANY!r} stands alone: every actor, or a list of them"
+            yield (*place, index), f"{ANY!r} means every actor; remove it, or all others"
         elif not names.is_routable(actor):
             allowed = ", ".join(sorted(names.ROUTABLE_CREW))
-            yield (*place, index), f"{actor!r} is reserved; of the mesh's own actors a route may name {allowed}"
+            yield (*place, index), f"{actor!r} is reserved; a route may contain these actors of the mesh: {allowed}"
         elif actor not in known:
             yield (*place, index), f"there is no actor {actor!r}{did_you_mean(actor, known)}"

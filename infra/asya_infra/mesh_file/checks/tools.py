@@ -1,4 +1,4 @@
-"""Tools: names that every kind of caller accepts, and self-contained JSON Schemas (`protocol §13`)."""
+"""Checks the names of tools and their input schemas (`protocol §13`)."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from asya.gateway.mcp.types import OWN_TOOL_NAMES
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
 
-# What Model Context Protocol asks of a name.
+# The form of a name in the Model Context Protocol.
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -22,21 +22,21 @@ def check(context: Context) -> Iterator[Finding]:
 
 def _name(tool: str) -> Iterator[Finding]:
     if not _NAME.fullmatch(tool):
-        yield ("tools", tool), "a tool's name has 1 to 128 letters, digits, '_', '-' and '.'"
+        yield ("tools", tool), "a tool name should have 1 to 128 letters, digits, '_', '-' or '.'"
     elif tool in OWN_TOOL_NAMES:
-        yield ("tools", tool), f"the gateway has a tool {tool!r} of its own"
+        yield ("tools", tool), f"the gateway has its own tool {tool!r}; rename this one"
 
 
 def _schema(schema: dict[str, Any], place: Location) -> Iterator[Finding]:
-    # Only here: most of what reads a mesh file has no tools to check.
+    # A late import: most mesh files have no tools.
     import jsonschema_rs
 
     try:
         jsonschema_rs.validator_for(schema, retriever=_retrieve_nothing)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
         path = getattr(error, "instance_path", [])
-        yield (*place, *path), f"no JSON Schema: {getattr(error, 'message', error)}"
+        yield (*place, *path), f"not a valid JSON Schema: {getattr(error, 'message', error)}"
 
 
 def _retrieve_nothing(uri: str) -> Any:
-    raise ValueError(f"{uri} would have to be fetched; put what it says under $defs")
+    raise ValueError(f"{uri} is an external reference; copy its schema to $defs")

@@ -1,7 +1,6 @@
-"""What users of the older generations wrote, put into today's keys before anything is checked (`protocol §14`).
+"""Upgrades the legacy forms of a mesh file to current keys before validation (`protocol §14`).
 
-Each module takes one older form. What contradicts a key that is there too, or has no counterpart any more, is told like any other
-mistake, at the place where it stands.
+Each module upgrades one form. A contradiction or a key without a counterpart is a problem at its line.
 """
 
 from asya_infra.mesh_file.legacy.upgrade import UpgradeResult, upgrade

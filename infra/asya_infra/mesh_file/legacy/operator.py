@@ -1,4 +1,4 @@
-"""What the operator of the older generations was told about an actor: replicas, queue length, CPU and memory (`protocol §14`)."""
+"""Upgrades the legacy operator settings of an actor: replicas, queue length, CPU and memory (`protocol §14`)."""
 
 import math
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ from asya_infra.mesh_file.legacy.values import as_cores, as_flag, as_megabytes
 from asya_infra.mesh_file.source import Location
 
 OPERATOR_KEYS = ("transport", "workload", "scaling", "resources")
-# Lambda's share of a processor grows with the memory: one whole at this many megabytes.
+# A function's CPU share grows with its memory; this much memory has one core.
 MEGABYTES_PER_CORE = 1769
-LEAST_MEGABYTES, MOST_MEGABYTES = 128, 10_240
+MIN_MEGABYTES, MAX_MEGABYTES = 128, 10_240
 
-_NO_COUNTERPART = "has no counterpart in a mesh file; leave it out"
+_NO_COUNTERPART = "has no counterpart in a mesh file; remove it"
 _RUNTIME = "asya-runtime"
-# What says nothing that a function needs to know: its code is the `code` folder.
-_OF_NO_MEANING = frozenset({"kind", "name", "image", "imagePullPolicy"})
+# Keys without a meaning for a function, whose code is the `code` folder.
+_IGNORED_KEYS = frozenset({"kind", "name", "image", "imagePullPolicy"})
 
 
 def upgrade_operator_settings(draft: Draft, section: Location) -> None:
-    """Put an actor's older settings where they stand today."""
+    """Move an actor's legacy operator settings to current keys."""
     _transport(draft, section)
     _workload(draft, section)
     _scaling(draft, section)
@@ -30,18 +30,18 @@ def upgrade_operator_settings(draft: Draft, section: Location) -> None:
 def _transport(draft: Draft, section: Location) -> None:
     transport = draft.pop((*section, "transport"))
     if transport not in (None, "sqs"):
-        draft.add_problem((*section, "transport"), f"the queues of a mesh are SQS, not {transport}; leave it out")
+        draft.add_problem((*section, "transport"), f"a mesh uses SQS, not {transport}; remove it")
 
 
 def _workload(draft: Draft, section: Location) -> None:
-    """The runtime's container: its variables and resources are the actor's."""
+    """Move the variables and resources of the handler's container to the actor."""
     place = (*section, "workload")
     workload = draft.pop(place)
     if workload is None:
         return
     at = place
     for key in ("template", "spec", "containers"):
-        workload = _below(draft, workload, key, at)
+        workload = _child(draft, workload, key, at)
         at = (*at, key)
         if workload is None:
             return
@@ -49,37 +49,38 @@ def _workload(draft: Draft, section: Location) -> None:
         for key, value in container.items():
             inside = (*at, index, key)
             if key in ("env", "resources"):
-                _adopt(draft, (*section, key), value, inside)
-            elif key not in _OF_NO_MEANING:
+                _move(draft, (*section, key), value, inside)
+            elif key not in _IGNORED_KEYS:
                 draft.add_problem(inside, _NO_COUNTERPART)
 
 
-def _below(draft: Draft, value: Any, key: str, place: Location) -> Any:
+def _child(draft: Draft, value: Any, key: str, place: Location) -> Any:
+    """Return the value of a key; any other key without a meaning for a function is a problem."""
     if not isinstance(value, dict):
         draft.add_problem(place, _NO_COUNTERPART)
         return None
-    for other in value.keys() - {key} - _OF_NO_MEANING:
+    for other in value.keys() - {key} - _IGNORED_KEYS:
         draft.add_problem((*place, other), _NO_COUNTERPART)
     return value.get(key)
 
 
 def _runtimes(containers: Any) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The container of the handler: the one of that name, or the only one."""
-    found = [
-        (index, one)
-        for index, one in enumerate(containers if isinstance(containers, list) else [])
-        if isinstance(one, dict)
+    """Yield the containers with the name of the runtime, or else the first container."""
+    candidates = [
+        (index, container)
+        for index, container in enumerate(containers if isinstance(containers, list) else [])
+        if isinstance(container, dict)
     ]
-    named = [(index, one) for index, one in found if one.get("name") == _RUNTIME]
-    yield from named or found[:1]
+    named = [(index, container) for index, container in candidates if container.get("name") == _RUNTIME]
+    yield from named or candidates[:1]
 
 
-def _adopt(draft: Draft, place: Location, value: Any, origin: Location) -> None:
+def _move(draft: Draft, place: Location, value: Any, origin: Location) -> None:
     holder = draft.mapping(place[:-1])
     if holder is None:
         return
     if holder.get(str(place[-1])) is not None:
-        draft.add_problem(origin, f"stands beside {place[-1]} of the actor itself; keep one")
+        draft.add_problem(origin, f"the actor has its own {place[-1]}; keep one of them")
         return
     holder[str(place[-1])] = value
     for inner in _places(value):
@@ -122,13 +123,13 @@ def _scaling(draft: Draft, section: Location) -> None:
 def _scaling_enabled(draft: Draft, value: Any, place: Location) -> None:
     try:
         if not as_flag(value):
-            draft.add_problem(place, "functions always follow their queue; bound them with maxReplicas instead")
+            draft.add_problem(place, "a function always scales with its queue; limit it with maxReplicas instead")
     except ValueError as error:
         draft.add_problem(place, str(error))
 
 
 def _resources(draft: Draft, section: Location) -> None:
-    """Limits count, else requests; CPU asks for as much memory as Lambda gives it for."""
+    """Move the limits, or else the requests, to `memory`. CPU becomes the memory with the same share of a core."""
     place = (*section, "resources")
     resources = draft.pop(place)
     if resources is None:
@@ -144,5 +145,5 @@ def _resources(draft: Draft, section: Location) -> None:
     if not isinstance(resources, dict) or set(resources) - {"requests", "limits"} or set(needed) - {"cpu", "memory"}:
         draft.add_problem(place, "should be requests and limits of cpu and memory")
     elif needed:
-        most = math.ceil(max(needed.values()))
-        draft.put((*section, "memory"), min(max(most, LEAST_MEGABYTES), MOST_MEGABYTES), place)
+        megabytes = math.ceil(max(needed.values()))
+        draft.put((*section, "memory"), min(max(megabytes, MIN_MEGABYTES), MAX_MEGABYTES), place)

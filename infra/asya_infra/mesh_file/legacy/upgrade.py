@@ -1,4 +1,4 @@
-"""All older forms of one mesh file, put into today's keys."""
+"""Upgrades all legacy forms of one mesh file to current keys."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,14 +14,14 @@ from asya_infra.mesh_file.source import Location, Source
 
 @dataclass(frozen=True)
 class UpgradeResult:
-    """The file's values in today's keys, and what was wrong with the older ones."""
+    """The file's values with current keys, and the problems of its legacy forms."""
 
     values: dict[str, Any]
     problems: list[Problem]
 
 
 def upgrade(source: Source) -> UpgradeResult:
-    """Put every older form into today's keys; a file without any comes back as it is."""
+    """Upgrade every legacy form. A file without any stays unchanged."""
     draft = Draft(source)
     upgrade_crew(draft)
     for section in (("defaults",), *(("actors", name) for name in draft.mapping(("actors",)) or {})):
@@ -39,6 +39,6 @@ def _enabled(draft: Draft, section: Location) -> None:
         return
     try:
         if not as_flag(enabled):
-            draft.add_problem(place, "an actor that is not to be deployed is left out of the file")
+            draft.add_problem(place, "an actor cannot be disabled; remove it from the file")
     except ValueError as error:
         draft.add_problem(place, str(error))

@@ -1,4 +1,4 @@
-"""How the older generations wrote values: Go's durations, Kubernetes' quantities, flags as words."""
+"""Parses legacy values: durations of Go, quantities of Kubernetes, flags as text."""
 
 import math
 import re
@@ -26,10 +26,10 @@ _MEGABYTE = 2**20
 
 
 def as_duration(text: Any) -> str:
-    """A duration of Go (`5m0s`, `1h30m`, `90s`) as the mesh file writes one.
+    """Convert a duration of Go (`5m0s`, `1h30m`, `90s`) to the form of the mesh file.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: the text is not a duration.
     """
     if not isinstance(text, str) or not _DURATION.fullmatch(text):
         raise ValueError(f"should be a duration such as 5m0s or 90s; got {text!r}")
@@ -38,37 +38,37 @@ def as_duration(text: Any) -> str:
 
 
 def as_flag(value: Any) -> bool:
-    """`true` or `false`, quoted or not.
+    """Parse `true` or `false`, quoted or not.
 
     Raises:
-        ValueError: if it is neither.
+        ValueError: the value is not a flag.
     """
-    word = str(value).strip().lower()
-    if word not in ("true", "false", "1", "0"):
+    text = str(value).strip().lower()
+    if text not in ("true", "false", "1", "0"):
         raise ValueError(f"should be true or false; got {value!r}")
-    return word in ("true", "1")
+    return text in ("true", "1")
 
 
 def as_megabytes(quantity: Any) -> int:
-    """An amount of memory (`128Mi`, `1Gi`, `512M`) in megabytes, rounded up.
+    """Parse an amount of memory (`128Mi`, `1Gi`, `512M`) in megabytes, rounded up.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: the text is not an amount of memory.
     """
     return math.ceil(_number(quantity, "an amount of memory such as 128Mi or 1Gi") / _MEGABYTE)
 
 
 def as_cores(quantity: Any) -> float:
-    """An amount of CPU (`200m`, `0.5`, `2`) in cores.
+    """Parse an amount of CPU (`200m`, `0.5`, `2`) in cores.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: the text is not an amount of CPU.
     """
     return _number(quantity, "an amount of CPU such as 200m or 0.5")
 
 
-def _number(quantity: Any, what: str) -> float:
+def _number(quantity: Any, expected: str) -> float:
     match = _QUANTITY.fullmatch(str(quantity)) if isinstance(quantity, str | int | float) else None
     if match is None or isinstance(quantity, bool):
-        raise ValueError(f"should be {what}; got {quantity!r}")
+        raise ValueError(f"should be {expected}; got {quantity!r}")
     return float(match[1]) * _FACTORS[match[2] or ""]

@@ -1,4 +1,4 @@
-"""Settings that once were environment variables of an actor (`protocol §14`)."""
+"""Upgrades legacy environment variables of an actor to settings (`protocol §14`)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,21 +9,21 @@ from asya_infra.mesh_file.legacy.values import as_duration, as_flag
 from asya_infra.mesh_file.source import Location
 from asya_infra.mesh_file.units import parse_duration
 
-S3_ENDPOINT = "AWS_ENDPOINT_URL_S3"  # of the AWS SDKs
-ACCESS_KEYS_REFUSED = "is not taken: functions have roles instead of keys"
-# Of the whole mesh: where x-sink writes.
+S3_ENDPOINT = "AWS_ENDPOINT_URL_S3"  # a variable of the AWS SDKs
+ACCESS_KEYS_REFUSED = "is refused: functions have roles instead of access keys"
+# The variables of the sink, with their current locations.
 SINK_VARIABLES: dict[str, Location] = {
     "ASYA_S3_BUCKET": ("storage", "results_bucket"),
     "ASYA_S3_RESULTS_PREFIX": ("sink", "prefixes", "succeeded"),
     "ASYA_S3_ERRORS_PREFIX": ("sink", "prefixes", "failed"),
 }
-KEYS = ("ASYA_S3_ACCESS_KEY", "ASYA_S3_SECRET_KEY")
-# A user's own end actor keeps these: its handler writes for itself.
+ACCESS_KEYS = ("ASYA_S3_ACCESS_KEY", "ASYA_S3_SECRET_KEY")
+# The variables that stay in the environment of a user's end actor, whose handler writes to S3 itself.
 END_ACTOR_VARIABLES = (*SINK_VARIABLES, "ASYA_S3_ENDPOINT")
 
 
 def handler_variables(actor: Actor) -> dict[str, str]:
-    """What handlers of whole envelopes look for in their environment when they are imported."""
+    """Return the legacy variables that handlers of whole envelopes read at import."""
     if actor.handler_mode == "payload":
         return {}
     return {
@@ -35,16 +35,16 @@ def handler_variables(actor: Actor) -> dict[str, str]:
 
 
 def environment(draft: Draft, section: Location) -> dict[str, Any]:
-    """The variables of a section; a list of names and values, as Kubernetes has them, becomes a mapping."""
+    """Return the variables of a section. A list of names and values, the form of Kubernetes, becomes a mapping."""
     holder = draft.mapping(section)
-    found = None if holder is None else holder.get("env")
-    if isinstance(found, list) and holder is not None:
-        holder["env"] = _as_mapping(draft, (*section, "env"), found)
+    variables = None if holder is None else holder.get("env")
+    if isinstance(variables, list) and holder is not None:
+        holder["env"] = _as_mapping(draft, (*section, "env"), variables)
     return draft.mapping((*section, "env")) or {}
 
 
 def upgrade_variables(draft: Draft, section: Location) -> None:
-    """Put the older variables of an actor, or of `defaults`, where their settings stand today."""
+    """Move the legacy variables of an actor, or of `defaults`, to current settings."""
     variables = environment(draft, section)
     for name in [name for name in variables if name in _SETTINGS]:
         place = (*section, "env", name)
@@ -53,11 +53,11 @@ def upgrade_variables(draft: Draft, section: Location) -> None:
         except ValueError as error:
             draft.add_problem(place, str(error))
     is_end = (draft.mapping(section) or {}).get("kind") == "end"
-    for name in [name for name in variables if name in (*END_ACTOR_VARIABLES, *KEYS)]:
+    for name in [name for name in variables if name in (*END_ACTOR_VARIABLES, *ACCESS_KEYS)]:
         place = (*section, "env", name)
-        if name in KEYS:
+        if name in ACCESS_KEYS:
             del variables[name]
-            draft.add_problem(place, f"{ACCESS_KEYS_REFUSED}; name what it may reach under access")
+            draft.add_problem(place, f"{ACCESS_KEYS_REFUSED}; grant access under the key access")
         elif name == "ASYA_S3_ENDPOINT":
             draft.put((*section, "env", S3_ENDPOINT), variables[name], place)
         elif not is_end:
@@ -70,9 +70,11 @@ def _as_mapping(draft: Draft, place: Location, entries: list[Any]) -> dict[str, 
     variables: dict[str, Any] = {}
     for index, entry in enumerate(entries):
         if not isinstance(entry, dict) or set(entry) != {"name", "value"}:
-            draft.add_problem((*place, index), "should have a name and a value; a secret is named under access instead")
+            draft.add_problem(
+                (*place, index), "should have a name and a value; grant a secret under the key access instead"
+            )
         elif entry["name"] in variables:
-            draft.add_problem((*place, index), f"{entry['name']} stands here twice")
+            draft.add_problem((*place, index), f"{entry['name']} is set twice; keep one of them")
         else:
             variables[entry["name"]] = entry["value"]
             draft.record_origin((*place, entry["name"]), (*place, index))
@@ -84,9 +86,9 @@ def _handler(draft: Draft, section: Location, value: Any, place: Location) -> No
 
 
 def _mode(draft: Draft, section: Location, value: Any, place: Location) -> None:
-    # The older variable knows one envelope mode; which of today's two is meant, `handler_mode` may say.
-    said = (draft.mapping(section) or {}).get("handler_mode")
-    if not (value == "envelope" and said == "envelope-v1"):
+    # The legacy variable has one envelope mode. The key `handler_mode` may select one of the current two.
+    mode = (draft.mapping(section) or {}).get("handler_mode")
+    if not (value == "envelope" and mode == "envelope-v1"):
         draft.put((*section, "handler_mode"), value, place)
 
 
@@ -94,7 +96,7 @@ def _is_end(draft: Draft, section: Location, value: Any, place: Location) -> Non
     if as_flag(value):
         draft.put((*section, "kind"), "end", place)
     elif (draft.mapping(section) or {}).get("kind") == "end":
-        draft.add_problem(place, "says false, and kind says end; keep one")
+        draft.add_problem(place, "is false, but kind is end; keep one of them")
 
 
 def _validation(draft: Draft, section: Location, value: Any, place: Location) -> None:

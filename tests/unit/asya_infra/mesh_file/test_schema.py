@@ -1,4 +1,4 @@
-"""The committed JSON Schema is the model's."""
+"""The committed JSON Schema equals the schema of the model."""
 
 import json
 import re
@@ -13,7 +13,7 @@ def test_the_committed_schema_is_current() -> None:
     assert PATH.read_text() == schema_text(), "run `python -m asya_infra.mesh_file.schema`"
 
 
-def test_it_speaks_of_what_stands_in_the_file() -> None:
+def test_values_have_the_form_of_the_file() -> None:
     actor = json.loads(schema_text())["$defs"]["ActorSection"]["properties"]
     assert actor["timeout"]["default"] == "30s"
     assert "validate" in actor
@@ -23,7 +23,7 @@ def test_it_speaks_of_what_stands_in_the_file() -> None:
 GUIDE = (PROJECT / "docs" / "reference" / "mesh-file.md").read_text()
 
 
-def test_the_guide_speaks_of_every_key() -> None:
+def test_the_reference_documents_every_key() -> None:
     sections = [json.loads(schema_text()), *json.loads(schema_text())["$defs"].values()]
     keys = {key for section in sections for key in section.get("properties", ()) if section.get("title") not in LATER}
     assert {key for key in keys if not re.search(rf"\b{key}\b", GUIDE)} == set()
@@ -33,7 +33,7 @@ def test_the_guide_speaks_of_every_key() -> None:
 LATER = {"FanInSection"}
 
 
-def test_the_guides_examples_are_yaml() -> None:
+def test_the_examples_of_the_reference_are_yaml() -> None:
     examples = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
     assert len(examples) >= 4
     for example in examples:

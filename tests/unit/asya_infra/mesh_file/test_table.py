@@ -1,4 +1,4 @@
-"""From a mesh file to the actor table that functions read."""
+"""The actor table that is made from a mesh file."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -46,7 +46,7 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
     )
 
 
-def test_it_travels(load) -> None:  # type: ignore[no-untyped-def]
+def test_the_table_survives_encoding(load) -> None:  # type: ignore[no-untyped-def]
     mesh = load("namespace: shop\nactors: {a: {handler: shop.one}}\n")
     assert decode_table(encode_table(mesh)) == mesh
     assert encode_table(mesh) == encode_table(decode_table(encode_table(mesh)))
@@ -82,7 +82,7 @@ def test_mappings_in_defaults_are_merged_and_everything_else_is_replaced(load) -
     assert actors["a"].resiliency.rules == (table.Rule(errors=("OSError",), policy="later"),)
 
 
-def test_everything_about_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def]
+def test_all_keys_of_a_heavy_actor(load) -> None:  # type: ignore[no-untyped-def]
     job = (
         load("""
         namespace: shop
@@ -142,7 +142,7 @@ ROUTES = """
         ("f", None),  # in no route
     ],
 )
-def test_where_an_actor_may_send(load, actor: str, targets: tuple[str, ...] | None) -> None:  # type: ignore[no-untyped-def]
+def test_the_targets_of_an_actor(load, actor: str, targets: tuple[str, ...] | None) -> None:  # type: ignore[no-untyped-def]
     assert load(ROUTES).actors[actor].can_send_to == targets
 
 
@@ -151,11 +151,11 @@ def test_a_tool_without_a_route_is_the_actor_of_its_name(load) -> None:  # type:
     assert tools["a"] == table.Tool(description="", route=("a",), timeout=60.0)
 
 
-def test_the_agent_section_is_known_to_the_functions(load) -> None:  # type: ignore[no-untyped-def]
+def test_the_agent_section_is_in_the_table(load) -> None:  # type: ignore[no-untyped-def]
     mesh = "namespace: shop\nactors: {a: {handler: shop.one}}\ntools: {a: {}}\n"
     assert load(mesh).agent == table.Agent()
-    found = load(mesh + "agent: {name: Shop, version: '2', skills: [{id: a, tags: [orders]}]}\n").agent
-    assert found == table.Agent(name="Shop", version="2", skills=({"id": "a", "tags": ["orders"]},))
+    agent = load(mesh + "agent: {name: Shop, version: '2', skills: [{id: a, tags: [orders]}]}\n").agent
+    assert agent == table.Agent(name="Shop", version="2", skills=({"id": "a", "tags": ["orders"]},))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_the_shape_of_a_job_is_read_from_its_second_parameter(tmp_path: Path, si
     assert detect_shape(tmp_path, "heavy.crunch") == shape
 
 
-def test_the_shape_is_found_behind_imports(tmp_path: Path) -> None:
+def test_the_shape_is_detected_through_imports(tmp_path: Path) -> None:
     package = tmp_path / "flights"
     package.mkdir()
     (package / "__init__.py").write_text(
@@ -210,7 +210,7 @@ def test_durations(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3", "-3s", "3 s", "1.5h", "3S", "s", 3, None, True, "１s"])
-def test_what_is_no_duration(text: object) -> None:
+def test_invalid_durations(text: object) -> None:
     with pytest.raises(ValueError, match="should be a duration"):
         parse_duration(text)
 
@@ -222,7 +222,7 @@ def test_sizes(text: object, size: int) -> None:
     assert parse_bytes(text) == size
 
 
-def test_bare_words_mean_what_yaml_1_2_says(load) -> None:  # type: ignore[no-untyped-def]
+def test_plain_scalars_follow_yaml_1_2(load) -> None:  # type: ignore[no-untyped-def]
     job = (
         load("""
         namespace: shop

@@ -1,4 +1,4 @@
-"""The mesh file's mistakes, each told in one line with file, line and key (`tests/infra` deploys the good ones)."""
+"""The problems of invalid mesh files, each in one line with file, line and key. `tests/infra` has the valid files."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -34,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def mistakes(text: str, stage: str = "") -> list[str]:
-    """What is told of a mesh file, without the file's name; nothing if it is fine."""
+    """Return the problems of a mesh file without the file name."""
     Path("mesh.yaml").write_text(dedent(text).lstrip("\n"))
     try:
         load_mesh(Path("mesh.yaml"), stage)
@@ -44,12 +44,12 @@ def mistakes(text: str, stage: str = "") -> list[str]:
 
 
 def actor(keys: str, name: str = "a") -> list[str]:
-    """What is told of one light actor with these keys in line 4."""
+    """Return the problems of a light actor with these keys in line 4."""
     return mistakes(f"namespace: shop\nactors:\n  {name}:\n    {{handler: shop.one, {keys}}}\n")
 
 
 def heavy(keys: str, spark: str = "", more: str = "") -> list[str]:
-    """What is told of one heavy actor."""
+    """Return the problems of a heavy actor."""
     return mistakes(f"namespace: shop\nactors:\n  a:\n    {{spark: {{job: heavy.crunch, {spark}}}, {keys}}}\n{more}")
 
 
@@ -58,40 +58,40 @@ def test_the_smallest_mesh(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
-        ("", "1: a mesh file is a mapping with `namespace` and `actors`; the file is empty"),
-        ("- a\n- b\n", "1: a mesh file is a mapping with `namespace` and `actors`; found a list"),
+        ("", "1: should be a mapping with `namespace` and `actors`; the file is empty"),
+        ("- a\n- b\n", "1: should be a mapping with `namespace` and `actors`; got a list"),
         ("namespace: shop\n", "1: actors: missing"),
         ("namespace: shop\nactors: {}\n", "2: actors: should not be empty"),
         ("namespace: shop\nactors: [a]\n", "2: actors: should be a mapping; got a list"),
         ("namespace: shop\nactors:\n  a:\n", "3: actors.a: should be a mapping; got nothing"),
-        ("a: {b: [1, 2}\n", "1: no valid YAML: while parsing a flow sequence expected ',' or ']', but got '}'"),
-        ("a: 1\n---\nb: 2\n", "2: no valid YAML: expected a single document in the stream but found another document"),
-        ("namespace: shop\nnamespace: other\n", "2: namespace: stands here twice, first in line 1"),
-        ("a: &x [*x]\n", "1: no valid YAML: nested too deeply"),
+        ("a: {b: [1, 2}\n", "1: not valid YAML: while parsing a flow sequence expected ',' or ']', but got '}'"),
+        ("a: 1\n---\nb: 2\n", "2: not valid YAML: expected a single document in the stream but found another document"),
+        ("namespace: shop\nnamespace: other\n", "2: namespace: duplicate key, first in line 1; keep one of them"),
+        ("a: &x [*x]\n", "1: not valid YAML: nested too deeply"),
         ("a: !!python/object:os.system {}\n", "1: a: unknown key"),
     ],
 )
-def test_what_is_no_mesh_file(folder: Path, text: str, told: str) -> None:
-    assert told in mistakes(text)
+def test_invalid_files(folder: Path, text: str, problem: str) -> None:
+    assert problem in mistakes(text)
 
 
-def test_aliases_cannot_blow_a_file_up(folder: Path) -> None:
+def test_aliases_cannot_expand_without_limit(folder: Path) -> None:
     levels = "".join(f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]\n" for n in range(1, 12))
     assert "too many values" in mistakes(f"l0: &l0 [{', '.join('xxxxxxxxxx')}]\n{levels}")[0]
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("namespace: caf\xe9\n".encode("latin-1"))
-    for name, told in (("none.yaml", "there is no such file"), (".", "cannot be read"), ("latin.yaml", "no UTF-8")):
-        with pytest.raises(MeshFileError, match=told):
+    for name, problem in (("none.yaml", "there is no such file"), (".", "cannot be read"), ("latin.yaml", "not UTF-8")):
+        with pytest.raises(MeshFileError, match=problem):
             load_mesh(tmp_path / name)
 
 
 @pytest.mark.rule("8.unknown-policy")
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "problem"),
     [
         ("timeot: 3s", "4: actors.a.timeot: unknown key; did you mean 'timeout'?"),
         ("colour: red", "4: actors.a.colour: unknown key"),
@@ -110,16 +110,16 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         ("deduplicate: perhaps", "4: actors.a.deduplicate: should be true or false; got 'perhaps'"),
         (
             "env: {A: b}",
-            "4: actors.a.env: 'A' is no name for a variable: a letter, then letters, digits and _ (two or more)",
+            "4: actors.a.env: 'A' is not a valid variable name: use a letter, then one or more letters, digits or _",
         ),
         (
             "env: {AWS_REGION: b}",
-            "4: actors.a.env: 'AWS_REGION' is reserved: variables of AWS, Lambda, Powertools and Asya are set for you",
+            "4: actors.a.env: 'AWS_REGION' is reserved: the mesh sets the variables of AWS, Lambda, Powertools and Asya",
         ),
-        ("spark: {job: heavy.crunch}", "4: actors.a.spark: has handler and spark; an actor is one of them"),
+        ("spark: {job: heavy.crunch}", "4: actors.a.spark: has handler and spark; keep one of them"),
         ("kind: pauze", "4: actors.a.kind: should be 'fan_in', 'pause' or 'end'; got 'pauze'; did you mean 'pause'?"),
-        ("validate: false", "4: actors.a.validate: only a user's own end actor (kind: end) goes without validation"),
-        ("pause: {}", "4: actors.a.pause: is only for actors of kind: pause"),
+        ("validate: false", "4: actors.a.validate: only a user's own end actor (kind: end) may turn off validation"),
+        ("pause: {}", "4: actors.a.pause: needs kind: pause"),
         (
             "batch: {size: 11}, timeout: 1s",
             "4: actors.a.batch: a size of 11 (more than 10) needs a window of 1s or more",
@@ -128,12 +128,12 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         ("batch: {window: 500ms}", "4: actors.a.batch.window: should be whole seconds for a light actor"),
         (
             "timeout: 2m",
-            "4: actors.a.timeout: 2m × a batch of 10 + 30s margin = 1230s, and Lambda ends a function after 900s; "
-            "a batch of 7 at most, or a shorter timeout",
+            "4: actors.a.timeout: 2m × a batch of 10 + 30s margin = 1230s, but the limit of Lambda is 900s; "
+            "set batch.size to 7 or less, or shorten the timeout",
         ),
         (
             "timeout: 15m, batch: {size: 1}",
-            "4: actors.a.timeout: 15m × a batch of 1 + 30s margin = 930s, and Lambda ends a function after 900s; "
+            "4: actors.a.timeout: 15m × a batch of 1 + 30s margin = 930s, but the limit of Lambda is 900s; "
             "make it a heavy actor (spark)",
         ),
         (
@@ -149,10 +149,10 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
             "4: actors.a.resiliency.policies.later.then_route[1]: there is no actor 'b'",
         ),
         ("can_send_to: [b]", "4: actors.a.can_send_to[0]: there is no actor 'b'"),
-        ("can_send_to: [a, '*']", "4: actors.a.can_send_to[1]: '*' stands alone: every actor, or a list of them"),
+        ("can_send_to: [a, '*']", "4: actors.a.can_send_to[1]: '*' means every actor; remove it, or all others"),
         (
             "access: [{read: x}]",
-            "4: actors.a.access[0]: names nothing; an entry grants one bucket, table, secret or statement",
+            "4: actors.a.access[0]: has no resource; an entry needs exactly one of bucket, table, secret and statement",
         ),
         (
             "access: [{bucket: data}]",
@@ -168,51 +168,51 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         ),
         (
             "access: [{secret: s, read: x}]",
-            "4: actors.a.access[0].read: a secret is read or written whole: read: true; got 'x'",
+            "4: actors.a.access[0].read: should be true, because a secret has no parts; got 'x'",
         ),
     ],
 )
-def test_keys_of_a_light_actor(folder: Path, keys: str, told: str) -> None:
-    assert actor(keys) == [told]
+def test_keys_of_a_light_actor(folder: Path, keys: str, problem: str) -> None:
+    assert actor(keys) == [problem]
 
 
 @pytest.mark.parametrize(
-    ("keys", "spark", "more", "told"),
+    ("keys", "spark", "more", "problem"),
     [
         ("", "jop: x", "", "4: actors.a.spark.jop: unknown key; did you mean 'job'?"),
         ("batch: {window: 901s}", "", "", "4: actors.a.batch.window: should be at most 900s for a heavy actor"),
-        ("timeout: 7h", "", "", "4: actors.a.timeout: is longer than a whole job run may take (spark.max_run, 6h)"),
+        ("timeout: 7h", "", "", "4: actors.a.timeout: is longer than the time limit of a job run (spark.max_run, 6h)"),
         ("", "executors: {min: 3, max: 2}", "", "4: actors.a.spark.executors.min: is more than max (2)"),
         ("", "driver: {cores: 3}", "", "4: actors.a.spark.driver.cores: should be 1, 2, 4, 8 or 16; got 3"),
         (
             "",
             "driver: {memory: 8g}",
             "",
-            "4: actors.a.spark.driver.memory: 8192 MB + 819 MB overhead is more than a worker of 1 cores has (8192 MB)",
+            "4: actors.a.spark.driver.memory: 8192 MB + 819 MB overhead exceeds the 8192 MB of a worker with 1 cores",
         ),
         (
             "",
             "py_files: [x.zip]",
             "",
-            "4: actors.a.spark.py_files[0]: should be an s3:// address; got 'x.zip'. Code goes in the jobs folder",
+            "4: actors.a.spark.py_files[0]: should be an s3:// address; got 'x.zip'; put code into the jobs folder instead",
         ),
         (
             "",
             "executors: {cores: 4}",
             "spark: {application: {max_vcpu: 4}}",
-            "4: actors.a.spark.executors: a job run needs 5 vCPU to start, and the application has 4 "
+            "4: actors.a.spark.executors: a job run needs 5 vCPU to start, but the application has 4 "
             "(spark.application.max_vcpu)",
         ),
         (
             "",
             "",
             "spark: {application: {id: 00abc, max_vcpu: 4}}",
-            "5: spark.application.max_vcpu: an existing application (`id`) has its own; leave this out",
+            "5: spark.application.max_vcpu: conflicts with id: an existing application has its own settings; remove this key",
         ),
     ],
 )
-def test_keys_of_a_heavy_actor(folder: Path, keys: str, spark: str, more: str, told: str) -> None:
-    assert heavy(keys, spark, more) == [told]
+def test_keys_of_a_heavy_actor(folder: Path, keys: str, spark: str, more: str, problem: str) -> None:
+    assert heavy(keys, spark, more) == [problem]
 
 
 def test_a_heavy_actor_may_take_long_and_many(folder: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_heavy_actor_may_take_long_and_many(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("handler", "told"),
+    ("handler", "problem"),
     [
         ("shop.one", None),
         ("shop.many", None),
@@ -232,78 +232,81 @@ def test_a_heavy_actor_may_take_long_and_many(folder: Path) -> None:
         ("shop.tow", "functions/handlers/shop.py has no 'tow'"),
         ("shop.mny", "functions/handlers/shop.py has no 'mny'; did you mean 'many'?"),
         ("shp.one", "there is no module 'shp' in functions/handlers; did you mean 'shop'?"),
-        ("shop.Shop", "'Shop' in functions/handlers/shop.py is a class; name one of its methods, Shop.method"),
+        ("shop.Shop", "'Shop' in functions/handlers/shop.py is a class; add the name of a method, as in Shop.method"),
         ("shop.Shop.buy", "class Shop in functions/handlers/shop.py has no 'buy'"),
-        ("shop.one.two", "'one' in functions/handlers/shop.py is a function, so it has no 'two'"),
-        ("shop", "'shop' is not of the form module.function or module.Class.method"),
-        ("../shop.one", "'../shop.one' is not of the form module.function or module.Class.method"),
+        ("shop.one.two", "'one' in functions/handlers/shop.py is a function and has no 'two'"),
+        ("shop", "should have the form module.function or module.Class.method; got 'shop'"),
+        ("../shop.one", "should have the form module.function or module.Class.method; got '../shop.one'"),
     ],
 )
-def test_handlers_are_looked_for_without_running_them(folder: Path, handler: str, told: str | None) -> None:
-    expected = [f"3: actors.a.handler: {told}"] if told else []
+def test_handlers_are_found_without_running_code(folder: Path, handler: str, problem: str | None) -> None:
+    expected = [f"3: actors.a.handler: {problem}"] if problem else []
     assert mistakes(f"namespace: shop\nactors:\n  a: {{handler: {handler}}}\n") == expected
 
 
-def test_a_handler_that_is_no_python(folder: Path) -> None:
+def test_a_handler_with_a_syntax_error(folder: Path) -> None:
     (folder / "functions/handlers/broken.py").write_text("def one(payload)\n    return 1\n")
-    (told,) = mistakes("namespace: shop\nactors:\n  a: {handler: broken.one}\n")
-    assert told == "3: actors.a.handler: functions/handlers/broken.py:1 is no valid Python: expected ':'"
+    (problem,) = mistakes("namespace: shop\nactors:\n  a: {handler: broken.one}\n")
+    assert problem == "3: actors.a.handler: functions/handlers/broken.py:1 is not valid Python: expected ':'"
 
 
 def test_a_module_in_place_of_a_function(folder: Path) -> None:
     (folder / "functions/handlers/flights").mkdir()
     (folder / "functions/handlers/flights/__init__.py").touch()
     (folder / "functions/handlers/flights/inspect.py").touch()
-    (told,) = mistakes("namespace: shop\nactors:\n  a: {handler: flights.inspect}\n")
-    assert "flights.inspect" in told or "has no 'inspect'" in told
+    (problem,) = mistakes("namespace: shop\nactors:\n  a: {handler: flights.inspect}\n")
+    assert "flights.inspect" in problem or "has no 'inspect'" in problem
 
 
 def test_jobs(folder: Path) -> None:
-    (told,) = mistakes("namespace: shop\nactors:\n  a: {spark: {job: heavy.lonely}}\n")
+    (problem,) = mistakes("namespace: shop\nactors:\n  a: {spark: {job: heavy.lonely}}\n")
     assert (
-        told
+        problem
         == "3: actors.a.spark.job: 'heavy.lonely' (spark_jobs/heavy.py:2) should take two arguments: spark, payload"
     )
 
 
 def test_folders(folder: Path) -> None:
-    (told,) = mistakes("namespace: shop\ncode: elsewhere\nactors:\n  a: {handler: shop.one}\n")
-    assert told == "2: code: there is no folder elsewhere"
+    (problem,) = mistakes("namespace: shop\ncode: elsewhere\nactors:\n  a: {handler: shop.one}\n")
+    assert problem == "2: code: there is no folder elsewhere"
     (folder / "functions/handlers/asya").mkdir()
-    (told,) = mistakes("namespace: shop\nactors:\n  a: {handler: shop.one}\n")
-    assert told.startswith("1: code: functions/handlers/asya would hide what the mesh itself brings under that name")
+    (problem,) = mistakes("namespace: shop\nactors:\n  a: {handler: shop.one}\n")
+    assert problem.startswith("1: code: functions/handlers/asya would hide a file of the mesh with the same name")
 
 
 @pytest.mark.rule("1.names")
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "problem"),
     [
         ("A", "3: actors.A: actor name 'A' is not a DNS label: lower-case letters, digits and inner hyphens only"),
-        ("x-sink", "3: actors.x-sink: the name 'x-sink' is reserved for the mesh's own actors"),
-        ("x-fan-in", "3: actors.x-fan-in: the name 'x-fan-in' is reserved for the mesh's own actors"),
-        ("happy-end", "3: actors.happy-end: the name 'happy-end' is reserved for the mesh's own actors"),
+        ("x-sink", "3: actors.x-sink: the name 'x-sink' is reserved for the mesh's own actors; rename the actor"),
+        ("x-fan-in", "3: actors.x-fan-in: the name 'x-fan-in' is reserved for the mesh's own actors; rename the actor"),
+        (
+            "happy-end",
+            "3: actors.happy-end: the name 'happy-end' is reserved for the mesh's own actors; rename the actor",
+        ),
     ],
 )
-def test_names(folder: Path, name: str, told: str) -> None:
-    assert actor("", name) == [told]
+def test_names(folder: Path, name: str, problem: str) -> None:
+    assert actor("", name) == [problem]
 
 
-def test_a_quorum_counts_only_for_partial_sets(folder: Path) -> None:
-    told = mistakes("namespace: shop\nactors:\n  x-fan-in: {kind: fan_in, fan_in: {quorum: 2}}\n")
-    assert told == ["3: actors.x-fan-in.fan_in: has a quorum, which counts only with on_failure: partial"]
+def test_a_quorum_needs_partial_sets(folder: Path) -> None:
+    problem = mistakes("namespace: shop\nactors:\n  x-fan-in: {kind: fan_in, fan_in: {quorum: 2}}\n")
+    assert problem == ["3: actors.x-fan-in.fan_in: has a quorum, which needs on_failure: partial"]
 
 
-def test_crew_that_may_be_set_up_differently(folder: Path) -> None:
+def test_crew_actors_that_may_be_redefined(folder: Path) -> None:
     assert mistakes("namespace: shop\nactors:\n  x-fan-in: {kind: fan_in, fan_in: {timeout: 2h}}\n") == []
     assert mistakes("namespace: shop\nactors:\n  x-pause: {kind: pause, pause: {prompt: Sure}}\n") == []
 
 
 @pytest.mark.rule("4.80-characters")
-def test_queue_names_end_at_80_characters(folder: Path) -> None:
+def test_queue_names_have_80_characters_at_most(folder: Path) -> None:
     fits, too_long = "a" * 63, "b" * 63
     assert mistakes(f"namespace: shops\nactors:\n  {fits}: {{handler: shop.one}}\n") == []
-    (told,) = mistakes(f"namespace: shopping\nactors:\n  {too_long}: {{handler: shop.one}}\n")
-    assert "has 81 characters and SQS takes 80; make the actor's name or the namespace 1 shorter" in told
+    (problem,) = mistakes(f"namespace: shopping\nactors:\n  {too_long}: {{handler: shop.one}}\n")
+    assert "has 81 characters, but the limit of SQS is 80; make the actor's name or the namespace 1 shorter" in problem
 
 
 @pytest.mark.rule("4.stage")
@@ -316,13 +319,15 @@ def test_a_stage_counts_in_names(folder: Path) -> None:
 
 @pytest.mark.rule("4.collisions")
 def test_queues_that_would_collide(folder: Path) -> None:
-    (told,) = mistakes("namespace: shop\nactors:\n  foo: {handler: shop.one}\n  foo-dlq: {handler: shop.one}\n")
-    assert told == "4: actors.foo-dlq: its queue 'asya-shop-foo-dlq' is also one of actor 'foo'; rename one of them"
+    (problem,) = mistakes("namespace: shop\nactors:\n  foo: {handler: shop.one}\n  foo-dlq: {handler: shop.one}\n")
+    assert (
+        problem == "4: actors.foo-dlq: its queue 'asya-shop-foo-dlq' is also a queue of actor 'foo'; rename one of them"
+    )
 
 
 @pytest.mark.rule("14.end-actor")
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "problem"),
     [
         (
             "",
@@ -336,70 +341,70 @@ def test_queues_that_would_collide(folder: Path) -> None:
         ("handler_mode: envelope, validate: true", {"an end actor (kind: end) needs validate: false"}),
     ],
 )
-def test_a_users_own_end_actor(folder: Path, keys: str, told: set[str]) -> None:
-    assert {line.split(": ", 2)[2] for line in actor(f"kind: end, {keys}")} == told
+def test_a_users_own_end_actor(folder: Path, keys: str, problem: set[str]) -> None:
+    assert {line.split(": ", 2)[2] for line in actor(f"kind: end, {keys}")} == problem
 
 
 @pytest.mark.parametrize(
-    ("tool", "told"),
+    ("tool", "problem"),
     [
         ("{route: [b]}", "4: tools.t.route[0]: there is no actor 'b'"),
         ("{route: [aa]}", "4: tools.t.route[0]: there is no actor 'aa'; did you mean 'a'?"),
         (
             "{route: [a, x-sink]}",
             "4: tools.t.route[1]: 'x-sink' is reserved; "
-            "of the mesh's own actors a route may name x-checkpoint, x-fan-in, x-pause, x-resume",
+            "a route may contain these actors of the mesh: x-checkpoint, x-fan-in, x-pause, x-resume",
         ),
         ("{route: [a], timeout: 1s}", "4: tools.t.timeout: should be at least 2s; got '1s'"),
-        ("{}", "4: tools.t.route: missing, and there is no actor 't' to be the whole route"),
+        ("{}", "4: tools.t.route: missing, and there is no actor 't' to use as the route"),
         ("{route: []}", "4: tools.t.route: should not be empty"),
         ("{route: [a], input_schema: {minimum: 1e999}}", "4: tools.t.input_schema.minimum: not a finite number"),
         (
             "{route: [a], input_schema: {type: objct}}",
-            "4: tools.t.input_schema.type: no JSON Schema: "
+            "4: tools.t.input_schema.type: not a valid JSON Schema: "
             "\"objct\" is not valid under any of the schemas listed in the 'anyOf' keyword",
         ),
         (
             "{route: [a], input_schema: {$ref: '#/$defs/none'}}",
-            "4: tools.t.input_schema: no JSON Schema: Pointer '/$defs/none' does not exist",
+            "4: tools.t.input_schema: not a valid JSON Schema: Pointer '/$defs/none' does not exist",
         ),
     ],
 )
-def test_tools(folder: Path, tool: str, told: str) -> None:
+def test_tools(folder: Path, tool: str, problem: str) -> None:
     text = f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\ntools: {{t: {tool}}}\n"
-    assert mistakes(text) == [told]
+    assert mistakes(text) == [problem]
 
 
 @pytest.mark.rule("13.mcp.tools")
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "problem"),
     [
-        ("a b", "4: tools.a b: a tool's name has 1 to 128 letters, digits, '_', '-' and '.'"),
-        ("ü", "4: tools.ü: a tool's name has 1 to 128 letters, digits, '_', '-' and '.'"),
-        ("wait_for_task", "4: tools.wait_for_task: the gateway has a tool 'wait_for_task' of its own"),
+        ("a b", "4: tools.a b: a tool name should have 1 to 128 letters, digits, '_', '-' or '.'"),
+        ("ü", "4: tools.ü: a tool name should have 1 to 128 letters, digits, '_', '-' or '.'"),
+        ("wait_for_task", "4: tools.wait_for_task: the gateway has its own tool 'wait_for_task'; rename this one"),
     ],
 )
-def test_names_of_tools(folder: Path, name: str, told: str) -> None:
+def test_names_of_tools(folder: Path, name: str, problem: str) -> None:
     text = f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\ntools: {{{name}: {{route: [a]}}}}\n"
-    assert mistakes(text) == [told]
+    assert mistakes(text) == [problem]
 
 
 @pytest.mark.rule("13.a2a.card")
 @pytest.mark.parametrize(
-    ("skills", "told"),
+    ("skills", "problem"),
     [
         ("{id: order}", []),
         ("{id: ordr}", ["5: agent.skills[0].id: there is no tool 'ordr'; did you mean 'order'?"]),
-        ("{name: Order}", ["5: agent.skills[0]: has no id; it is the name of a tool"]),
+        ("{name: Order}", ["5: agent.skills[0]: has no id; set it to the name of a tool"]),
     ],
 )
-def test_skills_of_the_agent_are_tools(folder: Path, skills: str, told: list[str]) -> None:
+def test_skills_of_the_agent_are_tools(folder: Path, skills: str, problem: list[str]) -> None:
     text = "namespace: shop\nactors:\n  a: {handler: shop.one}\ntools: {order: {route: [a]}}\n"
-    assert mistakes(f"{text}agent: {{skills: [{skills}]}}\n") == told
+    assert mistakes(f"{text}agent: {{skills: [{skills}]}}\n") == problem
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "problem"),
     [
         ("sink: {hooks: [b]}", "4: sink.hooks[0]: there is no actor 'b'"),
         (
@@ -408,20 +413,23 @@ def test_skills_of_the_agent_are_tools(folder: Path, skills: str, told: list[str
         ),
         (
             "storage: {retention: {payloads: 10d}}",
-            "4: storage.retention.payloads: should be at least 18d: messages that refer to a payload "
-            "may lie 4d in a queue and 14d in a dead-letter queue",
+            "4: storage.retention.payloads: should be at least 18d: a message with a claim check "
+            "may stay 4d in a queue and 14d in a dead-letter queue",
         ),
         ("storage: {retention: {tasks: 36h}}", "4: storage.retention.tasks: should be whole days, such as 30d"),
-        ("tags: {'aws:x': y}", "4: tags.aws:x: tags that start with aws: are AWS's own"),
-        ("gateway: {max_body: 11m}", "4: gateway.max_body: should be from 1k to 10m, which is what API Gateway takes"),
+        ("tags: {'aws:x': y}", "4: tags.aws:x: the prefix aws: is reserved by AWS; rename the tag"),
+        (
+            "gateway: {max_body: 11m}",
+            "4: gateway.max_body: should be from 1k to 10m; API Gateway accepts no larger body",
+        ),
     ],
 )
-def test_what_concerns_the_whole_mesh(folder: Path, more: str, told: str) -> None:
-    assert mistakes(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n{more}\n") == [told]
+def test_keys_of_the_whole_mesh(folder: Path, more: str, problem: str) -> None:
+    assert mistakes(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n{more}\n") == [problem]
 
 
 @pytest.mark.parametrize(
-    ("jwt", "told"),
+    ("jwt", "problem"),
     [
         ("{audience: a}", "4: gateway.jwt.issuer: missing"),
         ("{issuer: https://who}", "4: gateway.jwt.audience: missing"),
@@ -429,15 +437,15 @@ def test_what_concerns_the_whole_mesh(folder: Path, more: str, told: str) -> Non
         ("{issuer: https://who, audience: ['']}", "4: gateway.jwt.audience[0]: should not be empty"),
         (
             "{issuer: who, audience: a}",
-            "4: gateway.jwt.issuer: should be an address such as https://login.example.com/; got 'who'",
+            "4: gateway.jwt.issuer: should be a URL such as https://login.example.com/; got 'who'",
         ),
         (
             "{issuer: 'https://who#a', audience: a}",
-            "4: gateway.jwt.issuer: should be an address such as https://login.example.com/; got 'https://who#a'",
+            "4: gateway.jwt.issuer: should be a URL such as https://login.example.com/; got 'https://who#a'",
         ),
         (
             "{issuer: 'http://who', audience: a}",
-            "4: gateway.jwt.issuer: should begin with https:// (http:// only for the local cloud, at 127.0.0.1); "
+            "4: gateway.jwt.issuer: should start with https:// (http:// only for the local cloud, at 127.0.0.1); "
             "got 'http://who'",
         ),
         (
@@ -448,9 +456,9 @@ def test_what_concerns_the_whole_mesh(folder: Path, more: str, told: str) -> Non
         ("{issuer: https://who, audience: a, calls: []}", "4: gateway.jwt.calls: should not be empty"),
     ],
 )
-def test_whose_tokens_the_gateway_takes(folder: Path, jwt: str, told: str) -> None:
+def test_the_issuer_of_tokens(folder: Path, jwt: str, problem: str) -> None:
     text = f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\ngateway: {{jwt: {jwt}}}\n"
-    assert [line for line in mistakes(text) if "calls" not in told or "calls" in line] == [told]
+    assert [line for line in mistakes(text) if "calls" not in problem or "calls" in line] == [problem]
 
 
 def test_operators_are_arns_or_claims_of_tokens(folder: Path) -> None:
@@ -459,12 +467,12 @@ def test_operators_are_arns_or_claims_of_tokens(folder: Path) -> None:
     arns = "operators: ['arn:aws:iam::*:user/a=b', '*:role/Admin'"
     assert mistakes(f"{text}{jwt}{arns}, groups=admins, 'https://who/roles=a*']\n") == []
     assert mistakes(f"{text}{arns}, groups=admins, alice]\n") == [
-        "4: operators[2]: 'groups=admins' is a token's claim, but the mesh takes none (gateway.jwt)",
-        "4: operators[3]: should be an IAM ARN or a token's claim, name=value; got 'alice'",
+        "4: operators[2]: 'groups=admins' is a claim of a token, but the mesh accepts no tokens; set gateway.jwt",
+        "4: operators[3]: should be an IAM ARN or a claim of a token such as name=value; got 'alice'",
     ]
 
 
-def test_mistakes_in_defaults_are_told_once_and_where_they_stand(folder: Path) -> None:
+def test_mistakes_in_defaults_are_reported_once_at_their_line(folder: Path) -> None:
     text = """
     namespace: shop
     defaults: {timeot: 3s, timeout: 2m}
@@ -475,7 +483,7 @@ def test_mistakes_in_defaults_are_told_once_and_where_they_stand(folder: Path) -
     assert [line.split(": ")[:2] for line in mistakes(text)] == [["2", "defaults.timeot"], ["2", "defaults.timeout"]]
 
 
-def test_all_mistakes_at_once_in_the_order_of_the_file(folder: Path) -> None:
+def test_all_mistakes_are_reported_in_the_order_of_the_file(folder: Path) -> None:
     text = """
     namespace: shop
     actors:
@@ -496,11 +504,11 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(folder: Path) -> None:
     ]
 
 
-def test_a_circuit_breaker_stands_before_a_handler(folder: Path) -> None:
+def test_only_a_light_actor_has_a_circuit_breaker(folder: Path) -> None:
     breaker = "circuit_breaker: {failures: 5, window: 1m, open_for: 30s}"
     assert actor(f"resiliency: {{{breaker}}}") == []
-    told = "stands before the handler of a light actor; here it is to be left out, or null"
-    assert heavy(f"resiliency: {{{breaker}}}") == [f"4: actors.a.resiliency.circuit_breaker: {told}"]
+    problem = "only a light actor may have a circuit breaker; remove it, or set it to null"
+    assert heavy(f"resiliency: {{{breaker}}}") == [f"4: actors.a.resiliency.circuit_breaker: {problem}"]
     both = f"""
         namespace: shop
         defaults: {{resiliency: {{{breaker}}}}}
@@ -510,7 +518,7 @@ def test_a_circuit_breaker_stands_before_a_handler(folder: Path) -> None:
     """
     assert mistakes(both) == []
     assert mistakes(both.replace(", resiliency: {circuit_breaker: null}", "")) == [
-        f"2: defaults.resiliency.circuit_breaker: {told}"
+        f"2: defaults.resiliency.circuit_breaker: {problem}"
     ]
     assert actor("resiliency: {circuit_breaker: {failures: 1001, window: 1m, open_for: 30s}}") == [
         "4: actors.a.resiliency.circuit_breaker.failures: should be at most 1000; got 1001"

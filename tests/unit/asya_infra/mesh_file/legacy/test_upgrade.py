@@ -1,4 +1,4 @@
-"""protocol §14: what older generations said by environment variables and operator settings, in a mesh file."""
+"""protocol §14: legacy environment variables and operator settings in a mesh file."""
 
 from pathlib import Path
 from textwrap import dedent, indent
@@ -61,14 +61,14 @@ def test_14_variables_of_an_actor_are_its_settings() -> None:
     assert (section.validate_, section.timeout, section.env) == (False, 80.0, {"MINE": "kept"})
 
 
-def test_14_they_may_stand_in_a_list_as_in_kubernetes() -> None:
+def test_14_variables_may_be_a_list_as_in_kubernetes() -> None:
     section = actor("""
         env:
           - {name: ASYA_HANDLER, value: shop.one}
           - {name: MINE, value: "1"}
     """)
     assert (section.handler, section.env) == ("shop.one", {"MINE": "1"})
-    told = mistakes(
+    problem = mistakes(
         with_actor("""
             handler: shop.one
             env:
@@ -78,16 +78,16 @@ def test_14_they_may_stand_in_a_list_as_in_kubernetes() -> None:
               - {name: AWS_REGION, value: here}
         """)
     )
-    reserved = "'AWS_REGION' is reserved: variables of AWS, Lambda, Powertools and Asya are set for you"
-    assert told == [
+    reserved = "'AWS_REGION' is reserved: the mesh sets the variables of AWS, Lambda, Powertools and Asya"
+    assert problem == [
         f"5: actors.a.env: {reserved}",
-        "7: actors.a.env[1]: MINE stands here twice",
-        "8: actors.a.env[2]: should have a name and a value; a secret is named under access instead",
+        "7: actors.a.env[1]: MINE is set twice; keep one of them",
+        "8: actors.a.env[2]: should have a name and a value; grant a secret under the key access instead",
     ]
 
 
 @pytest.mark.rule("14.environment")
-def test_14_the_bucket_and_the_prefixes_of_results_are_the_meshs() -> None:
+def test_14_the_bucket_and_the_prefixes_of_results_become_settings_of_the_mesh() -> None:
     loaded = load(
         with_actor("""
             handler: shop.one
@@ -101,7 +101,7 @@ def test_14_the_bucket_and_the_prefixes_of_results_are_the_meshs() -> None:
 
 
 @pytest.mark.rule("14.environment.end-actor")
-def test_14_an_end_actor_keeps_the_variables_its_handler_writes_by() -> None:
+def test_14_an_end_actor_keeps_the_variables_of_its_handler() -> None:
     loaded = load(
         with_actor("""
             handler: shop.one
@@ -122,7 +122,7 @@ def test_14_an_end_actor_keeps_the_variables_its_handler_writes_by() -> None:
 
 
 @pytest.mark.rule("14.environment")
-def test_14_an_endpoint_becomes_the_sdks_own_setting() -> None:
+def test_14_an_endpoint_becomes_the_variable_of_the_sdk() -> None:
     section = actor("""
         handler: shop.one
         env: {ASYA_S3_ENDPOINT: "https://s3.example"}
@@ -130,7 +130,7 @@ def test_14_an_endpoint_becomes_the_sdks_own_setting() -> None:
     assert section.env == {"AWS_ENDPOINT_URL_S3": "https://s3.example"}
 
 
-def test_14_variables_of_the_defaults_are_every_actors() -> None:
+def test_14_variables_of_the_defaults_apply_to_every_actor() -> None:
     mesh = load("""
         namespace: shop
         defaults: {env: {ASYA_HANDLER_MODE: envelope-v1, ASYA_RUNTIME_TIMEOUT: 5s, ASYA_S3_BUCKET: asya-results}}
@@ -143,23 +143,23 @@ def test_14_variables_of_the_defaults_are_every_actors() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "told"),
+    ("keys", "problem"),
     [
         (
             "handler: shop.one\nenv: {ASYA_HANDLER: shop.two}",
-            "5: actors.a.env.ASYA_HANDLER: says shop.two, and actors.a.handler says shop.one; keep one",
+            "5: actors.a.env.ASYA_HANDLER: is shop.two, but actors.a.handler is shop.one; keep one of them",
         ),
         (
             "handler: shop.one\ntimeout: 30s\nenv: {ASYA_RUNTIME_TIMEOUT: 1m}",
-            "6: actors.a.env.ASYA_RUNTIME_TIMEOUT: says 1m, and actors.a.timeout says 30s; keep one",
+            "6: actors.a.env.ASYA_RUNTIME_TIMEOUT: is 1m, but actors.a.timeout is 30s; keep one of them",
         ),
         (
             "handler: shop.one\nhandler_mode: payload\nenv: {ASYA_HANDLER_MODE: envelope}",
-            "6: actors.a.env.ASYA_HANDLER_MODE: says envelope, and actors.a.handler_mode says payload; keep one",
+            "6: actors.a.env.ASYA_HANDLER_MODE: is envelope, but actors.a.handler_mode is payload; keep one of them",
         ),
         (
             "handler: shop.one\nkind: end\nhandler_mode: envelope\nvalidate: false\nenv: {ASYA_IS_END_ACTOR: false}",
-            "8: actors.a.env.ASYA_IS_END_ACTOR: says false, and kind says end; keep one",
+            "8: actors.a.env.ASYA_IS_END_ACTOR: is false, but kind is end; keep one of them",
         ),
         (
             "handler: shop.one\nenv: {ASYA_ENABLE_VALIDATION: maybe}",
@@ -171,8 +171,8 @@ def test_14_variables_of_the_defaults_are_every_actors() -> None:
         ),
         (
             "handler: shop.one\nenv: {ASYA_S3_SECRET_KEY: minioadmin}",
-            "5: actors.a.env.ASYA_S3_SECRET_KEY: is not taken: functions have roles instead of keys; "
-            "name what it may reach under access",
+            "5: actors.a.env.ASYA_S3_SECRET_KEY: is refused: functions have roles instead of access keys; "
+            "grant access under the key access",
         ),
         (
             "env: {ASYA_HANDLER: shop.three}",
@@ -181,18 +181,18 @@ def test_14_variables_of_the_defaults_are_every_actors() -> None:
         (
             "handler: shop.one\nenv: {ASYA_RUNTIME_TIMEOUT: 2h}",
             "5: actors.a.env.ASYA_RUNTIME_TIMEOUT: 2h × a batch of 10 + 30s margin = 72030s, "
-            "and Lambda ends a function after 900s; make it a heavy actor (spark)",
+            "but the limit of Lambda is 900s; make it a heavy actor (spark)",
         ),
         ("env: {ASYA_HANDLER: shop.one, ASYA_NEW: 1}", "4: actors.a.env: 'ASYA_NEW' is reserved"),
     ],
 )
-def test_14_contradictions_and_mistakes_are_told_where_they_stand(keys: str, told: str) -> None:
-    found = mistakes(with_actor(keys))
-    assert len(found) == 1
-    assert found[0].startswith(told)
+def test_14_contradictions_and_mistakes_are_reported_at_their_line(keys: str, problem: str) -> None:
+    problems = mistakes(with_actor(keys))
+    assert len(problems) == 1
+    assert problems[0].startswith(problem)
 
 
-def test_14_the_same_said_twice_is_no_contradiction() -> None:
+def test_14_equal_values_do_not_contradict() -> None:
     section = actor("handler: shop.one\ntimeout: 80s\nenv: {ASYA_HANDLER: shop.one, ASYA_RUNTIME_TIMEOUT: 1m20s}")
     assert (section.handler, section.timeout) == ("shop.one", 80.0)
 
@@ -203,10 +203,12 @@ def test_14_two_buckets_for_one_mesh_are_a_contradiction() -> None:
         actors:
           a: {handler: shop.one, env: {ASYA_S3_BUCKET: one-bucket}}
           b: {handler: shop.one, env: {ASYA_S3_BUCKET: other-bucket}}
-    """) == ["4: actors.b.env.ASYA_S3_BUCKET: says other-bucket, and storage.results_bucket says one-bucket; keep one"]
+    """) == [
+        "4: actors.b.env.ASYA_S3_BUCKET: is other-bucket, but storage.results_bucket is one-bucket; keep one of them"
+    ]
 
 
-def test_14_handlers_of_whole_envelopes_find_what_they_look_for_when_imported() -> None:
+def test_14_handlers_of_whole_envelopes_get_their_variables_at_import() -> None:
     loaded = load(with_actor("handler: shop.one\nkind: end\nhandler_mode: envelope-v1\nvalidate: false"))
     assert handler_variables(to_table(loaded).actors["a"]) == {
         "ASYA_HANDLER": "shop.one",
@@ -221,7 +223,7 @@ def test_14_handlers_of_whole_envelopes_find_what_they_look_for_when_imported() 
 
 
 @pytest.mark.rule("14.operator-settings")
-def test_14_replicas_and_queue_length_are_the_functions_and_its_batch() -> None:
+def test_14_replicas_and_queue_length_become_concurrency_and_batch_size() -> None:
     section = actor("""
         handler: shop.one
         enabled: true
@@ -243,11 +245,11 @@ def test_14_replicas_and_queue_length_are_the_functions_and_its_batch() -> None:
         ("{limits: {cpu: 16}}", 10240),
     ],
 )
-def test_14_cpu_and_memory_are_the_functions_memory(resources: str, memory: int) -> None:
+def test_14_cpu_and_memory_become_the_memory_of_the_function(resources: str, memory: int) -> None:
     assert actor(f"handler: shop.one\nresources: {resources}").memory == memory
 
 
-def test_14_a_workload_may_stand_as_it_was() -> None:
+def test_14_a_workload_is_upgraded() -> None:
     section = actor("""
         scaling: {maxReplicas: 20}
         workload:
@@ -265,14 +267,14 @@ def test_14_a_workload_may_stand_as_it_was() -> None:
     assert (section.handler, section.concurrency, section.memory) == ("shop.one", 20, 256)
 
 
-NO_COUNTERPART = "has no counterpart in a mesh file; leave it out"
+NO_COUNTERPART = "has no counterpart in a mesh file; remove it"
 
 
 @pytest.mark.parametrize(
-    ("keys", "place", "told"),
+    ("keys", "place", "problem"),
     [
-        ("transport: rabbitmq", "transport", "the queues of a mesh are SQS, not rabbitmq; leave it out"),
-        ("enabled: false", "enabled", "an actor that is not to be deployed is left out of the file"),
+        ("transport: rabbitmq", "transport", "a mesh uses SQS, not rabbitmq; remove it"),
+        ("enabled: false", "enabled", "an actor cannot be disabled; remove it from the file"),
         ("enabled: perhaps", "enabled", "should be true or false; got 'perhaps'"),
         ("scaling: {maxReplicas: 1}", "scaling.maxReplicas", "should be at least 2; got 1"),
         ("scaling: {maxReplicas: 2000}", "scaling.maxReplicas", "should be at most 1000; got 2000"),
@@ -281,13 +283,13 @@ NO_COUNTERPART = "has no counterpart in a mesh file; leave it out"
         (
             "scaling: {enabled: false}",
             "scaling.enabled",
-            "functions always follow their queue; bound them with maxReplicas instead",
+            "a function always scales with its queue; limit it with maxReplicas instead",
         ),
         ("scaling: 3", "scaling", "should be a mapping of minReplicas, maxReplicas and queueLength"),
         (
             "scaling: {maxReplicas: 9}\nconcurrency: 8",
             "scaling.maxReplicas",
-            "says 9, and actors.a.concurrency says 8; keep one",
+            "is 9, but actors.a.concurrency is 8; keep one of them",
         ),
         (
             "resources: {limits: {memory: lots}}",
@@ -299,8 +301,8 @@ NO_COUNTERPART = "has no counterpart in a mesh file; leave it out"
         ("workload: {template: 1}", "workload.template", NO_COUNTERPART),
     ],
 )
-def test_14_what_cannot_be_meant_here_is_told(keys: str, place: str, told: str) -> None:
-    assert mistakes(with_actor(f"handler: shop.one\n{keys}")) == [f"5: actors.a.{place}: {told}"]
+def test_14_settings_without_a_counterpart_are_problems(keys: str, place: str, problem: str) -> None:
+    assert mistakes(with_actor(f"handler: shop.one\n{keys}")) == [f"5: actors.a.{place}: {problem}"]
 
 
 # --- the crew
@@ -352,12 +354,12 @@ def test_14_happy_end_and_error_end_are_x_sink_and_x_sump() -> None:
 
 def _below_actors(text: str) -> str:
     """The crew's sections moved below `actors`: two more spaces from there on."""
-    head, found, rest = text.partition("      happy-end:\n")
-    return head + found + indent(rest, "  ").replace("        error-end:", "      error-end:")
+    head, problems, rest = text.partition("      happy-end:\n")
+    return head + problems + indent(rest, "  ").replace("        error-end:", "      error-end:")
 
 
 @pytest.mark.parametrize(
-    ("section", "place", "told"),
+    ("section", "place", "problem"),
     [
         ("x-sink: {memory: 1g, batch: {size: 4}}", "", ""),
         ("x-sink: {batch: {size: 40}}", "x-sink.batch.size", "should be at most 10; got 40"),
@@ -365,44 +367,48 @@ def _below_actors(text: str) -> str:
         (
             "happy-end: {env: {ASYA_HANDLER: shop.one}}",
             "happy-end.env.ASYA_HANDLER",
-            "x-sink has a handler of its own; name an actor with yours under sink.hooks",
+            "x-sink has its own handler; add an actor with yours to sink.hooks",
         ),
         (
             "happy-end: {env: {ASYA_HANDLER_MODE: payload}}",
             "happy-end.env.ASYA_HANDLER_MODE",
-            "x-sink always has envelope; leave it out",
+            "x-sink always has envelope; remove it",
         ),
         (
             "error-end: {env: {ASYA_ENABLE_VALIDATION: true}}",
             "error-end.env.ASYA_ENABLE_VALIDATION",
-            "x-sump always has false; leave it out",
+            "x-sump always has false; remove it",
         ),
         (
             "happy-end: {env: {ASYA_S3_ACCESS_KEY: minioadmin}}",
             "happy-end.env.ASYA_S3_ACCESS_KEY",
-            "is not taken: functions have roles instead of keys",
+            "is refused: functions have roles instead of access keys",
         ),
         (
             "happy-end: {env: {AWS_REGION: us-east-1}}",
             "happy-end.env.AWS_REGION",
-            "x-sink takes no such variable; leave it out",
+            "x-sink has no such variable; remove it",
         ),
         (
             "happy-end: {transport: rabbitmq}",
             "happy-end.transport",
-            "the queues of a mesh are SQS, not rabbitmq; leave it out",
+            "a mesh uses SQS, not rabbitmq; remove it",
         ),
         (
             "happy-end: {env: {ASYA_S3_ENDPOINT: minio}}",
             "happy-end.env.ASYA_S3_ENDPOINT",
-            "should be an address such as https://s3.example; got 'minio'",
+            "should be a URL such as https://s3.example; got 'minio'",
         ),
-        ("happy-end: {handler: shop.one}", "happy-end", "the name 'happy-end' is reserved for the mesh's own actors"),
+        (
+            "happy-end: {handler: shop.one}",
+            "happy-end",
+            "the name 'happy-end' is reserved for the mesh's own actors; rename the actor",
+        ),
     ],
 )
-def test_14_settings_of_the_crew(section: str, place: str, told: str) -> None:
-    found = mistakes(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n  {section}\n")
-    assert found == ([f"4: actors.{place}: {told}"] if told else [])
+def test_14_settings_of_the_crew(section: str, place: str, problem: str) -> None:
+    problems = mistakes(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n  {section}\n")
+    assert problems == ([f"4: actors.{place}: {problem}"] if problem else [])
 
 
 # --- values
@@ -417,7 +423,7 @@ def test_durations_of_go(text: str, duration: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "5", 5, "5m ", "m5", None, "-5s"])
-def test_what_is_no_duration(value: Any) -> None:
+def test_invalid_durations(value: Any) -> None:
     with pytest.raises(ValueError, match="should be a duration such as 5m0s"):
         as_duration(value)
 
