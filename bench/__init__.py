@@ -1,1 +1,1 @@
-"""Benchmarks: side by side in one run, as ratios of medians, because machines differ and are noisy (`make bench`)."""
+"""Benchmarks (`make bench`): ratios of medians, measured side by side, because machines differ and are noisy."""

@@ -1,4 +1,4 @@
-"""`make bench`: what can be measured in a minute without a local cloud, with its goals. The rest: `python -m bench.light_path`."""
+"""`make bench`: the benchmarks without a local cloud, with their goals. `python -m bench.light_path` has the others."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from bench import cold_start, core, spark_overhead
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from bench.side_by_side import Measured
+    from bench.side_by_side import Measurement
 
 
 def main() -> None:
-    """Run and print."""
+    """Run the benchmarks and print the results."""
     _show(f"One hop of {len(core.message())} bytes, µs", core.run(), 1e6, core.GOALS)
     _show("One job run, s", spark_overhead.run_all(), 1.0, {spark_overhead.ACTOR: spark_overhead.GOAL})
     _show("A fresh process, ms", cold_start.run(), 1e3, {cold_start.SIDECAR: cold_start.GOAL})
 
 
-def _show(title: str, found: list[tuple[str, Measured, float]], unit: float, goals: Mapping[str, float]) -> None:
+def _show(title: str, results: list[tuple[str, Measurement, float]], unit: float, goals: Mapping[str, float]) -> None:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False)
     for column in ("", "median", "ratio", "goal"):
         table.add_column(column, justify="left" if not column else "right")
-    for name, measured, ratio in found:
+    for name, measurement, ratio in results:
         goal = f"≤ {goals[name]:.2f}" if name in goals else ""
-        table.add_row(name, f"{measured.seconds * unit:.1f}", f"{ratio:.3f}", goal)
+        table.add_row(name, f"{measurement.seconds * unit:.1f}", f"{ratio:.3f}", goal)
     Console().print(table)
 
 

@@ -1,4 +1,4 @@
-"""What loading the sidecar costs a fresh process, against what any function that speaks to SQS pays: boto3 and a client."""
+"""The import time of the sidecar in a fresh process, compared with boto3 and an SQS client."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from functools import partial
 
-from bench.side_by_side import Measured
+from bench.side_by_side import Measurement
 
 GOAL = 1.3
 ROUNDS = 25
@@ -21,23 +21,23 @@ _CLIENT = "import boto3; boto3.client('sqs')"
 _SIDECAR = "from asya.messaging.aws import clients; import asya.sidecar.lambdas.wiring; clients.sqs()"
 
 
-def run() -> list[tuple[str, Measured, float]]:
-    """Measure, in turns; name, result and ratio for each way."""
-    ways = {"boto3.client('sqs')": _CLIENT, SIDECAR: _SIDECAR}
-    calls = {name: partial(_processor_seconds, code) for name, code in ways.items()}
+def run() -> list[tuple[str, Measurement, float]]:
+    """Measure both in turns; return name, measurement and ratio of each."""
+    codes = {"boto3.client('sqs')": _CLIENT, SIDECAR: _SIDECAR}
+    calls = {name: partial(_cpu_seconds, code) for name, code in codes.items()}
     for call in calls.values():
-        call()  # the first time, byte code is written
+        call()  # the first call writes byte code
     turns: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():
             turns[name].append(call())
-    measured = {name: Measured(tuple(some)) for name, some in turns.items()}
-    base = next(iter(measured.values()))
-    return [(name, one, one.ratio(base)) for name, one in measured.items()]
+    measurements = {name: Measurement(tuple(seconds)) for name, seconds in turns.items()}
+    base = next(iter(measurements.values()))
+    return [(name, each, each.ratio(base)) for name, each in measurements.items()]
 
 
-def _processor_seconds(code: str) -> float:
-    """What a fresh interpreter takes for this, its own start included."""
+def _cpu_seconds(code: str) -> float:
+    """Return the CPU time of a fresh interpreter that runs the code, including its start."""
     process = os.posix_spawn(sys.executable, [sys.executable, "-c", code], _ENVIRONMENT)
     _, status, usage = os.wait4(process, 0)
     if status:

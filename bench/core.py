@@ -1,8 +1,7 @@
-"""What the mesh itself costs per hop, against reading and writing the same bytes with the standard library.
+"""The cost of one hop, compared with decoding and encoding the same bytes with the standard library.
 
-One hop is everything between a message and the next, as the sidecar does it: decode, validate, stamp, shift, encode; with the
-payload parsed for a handler and what it gave back written strictly, or carried as the bytes it came in. Each message is read as
-for the first time: they differ in id and times, and there are more of them than any cache would hold.
+A hop includes the sidecar's work between two messages: decode, validate, stamp, shift, encode. The payload is either parsed
+and encoded strictly, or relayed as bytes. The messages differ in id and times, and exceed the size of every cache.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.strict_json import decode_value, encode_value
 from asya.protocol.times import format_time
 from asya.sidecar import arrival, outcome
-from bench.side_by_side import Measured, measure
+from bench.side_by_side import Measurement, measure
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 MESH = MeshTable(namespace="bench", actors={name: Actor(kind="handler") for name in ("prepare", "infer", "store")})
@@ -27,7 +26,7 @@ SPAN = "b7ad6b7169203331"
 
 
 def message(number: int = 0) -> bytes:
-    """An envelope of 1.6 KB as it travels between two actors."""
+    """Return a message of 1.6 KB between two actors."""
     order = [{"article": f"A-{item:05}", "pieces": item % 7, "price": 9.5 + item} for item in range(24)]
     created = NOW - timedelta(minutes=1, microseconds=number)
     envelope = {
@@ -48,8 +47,8 @@ def message(number: int = 0) -> bytes:
     return json.dumps(envelope, separators=(",", ":")).encode()
 
 
-def run() -> list[tuple[str, Measured, float]]:
-    """Measure; name, result and ratio to the standard library for each way."""
+def run() -> list[tuple[str, Measurement, float]]:
+    """Measure; return name, measurement and ratio to the standard library of each candidate."""
     sent_at = NOW - timedelta(seconds=1)
     bodies = [message(number) for number in range(2000)]
     arrivals = cycle([Arrival(body=body, message_id="m", sent_at=sent_at, size=len(body)) for body in bodies])
@@ -73,7 +72,7 @@ def run() -> list[tuple[str, Measured, float]]:
         started = hop()
         return outcome.frame(started, Frame(started.envelope.payload, alone=True), 0, now=NOW).body
 
-    ways = {"json.loads + json.dumps": standard_library, "payload parsed": parsed, "payload relayed": relayed}
-    measured = measure(ways)
-    base = measured["json.loads + json.dumps"]
-    return [(name, one, one.ratio(base)) for name, one in measured.items()]
+    candidates = {"json.loads + json.dumps": standard_library, "payload parsed": parsed, "payload relayed": relayed}
+    measurements = measure(candidates)
+    base = measurements["json.loads + json.dumps"]
+    return [(name, each, each.ratio(base)) for name, each in measurements.items()]

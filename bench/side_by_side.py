@@ -1,4 +1,4 @@
-"""Measuring several ways of doing a thing in turns, so that all of them meet the same weather."""
+"""Measures several functions in turns, so that noise of the machine affects all of them equally."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# Many short turns: what else the machine does meets each way equally often.
+# Many short turns spread the noise evenly.
 ROUNDS = 75
 SECONDS_PER_TURN = 0.01
 
 
 @dataclass(frozen=True)
-class Measured:
-    """Seconds of processor time that one call took, in each round."""
+class Measurement:
+    """The CPU seconds of one call, in each round."""
 
     turns: tuple[float, ...]
 
@@ -27,28 +27,28 @@ class Measured:
         """The median."""
         return statistics.median(self.turns)
 
-    def ratio(self, base: Measured) -> float:
-        """How many times as long as the base: the median of the rounds, each compared with the base's turn beside its own."""
+    def ratio(self, base: Measurement) -> float:
+        """Return the ratio to the base: the median over the rounds, each compared with the base in the same round."""
         return statistics.median(own / other for own, other in zip(self.turns, base.turns, strict=True))
 
 
-def measure(ways: Mapping[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, Measured]:
-    """Call each way over and over, in turns."""
-    repeats = {name: _repeats(call) for name, call in ways.items()}
-    turns: dict[str, list[float]] = {name: [] for name in ways}
+def measure(candidates: Mapping[str, Callable[[], object]], rounds: int = ROUNDS) -> dict[str, Measurement]:
+    """Call each function repeatedly, in turns."""
+    repeats = {name: _repeats(call) for name, call in candidates.items()}
+    turns: dict[str, list[float]] = {name: [] for name in candidates}
     gc.collect()
     gc.disable()
     try:
         for _ in range(rounds):
-            for name, call in ways.items():
+            for name, call in candidates.items():
                 turns[name].append(_turn(call, repeats[name]))
     finally:
         gc.enable()
-    return {name: Measured(tuple(some)) for name, some in turns.items()}
+    return {name: Measurement(tuple(seconds)) for name, seconds in turns.items()}
 
 
 def _repeats(call: Callable[[], object]) -> int:
-    """How many calls fill a turn."""
+    """Return how many calls fill a turn."""
     count = 1
     while (seconds := _turn(call, count) * count) < SECONDS_PER_TURN / 4:
         count *= 2

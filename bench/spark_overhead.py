@@ -1,4 +1,4 @@
-"""What `asya_spark` adds to a job: one transformation, as a plain PySpark script and as a heavy actor's job, by turns."""
+"""The overhead of `asya_spark`: a transformation as a plain PySpark script and as a job of a heavy actor, in turns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody writes Spark so
 from asya.protocol.job_runs import Manifest, Member, manifest_key
 from asya_local.tools import find_java
 from asya_spark.main import run
-from bench.side_by_side import Measured
+from bench.side_by_side import Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,15 +28,15 @@ GOAL = 1.10
 
 
 def transform(spark: SparkSession, payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Read, group, write; a few seconds of work, as the smallest of real jobs have."""
+    """Read, group and write for a few seconds, like a small real job."""
     rows = spark.range(int(payload["rows"])).withColumn("group", F.col("id") % 1000)
-    summed = rows.groupBy("group").agg(F.sum("id").alias("sum"), F.avg(F.sqrt("id")).alias("mean"))
-    summed.orderBy("group").write.mode("overwrite").parquet(str(payload["out"]))
+    groups = rows.groupBy("group").agg(F.sum("id").alias("sum"), F.avg(F.sqrt("id")).alias("mean"))
+    groups.orderBy("group").write.mode("overwrite").parquet(str(payload["out"]))
     return {**payload, "groups": spark.read.parquet(str(payload["out"])).count()}
 
 
-def run_all() -> list[tuple[str, Measured, float]]:
-    """Both by turns; medians, and the ratio of the second to the first."""
+def run_all() -> list[tuple[str, Measurement, float]]:
+    """Measure both in turns; return name, measurement and ratio to the plain script."""
     os.environ["JAVA_HOME"] = find_java()
     spark = (
         SparkSession.builder.master("local[2]")
@@ -53,13 +53,13 @@ def run_all() -> list[tuple[str, Measured, float]]:
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(TURNS + 1):
             payload = {"rows": ROWS, "out": f"{folder}/out-{turn}"}
-            took = _plain(spark, payload), _as_actor(spark, payload, Path(folder) / str(turn))
-            if turn:  # the first one warms the JVM up
-                plain.append(took[0])
-                actor.append(took[1])
+            seconds = _plain(spark, payload), _as_actor(spark, payload, Path(folder) / str(turn))
+            if turn:  # the first turn warms up the JVM
+                plain.append(seconds[0])
+                actor.append(seconds[1])
     spark.stop()
-    without, within = Measured(tuple(plain)), Measured(tuple(actor))
-    return [(PLAIN, without, 1.0), (ACTOR, within, within.ratio(without))]
+    base, measurement = Measurement(tuple(plain)), Measurement(tuple(actor))
+    return [(PLAIN, base, 1.0), (ACTOR, measurement, measurement.ratio(base))]
 
 
 def _plain(spark: SparkSession, payload: Mapping[str, Any]) -> float:
@@ -69,7 +69,7 @@ def _plain(spark: SparkSession, payload: Mapping[str, Any]) -> float:
 
 
 def _as_actor(spark: SparkSession, payload: Mapping[str, Any], folder: Path) -> float:
-    """The whole run, from its manifest to its commit."""
+    """Return the seconds of a run, from its manifest to its commit."""
     envelope = {"id": "e", "route": {"prev": [], "curr": "heavy", "next": []}, "payload": payload}
     member = Member(
         id="e",
@@ -100,5 +100,5 @@ def _as_actor(spark: SparkSession, payload: Mapping[str, Any], folder: Path) -> 
 
 
 if __name__ == "__main__":
-    for name, measured, ratio in importlib.import_module("bench.spark_overhead").run_all():
-        print(f"{name}: {measured.seconds:.3f} s, {ratio:.3f}")
+    for name, measurement, ratio in importlib.import_module("bench.spark_overhead").run_all():
+        print(f"{name}: {measurement.seconds:.3f} s, {ratio:.3f}")

@@ -1,4 +1,4 @@
-"""A bare function: each batch of a queue onto the next, as quick as can be. What the mesh is measured against."""
+"""A bare function that forwards each batch to the next queue: the base of the comparison."""
 
 import os
 from typing import Any
@@ -10,7 +10,7 @@ following = os.environ["FOLLOWING_QUEUE"]
 
 
 def handle(event: dict[str, Any], _context: object) -> None:
-    """Lambda's entry point."""
+    """Forward one SQS event."""
     entries = [{"Id": str(number), "MessageBody": record["body"]} for number, record in enumerate(event["Records"])]
     if sqs.send_message_batch(QueueUrl=following, Entries=entries).get("Failed"):
-        raise RuntimeError("some were not taken")
+        raise RuntimeError(f"{following} did not accept all messages of a batch")

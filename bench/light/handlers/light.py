@@ -1,8 +1,8 @@
-"""The lightest of handlers."""
+"""A handler that does nothing."""
 
 from typing import Any
 
 
 def same(payload: Any) -> Any:
-    """What it was given."""
+    """Return the payload."""
     return payload
