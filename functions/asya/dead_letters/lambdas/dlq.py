@@ -77,7 +77,7 @@ class DeadLetterWatch:
             queue.release(messages)
         if not self._has_time(until):
             self.services.telemetry.log.warning(
-                "more dead letters than one look can see", queue=actor, count=len(messages)
+                "scan ended before all dead letters were read", queue=actor, count=len(messages)
             )
 
     def _has_time(self, until: float) -> bool:

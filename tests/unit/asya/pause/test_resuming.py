@@ -194,7 +194,7 @@ def test_a_kept_envelope_that_says_nothing_of_a_pause_cannot_be_resumed() -> Non
         assert refused.value.code == "not_resumable"
 
 
-def test_a_task_of_an_older_pause_keeps_what_it_is_now() -> None:
+def test_an_earlier_resume_does_not_hide_a_later_pause() -> None:
     again = replace(paused_record(), pause_epoch=4, resumed_epoch=1)
     record = resuming.resume_task(again, stored_envelope(), answers(approved=False), now=LATER)
     assert record.resumed_epoch == 4
