@@ -1,4 +1,4 @@
-"""Runs schedules: `python -m tests.simulation --schedules 2000`, or one of them with its log: `--seed 1234`."""
+"""Runs simulated schedules: `--schedules 2000` for many seeds, `--seed 1234` for one seed with its log."""
 
 import argparse
 import sys
@@ -20,11 +20,11 @@ SEEDS_PER_CHUNK = 20
 
 @dataclass(frozen=True)
 class ScheduleSummary:
-    """What there is to say about a schedule that has been run, perhaps by another process.
+    """The result of a schedule, in a form that crosses a process boundary.
 
     Attributes:
-        problem: what was report_violation, and how to see it again; empty if nothing was.
-        faults: how often each of them was drawn.
+        faults: the number of injected faults, by name.
+        problem: the violations and the command that repeats them; empty without violations.
     """
 
     weather: str
@@ -33,19 +33,17 @@ class ScheduleSummary:
 
 
 def main() -> int:
-    """Exit code 0 if there was no violation."""
+    """Run the command line; the exit code is 1 after a violation."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("--schedules", type=int, default=200, help="how many (200)")
-    parser.add_argument("--first", type=int, default=0, help="the first seed (0)")
-    parser.add_argument("--seed", type=int, help="only this one, with its whole log")
-    parser.add_argument("--weather", choices=sorted(KINDS), help="of this kind only")
-    parser.add_argument("--about", default="", help="of the log only the lines that contain this, an id for example")
-    parser.add_argument("--keep-going", action="store_true", help="do not stop at the first violation")
-    parser.add_argument("--processes", type=int, default=1, help="that share the schedules (1)")
-    parser.add_argument("--heavy", action="store_true", help="in meshes with heavy actors")
-    parser.add_argument(
-        "--planted", action="store_true", help="plant each mistake, and tell after how many schedules it is found"
-    )
+    parser.add_argument("--schedules", type=int, default=200, help="number of schedules (default 200)")
+    parser.add_argument("--first", type=int, default=0, help="first seed (default 0)")
+    parser.add_argument("--seed", type=int, help="run only this seed and print its log")
+    parser.add_argument("--weather", choices=sorted(KINDS), help="use only this weather")
+    parser.add_argument("--about", default="", help="print only the log lines that contain this text, such as an id")
+    parser.add_argument("--keep-going", action="store_true", help="continue after the first violation")
+    parser.add_argument("--processes", type=int, default=1, help="number of processes (default 1)")
+    parser.add_argument("--heavy", action="store_true", help="simulate meshes with heavy actors")
+    parser.add_argument("--planted", action="store_true", help="plant each mistake and print the seed that finds it")
     options = parser.parse_args()
     one = partial(run, kind=options.weather, is_heavy=options.heavy)
     if options.seed is not None:
@@ -53,8 +51,8 @@ def main() -> int:
     if options.planted:
         return _find_planted(heavy_planted.MISTAKES if options.heavy else planted.MISTAKES, options)
     seeds = range(options.first, options.first + options.schedules)
-    found = _all(seeds, one, options.processes)
-    return _tell(found, keep_going=options.keep_going)
+    summaries = _run_all(seeds, one, options.processes)
+    return _report(summaries, keep_going=options.keep_going)
 
 
 def _replay(schedule: Callable[[], Outcome], about: str) -> int:
@@ -66,19 +64,19 @@ def _replay(schedule: Callable[[], Outcome], about: str) -> int:
 
 
 def _find_planted(mistakes: Sequence[Mistake], options: argparse.Namespace) -> int:
-    """Exit code 0 if all were found."""
+    """Print the seed that finds each mistake; the exit code is 1 if one is missed."""
     missed = 0
     seeds = range(options.first, options.first + options.schedules)
     for mistake in mistakes:
         began = time.monotonic()
         seed = find_seed(mistake, is_heavy=options.heavy, seeds=seeds)
         missed += seed is None
-        told = "NOT FOUND" if seed is None else f"found by seed {seed}"
-        print(f"{mistake.name}: {told}, {time.monotonic() - began:.1f} s", flush=True)
+        result = "NOT FOUND" if seed is None else f"found by seed {seed}"
+        print(f"{mistake.name}: {result}, {time.monotonic() - began:.1f} s", flush=True)
     return 1 if missed else 0
 
 
-def _all(seeds: range, one: Callable[[int], Outcome], processes: int) -> Iterator[ScheduleSummary]:
+def _run_all(seeds: range, one: Callable[[int], Outcome], processes: int) -> Iterator[ScheduleSummary]:
     if processes == 1:
         yield from (_one(one, seed) for seed in seeds)
         return
@@ -93,25 +91,25 @@ def _one(one: Callable[[int], Outcome], seed: int) -> ScheduleSummary:
     )
 
 
-def _tell(found: Iterator[ScheduleSummary], *, keep_going: bool) -> int:
+def _report(summaries: Iterator[ScheduleSummary], *, keep_going: bool) -> int:
     began = time.monotonic()
     weathers: Counter[str] = Counter()
     faults: Counter[str] = Counter()
     failed = 0
-    for done, told in enumerate(found, start=1):
-        weathers[told.weather] += 1
-        faults.update(told.faults)
-        if told.problem:
+    for done, summary in enumerate(summaries, start=1):
+        weathers[summary.weather] += 1
+        faults.update(summary.faults)
+        if summary.problem:
             failed += 1
-            print(told.problem, flush=True)
+            print(summary.problem, flush=True)
             if not keep_going:
                 break
         if done % 100 == 0:
             print(f"{done} schedules, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    how = ", ".join(f"{count} {name}" for name, count in weathers.most_common())
-    print(f"{sum(weathers.values())} schedules in {time.monotonic() - began:.0f} s ({how})")
+    counts = ", ".join(f"{count} {name}" for name, count in weathers.most_common())
+    print(f"{sum(weathers.values())} schedules in {time.monotonic() - began:.0f} s ({counts})")
     print("faults: " + (", ".join(f"{count} {name.lower()}" for name, count in faults.most_common()) or "none"))
-    print(f"{failed} of them with violations" if failed else "no violation")
+    print(f"{failed} schedules with violations" if failed else "no violations")
     return 1 if failed else 0
 
 

@@ -1,4 +1,4 @@
-"""When a handler may be called, and with what."""
+"""Checks calls of handlers and their output."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,12 +10,12 @@ from tests.simulation.programs import HandlerCall, OutputFrame
 
 @dataclass
 class CallChecks:
-    """Looks at every call of a handler."""
+    """Checks each call of a handler."""
 
     ledger: Ledger
 
     def record_call(self, call: HandlerCall) -> int:
-        """A handler is called; gives how often it was before, with the same payload."""
+        """Record a call; return the number of earlier calls with the same payload."""
         key = (call.actor, call.trail)
         before = len(self.ledger.calls[key])
         self.ledger.calls[key].append(call)
@@ -26,54 +26,60 @@ class CallChecks:
         return before
 
     def record_frame(self, call: HandlerCall, frame: OutputFrame) -> None:
-        """A handler gives a frame."""
+        """Record an output frame."""
         if call.deadline is not None and call.process.now() > call.deadline + timedelta(seconds=BLOCKED_LOOP_GRACE):
             self.ledger.report_violation(
-                f"the handler of {call.actor} gave {frame.trail} after its deadline, {call.deadline}"
+                f"the handler of {call.actor} returned {frame.trail} after its deadline {call.deadline}"
             )
         call.frames.append(frame)
         self.ledger.frames[frame.trail] = frame
 
     def _check_not_completed(self, call: HandlerCall) -> None:
-        """A hop that was marked as done is not done again."""
+        """The sidecar does not call the handler of a completed hop."""
         invocation = call.process.invocation
         if invocation is None or not self.ledger.mesh.actors[call.actor].deduplicate:
             return
-        found = [envelope for message in invocation.messages if (envelope := self.ledger.read(message)) is not None]
-        about = [envelope for envelope in found if envelope.trail == call.trail]
-        if about and all(
-            self.ledger.marked.get(hop_key(envelope), float("inf")) < invocation.began for envelope in about
+        envelopes = [
+            envelope
+            for message in invocation.messages
+            if (envelope := self.ledger.read(message)) is not None and envelope.trail == call.trail
+        ]
+        if envelopes and all(
+            self.ledger.completed_hops.get(hop_key(envelope), float("inf")) < invocation.began for envelope in envelopes
         ):
             self.ledger.report_violation(
-                f"the handler of {call.actor} was called for {about[0].id}, though this attempt was done"
+                f"the handler of {call.actor} was called for {envelopes[0].id} after this attempt was completed"
             )
 
     def _check_in_time(self, call: HandlerCall) -> None:
-        """No handler is called after its envelope's deadline."""
-        about = [
+        """The sidecar does not call a handler after the deadline."""
+        envelopes = [
             envelope
             for message in (call.process.invocation.messages if call.process.invocation else ())
             if (envelope := self.ledger.read(message)) is not None and envelope.trail == call.trail
         ]
-        deadlines = [text for envelope in about if (text := envelope.status.get("deadline_at")) is not None]
-        if deadlines and len(deadlines) == len(about):
+        deadlines = [text for envelope in envelopes if (text := envelope.status.get("deadline_at")) is not None]
+        if deadlines and len(deadlines) == len(envelopes):
             call.deadline = max(datetime.fromisoformat(text) for text in deadlines)
             if call.deadline < call.process.now():
                 self.ledger.report_violation(
-                    f"the handler of {call.actor} was called for {about[0].id} after {call.deadline}"
+                    f"the handler of {call.actor} was called for {envelopes[0].id} after its deadline {call.deadline}"
                 )
 
     def _check_not_canceled(self, call: HandlerCall) -> None:
-        """A canceled task's handlers are not called any more, where the gateway could be asked."""
+        """After a query of the task states, the sidecar does not call handlers of canceled tasks."""
         invocation = call.process.invocation
-        if invocation is None or invocation.states_asked_at is None:
+        if invocation is None or invocation.states_queried_at is None:
             return
         for message in invocation.messages:
             envelope = self.ledger.read(message)
             if envelope is None or envelope.trail != call.trail or envelope.is_stealth or not envelope.status:
                 continue
             for task in (envelope.id, envelope.headers.get("x-asya-root")):
-                if isinstance(task, str) and self.ledger.canceled.get(task, float("inf")) < invocation.states_asked_at:
+                if (
+                    isinstance(task, str)
+                    and self.ledger.canceled.get(task, float("inf")) < invocation.states_queried_at
+                ):
                     self.ledger.report_violation(
-                        f"the handler of {call.actor} was called for {envelope.id}, though {task} was canceled"
+                        f"the handler of {call.actor} was called for {envelope.id} after {task} was canceled"
                     )

@@ -141,7 +141,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: J
     sources = EventSources(simulation, ledger, {})
     queues = Queues(simulation, observer, sources.wake)
     sources.queues = queues
-    ledger.waiting_on = lambda name: len(queues.queues[name].messages)
+    ledger.message_count = lambda name: len(queues.queues[name].messages)
 
     def new_process(name: str) -> Process:
         return Process(name, simulation)

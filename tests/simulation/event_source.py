@@ -1,4 +1,4 @@
-"""Lambda's SQS event sources: what is waiting is taken in batches, handed to a function, and deleted if it was handled."""
+"""Lambda's SQS event sources: they receive batches, invoke a function and delete the processed messages."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,7 +21,7 @@ class EventSources:
     _polled: set[str] = field(default_factory=set)
 
     def wake(self, queue: str) -> None:
-        """Something may be received from this queue: it is polled soon."""
+        """Poll a queue soon, because it may have visible messages."""
         if queue in self.functions and queue not in self._polled:
             self._polled.add(queue)
             self.simulation.scheduler.after(self.simulation.random.uniform(0.0, 0.2), lambda: self._poll(queue))
@@ -41,7 +41,7 @@ class EventSources:
         process, entry = function.acquire()
         process.invocation = Invocation(function.actor, messages, self.simulation.scheduler.seconds)
         process.ends_at = self.simulation.scheduler.seconds + function.timeout
-        process.note(f"gets {', '.join(f'{message.message_id[:8]}({message.receives})' for message in messages)}")
+        process.note(f"receives {', '.join(f'{message.message_id[:8]}({message.receives})' for message in messages)}")
         kept: set[str] | None = None
         with running(process):
             try:
@@ -49,7 +49,7 @@ class EventSources:
                 kept = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
             except ProcessCrashed:
                 self._record_crash(messages, process)
-            except Exception as error:  # noqa: BLE001 - a function that raises keeps its whole batch
+            except Exception as error:  # noqa: BLE001 - an invocation that fails keeps its whole batch
                 self.ledger.report_violation(f"{process.name} raised {error!r}")
         if process.is_alive and kept is not None:
             self._delete_handled(queue, [message for message in messages if message.message_id not in kept], process)
@@ -58,7 +58,7 @@ class EventSources:
         self.wake(queue)
 
     def _record_crash(self, messages: list[Message], process: Process) -> None:
-        """Who was in the batch of a handler that ended its process."""
+        """Record the batch of a handler that crashed its process."""
         if process.crash_cause:
             for message in messages:
                 self.ledger.crash_causes[message.message_id].add(process.crash_cause)
@@ -75,12 +75,12 @@ class EventSources:
     @property
     def _queues(self) -> Queues:
         if self.queues is None:
-            raise RuntimeError("there are no queues yet")
+            raise RuntimeError("the event sources have no queues; set `queues` first")
         return self.queues
 
 
 def _record(message: Message) -> dict[str, Any]:
-    """A message as Lambda hands it over."""
+    """Convert a message to a record of a Lambda event."""
     sent = int((START_TIME.timestamp() + message.sent_at) * 1000)
     return {
         "messageId": message.message_id,

@@ -1,4 +1,4 @@
-"""What may go wrong at a call of a service, as the seed decides."""
+"""Faults of service calls, drawn from the seed."""
 
 from dataclasses import dataclass, field
 from enum import Enum
@@ -6,29 +6,29 @@ from random import Random
 
 
 class Fault(Enum):
-    """How one call goes."""
+    """The fault of one call."""
 
-    NONE = "fine"
-    CRASH_BEFORE = "the process dies before it"
-    CRASH_AFTER = "the process dies after it"
-    REFUSED = "refused"  # throttled, 5xx: no effect
-    ANSWER_LOST = "done, but the answer is lost"
-    REPEATED = "done, the answer lost, and repeated by the SDK"
-    IN_PART = "done in part"
+    NONE = "no fault"
+    CRASH_BEFORE = "the process crashes before the call"
+    CRASH_AFTER = "the process crashes after the call"
+    REFUSED = "refused: throttled or 5xx, without effect"
+    ANSWER_LOST = "executed, and the response is lost"
+    REPEATED = "executed, the response is lost, and the SDK repeats the call"
+    IN_PART = "executed in part"
 
 
 @dataclass(frozen=True)
 class Weather:
-    """How bad it is. Rates are per call.
+    """The rates of faults, per call.
 
     Attributes:
-        until: virtual seconds after which nothing goes wrong any more, so that what can still end does.
-        outages: (service, from, until): the service refuses everything in that time.
         duplicates: rate of messages that SQS delivers twice.
-        lost_acks: rate of handled messages that come again all the same.
-        slowness: longest usual time a call takes, in seconds.
-        stalls: rate of calls that take very long.
-        poison: whether handlers may end their process.
+        lost_acks: rate of processed messages that SQS does not delete.
+        slowness: the longest usual duration of a call, in seconds.
+        stalls: rate of calls that take up to 40 s.
+        until: virtual seconds after which no faults occur, so that the mesh can finish.
+        poison: whether handlers may crash their process.
+        outages: (service, from, until): the service refuses all calls in that time.
     """
 
     name: str = "calm"
@@ -47,16 +47,16 @@ class Weather:
 
     @property
     def is_calm(self) -> bool:
-        """Whether no service ever fails and no process dies but by its own handler."""
+        """Whether no service fails and only handlers crash processes."""
         return self.until == 0.0
 
 
-# Kinds of weather, and how often each is drawn.
+# The weight of each kind of weather.
 KINDS = {"calm": 2, "poison": 2, "crashes": 4, "errors": 3, "storm": 5, "outages": 2, "repeats": 3}
 
 
 def random_weather(random: Random, kind: str | None = None) -> Weather:
-    """A weather that schedules run in, of any kind or of this one."""
+    """Draw a weather, of the given kind if there is one."""
     kind = kind or random.choices(tuple(KINDS), tuple(KINDS.values()))[0]
     until = random.choice((20.0, 60.0, 200.0))
     bad = random.choice((0.01, 0.03, 0.08))
@@ -100,19 +100,19 @@ def random_weather(random: Random, kind: str | None = None) -> Weather:
 
 @dataclass
 class Faults:
-    """Draws how each call goes."""
+    """Draws the fault and the duration of each call."""
 
     random: Random
     weather: Weather
     drawn: dict[str, int] = field(default_factory=dict)
 
     def draw(self, service: str, seconds: float) -> Fault:
-        """How a call made now goes."""
+        """Draw the fault of a call at this time."""
         weather = self.weather
         if seconds >= weather.until:
             return Fault.NONE
         if any(name == service and start <= seconds < end for name, start, end in weather.outages):
-            return self._noted(Fault.REFUSED)
+            return self._counted(Fault.REFUSED)
         dice = self.random.random()
         for fault, rate in (
             (Fault.CRASH_BEFORE, weather.crashes / 2),
@@ -123,20 +123,20 @@ class Faults:
             (Fault.IN_PART, weather.in_part),
         ):
             if dice < rate:
-                return self._noted(fault)
+                return self._counted(fault)
             dice -= rate
         return Fault.NONE
 
     def happens(self, rate: float, seconds: float) -> bool:
-        """Whether something of this rate happens now."""
+        """Draw whether an event of this rate occurs at this time."""
         return seconds < self.weather.until and self.random.random() < rate
 
     def latency(self, seconds: float) -> float:
-        """How long a call made now takes."""
+        """Draw the duration of a call at this time, in seconds."""
         if self.happens(self.weather.stalls, seconds):
             return self.random.uniform(1.0, 40.0)
         return self.random.uniform(0.001, self.weather.slowness)
 
-    def _noted(self, fault: Fault) -> Fault:
+    def _counted(self, fault: Fault) -> Fault:
         self.drawn[fault.name] = self.drawn.get(fault.name, 0) + 1
         return fault

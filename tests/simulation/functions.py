@@ -1,4 +1,4 @@
-"""The mesh's functions: real entry points over simulated edges, in processes that stay warm until they die."""
+"""The mesh's functions: real entry points with simulated clients, in processes that stay warm until they crash."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -27,27 +27,27 @@ REGION = "eu-west-1"
 ACCOUNT = "123456789012"
 BUCKET = "asya-sim-123456789012-eu-west-1"
 QUEUES = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
-# Payloads are offloaded early, so that small messages show what large ones would.
+# A small limit, so that small payloads exercise the claim check.
 OFFLOAD_FROM = 6 * 1024
 
 
 class EntryPoint(Protocol):
-    """What a function does with one batch of its queue."""
+    """Processes batches of a queue."""
 
     def process(self, event: Mapping[str, Any]) -> dict[str, list[dict[str, str]]]:
         """Process the event; the answer names the failed messages."""
 
 
 class QuietTelemetry:
-    """Logs into the simulation's own log; metrics go nowhere."""
+    """Writes log lines to the simulation's log and drops metrics."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
         self.log = self
 
     def _line(self, message: str, **more: Any) -> None:
-        told = ", ".join(f"{name}={value}" for name, value in more.items() if name not in ("payload", "route"))
-        self._process.note(f"log: {message} {told}")
+        fields = ", ".join(f"{name}={value}" for name, value in more.items() if name not in ("payload", "route"))
+        self._process.note(f"log: {message} {fields}")
 
     debug = info = warning = error = exception = _line
 
@@ -63,7 +63,7 @@ class QuietTelemetry:
 
 @dataclass(frozen=True)
 class SimulatedServices(Services):
-    """The edges of a function in a simulated process."""
+    """The services of a function in a simulated process."""
 
     process: Process | None = None
     pool: Pool | None = None
@@ -76,17 +76,17 @@ class SimulatedServices(Services):
 
     @cached_property
     def claim_check(self) -> ClaimCheck:
-        """See `Services`; with a limit of its own."""
+        """See `Services`; with the limit of the simulation."""
         return ClaimCheck(clients.s3(), self.settings.bucket, limit=OFFLOAD_FROM)
 
     @cached_property
     def gateway(self) -> GatewayClient:
-        """See `Services`; in this process."""
+        """See `Services`; with the pool of this process."""
         return GatewayClient(FixedCredentials(), self.settings.region, self.pool)  # type: ignore[arg-type]
 
 
 class FixedCredentials:
-    """Credentials that nobody checks."""
+    """Fixed credentials."""
 
     def get_credentials(self) -> Credentials:
         """See `CredentialsSource`."""
@@ -95,17 +95,17 @@ class FixedCredentials:
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """What Lambda tells a function about its time."""
+    """The Lambda context's remaining time."""
 
     process: Process
 
     def get_remaining_time_in_millis(self) -> int:
-        """Until its timeout."""
+        """Return the milliseconds until the timeout."""
         return int((self.process.ends_at - self.process.monotonic()) * 1000)
 
 
 def build(services: Services) -> EntryPoint:
-    """The entry point of an actor, as its function would make it."""
+    """Build the entry point of an actor, as its Lambda handler does."""
     match services.settings.actor:
         case names.DISPATCH:
             return Dispatcher(SparkServices(services))
@@ -130,9 +130,9 @@ class Function:
     """One function and its warm processes.
 
     Attributes:
-        timeout: seconds that an invocation may take.
-        concurrency: invocations at the same time, at most.
-        running: how many there are now.
+        timeout: seconds per invocation.
+        concurrency: the limit of concurrent invocations.
+        running: the number of current invocations.
     """
 
     actor: str
@@ -147,7 +147,7 @@ class Function:
     _warm: list[tuple[Process, EntryPoint]] = field(default_factory=list)
 
     def acquire(self) -> tuple[Process, EntryPoint]:
-        """A warm process, or a new one."""
+        """Return a warm process, or start a new one."""
         if self._warm:
             return self._warm.pop()
         self.process_count += 1
@@ -159,7 +159,7 @@ class Function:
             return process, build(services)
 
     def release(self, process: Process, entry: EntryPoint) -> None:
-        """After an invocation: it is used again, if it still lives."""
+        """Keep a process warm after an invocation, unless it crashed."""
         process.invocation = None
         process.ends_at = float("inf")
         process.lag = 0.0

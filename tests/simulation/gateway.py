@@ -1,4 +1,4 @@
-"""The gateway's functions: they too are processes that may die, and keep what they remember until then."""
+"""The gateway's functions, in processes that stay warm until they crash."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,16 +11,16 @@ from asya.messaging.aws.settings import Settings
 from tests.simulation.functions import QuietTelemetry
 from tests.simulation.process import Process, ProcessCrashed, running
 
-# What API Gateway waits for.
+# Seconds that API Gateway waits for a function.
 REQUEST_TIMEOUT = 30.0
 
 
 @dataclass
 class GatewayFunction:
-    """One of them.
+    """One function of the gateway and its warm processes.
 
     Attributes:
-        build: the routes of a new process.
+        build: builds the routes of a new process.
     """
 
     name: str
@@ -30,19 +30,19 @@ class GatewayFunction:
     _warm: list[tuple[Process, Callable[[], tuple[HttpRoute, ...]]]] = field(default_factory=list)
 
     def handle(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """Answer a request; None if the process died of it."""
+        """Answer a request; None if the process crashed."""
         process, routes = self._acquire()
         process.ends_at = process.simulation.scheduler.seconds + REQUEST_TIMEOUT
         with running(process):
             try:
-                found = answer(event, routes(), QuietTelemetry(process))  # type: ignore[arg-type]
+                response = answer(event, routes(), QuietTelemetry(process))  # type: ignore[arg-type]
             except ProcessCrashed:
                 return None
         if not process.is_alive:
             return None
         process.ends_at = float("inf")
         self._warm.append((process, routes))
-        return found
+        return response
 
     def _acquire(self) -> tuple[Process, Callable[[], tuple[HttpRoute, ...]]]:
         if self._warm:
@@ -54,7 +54,7 @@ class GatewayFunction:
 
 
 def ingest_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
-    """Reports and states."""
+    """Return the builder of the function for reports and states."""
 
     def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
         ingest = build_ingest(settings, QuietTelemetry(process), process)  # type: ignore[arg-type]
@@ -64,7 +64,7 @@ def ingest_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[Http
 
 
 def api_of(settings: Settings) -> Callable[[Process], Callable[[], tuple[HttpRoute, ...]]]:
-    """Starting tasks and looking at them."""
+    """Return the builder of the function that starts and shows tasks."""
 
     def build(process: Process) -> Callable[[], tuple[HttpRoute, ...]]:
         telemetry = QuietTelemetry(process)

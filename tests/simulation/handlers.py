@@ -9,7 +9,7 @@ _handlers: dict[str, Callable[[Any], Any]] = {}
 
 @contextmanager
 def install_handlers(handlers: Mapping[str, Callable[[Any], Any]]) -> Iterator[None]:
-    """Within, these are the handlers."""
+    """Install the handlers by actor."""
     before = dict(_handlers)
     _handlers.clear()
     _handlers.update(handlers)
@@ -21,7 +21,7 @@ def install_handlers(handlers: Mapping[str, Callable[[Any], Any]]) -> Iterator[N
 
 
 def handler_name(actor: str) -> str:
-    """What the mesh file would say."""
+    """Return the `handler` setting of an actor."""
     return f"{__name__}.{actor.replace('-', '_')}"
 
 

@@ -1,4 +1,4 @@
-"""What must be true once everything has come to rest."""
+"""Checks of the final state, when no process has work."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ END_PREFIXES = ("succeeded", "failed", "canceled", "paused", "sump")
 
 @dataclass(frozen=True)
 class FinalChecks:
-    """The mesh when nothing is left to happen."""
+    """Checks the final state of a schedule."""
 
     cloud: Cloud
     workload: Workload
 
     def problems(self) -> Iterator[str]:
-        """Everything that is wrong with it."""
+        """The violations of the final state."""
         yield from self._queues_are_empty()
         yield from self._nothing_is_lost()
         yield from self._dead_letters_have_a_cause()
         yield from self.cloud.ledger.sets.problems()
         yield from self.cloud.ledger.runs.problems()
-        for envelope_id, envelope in self._last_seen():
+        for envelope_id, envelope in self._latest_envelopes():
             yield from self._ended_once(envelope_id, envelope)
 
     def _queues_are_empty(self) -> Iterator[str]:
@@ -35,33 +35,39 @@ class FinalChecks:
                 yield f"{len(queue.messages)} messages are left on {queue.name}"
 
     def _nothing_is_lost(self) -> Iterator[str]:
-        """Every envelope that a queue has taken ended somewhere."""
+        """Each envelope that a queue accepted has ended."""
         for envelope_id in self.cloud.ledger.accepted:
             if not self._has_ended(envelope_id):
-                yield f"envelope {envelope_id} was accepted and ended nowhere"
+                yield f"envelope {envelope_id} was accepted and has not ended"
         for message in self.cloud.ledger.unreadable.values():
             expected = expected_id(message)
-            kept = any(message.message_id in key for key in self._objects)
-            dead_lettered = any(dead.message_id == message.message_id for dead in self.cloud.ledger.dead_letters)
-            if not (self._has_ended(expected) or kept or dead_lettered):
-                yield f"the unreadable message {message.message_id} ({expected}) ended nowhere: {message.body[:200]}"
+            is_saved = any(message.message_id in key for key in self._objects)
+            is_dead_letter = any(dead.message_id == message.message_id for dead in self.cloud.ledger.dead_letters)
+            if not (self._has_ended(expected) or is_saved or is_dead_letter):
+                yield f"the unreadable message {message.message_id} ({expected}) has not ended: {message.body[:200]}"
         for task_id in self.workload.started:
             if task_id not in self.cloud.ledger.accepted:
-                yield f"task {task_id} was confirmed and never sent"
+                yield f"task {task_id} was confirmed, but its envelope was never sent"
 
     def _has_ended(self, envelope_id: str) -> bool:
-        if self._ends_of(envelope_id) or self._is_buried(envelope_id) or envelope_id in self.cloud.ledger.stored:
+        if (
+            self._ends_of(envelope_id)
+            or self._is_dead_lettered(envelope_id)
+            or envelope_id in self.cloud.ledger.stored_slices
+        ):
             return True
         envelope = self.cloud.ledger.accepted[envelope_id][0][0] if envelope_id in self.cloud.ledger.accepted else None
         if any(f"results/sump/unreadable/{one}" in self._objects for one in self.cloud.ledger.messages_of[envelope_id]):
             return True
-        silent = not self.cloud.mesh.table.sink.persist or (envelope is not None and "x-asya-hook" in envelope.headers)
-        return silent and (envelope_id, "claim") in self.cloud.ledger.tables["sink"]
+        writes_no_object = not self.cloud.mesh.table.sink.persist or (
+            envelope is not None and "x-asya-hook" in envelope.headers
+        )
+        return writes_no_object and (envelope_id, "claim") in self.cloud.ledger.tables["sink"]
 
     def _ends_of(self, envelope_id: str) -> set[str]:
         return {prefix for prefix in END_PREFIXES if f"results/{prefix}/{envelope_id}.json" in self._objects}
 
-    def _is_buried(self, envelope_id: str) -> bool:
+    def _is_dead_lettered(self, envelope_id: str) -> bool:
         return any(
             envelope.id == envelope_id
             for message in self.cloud.ledger.dead_letters
@@ -69,13 +75,13 @@ class FinalChecks:
         )
 
     def _dead_letters_have_a_cause(self) -> Iterator[str]:
-        """Where no service fails, only what kills its process is received too often: it does not take its neighbours along."""
+        """Without service faults, only messages that crash their process become dead letters, not their batch."""
         if self.cloud.simulation.faults.weather.until > 0:
             return
         for message in self.cloud.ledger.dead_letters:
-            # Between two that kill their process some may never have their turn.
+            # Two crashing messages in a batch may keep a third from being processed.
             if not self._is_poison(message) and len(self.cloud.ledger.crash_causes[message.message_id]) < 2:
-                yield f"message {message.message_id} ended in the DLQ of {message.queue} without a cause"
+                yield f"message {message.message_id} is a dead letter of {message.queue} without a cause"
 
     def _is_poison(self, message: Message) -> bool:
         envelope, actor = self._read(message.body), self.cloud.ledger.actor_of(message.queue)
@@ -83,19 +89,19 @@ class FinalChecks:
         plan = program.plan(envelope.trail) if program and envelope and envelope.trail else None
         return plan is not None and plan.behavior == "poison"
 
-    def _last_seen(self) -> Iterator[tuple[str, ObservedEnvelope]]:
+    def _latest_envelopes(self) -> Iterator[tuple[str, ObservedEnvelope]]:
         for envelope_id, messages in self.cloud.ledger.accepted.items():
             yield envelope_id, messages[-1][0]
 
     def _ended_once(self, envelope_id: str, envelope: ObservedEnvelope) -> Iterator[str]:
-        """One terminal status, the same in the sink's claim, in the objects and in the record."""
+        """The end claim, the objects and the record hold the same terminal status."""
         ends = self._ends_of(envelope_id)
         if len(ends - {"sump", "paused"}) > 1:
             yield f"envelope {envelope_id} ended as {', '.join(sorted(ends))}"
         claim = self.cloud.ledger.tables["sink"].get((envelope_id, "claim"))
         claimed = claim["phase"]["S"] if claim else None
         if claimed and not ends - {"sump", "paused"} <= {claimed}:
-            yield f"envelope {envelope_id} is claimed as {claimed}, and its objects say {', '.join(sorted(ends))}"
+            yield f"envelope {envelope_id} is claimed as {claimed}, but its objects are in {', '.join(sorted(ends))}"
         record = self.cloud.ledger.tables["tasks"].get((envelope_id, "record"))
         status = record["status"]["S"] if record else None
         if envelope.is_stealth:
@@ -107,13 +113,13 @@ class FinalChecks:
         if status is None and self._was_sent_to_the_end(envelope_id):
             return
         if status not in TERMINAL:
-            how = ", ".join(sorted(ends)) or "dead_lettered or stored"
-            yield f"envelope {envelope_id} has ended ({how}), and its record is {status or 'missing'}"
+            end = ", ".join(sorted(ends)) or "dead letter or stored slice"
+            yield f"envelope {envelope_id} has ended ({end}), but its record is {status or 'missing'}"
         elif claimed and claimed != status and envelope_id not in self.cloud.ledger.canceled:
-            yield f"envelope {envelope_id} is claimed as {claimed}, and its record is {status}"
+            yield f"envelope {envelope_id} is claimed as {claimed}, but its record is {status}"
 
     def _was_sent_to_the_end(self, envelope_id: str) -> bool:
-        """Whether no actor ever had it: somebody sent it straight to an end, as canceled or unreadable."""
+        """Whether the envelope went to end actors only, such as a canceled one."""
         return all(actor in ("x-sink", "x-sump") for _, actor in self.cloud.ledger.accepted[envelope_id])
 
     @property

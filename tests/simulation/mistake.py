@@ -1,4 +1,4 @@
-"""How a mistake is planted: something of the mesh's is replaced for a while."""
+"""Planted mistakes: patches of the mesh's code that the simulation must detect."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -11,12 +11,12 @@ Patch = Callable[[], AbstractContextManager[Any]]
 
 @dataclass(frozen=True)
 class Mistake:
-    """One mistake.
+    """One planted mistake.
 
     Attributes:
-        plant: within its context the mesh makes it.
-        kind: of weather in which it shows best.
-        seed: tried before all others, because it showed it the last time.
+        plant: the context manager that patches the mesh.
+        kind: the weather that shows the mistake best; None for any.
+        seed: the first seed to try; it showed the mistake before.
     """
 
     name: str
@@ -26,12 +26,12 @@ class Mistake:
 
 
 def substitute(owner: Any, name: str, other: Any) -> Patch:
-    """Another function in the place of one of the mesh's."""
+    """Replace an attribute of the mesh's code."""
     return lambda: mock.patch.object(owner, name, other)
 
 
 def wrap(owner: Any, name: str, wrong: Callable[..., Any]) -> Patch:
-    """A function that is given the real one first."""
+    """Replace a function by one that gets the original as its first argument."""
 
     def plant() -> AbstractContextManager[Any]:
         real = getattr(owner, name)

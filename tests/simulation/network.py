@@ -74,7 +74,7 @@ class Pool:
         if isinstance(limit, int | float) and scheduler.seconds - began > limit:
             raise NoAnswerError(f"no answer within {limit} s")
         if self.process.invocation is not None and urlsplit(url).path.endswith("/states") and answer.status == 200:
-            self.process.invocation.states_asked_at = began
+            self.process.invocation.states_queried_at = began
         return answer
 
     def _answered(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:

@@ -1,4 +1,4 @@
-"""Messages as an onlooker reads them: by the standard library and by what the protocol says, not by the mesh's own code."""
+"""Reads envelopes with the standard library and the protocol only, independent of the mesh's code."""
 
 import json
 from collections.abc import Mapping
@@ -11,11 +11,10 @@ REFERENCE = "x-asya-payload-ref"
 
 @dataclass(frozen=True)
 class ObservedEnvelope:
-    """An envelope on a queue or in an object, its claim check redeemed.
+    """An envelope of a message or an object, with its claim check redeemed.
 
     Attributes:
-        has_reference: whether its payload lay elsewhere.
-        trail: where its payload has been; None if it is none of ours.
+        has_reference: whether the payload came from a claim check.
     """
 
     id: str
@@ -30,67 +29,67 @@ class ObservedEnvelope:
 
     @property
     def trail(self) -> tuple[str, ...] | None:
-        """See above."""
-        found = self.payload.get("trail") if isinstance(self.payload, dict) else None
-        return tuple(found) if isinstance(found, list) else None
+        """The handlers that made the payload (see `programs`); None for other payloads."""
+        trail = self.payload.get("trail") if isinstance(self.payload, dict) else None
+        return tuple(trail) if isinstance(trail, list) else None
 
     @property
     def phase(self) -> str | None:
-        """The status's phase."""
+        """The phase of the status."""
         return self.status.get("phase")
 
     @property
     def generation(self) -> int:
-        """Of the envelope."""
-        found = self.headers.get("x-asya-generation")
-        return found if isinstance(found, int) else 0
+        """The generation; 0 before the first redrive."""
+        generation = self.headers.get("x-asya-generation")
+        return generation if isinstance(generation, int) else 0
 
     @property
     def is_stealth(self) -> bool:
-        """Whether nothing is reported about it."""
+        """Whether the mesh sends no reports about the envelope."""
         return self.headers.get("x-asya-mesh-status") == "off"
 
     @property
     def attempt(self) -> int:
-        """The attempt that its next start is, from 1."""
+        """The number of the attempt that starts next, from 1."""
         return self.status.get("attempt", 1) if self.phase == "retrying" else 1
 
 
 def read_envelope(body: str | bytes, objects: Mapping[str, bytes]) -> ObservedEnvelope | None:
-    """An envelope; None for everything else."""
+    """Read an envelope; None if the body is not an envelope."""
     try:
-        found = json.loads(body)
-        route = _present_route(found["route"])
+        content = json.loads(body)
+        route = _current_route(content["route"])
         envelope = ObservedEnvelope(
-            id=found["id"] if "id" in found else found["job_id"],
-            parent_id=found.get("parent_id"),
+            id=content["id"] if "id" in content else content["job_id"],
+            parent_id=content.get("parent_id"),
             prev=tuple(route["prev"]),
             curr=route["curr"],
             next=tuple(route["next"]),
-            headers=found.get("headers") or {},
-            status=found.get("status") or {},
-            payload=found["payload"],
+            headers=content.get("headers") or {},
+            status=content.get("status") or {},
+            payload=content["payload"],
         )
     except (ValueError, KeyError, TypeError):
         return None
     if not isinstance(envelope.id, str) or not envelope.id:
         return None
-    return _redeemed(envelope, objects)
+    return _redeem(envelope, objects)
 
 
-def _present_route(route: Any) -> Any:
-    """A route of an older shape in the present one (`protocol §14`)."""
+def _current_route(route: Any) -> Any:
+    """Upgrade a legacy route (`protocol §14`)."""
     actors = route.get("actors", route.get("steps"))
     if actors is None or "prev" in route:
         return route
     current = route.get("current", 0)
     if not 0 <= current <= len(actors) or not actors:
-        raise ValueError(f"there is no actor number {current}")
+        raise ValueError(f"the route has no actor number {current}")
     here = actors[current] if current < len(actors) else ""
     return {"prev": actors[:current], "curr": here, "next": actors[current + 1 :]}
 
 
-def _redeemed(envelope: ObservedEnvelope, objects: Mapping[str, bytes]) -> ObservedEnvelope:
+def _redeem(envelope: ObservedEnvelope, objects: Mapping[str, bytes]) -> ObservedEnvelope:
     reference = envelope.headers.get(REFERENCE)
     if not isinstance(reference, dict) or reference.get("key") not in objects:
         return envelope

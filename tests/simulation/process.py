@@ -34,17 +34,17 @@ class Invocation:
         unreadable: ids of messages that were found to be no envelopes.
         left: message id → what left under the envelope's own id.
         told: sets and indexes of slices that were told to have ended.
-        states_asked_at: when the tasks' states were asked for, if there was an answer.
+        states_queried_at: when the tasks' states were asked for, if there was an answer.
     """
 
     actor: str
     messages: "list[Message]"
     began: float
-    caused: dict[str, int] = field(default_factory=dict)
+    effects: dict[str, int] = field(default_factory=dict)
     unreadable: set[str] = field(default_factory=set)
-    left: dict[str, str] = field(default_factory=dict)
-    told: set[tuple[str, int]] = field(default_factory=set)
-    states_asked_at: float | None = None
+    departures: dict[str, str] = field(default_factory=dict)
+    ended_slices: set[tuple[str, int]] = field(default_factory=set)
+    states_queried_at: float | None = None
 
 
 @dataclass

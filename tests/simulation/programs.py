@@ -1,8 +1,8 @@
-"""Handlers made up from a seed: what an actor does with a payload follows from where the payload has been.
+"""Random handlers: the seed and the trail of a payload determine the behavior of an actor.
 
-A payload carries its trail, one token per handler that has worked on it: `infer.0`, or `infer.2` for frame number 2. So every
-payload that turns up anywhere tells by which handlers, in which order and as which frame, it was made; and a handler that is run
-again does the same again, as streamed handlers must.
+A payload carries its trail: one token per handler that processed it, such as `infer.0`, or `infer.2` for frame number 2. The
+trail shows which handlers made a payload, in which order and as which frame. A repeated call behaves the same, as the protocol
+requires of streamed handlers.
 """
 
 from collections.abc import AsyncGenerator, Callable, Generator
@@ -47,14 +47,14 @@ ERRORS: dict[str, type[Exception]] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What a handler does about one payload.
+    """The behavior of a handler for one payload.
 
     Attributes:
-        seconds: that it takes.
-        times: how often it fails before it works, for `fail` and `poison`; frames that leave before it fails, for `fan`.
-        frames: how many it gives, for `fan`.
-        error: name of what it raises.
-        next: route it sets, for `reroute`; the slices' route, for `split`.
+        seconds: the duration of the call.
+        times: for `fail`, `slow` and `poison`, the number of bad calls; for `fan`, the frames before the error.
+        frames: the number of frames, for `fan`, or of slices, for `split`.
+        error: the name of the exception.
+        next: the route that it sets, for `reroute`; the route of the slices, for `split`.
         at: the fan-in actor, for `split`.
     """
 
@@ -69,13 +69,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Program:
-    """One actor's handler.
+    """The handler of one actor.
 
     Attributes:
-        repertoire: what it may do beside passing on.
-        is_nondeterministic: its frames are different each time it is run; only for those whose frames are buffered.
-        actors: that it may route to.
-        fan_ins: actors that put slices together.
+        repertoire: its behaviors beside `pass`.
+        actors: the actors that it may route to.
+        is_nondeterministic: whether each call produces other frames; only valid with buffered frames.
+        fan_ins: the fan-in actors for its slices.
     """
 
     actor: str
@@ -88,7 +88,7 @@ class Program:
     fan_ins: tuple[str, ...] = ()
 
     def plan(self, trail: Trail) -> Plan:
-        """What it does about a payload that has come this way; always the same."""
+        """Return the plan for a payload with this trail; equal trails have equal plans."""
         random = Random(f"{self.seed}/{self.actor}/{'/'.join(_without_suffixes(trail))}")
         seconds = random.choice((0.0, 0.0, 0.01, 0.2, self.timeout * 0.5))
         if not self.repertoire or random.random() < 0.55 or len(trail) > MAX_TRAIL_LENGTH:
@@ -121,11 +121,11 @@ class Program:
 
 @dataclass
 class OutputFrame:
-    """A frame that a handler gave.
+    """An output frame of a handler.
 
     Attributes:
-        next: the route it set for it; None if it did not.
-        color: the header of this name that it set; None if it did not.
+        next: the route that the handler set; None if it set none.
+        color: the `color` header that the handler set; None if it set none.
     """
 
     trail: Trail
@@ -135,7 +135,7 @@ class OutputFrame:
 
 @dataclass
 class HandlerCall:
-    """One call of a handler, as the handler saw it."""
+    """One call of a handler."""
 
     actor: str
     trail: Trail
@@ -143,21 +143,21 @@ class HandlerCall:
     began: float
     deadline: datetime | None = None
     frames: list[OutputFrame] = field(default_factory=list)
-    ended: Literal["not", "well", "raised"] = "not"
+    outcome: Literal["unfinished", "succeeded", "raised"] = "unfinished"
 
 
 class CallRecorder(Protocol):
-    """Keeps book of what handlers do."""
+    """Records the calls and the output of handlers."""
 
     def record_call(self, call: HandlerCall) -> int:
-        """A handler is called; gives how often it was before with the same payload."""
+        """Record a call; return the number of earlier calls with the same payload."""
 
     def record_frame(self, call: HandlerCall, frame: OutputFrame) -> None:
-        """A handler gives a frame, or hands out a slice."""
+        """Record an output frame or a slice."""
 
 
 def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]:
-    """The handler, as user code would write it."""
+    """Build the handler of a program, in the form of user code."""
 
     def begin(payload: dict[str, Any]) -> tuple[Plan, HandlerCall, int]:
         trail = tuple(payload["trail"])
@@ -184,14 +184,14 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
             token += f"~{before}"
         trail = (*call.trail, token)
         recorder.record_frame(call, OutputFrame(trail, ahead, color))
-        made = payload | {"trail": list(trail)}
-        made.pop("padding", None)
+        output = payload | {"trail": list(trail)}
+        output.pop("padding", None)
         if plan.behavior == "big":
-            made["padding"] = "p" * BIG
-        return made
+            output["padding"] = "p" * BIG
+        return output
 
-    def fail_if_due(plan: Plan, call: HandlerCall, before: int) -> None:
-        call.ended = "raised"
+    def fail_if_planned(plan: Plan, call: HandlerCall, before: int) -> None:
+        call.outcome = "raised"
         match plan.behavior:
             case "fail" if before < plan.times:
                 raise ERRORS[plan.error or "ValueError"](f"call number {before + 1} of {program.actor} fails")
@@ -199,10 +199,10 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
                 raise SystemExit(3)
             case "poison" if before < plan.times:
                 call.process.crash_cause = "/".join(call.trail)
-                call.process.crash("of its handler")
+                call.process.crash("in its handler")
             case "bad":
                 raise TypeError("no such operation")
-        call.ended = "well"
+        call.outcome = "succeeded"
 
     def slices(payload: dict[str, Any], call: HandlerCall, before: int, plan: Plan) -> FanOut:
         items = []
@@ -214,7 +214,7 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
 
     def function(payload: Any) -> Any:
         plan, call, before = begin(payload)
-        fail_if_due(plan, call, before)
+        fail_if_planned(plan, call, before)
         if plan.behavior == "split":
             return slices(payload, call, before, plan)
         return None if plan.behavior == "nothing" else frame(payload, call, 0, before, plan)
@@ -224,10 +224,10 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
 
     def generator(payload: Any) -> Generator[Any, Any, None]:
         plan, call, before = begin(payload)
-        call.ended = "raised"
+        call.outcome = "raised"
         if plan.behavior == "bad":
             yield {"a": {1, 2}}
-        fail_if_due(plan, call, before)
+        fail_if_planned(plan, call, before)
         if plan.behavior == "nothing":
             yield None
             return
@@ -241,13 +241,13 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
         if plan.behavior == "reroute":
             ahead = plan.next
             yield ("SET", ".route.next", list(ahead))
-        call.ended = "not"
+        call.outcome = "unfinished"
         for index in range(plan.frames):
             if plan.error is not None and plan.behavior == "fan" and index == plan.times:
-                call.ended = "raised"
+                call.outcome = "raised"
                 raise ERRORS[plan.error]("after some frames")
             yield frame(payload, call, index, before, plan, ahead, color)
-        call.ended = "well"
+        call.outcome = "succeeded"
 
     async def async_generator(payload: Any) -> AsyncGenerator[Any, Any]:
         steps = generator(payload)
@@ -271,15 +271,15 @@ def handler_of(program: Program, recorder: CallRecorder) -> Callable[[Any], Any]
 
 
 def frame_index(trail: Trail) -> int:
-    """As which frame, or slice, of its last handler a payload was given."""
+    """Return the index of the frame, or of the slice, that the last handler made."""
     return int(trail[-1].partition("~")[0].rpartition(".")[2].removesuffix("s"))
 
 
 def is_slice(trail: Trail) -> bool:
-    """Whether a payload was handed out as a slice by its last handler."""
+    """Whether the last handler made the payload as a slice."""
     return trail[-1].partition("~")[0].endswith("s")
 
 
 def _without_suffixes(trail: Trail) -> Trail:
-    """The trail without what is different each time."""
+    """Return the trail without call numbers."""
     return tuple(token.partition("~")[0] for token in trail)

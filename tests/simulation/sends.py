@@ -1,4 +1,4 @@
-"""What a function sends must follow from what it was given."""
+"""Checks sent messages: each follows from a received message."""
 
 import json
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ from tests.simulation.sets import read_set_message, slice_of
 from tests.simulation.transitions import Transition
 
 
-def shortest(complaints: list[list[str]]) -> list[str]:
-    """Of several attempts to explain something the one with the fewest complaints."""
-    return min(complaints, key=len)
+def fewest_problems(explanations: list[list[str]]) -> list[str]:
+    """Return the explanation with the fewest problems."""
+    return min(explanations, key=len)
 
 
 @dataclass
 class SendChecks:
-    """Looks at every message that a queue takes."""
+    """Checks each accepted message."""
 
     ledger: Ledger
 
     def accepted(self, message: Message, sender: Process | None) -> None:
-        """A queue has taken a message."""
+        """Check a message that a queue accepted."""
         actor = self.ledger.actor_of(message.queue)
         if actor in SYSTEM_QUEUES:
             self._check_system_message(message, actor, sender)
@@ -43,16 +43,16 @@ class SendChecks:
             self.ledger.unreadable[ids.id_of_message(message.message_id)] = message
             if invocation is not None:
                 self.ledger.report_violation(
-                    f"{invocation.actor} sent to {actor} what is no envelope: {message.body[:200]}"
+                    f"{invocation.actor} sent a message to {actor} that is not an envelope: {message.body[:200]}"
                 )
             return
         self.ledger.accepted[envelope.id].append((envelope, actor))
         self.ledger.messages_of[envelope.id].add(message.message_id)
-        self.ledger.sets.note(envelope, actor)
-        self._note_trail(envelope)
+        self.ledger.sets.record(envelope, actor)
+        self._record_trail(envelope)
         if len(envelope.prev) > self.ledger.mesh.max_hops:
             self.ledger.report_violation(
-                f"{envelope.id} has done {len(envelope.prev)} hops; {self.ledger.mesh.max_hops} are allowed"
+                f"{envelope.id} has made {len(envelope.prev)} hops; max_hops is {self.ledger.mesh.max_hops}"
             )
         if (
             invocation is not None
@@ -62,7 +62,7 @@ class SendChecks:
             self._check_cause(invocation, envelope, actor, sender)
 
     def _check_system_message(self, message: Message, actor: str, sender: Process | None) -> None:
-        """A request to the dispatcher, or an event for the completion."""
+        """Check a request to the dispatcher or an event for the completion."""
         simulation = self.ledger.simulation
         simulation.log.note(
             simulation.scheduler.seconds, "message", f"{message.message_id[:8]} for {actor}: {message.body}"
@@ -70,87 +70,88 @@ class SendChecks:
         is_reconciler = (
             sender is not None and sender.invocation is not None and sender.invocation.actor == names.RECONCILE
         )
-        # Whatever else is on the queue, or just being worked on, is what the reconciler takes for missing.
-        if is_reconciler and self.ledger.is_calm and self.ledger.waiting_on(message.queue) == 1:
+        # The reconciler may repeat a message that is still on the queue or in flight.
+        if is_reconciler and self.ledger.is_calm and self.ledger.message_count(message.queue) == 1:
             self.ledger.report_violation(f"in calm weather the reconciler had to send {message.body} to {actor}")
 
     def _log(
         self, message: Message, envelope: ObservedEnvelope | None, actor: str, set_message: tuple[str, str, int] | None
     ) -> None:
-        what = f"{message.message_id[:8]} for {actor}: "
+        text = f"{message.message_id[:8]} for {actor}: "
         if set_message is not None:
-            what += f"{set_message[0]} {set_message[1]} {set_message[2]}"
+            text += f"{set_message[0]} {set_message[1]} {set_message[2]}"
         elif envelope is None:
-            what += message.body[:100]
+            text += message.body[:100]
         else:
             header = slice_of(envelope)
-            of_set = f" slice {header['slice_index']} of {header['set_id']}" if header else ""
+            slice_text = f" slice {header['slice_index']} of {header['set_id']}" if header else ""
             route = f"{'>'.join(envelope.prev)}[{envelope.curr}]{'>'.join(envelope.next)}"
-            what += f"{envelope.id} {envelope.phase} {envelope.status.get('reason') or ''} {envelope.attempt} {route}{of_set}"
-        self.ledger.simulation.log.note(self.ledger.simulation.scheduler.seconds, "message", what)
+            status = f"{envelope.phase} {envelope.status.get('reason') or ''} {envelope.attempt}"
+            text += f"{envelope.id} {status} {route}{slice_text}"
+        self.ledger.simulation.log.note(self.ledger.simulation.scheduler.seconds, "message", text)
 
     def _check_set_message(self, set_message: tuple[str, str, int], to: str, invocation: Invocation | None) -> None:
-        """A message about a set: ends of slices are told by those who end them, looks at the clock by the actor itself."""
+        """Check the senders of `slice-ended` and `set-due` messages."""
         if self.ledger.mesh.actors[to].kind != "fan_in":
-            self.ledger.report_violation(f"{to} was told of a set and puts none together")
+            self.ledger.report_violation(f"{to} received a message about a set, but it is not a fan-in actor")
         if invocation is not None:
-            invocation.told.add(set_message[1:])
+            invocation.ended_slices.add(set_message[1:])
             if set_message[0] == "set-due" and invocation.actor not in (to, "x-fan-in-sweep"):
-                self.ledger.report_violation(f"{invocation.actor} sent {to} a look at the clock")
+                self.ledger.report_violation(f"{invocation.actor} sent a set-due message to {to}")
             if set_message[0] == "slice-ended" and invocation.actor not in ("x-sink", "x-sump", "x-dlq"):
-                self.ledger.report_violation(f"{invocation.actor} told {to} of the end of a slice")
+                self.ledger.report_violation(f"{invocation.actor} sent a slice-ended message to {to}")
 
     def _check_left_set(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, body: str) -> bool:
-        """Whether an envelope that a fan-in actor sent left a set; then it has been checked as such."""
+        """Check an envelope that left a set; return False if it left none."""
         if (
             invocation.actor not in self.ledger.mesh.actors
             or self.ledger.mesh.actors[invocation.actor].kind != "fan_in"
         ):
             return False
-        complaints = [
-            list(self.ledger.sets.leaving(one, envelope, to, body))
-            for one in self.ledger.sets.origin_of(envelope, invocation.actor)
+        explanations = [
+            list(self.ledger.sets.leave_problems(one, envelope, to, body))
+            for one in self.ledger.sets.candidates(envelope, invocation.actor)
         ]
-        if not complaints:
+        if not explanations:
             return False
         self._check_set_timeout(envelope, invocation)
         for message in invocation.messages:
-            invocation.caused[message.message_id] = invocation.caused.get(message.message_id, 0) + 1
-        if [] not in complaints:
+            invocation.effects[message.message_id] = invocation.effects.get(message.message_id, 0) + 1
+        if [] not in explanations:
             self.ledger.report_violation(
-                f"{invocation.actor} sent {envelope.id} to {to}: {'; '.join(shortest(complaints))}"
+                f"{invocation.actor} sent {envelope.id} to {to}: {'; '.join(fewest_problems(explanations))}"
             )
         return True
 
     def _check_set_timeout(self, envelope: ObservedEnvelope, invocation: Invocation) -> None:
-        """In calm weather no set keeps its origin for much longer than its timeout."""
+        """In calm weather a set ends within 5 minutes of its timeout."""
         sets, simulation = self.ledger.tables["fan-in"], self.ledger.simulation
         dues = [
             datetime.fromisoformat(sets[one, "set"]["due_at"]["S"])
-            for one in self.ledger.sets.origin_of(envelope, invocation.actor)
+            for one in self.ledger.sets.candidates(envelope, invocation.actor)
             if (one, "set") in sets
         ]
         late = simulation.scheduler.now - timedelta(minutes=5)
         if dues and simulation.faults.weather.is_calm and max(dues) < late:
             self.ledger.report_violation(
-                f"{envelope.id} left its set at {simulation.scheduler.now}; it was due at {max(dues)}"
+                f"{envelope.id} left its set at {simulation.scheduler.now}, but the set was due at {max(dues)}"
             )
 
-    def _note_trail(self, envelope: ObservedEnvelope) -> None:
-        """One frame, one id: whoever runs a hop again gives its frames the ids they had."""
+    def _record_trail(self, envelope: ObservedEnvelope) -> None:
+        """Check that a repeated hop gives its frames the same ids."""
         trail = envelope.trail
         if trail:
             self.ledger.accepted_trails.add(stable_trail(trail))
         if not trail or envelope.headers.get("x-asya-hook") or envelope.phase == "failed":
             return
         known = self.ledger.ids_of_trails.setdefault(trail, envelope.id)
-        # In another generation the same frame is another child.
+        # In another generation the frame has another id.
         if known != envelope.id and not self.ledger.has_redrives:
-            self.ledger.report_violation(f"the frame {trail} has had the id {known} and now has {envelope.id}")
+            self.ledger.report_violation(f"the frame {trail} had the id {known} and now has {envelope.id}")
 
     def _check_cause(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, sender: Process) -> None:
-        """A function sent something: one of the messages it was given must explain it."""
-        complaints: list[list[str]] = []
+        """Check that one of the received messages explains a sent envelope."""
+        explanations: list[list[str]] = []
         is_explained = False
         if invocation.actor in SYSTEM_QUEUES:
             self._check_left_run(invocation, envelope, to, sender)
@@ -160,7 +161,7 @@ class SendChecks:
             if before is None:
                 if envelope.status.get("reason") == "ParseError" and to == "x-sump":
                     invocation.unreadable.add(message.message_id)
-                    invocation.caused[message.message_id] = invocation.caused.get(message.message_id, 0) + 1
+                    invocation.effects[message.message_id] = invocation.effects.get(message.message_id, 0) + 1
                     is_explained = True
                 continue
             if before.id not in (envelope.id, envelope.parent_id):
@@ -175,10 +176,10 @@ class SendChecks:
                 frame,
                 self._has_frames_of_another_run(before, invocation),
             )
-            found = list(transition.problems())
-            if not found:
-                invocation.caused[message.message_id] = invocation.caused.get(message.message_id, 0) + 1
-                # A complaint about what could not be read may be too large itself, and then says only that.
+            problems = list(transition.problems())
+            if not problems:
+                invocation.effects[message.message_id] = invocation.effects.get(message.message_id, 0) + 1
+                # The envelope of a parse error may itself be too large and then carries another error.
                 if envelope.status.get("reason") == "ParseError" or envelope.curr == "x-sump":
                     invocation.unreadable.add(message.message_id)
                 elif not transition.is_postponed:
@@ -186,71 +187,75 @@ class SendChecks:
                 self._check_left_once(message, before, envelope, invocation)
                 self._check_saved_frames(before, envelope, invocation)
                 is_explained = True
-            complaints.append(found)
+            explanations.append(problems)
         if is_explained:
             return
-        if not complaints:
-            self.ledger.report_violation(f"{sender.name} sent {envelope.id} to {to}, and was given nothing of the kind")
+        if not explanations:
+            self.ledger.report_violation(
+                f"{sender.name} sent {envelope.id} to {to}, but received no message that explains it"
+            )
             return
-        self.ledger.report_violation(f"{sender.name} sent {envelope.id} to {to}: {'; '.join(shortest(complaints))}")
+        self.ledger.report_violation(
+            f"{sender.name} sent {envelope.id} to {to}: {'; '.join(fewest_problems(explanations))}"
+        )
 
     def _check_left_run(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, sender: Process) -> None:
-        """The dispatcher or the completion sent something: an envelope that was pending must explain it."""
+        """Check that a pending envelope explains one that the dispatcher or the completion sent."""
         frame = self.ledger.frames.get(envelope.trail) if envelope.trail is not None else None
-        complaints: list[list[str]] = []
+        explanations: list[list[str]] = []
         explained: list[tuple[AttemptKey, ObservedEnvelope]] = []
-        for place, before, actor in self.ledger.runs.of(envelope):
-            found = list(Transition(self.ledger.mesh, before, envelope, actor, to, frame).problems())
-            complaints.append(found)
-            if not found:
-                explained.append((place, before))
+        for key, before, actor in self.ledger.runs.of(envelope):
+            problems = list(Transition(self.ledger.mesh, before, envelope, actor, to, frame).problems())
+            explanations.append(problems)
+            if not problems:
+                explained.append((key, before))
         if explained:
             self.ledger.runs.note_sent(explained, envelope)
         else:
-            why = "; ".join(shortest(complaints)) if complaints else "nothing of the kind was pending"
-            self.ledger.report_violation(f"{sender.name} sent {envelope.id} to {to}: {why}")
+            problem = "; ".join(fewest_problems(explanations)) if explanations else "no pending envelope explains it"
+            self.ledger.report_violation(f"{sender.name} sent {envelope.id} to {to}: {problem}")
 
     def _check_saved_frames(self, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: Invocation) -> None:
-        """The frames of a buffered hop, and slices, leave only as they were kept first: each run sends the same."""
+        """Check that a buffered hop, or a fan-out into slices, sends only the frames that it saved first."""
         if envelope.trail is None or envelope.prev != (*before.prev, before.curr) or envelope.trail == before.trail:
             return
         if self.ledger.mesh.actors[invocation.actor].frames != "buffered" and not is_slice(envelope.trail):
             return
-        kept = self.ledger.objects.get(frames_key(before), b"[]")
-        trails = [frame["payload"]["trail"] for frame in json.loads(kept) if frame.get("payload")]
+        saved = self.ledger.objects.get(frames_key(before), b"[]")
+        trails = [frame["payload"]["trail"] for frame in json.loads(saved) if frame.get("payload")]
         if list(envelope.trail) not in trails:
             self.ledger.report_violation(
-                f"{invocation.actor} sent the frame {envelope.trail}, and those that were kept are {trails}"
+                f"{invocation.actor} sent the frame {envelope.trail}, but the saved frames are {trails}"
             )
 
     def _check_left_once(
         self, message: Message, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: Invocation
     ) -> None:
-        """An envelope leaves a hop once: nothing is retried or ended after frame 0 is on its way."""
+        """Check that an envelope leaves a hop once; after frame 0 it neither retries nor ends."""
         if envelope.id != before.id or sum(one.message_id == message.message_id for one in invocation.messages) > 1:
             return
         if sum(other is not None and other.id == before.id for other in self._read_all(invocation)) > 1:
             return
-        what = f"{envelope.phase} {envelope.prev} {envelope.curr} {envelope.attempt}"
-        if invocation.left.setdefault(message.message_id, what) != what:
+        departure = f"{envelope.phase} {envelope.prev} {envelope.curr} {envelope.attempt}"
+        if invocation.departures.setdefault(message.message_id, departure) != departure:
             self.ledger.report_violation(
-                f"{before.id} left {invocation.actor} as {invocation.left[message.message_id]}, and then as {what}"
+                f"{before.id} left {invocation.actor} as {invocation.departures[message.message_id]}, and then as {departure}"
             )
 
     def _read_all(self, invocation: Invocation) -> list[ObservedEnvelope | None]:
         return [self.ledger.read(message) for message in invocation.messages]
 
     def _has_frames_of_another_run(self, before: ObservedEnvelope, invocation: Invocation) -> bool:
-        """Whether a buffered hop has frames that were kept from a payload that another run of an earlier hop gave."""
-        kept = self.ledger.objects.get(frames_key(before))
-        if kept is None or before.trail is None:
+        """Whether the saved frames come from a payload of another run of an earlier hop."""
+        saved = self.ledger.objects.get(frames_key(before))
+        if saved is None or before.trail is None:
             return False
-        frames = [frame["payload"] for frame in json.loads(kept) if frame.get("payload")]
+        frames = [frame["payload"] for frame in json.loads(saved) if frame.get("payload")]
         return any(tuple(payload["trail"])[:-1] != before.trail for payload in frames)
 
     def _check_registered(self, before: ObservedEnvelope, invocation: Invocation) -> None:
-        """What came without a status is made known before anything it causes leaves."""
+        """Check that a task without a status is registered before its effects."""
         if before.status or before.is_stealth or invocation.actor in ("x-sink", "x-sump"):
             return
         if (before.id, "record") not in self.ledger.tables["tasks"]:
-            self.ledger.report_violation(f"{before.id} caused something before its task was known")
+            self.ledger.report_violation(f"{before.id} had an effect before its task was registered")

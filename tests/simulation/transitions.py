@@ -1,6 +1,6 @@
-"""What may become of a message at one hop (`protocol §1`, `§2`, `§3`, `§5`, `§8`), told from outside.
+"""Checks the transition of an envelope at one hop (`protocol §1`, `§2`, `§3`, `§5`, `§8`).
 
-There is a message that was received, one that was sent because of it, and the mesh between.
+The checks compare a received message with a message that it caused.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ _HANDLER_HEADERS = ("color",)
 
 @dataclass(frozen=True)
 class Transition:
-    """One message and another that it caused.
+    """A received envelope and an envelope that it caused.
 
     Attributes:
-        at: the actor that worked on it.
-        to: the actor whose queue the other was sent to.
-        frame: what the handler gave, if the other's payload is a frame.
-        is_kept: the frame was kept by an earlier run of this hop, which had another payload: an earlier hop had failed once and
-            been done once, and both its outcomes went on.
+        at: the actor that processed the received envelope.
+        to: the actor that gets the sent envelope.
+        frame: the handler's output, if the sent payload is a frame.
+        is_saved: an earlier run of this hop saved the frame for another payload. This happens if an earlier hop failed and
+            succeeded, and both outcomes continued.
     """
 
     mesh: MeshTable
@@ -35,15 +35,15 @@ class Transition:
     at: str
     to: str
     frame: OutputFrame | None = None
-    is_kept: bool = False
+    is_saved: bool = False
 
     @property
     def spec(self) -> Actor:
-        """The actor that worked on it."""
+        """The actor that processed the received envelope."""
         return self.mesh.actors[self.at]
 
     def problems(self) -> Iterator[str]:
-        """Everything that is wrong with it."""
+        """Yield the violations of this transition."""
         if self.after.status.get("reason") == "ParseError" and self.after.phase == "failed" and self.to == "x-sump":
             yield from self._check_parse_error()
             return
@@ -63,22 +63,22 @@ class Transition:
             case "succeeded":
                 yield from self._check_success()
             case "failed" | "canceled" | "paused":
-                yield from self._ended()
+                yield from self._check_end()
             case phase:
                 yield f"an envelope in phase {phase!r} may not be on a queue"
 
     @property
     def is_postponed(self) -> bool:
-        """Whether it was only sent again, to wait."""
+        """Whether the actor only sent the envelope again, to postpone it."""
         return self.to == self.at and self.after == self.before
 
     def _check_carry(self) -> Iterator[str]:
-        """What every path carries unchanged."""
+        """Fields and headers that each path carries unchanged."""
         before, after = self.before, self.after
         if REFERENCE in after.headers and after.payload is not None:
             yield "the envelope carries a claim check's reference beside its payload"
         if "x-asya-payload-ref" in after.headers and not after.has_reference:
-            yield "a claim check's reference leads nowhere"
+            yield "the object of a claim check is missing"
         if before.status.get("deadline_at") != after.status.get("deadline_at"):
             yield f"deadline_at was {before.status.get('deadline_at')} and is {after.status.get('deadline_at')}"
         if before.status.get("created_at") not in (None, after.status.get("created_at")):
@@ -94,7 +94,7 @@ class Transition:
         if str(before.headers.get("traceparent", ""))[:35] != str(after.headers.get("traceparent", ""))[:35] and (
             "traceparent" in before.headers
         ):
-            yield "it left its trace"
+            yield "the trace id changed"
 
     def _check_same_envelope(self) -> Iterator[str]:
         before, after = self.before, self.after
@@ -104,7 +104,7 @@ class Transition:
     def _check_unchanged(self) -> Iterator[str]:
         before, after = self.before, self.after
         if (before.prev, before.curr, before.next) != (after.prev, after.curr, after.next):
-            yield f"the route moved: {_route(before)} to {_route(after)}"
+            yield f"the route changed: {_route(before)} to {_route(after)}"
         if before.payload != after.payload:
             yield "the payload is not the one received"
 
@@ -116,9 +116,9 @@ class Transition:
         attempt = self.after.status.get("attempt", 0)
         if attempt != self.before.attempt + 1:
             yield f"attempt {self.before.attempt} was followed by attempt {attempt}"
-        most = max((policy.max_attempts for policy in self.spec.resiliency.policies.values()), default=1)
-        if attempt > most:
-            yield f"attempt {attempt} of {self.at}, whose policies allow {most}"
+        limit = max((policy.max_attempts for policy in self.spec.resiliency.policies.values()), default=1)
+        if attempt > limit:
+            yield f"attempt {attempt} of {self.at}, but its policies allow {limit}"
         first = self.after.headers.get("x-asya-first-attempt")
         if first is None or (self.before.attempt > 1 and first != self.before.headers.get("x-asya-first-attempt")):
             yield "a retry without the time of the first attempt"
@@ -128,7 +128,7 @@ class Transition:
     def _check_shift(self) -> Iterator[str]:
         before, after = self.before, self.after
         if after.prev != (*before.prev, before.curr):
-            yield f"after {_route(before)} came {_route(after)}: not one shift"
+            yield f"after {_route(before)} came {_route(after)}, which is not one shift"
         for name in _HOP_HEADERS:
             if name in after.headers:
                 yield f"header {name} left its hop"
@@ -145,13 +145,13 @@ class Transition:
                 yield "the payload is not the one received"
             return
         if self.after.status.get("error"):
-            yield "an error is carried on after a success"
+            yield "the envelope still has an error after a success"
         yield from self._check_frame()
 
     def _check_frame(self) -> Iterator[str]:
-        """A frame of the handler: index 0 is the envelope itself, the others are children."""
+        """Frame 0 is the envelope itself; later frames are children."""
         before, after, trail = self.before, self.after, self.after.trail
-        if trail is None or before.trail is None or self.is_kept:
+        if trail is None or before.trail is None or self.is_saved:
             return
         if self.at == "x-checkpoint" or self._is_origin_of_set():
             yield from self._check_same_envelope()
@@ -159,22 +159,22 @@ class Transition:
                 yield "the payload is not the one received"
             return
         if trail[:-1] != before.trail or self.frame is None:
-            yield f"nobody gave the payload {trail} for {before.trail}"
+            yield f"the handler did not return the payload {trail} for {before.trail}"
             return
         ahead = before.next if self.frame.next is None else self.frame.next
         if (after.curr, *after.next) != (ahead or ("",)):
-            yield f"after {_route(before)} the handler left {ahead} ahead, and it became {_route(after)}"
+            yield f"after {_route(before)} the handler set the route to {ahead}, but it is {_route(after)}"
         if self.frame.color is not None and after.headers.get("color") != self.frame.color:
-            yield f"the handler set color to {self.frame.color}, and it is {after.headers.get('color')}"
+            yield f"the handler set color to {self.frame.color}, but it is {after.headers.get('color')}"
         if self.frame.color is None and after.headers.get("color") != before.headers.get("color"):
-            yield "the color changed, and nobody changed it"
+            yield "the color changed, but the handler did not set it"
         if frame_index(trail) == 0:
             yield from self._check_same_envelope()
         else:
             yield from self._check_child()
 
     def _is_origin_of_set(self) -> bool:
-        """Slice 0 of a set that was opened here."""
+        """Whether the sent envelope is slice 0 of a set that this hop opened."""
         header, former = slice_of(self.after), slice_of(self.before)
         return (
             header is not None
@@ -189,7 +189,7 @@ class Transition:
             yield f"a child of {before.id} has id {after.id} and parent {after.parent_id}"
         root = before.headers.get("x-asya-root") or before.id
         if after.headers.get("x-asya-root") != root:
-            yield f"a child in the tree of {root} says it is in that of {after.headers.get('x-asya-root')}"
+            yield f"a child of the root {root} has the root {after.headers.get('x-asya-root')}"
 
     def _check_success(self) -> Iterator[str]:
         if self.to != "x-sink":
@@ -202,11 +202,11 @@ class Transition:
             return
         yield from self._check_shift()
         if self.after.curr:
-            yield f"a success that is to go on to {self.after.curr}"
+            yield f"a success with the next actor {self.after.curr}"
         yield from self._check_frame()
 
-    def _ended(self) -> Iterator[str]:
-        """It ends here, as it came; after frame 0 has left, as a child."""
+    def _check_end(self) -> Iterator[str]:
+        """An envelope ends as received; after frame 0, a child ends instead."""
         if self.to not in ENDS:
             yield f"an end ({self.after.phase}) was sent to {self.to}"
         if self.after.id == self.before.id:
@@ -221,25 +221,25 @@ class Transition:
             yield f"attempt {self.before.attempt} ended as attempt {attempt}"
 
     def _check_parse_error(self) -> Iterator[str]:
-        """What could not be read goes to x-sump whole, with a message that says why."""
+        """The error of an unreadable message gives the reason."""
         message = (self.after.status.get("error") or {}).get("message", "")
         if not message.startswith("Failed to parse message: "):
-            yield f"a parse error says {message!r}"
+            yield f"a parse error has the message {message!r}"
 
     def _check_end_actor(self) -> Iterator[str]:
-        """From x-sink: failures to x-sump as they are, and copies to hooks."""
+        """x-sink sends failures to x-sump unchanged, and copies to hooks."""
         before, after = self.before, self.after
         if self.to == "x-sump":
             yield from self._check_carry()
             yield from self._check_same_envelope()
             yield from self._check_unchanged()
             if after.phase != "failed":
-                yield f"an envelope in phase {after.phase} was passed on to x-sump"
+                yield f"an envelope in phase {after.phase} was sent to x-sump"
         elif "x-asya-hook" in after.headers:
             if after.parent_id != before.id or not after.is_stealth or (after.prev, after.next) != ((), ()):
-                yield "a hook's copy is no copy, or not stealth"
+                yield "the envelope of a hook is not a stealth copy"
         else:
-            yield f"{self.at} sent something to {self.to}"
+            yield f"{self.at} may not send to {self.to}"
 
 
 def _route(envelope: ObservedEnvelope) -> str:

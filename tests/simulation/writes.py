@@ -26,7 +26,7 @@ class WriteChecks:
             return
         key = (after["pk"]["S"], after["sk"]["S"])
         if table.endswith("-hops"):
-            self.ledger.marked.setdefault(key, self.ledger.simulation.scheduler.seconds)
+            self.ledger.completed_hops.setdefault(key, self.ledger.simulation.scheduler.seconds)
         if table.endswith("-tasks") and key[1] == "record":
             self._record_written(before, after)
         if table.endswith("-sink") and key[1] == "claim" and before is not None:

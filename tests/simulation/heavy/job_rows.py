@@ -30,7 +30,7 @@ def _rows(program: Program, recorder: CallRecorder, index: int, payload: dict[st
     if plan.behavior == "slow" and before >= plan.times:
         plan = Plan("pass")
     process.spend(plan.seconds)
-    call.ended = "raised"
+    call.outcome = "raised"
     match plan.behavior:
         case "fail" if before < plan.times:
             yield _row(index, error=f"call number {before + 1} of {program.actor} fails")
@@ -42,10 +42,10 @@ def _rows(program: Program, recorder: CallRecorder, index: int, payload: dict[st
         case "poison" if before < plan.times:
             process.crash_cause = "/".join(call.trail)
             process.crash("of its job")
-    call.ended = "well"
+    call.outcome = "succeeded"
     for number in range(0 if plan.behavior == "nothing" else plan.frames if plan.behavior == "fan" else 1):
         if plan.behavior == "fan" and plan.error is not None and number == plan.times:
-            call.ended = "raised"
+            call.outcome = "raised"
             yield _row(index, error="after some rows")
             return
         trail = (*call.trail, f"{program.actor}.{number}~{before}")
