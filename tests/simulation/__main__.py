@@ -45,13 +45,13 @@ def main() -> int:
     parser.add_argument("--heavy", action="store_true", help="simulate meshes with heavy actors")
     parser.add_argument("--planted", action="store_true", help="plant each mistake and print the seed that finds it")
     options = parser.parse_args()
-    one = partial(run, kind=options.weather, is_heavy=options.heavy)
+    run_one = partial(run, kind=options.weather, is_heavy=options.heavy)
     if options.seed is not None:
-        return _replay(partial(one, options.seed, to_the_end=True), options.about)
+        return _replay(partial(run_one, options.seed, to_the_end=True), options.about)
     if options.planted:
         return _find_planted(heavy_planted.MISTAKES if options.heavy else planted.MISTAKES, options)
     seeds = range(options.first, options.first + options.schedules)
-    summaries = _run_all(seeds, one, options.processes)
+    summaries = _run_all(seeds, run_one, options.processes)
     return _report(summaries, keep_going=options.keep_going)
 
 
@@ -76,16 +76,16 @@ def _find_planted(mistakes: Sequence[Mistake], options: argparse.Namespace) -> i
     return 1 if missed else 0
 
 
-def _run_all(seeds: range, one: Callable[[int], Outcome], processes: int) -> Iterator[ScheduleSummary]:
+def _run_all(seeds: range, run_one: Callable[[int], Outcome], processes: int) -> Iterator[ScheduleSummary]:
     if processes == 1:
-        yield from (_one(one, seed) for seed in seeds)
+        yield from (_summarize(run_one, seed) for seed in seeds)
         return
     with ProcessPoolExecutor(processes) as pool:
-        yield from pool.map(partial(_one, one), seeds, chunksize=SEEDS_PER_CHUNK)
+        yield from pool.map(partial(_summarize, run_one), seeds, chunksize=SEEDS_PER_CHUNK)
 
 
-def _one(one: Callable[[int], Outcome], seed: int) -> ScheduleSummary:
-    outcome = one(seed)
+def _summarize(run_one: Callable[[int], Outcome], seed: int) -> ScheduleSummary:
+    outcome = run_one(seed)
     return ScheduleSummary(
         outcome.weather.name, outcome.cloud.simulation.faults.drawn, str(outcome) if outcome.violations else ""
     )

@@ -77,7 +77,7 @@ class AckChecks:
             )
         if envelope is None or envelope.trail is None:
             return
-        if sum(self.ledger.read(one) == envelope for one in invocation.messages) > 1:
+        if sum(self.ledger.read(other) == envelope for other in invocation.messages) > 1:
             return  # only the function knows which of the equal messages it acknowledged
         for call in self.ledger.calls[actor, envelope.trail]:
             if call.began >= invocation.began and call.process.invocation is invocation:
@@ -90,10 +90,10 @@ class AckChecks:
         if (
             slice_of(envelope) is not None
             and len(call.frames) > 1
-            and not any(is_slice(one.trail) for one in call.frames)
+            and not any(is_slice(frame.trail) for frame in call.frames)
         ):
             return  # a slice has one result only
-        is_split = any(is_slice(one.trail) for one in call.frames)
+        is_split = any(is_slice(frame.trail) for frame in call.frames)
         if (is_split or self.ledger.mesh.actors[actor].frames == "buffered") and (
             call.outcome != "succeeded" or not self._are_saved(call, envelope)
         ):

@@ -1,4 +1,4 @@
-"""The simulated cloud: a mesh's queues, tables, bucket, functions and gateway, put together."""
+"""The simulated cloud: the queues, tables, bucket, functions and gateway of a mesh."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,18 +37,19 @@ from tests.simulation.writes import WriteChecks
 TABLES = ("tasks", "sink", "hops", "pending", "breaker", "fan-in")
 INDEXES = {"fan-in": {"open": Index("open_in", "due_at", ("actor",))}}
 CREW_TIMEOUT = 60.0
-MARGIN = 30.0  # of a function's timeout over its work, and of its queue's visibility over that
+# Seconds that a function's timeout exceeds its work, and that the visibility timeout exceeds the function's timeout.
+MARGIN = 30.0
 FULL_MAX_RECEIVES = 5
 
 
 @dataclass
 class Cloud:
-    """One mesh, deployed.
+    """A deployed mesh.
 
     Attributes:
         ingest, api: the gateway's functions.
-        system: those that schedules wake.
-        heavy: EMR Serverless and the jobs that run there.
+        system: the scheduled functions.
+        heavy: EMR Serverless and its jobs.
     """
 
     simulation: Simulation
@@ -63,23 +64,23 @@ class Cloud:
     heavy: HeavySide
 
     def queue(self, actor: str) -> str:
-        """The name of an actor's queue."""
+        """Return the name of an actor's queue."""
         return names.queue_name(self.mesh.table.namespace, actor)
 
     def new_process(self, name: str) -> Process:
-        """A process of the cloud."""
+        """Create a process of the cloud."""
         return Process(name, self.simulation)
 
     @contextmanager
     def activate(self) -> Iterator[None]:
-        """Within, the mesh's code runs on this cloud."""
+        """Connect the mesh's code to this cloud."""
         handlers = {name: handler_of(program, CallChecks(self.ledger)) for name, program in self.mesh.programs.items()}
         with (
             install_handlers(handlers),
             self.heavy.activate(handlers, self.mesh.programs, CallChecks(self.ledger)),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
-            # It makes telemetry of its own, for each of the actors it counts the sets of.
+            # The sweep creates telemetry for each fan-in actor.
             mock.patch.object(fan_in_sweep, "Telemetry", lambda *_: QuietTelemetry(current_process())),
             mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
         ):
@@ -93,7 +94,7 @@ class Cloud:
 
 
 class _Observer:
-    """Has what happens at the edges looked at."""
+    """Passes messages, objects and items to the checks."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
@@ -105,7 +106,7 @@ class _Observer:
         self._sends.accepted(message, sender)
 
     def deleted(self, message: Message, by: Process | None) -> None:
-        if by is not None and by.invocation is None:  # an operator has sent it again
+        if by is not None and by.invocation is None:  # an operator redrove it
             self._ledger.record_redrive(message)
         self._acks.deleted(message, by.invocation if by is not None else None)
 
@@ -123,7 +124,7 @@ class _Observer:
 
 
 def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: JobWeather | None = None) -> Cloud:
-    """A cloud with this mesh in it, at the beginning of its time."""
+    """Deploy a mesh to a new cloud."""
     simulation = Simulation(Scheduler(), Faults(random, weather), random, EventLog())
     namespace = mesh.table.namespace
     tables = MemoryDynamo(
@@ -167,7 +168,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: J
     ingest = GatewayFunction("x-gateway-ingest", new_process, ingest_of(settings("x-gateway-ingest", is_gateway=True)))
     api = GatewayFunction("x-gateway-api", new_process, api_of(settings("x-gateway-api", is_gateway=True)))
     for actor, spec in mesh.table.actors.items():
-        is_crew = spec.kind in ("crew", "spark")  # a heavy actor's function runs no user code either
+        is_crew = spec.kind in ("crew", "spark")  # the function of a heavy actor runs no user code
         batch = random.choice((1, 3, 10)) if is_crew else spec.batch.size
         timeout = (CREW_TIMEOUT if is_crew else spec.timeout * batch) + MARGIN
         name = names.queue_name(namespace, actor)

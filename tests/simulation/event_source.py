@@ -42,17 +42,19 @@ class EventSources:
         process.invocation = Invocation(function.actor, messages, self.simulation.scheduler.seconds)
         process.ends_at = self.simulation.scheduler.seconds + function.timeout
         process.note(f"receives {', '.join(f'{message.message_id[:8]}({message.receives})' for message in messages)}")
-        kept: set[str] | None = None
+        failed_ids: set[str] | None = None
         with running(process):
             try:
                 answer = entry.process({"Records": [_record(message) for message in messages]})
-                kept = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
+                failed_ids = {failure["itemIdentifier"] for failure in answer["batchItemFailures"]}
             except ProcessCrashed:
                 self._record_crash(messages, process)
             except Exception as error:  # noqa: BLE001 - an invocation that fails keeps its whole batch
                 self.ledger.report_violation(f"{process.name} raised {error!r}")
-        if process.is_alive and kept is not None:
-            self._delete_handled(queue, [message for message in messages if message.message_id not in kept], process)
+        if process.is_alive and failed_ids is not None:
+            self._delete_handled(
+                queue, [message for message in messages if message.message_id not in failed_ids], process
+            )
         function.release(process, entry)
         function.running -= 1
         self.wake(queue)

@@ -57,7 +57,10 @@ class FinalChecks:
         ):
             return True
         envelope = self.cloud.ledger.accepted[envelope_id][0][0] if envelope_id in self.cloud.ledger.accepted else None
-        if any(f"results/sump/unreadable/{one}" in self._objects for one in self.cloud.ledger.messages_of[envelope_id]):
+        if any(
+            f"results/sump/unreadable/{message_id}" in self._objects
+            for message_id in self.cloud.ledger.messages_of[envelope_id]
+        ):
             return True
         writes_no_object = not self.cloud.mesh.table.sink.persist or (
             envelope is not None and "x-asya-hook" in envelope.headers

@@ -1,4 +1,4 @@
-"""A mesh made up from a seed: its actors, their options, their handlers."""
+"""Random meshes: actors, their options and their handlers."""
 
 from dataclasses import dataclass, replace
 from random import Random
@@ -31,29 +31,29 @@ HANDLER_KINDS: tuple[HandlerKind, ...] = ("function", "coroutine", "generator", 
 
 @dataclass(frozen=True)
 class SimulatedMesh:
-    """The table that the functions get, and the programs behind the handlers' names."""
+    """The mesh table of the functions, and the programs of the handlers by actor."""
 
     table: MeshTable
     programs: dict[str, Program]
 
     @property
     def is_heavy(self) -> bool:
-        """Whether it has heavy actors."""
+        """Whether the mesh has heavy actors."""
         return any(actor.kind == "spark" for actor in self.table.actors.values())
 
     def is_poison(self, envelope: ObservedEnvelope) -> bool:
-        """Whether the actor that works on this envelope ends its process over it."""
+        """Whether this envelope crashes the process that handles it."""
         program = self.programs.get(envelope.curr)
         return program is not None and envelope.trail is not None and program.plan(envelope.trail).behavior == "poison"
 
     @property
     def light_actors(self) -> tuple[str, ...]:
-        """The actors with handlers, but hooks."""
+        """The actors with handlers, except hooks."""
         return tuple(name for name in self.programs if name != "hook")
 
 
 def random_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> SimulatedMesh:
-    """Two to five light actors, perhaps one or two heavy ones and a hook, and the crew."""
+    """Draw a mesh: light actors, the crew, perhaps fan-in actors and a hook, and heavy actors on request."""
     names = NAMES[: random.randint(1, 3) if is_heavy else random.randint(2, len(NAMES))]
     heavy = HEAVY_NAMES[: random.randint(1, 2)] if is_heavy else ()
     fan_ins = tuple(name for name in ("x-fan-in", "gather") if random.random() < 0.5)
@@ -71,7 +71,7 @@ def random_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> 
         sink = Sink(hooks=("hook",), hooks_for_children=random.random() < 0.5)
     actors |= {name: Actor(kind="fan_in", fan_in=_fan_in(random), timeout=20.0) for name in fan_ins}
     crew = {name: Actor(kind="crew") for name in ("x-sink", "x-sump", "x-checkpoint")}
-    # The quota is the account's; what the mesh believes it to be may be wrong.
+    # These settings may differ from the quota of the account.
     limits = SparkApplication(start_per_second=random.choice((0.2, 1.0, 5.0)), start_burst=random.choice((1, 5, 25)))
     table = MeshTable(
         namespace="sim",
@@ -102,7 +102,7 @@ def _light(
     if weather.name == "poison":
         repertoire = (*repertoire[:2], "poison")
     if weather.name in ("repeats", "calm") and random.random() < 0.5 and fan_ins:
-        # What fails once and is delivered twice ends in two ways; of slices only one may count. Or it is tried again, late.
+        # A slice that fails once and is delivered twice has two ends, or a late retry; only one may count.
         repertoire = ("fail", "split")
     actor = Actor(
         kind="handler",
@@ -131,7 +131,7 @@ def _light(
 def _heavy(
     random: Random, name: str, others: tuple[str, ...], weather: Weather, *, fan_ins: tuple[str, ...]
 ) -> tuple[Actor, Program]:
-    """A heavy actor: as a light one, but that results count as they were committed, and so may differ each time."""
+    """Draw a heavy actor; its results may differ in each call, because the committed ones count."""
     light, program = _light(random, name, others, weather, fan_ins=fan_ins)
     shape: Literal["payload", "dataframe"] = random.choice(("payload", "payload", "dataframe"))
     actor = structs.replace(
@@ -146,8 +146,8 @@ def _heavy(
         keep_input=False,
     )
     repertoire = tuple(behavior for behavior in program.repertoire if behavior != "split" or shape == "payload")
-    made = replace(program, is_nondeterministic=True, timeout=actor.timeout, repertoire=repertoire)
-    return actor, made
+    program = replace(program, is_nondeterministic=True, timeout=actor.timeout, repertoire=repertoire)
+    return actor, program
 
 
 def _resiliency(random: Random, actors: tuple[str, ...]) -> Resiliency:

@@ -1,4 +1,4 @@
-"""The way to the status endpoint: the real client on this side, the real function behind it, a network between that may fail."""
+"""The network between the real gateway client and the real gateway function; calls may fail."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ URL = f"https://{HOST}"
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP answer as the client sees it."""
+    """An HTTP response as the client receives it."""
 
     status: int
     data: bytes
 
 
 class _AnsweredError(Exception):
-    """A call that API Gateway answered by itself."""
+    """API Gateway answers a call itself."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -30,16 +30,16 @@ class _AnsweredError(Exception):
 
 
 class NoAnswerError(urllib3.exceptions.HTTPError):
-    """Nothing came back."""
+    """The client receives no response."""
 
 
-# Takes an event of API Gateway and gives the function's answer; None if the function died.
+# From an event of API Gateway to the function's response; None if the function crashed.
 Handler = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 
 @dataclass
 class Pool:
-    """What a process's `GatewayClient` speaks to."""
+    """The connection pool of a process's `GatewayClient`."""
 
     process: Process
     handler: Handler
@@ -56,7 +56,7 @@ class Pool:
         timeout: urllib3.Timeout | None = None,
         redirect: bool = True,
     ) -> Answer:
-        """One request."""
+        """Send one request."""
         scheduler = self.process.simulation.scheduler
         began = scheduler.seconds
         try:
@@ -65,23 +65,23 @@ class Pool:
                 f"{method} {urlsplit(url).path}",
                 lambda: self._answered(method, url, body, headers or {}),
                 refused=self._refusal,
-                lost=lambda: NoAnswerError("no answer came"),
+                lost=lambda: NoAnswerError("the response is lost"),
                 repeatable=False,
             )
         except _AnsweredError as refused:
             return Answer(refused.status, b'{"message": "simulated"}')
         limit = timeout.total if timeout is not None else None
         if isinstance(limit, int | float) and scheduler.seconds - began > limit:
-            raise NoAnswerError(f"no answer within {limit} s")
+            raise NoAnswerError(f"no response within {limit} s")
         if self.process.invocation is not None and urlsplit(url).path.endswith("/states") and answer.status == 200:
             self.process.invocation.states_queried_at = began
         return answer
 
     def _answered(self, method: str, url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-        found = self.handler(event(method, url, body, headers, self.user_arn, self.user_id))
-        if found is None:
+        response = self.handler(event(method, url, body, headers, self.user_arn, self.user_id))
+        if response is None:
             return Answer(500, b'{"message": "Internal Server Error"}')
-        return Answer(found["statusCode"], found["body"].encode())
+        return Answer(response["statusCode"], response["body"].encode())
 
     def _refusal(self) -> Exception:
         status = self.process.simulation.random.choice((403, 429, 500, 503, 0))
@@ -91,7 +91,7 @@ class Pool:
 def event(
     method: str, url: str, body: bytes, headers: Mapping[str, str], user_arn: str, user_id: str
 ) -> dict[str, Any]:
-    """API Gateway's event, payload format 2.0."""
+    """Build the event of API Gateway, payload format 2.0."""
     parts = urlsplit(url)
     query = dict(pair.split("=", 1) for pair in parts.query.split("&") if pair)
     return {

@@ -1,4 +1,4 @@
-"""Mistakes that one could make in the mesh, planted one at a time: a simulation that does not find them shows nothing."""
+"""Planted mistakes: patches of the mesh that the simulation must detect, one at a time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -51,13 +51,13 @@ def _send_group_ignoring_failed(self: Any, actor: str, group: list[Any]) -> None
         item.receipt.resolve()
 
 
-def _work_in_order(self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
-    kept = self._process_records(items, handle, accepted)
-    self._shorten_visibility(kept)
-    return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in kept]}
+def _process_in_order(self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
+    failures = self._process_records(items, handle, accepted)
+    self._shorten_visibility(failures)
+    return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in failures]}
 
 
-def _acks_what_raised(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
+def _process_ignoring_errors(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
     def handle_quietly(record: Any) -> list[Receipt]:
         try:
             return handle(record)  # type: ignore[no-any-return]
@@ -77,7 +77,7 @@ def _flush_losing_reports(self: Any) -> None:
             receipt.resolve()
 
 
-def _redeemed_with_reference(real: Any, self: Any, body: bytes) -> bytes:
+def _redeem_keeping_reference(real: Any, self: Any, body: bytes) -> bytes:
     redeemed: bytes = real(self, body)
     if redeemed is body:
         return body
@@ -87,7 +87,7 @@ def _redeemed_with_reference(real: Any, self: Any, body: bytes) -> bytes:
 
 
 @contextmanager
-def _frames_not_kept() -> Iterator[None]:
+def _without_frame_buffer() -> Iterator[None]:
     with (
         mock.patch.object(FrameBuffer, "load", lambda *_: None),
         mock.patch.object(FrameBuffer, "save", lambda _, __, frames: list(frames)),
@@ -95,7 +95,7 @@ def _frames_not_kept() -> Iterator[None]:
         yield
 
 
-def _marked_when_asked(real: Any, self: Any, hop: Any) -> bool:
+def _mark_at_query(real: Any, self: Any, hop: Any) -> bool:
     was_done: bool = real(self, hop)
     self.mark(hop, epoch_seconds=0)
     return was_done
@@ -104,7 +104,7 @@ def _marked_when_asked(real: Any, self: Any, hop: Any) -> bool:
 # --- ends --------------------------------------------------------------------------------------------------------------
 
 
-def _claimed_always(self: Any, claim: Claim, *, epoch_seconds: float) -> ClaimResult:
+def _claim_unconditionally(self: Any, claim: Claim, *, epoch_seconds: float) -> ClaimResult:
     self._dynamodb.put_item(
         TableName=self._table,
         Item={
@@ -120,18 +120,18 @@ def _claimed_always(self: Any, claim: Claim, *, epoch_seconds: float) -> ClaimRe
     return ClaimResult("taken", claim)
 
 
-def _written_or_not(real: Any, self: Results, key: str, *args: Any, **more: Any) -> str:
+def _write_ignoring_errors(real: Any, self: Results, key: str, *args: Any, **more: Any) -> str:
     try:
         return real(self, key, *args, **more)  # type: ignore[no-any-return]
     except (ClientError, BotoCoreError):
         return self.uri(key)
 
 
-def _always_taken(_: Any, envelope: Envelope) -> ClaimResult:
+def _skip_claim(_: Any, envelope: Envelope) -> ClaimResult:
     return ClaimResult("taken", Claim(envelope.id, envelope.generation, "failed", ""))
 
 
-def _record_put_blindly(self: Any, record: Any, replaces: Any, now: Any) -> StoredRecord:
+def _put_record_unconditionally(self: Any, record: Any, replaces: Any, now: Any) -> StoredRecord:
     from asya.tasks.aws import items as task_items
 
     revision = (replaces.revision if replaces else 0) + 1
@@ -143,35 +143,35 @@ def _record_put_blindly(self: Any, record: Any, replaces: Any, now: Any) -> Stor
 # --- routing -----------------------------------------------------------------------------------------------------------
 
 
-def _without(name: str) -> Callable[..., Any]:
+def _without_field(name: str) -> Callable[..., Any]:
     """The status that a function makes, without one of its fields."""
     return lambda real, *args, **more: msgspec.structs.replace(real(*args, **more), **{name: None})
 
 
-def _attempt_kept(real: Any, was: status.Status, **more: Any) -> status.Status:
+def _retry_without_count(real: Any, was: status.Status, **more: Any) -> status.Status:
     counted: status.Status = real(was, **more)
     return msgspec.structs.replace(counted, attempt=was.attempt)
 
 
-def _shifted_twice(real: Any, self: Route, ahead: Any = None) -> Route:
+def _shift_twice(real: Any, self: Route, ahead: Any = None) -> Route:
     once: Route = real(self, ahead)
     twice: Route = real(once)
     return twice if once.next else once
 
 
-def _retried_without_payload(real: Any, hop: Any, *args: Any) -> Any:
+def _retry_without_payload(real: Any, hop: Any, *args: Any) -> Any:
     return real(msgspec.structs.replace(hop, envelope=msgspec.structs.replace(hop.envelope, payload=NULL)), *args)
 
 
-def _frames_sent_forgotten(real: Any, *args: Any, frames_sent: int = 0, **more: Any) -> Any:
+def _fail_ignoring_frames_sent(real: Any, *args: Any, frames_sent: int = 0, **more: Any) -> Any:
     return real(*args, **more)
 
 
-def _numbered_child(numbers: "count[int]") -> Callable[..., str]:
+def _numbered_child_id(numbers: "count[int]") -> Callable[..., str]:
     return lambda *_: f"child-{next(numbers)}"
 
 
-def _rootless(envelope: Envelope, child_id: str) -> Envelope:
+def _child_without_root(envelope: Envelope, child_id: str) -> Envelope:
     return msgspec.structs.replace(envelope, id=child_id, parent_id=envelope.id)
 
 
@@ -179,7 +179,7 @@ def _rootless(envelope: Envelope, child_id: str) -> Envelope:
 
 
 @contextmanager
-def _decided_always() -> Iterator[None]:
+def _decide_unconditionally() -> Iterator[None]:
     def save_decision(self: Any, set_id: str, decision: Any, *, lease_from: float | None) -> Any:
         return self._change(set_id, "SET decision = :decision", {":decision": fan_in_items.decision_value(decision)})
 
@@ -190,14 +190,14 @@ def _decided_always() -> Iterator[None]:
         yield
 
 
-def _swapped(real: Any, origin: Any, decision: Any, items: dict[int, Any]) -> Any:
+def _swap_slices(real: Any, origin: Any, decision: Any, items: dict[int, Any]) -> Any:
     first, second = items.get(1), items.get(2)
     swapped = items | ({1: second, 2: first} if first is not None and second is not None else {})
     return real(origin, decision, swapped)
 
 
 @contextmanager
-def _sets_asleep() -> Iterator[None]:
+def _without_set_checks() -> Iterator[None]:
     with (
         mock.patch.object(SetCoordinator, "_ensure_check", lambda *_: None),
         mock.patch.object(FanInSweep, "sweep", lambda _: None),
@@ -205,61 +205,71 @@ def _sets_asleep() -> Iterator[None]:
         yield
 
 
-def _unless_canceled(real: Any, envelope: Envelope) -> bool:
+def _is_reported_unless_canceled(real: Any, envelope: Envelope) -> bool:
     return bool(real(envelope)) and not (envelope.status is not None and envelope.status.phase == "canceled")
 
 
 MISTAKES = (
-    Mistake("acks although a send was refused", substitute(Receipt, "problem", property(lambda _: None)), seed=10),
-    Mistake("ignores the Failed entries of an answer", substitute(Outbox, "_send_group", _send_group_ignoring_failed)),
-    Mistake("acks what raised", wrap(BatchProcessor, "process", _acks_what_raised)),
-    Mistake("does not put suspects last", substitute(BatchProcessor, "process", _work_in_order), "poison", seed=9),
+    Mistake("acknowledges after a failed send", substitute(Receipt, "problem", property(lambda _: None)), seed=10),
+    Mistake("ignores the Failed entries of a response", substitute(Outbox, "_send_group", _send_group_ignoring_failed)),
     Mistake(
-        "keeps suspects in the same order",
-        substitute(batch, "_isolation_order", lambda items: sorted(items, key=_id)),
+        "acknowledges a message whose processing raised", wrap(BatchProcessor, "process", _process_ignoring_errors)
+    ),
+    Mistake(
+        "does not isolate messages that crash the process",
+        substitute(BatchProcessor, "process", _process_in_order),
+        "poison",
+        seed=9,
+    ),
+    Mistake(
+        "retries crashing messages in the same order",
+        substitute(batch, "_isolation_order", lambda items: sorted(items, key=_message_id)),
         "poison",
         seed=19,
     ),
-    Mistake("loses must-arrive reports", substitute(RequiredReports, "flush", _flush_losing_reports)),
-    Mistake("goes on although the task is not registered", wrap(preflight, "register", lambda *_: set())),
-    Mistake("shows a claim check's reference to handlers", wrap(ClaimCheck, "redeem", _redeemed_with_reference)),
-    Mistake("does not keep buffered frames", _frames_not_kept),
-    Mistake("marks a hop as done before it is", wrap(CompletedHops, "is_completed", _marked_when_asked)),
-    Mistake("runs finished hops again", substitute(CompletedHops, "is_completed", lambda *_: False)),
-    Mistake("claims an end unconditionally", substitute(EndClaims, "take", _claimed_always), seed=9),
+    Mistake("loses required reports", substitute(RequiredReports, "flush", _flush_losing_reports)),
+    Mistake("continues without a registered task", wrap(preflight, "register", lambda *_: set())),
+    Mistake("passes the reference of a claim check to handlers", wrap(ClaimCheck, "redeem", _redeem_keeping_reference)),
+    Mistake("does not save buffered frames", _without_frame_buffer),
+    Mistake("marks a hop as completed before its handler runs", wrap(CompletedHops, "is_completed", _mark_at_query)),
+    Mistake("repeats completed hops", substitute(CompletedHops, "is_completed", lambda *_: False)),
+    Mistake("claims an end unconditionally", substitute(EndClaims, "take", _claim_unconditionally), seed=9),
     Mistake(
         "reports failures in x-sump without claiming them",
-        substitute(sump, "claim_end", _always_taken),
+        substitute(sump, "claim_end", _skip_claim),
         "repeats",
         seed=21,
     ),
-    Mistake("acks what was not written", wrap(Results, "write", _written_or_not), seed=14),
-    Mistake("writes records unconditionally", substitute(DynamoTaskStore, "put_record", _record_put_blindly)),
-    Mistake("drops the deadline at routing", wrap(status, "routed", _without("deadline_at"))),
-    Mistake("drops created_at at a start", wrap(status, "started", _without("created_at"))),
-    Mistake("does not count attempts", wrap(status, "retrying", _attempt_kept)),
-    Mistake("shifts twice", wrap(Route, "shifted", _shifted_twice)),
-    Mistake("retries without the payload", wrap(outcome, "_retry", _retried_without_payload), "calm"),
-    Mistake("retries after a frame has left", wrap(outcome, "failed", _frames_sent_forgotten), seed=49),
-    Mistake("lets the first attempt's time pass on", substitute(outcome, "_ENDS_WITH_THE_HOP", ())),
-    Mistake("gives children ids of chance", lambda: mock.patch.object(ids, "child_id", _numbered_child(count()))),
-    Mistake("forgets the root of children", substitute(outcome, "_child", _rootless)),
-    Mistake("does not heed cancellation", substitute(arrival, "_check_task_state", lambda *_: None), seed=13),
+    Mistake("acknowledges without a written result", wrap(Results, "write", _write_ignoring_errors), seed=14),
+    Mistake("writes records unconditionally", substitute(DynamoTaskStore, "put_record", _put_record_unconditionally)),
+    Mistake("drops the deadline at routing", wrap(status, "routed", _without_field("deadline_at"))),
+    Mistake("drops created_at at the start of a hop", wrap(status, "started", _without_field("created_at"))),
+    Mistake("does not count attempts", wrap(status, "retrying", _retry_without_count)),
+    Mistake("shifts twice", wrap(Route, "shifted", _shift_twice)),
+    Mistake("retries without the payload", wrap(outcome, "_retry", _retry_without_payload), "calm"),
+    Mistake("retries after frame 0 was sent", wrap(outcome, "failed", _fail_ignoring_frames_sent), seed=49),
+    Mistake("keeps the header of the first attempt after the hop", substitute(outcome, "_ENDS_WITH_THE_HOP", ())),
     Mistake(
-        "lets handlers run beyond the deadline", substitute(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
+        "gives children ids that differ in each run",
+        lambda: mock.patch.object(ids, "child_id", _numbered_child_id(count())),
     ),
-    Mistake("does not heed max_hops", wrap(arrival, "_check_route", lambda real, hop, now: None)),
-    Mistake("puts a set together more than once", _decided_always, "storm", seed=22),
-    Mistake("merges in another order", wrap(set_coordinator, "origin_delivery", _swapped)),
-    Mistake("forgets the enclosing set", substitute(fan_in_routing, "_outer", lambda _: None)),
-    Mistake("does not tell sets of slices that ended", substitute(sink, "slice_end_deliveries", lambda *_: ())),
+    Mistake("drops the root of children", substitute(outcome, "_child", _child_without_root)),
+    Mistake("ignores cancellation", substitute(arrival, "_check_task_state", lambda *_: None), seed=13),
     Mistake(
-        "takes slices without claiming their end", substitute(fan_in, "claim_end", _always_taken), "repeats", seed=9
+        "lets handlers run after the deadline", substitute(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
     ),
-    Mistake("does not wake sets that wait", _sets_asleep, "calm"),
-    Mistake("says nothing about dead letters", substitute(DeadLetterWatch, "_report_batch", lambda *_: None), seed=27),
-    Mistake("does not report canceled children", wrap(ending, "is_reported", _unless_canceled), "calm"),
-    Mistake("reports on stealth envelopes", substitute(Envelope, "is_stealth", property(lambda _: False))),
+    Mistake("ignores max_hops", wrap(arrival, "_check_route", lambda real, hop, now: None)),
+    Mistake("merges a set more than once", _decide_unconditionally, "storm", seed=22),
+    Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices)),
+    Mistake("drops the header of the enclosing set", substitute(fan_in_routing, "_outer", lambda _: None)),
+    Mistake("sends no messages about ended slices", substitute(sink, "slice_end_deliveries", lambda *_: ())),
+    Mistake(
+        "stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "repeats", seed=9
+    ),
+    Mistake("does not check waiting sets", _without_set_checks, "calm"),
+    Mistake("does not report dead letters", substitute(DeadLetterWatch, "_report_batch", lambda *_: None), seed=27),
+    Mistake("does not report canceled children", wrap(ending, "is_reported", _is_reported_unless_canceled), "calm"),
+    Mistake("reports stealth envelopes", substitute(Envelope, "is_stealth", property(lambda _: False))),
 )
 
 
@@ -267,5 +277,5 @@ def _own_limit(hop: Hop) -> timedelta:
     return timedelta(seconds=hop.spec.timeout)
 
 
-def _id(record: Any) -> str:
+def _message_id(record: Any) -> str:
     return str(record.message_id)

@@ -1,4 +1,4 @@
-"""A process of the simulated cloud: it lives until it dies, and each of its calls to a service may be its last."""
+"""A process of the simulated cloud; faults may crash it at each call of a service."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,19 +22,19 @@ T = TypeVar("T")
 
 
 class ProcessCrashed(BaseException):
-    """Unwinds a process that is dead. Whatever swallows it: the next call raises it again."""
+    """Unwinds a crashed process; if code catches it, the next call raises it again."""
 
 
 @dataclass
 class Invocation:
-    """One invocation: the messages it was given, and what it has done so far.
+    """One invocation: its messages and its effects so far.
 
     Attributes:
-        caused: message id → how many messages it has caused to be sent.
-        unreadable: ids of messages that were found to be no envelopes.
-        left: message id → what left under the envelope's own id.
-        told: sets and indexes of slices that were told to have ended.
-        states_queried_at: when the tasks' states were asked for, if there was an answer.
+        effects: message id → the number of messages sent because of it.
+        unreadable: ids of messages that are not envelopes.
+        departures: message id → how the envelope left the hop.
+        ended_slices: set ids and indexes of the slices whose end was sent to their set.
+        states_queried_at: when the gateway answered a query of task states, in virtual seconds; None if it did not.
     """
 
     actor: str
@@ -49,7 +49,7 @@ class Invocation:
 
 @dataclass
 class Simulation:
-    """What all processes share: time, chance, weather and the log."""
+    """The state that all processes share: time, faults, randomness and the log."""
 
     scheduler: "Scheduler"
     faults: Faults
@@ -59,13 +59,13 @@ class Simulation:
 
 @dataclass
 class Process:
-    """One process, and what it takes from outside itself (`asya.messaging.lambdas.environment.Environment`).
+    """One process; it implements `asya.messaging.lambdas.environment.Environment`.
 
     Attributes:
-        ends_at: virtual seconds at which it is killed: its function's timeout.
-        lag: seconds its own code has used that have not passed for the others yet; user code does not give up its turn.
+        ends_at: virtual seconds of its function's timeout.
+        lag: seconds of user code that other processes have not seen pass yet, because user code does not yield.
         invocation: the current one; None between two invocations.
-        crash_cause: which call of a handler ended it, if one did.
+        crash_cause: the trail of the call that crashed it; empty if a fault did.
     """
 
     name: str
@@ -80,28 +80,28 @@ class Process:
     is_threaded = False
 
     def now(self) -> datetime:
-        """The process's time of day."""
+        """Return the current time."""
         return self.simulation.scheduler.now + timedelta(seconds=self.lag)
 
     def monotonic(self) -> float:
-        """The same in seconds."""
+        """Return the current time in virtual seconds."""
         return self.simulation.scheduler.seconds + self.lag
 
     def sleep(self, seconds: float) -> None:
-        """Wait about so long."""
+        """Wait between half and all of these seconds."""
         self.simulation.scheduler.wait(seconds * self.simulation.random.uniform(0.5, 1.0))
         self._check()
 
     def random(self) -> float:
-        """A number in [0, 1)."""
+        """Return a number in [0, 1)."""
         return self.simulation.random.random()
 
     def new_span(self) -> str:
-        """16 hexadecimal digits."""
+        """Return 16 hexadecimal digits."""
         return f"{self.simulation.random.getrandbits(64):016x}"
 
     def run_within(self, seconds: float, run: Callable[[], T]) -> T:
-        """Run user code; it is interrupted where it spends more time than it has (`spend`)."""
+        """Run user code with a time limit; `spend` raises at the limit."""
         self._limits.append(self.monotonic() + seconds)
         try:
             return run()
@@ -109,7 +109,11 @@ class Process:
             self._limits.pop()
 
     def spend(self, seconds: float) -> None:
-        """User code takes its time."""
+        """Let user code take time.
+
+        Raises:
+            TimeLimitReached: if the time limit comes first.
+        """
         end = self.monotonic() + seconds
         limit = min(self._limits, default=end)
         if end > limit:
@@ -128,13 +132,13 @@ class Process:
         in_part: Callable[[], T] | None = None,
         repeatable: bool = True,
     ) -> T:
-        """One call of a service: it takes its time, and may go wrong as `Fault` says.
+        """Call a service: the call takes time and may have a `Fault`.
 
         Args:
-            refused: makes the error of a call that had no effect.
-            lost: makes the error of a call whose answer did not come.
-            in_part: does less than asked for, and says so in the answer.
-            repeatable: whether the SDK repeats it by itself, with another effect, when the answer is lost.
+            refused: makes the error of a call without effect.
+            lost: makes the error of a call without a response.
+            in_part: executes a part of the request and returns the rest as failed.
+            repeatable: whether the SDK repeats the call after a lost response, with a second effect.
         """
         self._check()
         simulation = self.simulation
@@ -149,22 +153,22 @@ class Process:
             self.note(f"{what}: refused")
             raise refused()
         if fault is Fault.IN_PART and in_part is not None:
-            self.note(f"{what}: in part")
+            self.note(f"{what}: executed in part")
             answer = in_part()
         else:
-            answer = self._done(what, do)
+            answer = self._execute(what, do)
         if fault is Fault.REPEATED and repeatable:
             self._wait(simulation.faults.latency(simulation.scheduler.seconds))
-            answer = self._done(f"{what}: the answer is lost, repeated by the SDK", do)
+            answer = self._execute(f"{what}: the response is lost, repeated by the SDK", do)
         self._wait(simulation.faults.latency(simulation.scheduler.seconds))
         if fault is Fault.CRASH_AFTER:
             self.crash(f"after {what}")
         if fault is Fault.ANSWER_LOST:
-            self.note(f"{what}: the answer is lost")
+            self.note(f"{what}: the response is lost")
             raise lost()
         return answer
 
-    def _done(self, what: str, do: Callable[[], T]) -> T:
+    def _execute(self, what: str, do: Callable[[], T]) -> T:
         try:
             answer = do()
         except ClientError as error:
@@ -174,13 +178,13 @@ class Process:
         return answer
 
     def crash(self, where: str) -> None:
-        """The end of it."""
-        self.note(f"DIES {where}")
+        """Crash the process."""
+        self.note(f"CRASHES {where}")
         self.is_alive = False
         raise ProcessCrashed(where)
 
     def note(self, what: str) -> None:
-        """A line in the log."""
+        """Write a line to the log."""
         self.simulation.log.note(self.simulation.scheduler.seconds, self.name, what)
 
     def _wait(self, seconds: float) -> None:
@@ -191,7 +195,7 @@ class Process:
         if not self.is_alive or self.simulation.scheduler.is_over:
             raise ProcessCrashed(self.name)
         if self.simulation.scheduler.seconds > self.ends_at:
-            self.crash("of its function's timeout")
+            self.crash("at its function's timeout")
 
 
 _current: ContextVar[Process] = ContextVar("current process")
@@ -199,7 +203,7 @@ _current: ContextVar[Process] = ContextVar("current process")
 
 @contextmanager
 def running(process: Process) -> Iterator[Process]:
-    """Within, the process is the one that runs on this turn: clients are made for whoever asks for them."""
+    """Make a process the current one; new clients belong to it."""
     token = _current.set(process)
     try:
         yield process
@@ -208,5 +212,5 @@ def running(process: Process) -> Iterator[Process]:
 
 
 def current_process() -> Process:
-    """The process that runs."""
+    """Return the current process."""
     return _current.get()

@@ -1,4 +1,4 @@
-"""SQS, as unreliable as it is: messages are delayed, reordered, offered again, delivered twice, and end in a dead-letter queue."""
+"""SQS: it delays, reorders and redelivers messages, delivers some twice, and moves some to a dead-letter queue."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +19,11 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 @dataclass
 class Message:
-    """A message on a queue. A copy that SQS delivers beside it has the same id.
+    """A message on a queue; a duplicate has the same id.
 
     Attributes:
-        visible_at: virtual seconds from which it may be received.
-        receipt: of its last receipt.
+        visible_at: virtual seconds from which the message is visible.
+        receipt: the receipt handle of the last receive.
     """
 
     message_id: str
@@ -39,10 +39,11 @@ class Message:
 
 @dataclass
 class Queue:
-    """A queue; what is received too often moves to its dead-letter queue, which moves nothing on.
+    """A queue with a dead-letter queue.
 
     Attributes:
-        max_receives: None of a dead-letter queue.
+        visibility: the visibility timeout in seconds.
+        max_receives: receives before a message moves to the dead-letter queue; None for a dead-letter queue itself.
     """
 
     name: str
@@ -52,16 +53,16 @@ class Queue:
 
 
 class QueueObserver(Protocol):
-    """Is told what happens to messages."""
+    """Observes messages."""
 
     def accepted(self, message: Message, sender: Process | None) -> None:
-        """A queue has taken a message."""
+        """A queue accepted a message."""
 
     def deleted(self, message: Message, by: Process | None) -> None:
-        """A message is gone for good."""
+        """A message was deleted."""
 
     def dead_lettered(self, message: Message) -> None:
-        """A message was received too often."""
+        """A message moved to a dead-letter queue."""
 
 
 @dataclass
@@ -69,7 +70,7 @@ class Queues:
     """All queues of a mesh.
 
     Attributes:
-        wake: is called when a message of a queue may be received, with the queue's name.
+        wake: called with the name of a queue when a message becomes visible.
     """
 
     simulation: Simulation
@@ -81,7 +82,7 @@ class Queues:
     def send(
         self, name: str, body: str, *, sender: Process | None, by: str, delay: float = 0, group: str | None = None
     ) -> str:
-        """Take a message; gives its id."""
+        """Accept a message and return its id."""
         number, seconds = next(self._numbers), self.simulation.scheduler.seconds
         message = Message(f"{number:08x}-0000-4000-8000-000000000000", name, body, seconds, seconds + delay, by, group)
         self._offer(message)
@@ -92,10 +93,14 @@ class Queues:
         return message.message_id
 
     def receive(self, name: str, limit: int, hide: float | None = None) -> list[Message]:
-        """Up to so many messages that may be received, in no order; those received too often move to the DLQ instead."""
+        """Receive up to `limit` visible messages in random order; dead letters move to the DLQ instead.
+
+        Args:
+            hide: overrides the visibility timeout, in seconds.
+        """
         queue, visible = self.queues[name], self.visible(name)
         self.simulation.random.shuffle(visible)
-        found: list[Message] = []
+        received: list[Message] = []
         for message in visible[:limit]:
             if queue.max_receives is not None and message.receives >= queue.max_receives:
                 queue.messages.remove(message)
@@ -105,16 +110,16 @@ class Queues:
             message.receives += 1
             message.receipt = f"receipt-{next(self._numbers)}"
             self._hide(message, queue.visibility if hide is None else hide)
-            found.append(message)
-        return found
+            received.append(message)
+        return received
 
     def visible(self, name: str) -> list[Message]:
-        """The messages that may be received now."""
+        """Return the visible messages."""
         now = self.simulation.scheduler.seconds
         return [message for message in self.queues[name].messages if message.visible_at <= now]
 
     def delete(self, name: str, receipt: str, by: Process | None) -> None:
-        """Forget a message; an outdated receipt does nothing."""
+        """Delete a message; an outdated receipt handle has no effect."""
         queue = self.queues[name]
         for message in queue.messages:
             if message.receipt == receipt:
@@ -123,7 +128,7 @@ class Queues:
                 return
 
     def set_visibility(self, name: str, receipt: str, seconds: float) -> None:
-        """Offer a message again after so long; an outdated receipt does nothing."""
+        """Set the visibility timeout of a message; an outdated receipt handle has no effect."""
         for message in self.queues[name].messages:
             if message.receipt == receipt:
                 self._hide(message, seconds)
@@ -141,7 +146,7 @@ class Queues:
 
 @dataclass
 class SqsClient:
-    """The calls that a process makes."""
+    """The SQS client of one process."""
 
     process: Process
     queues: Queues
@@ -169,10 +174,10 @@ class SqsClient:
         return self._call(f"SendMessage {name}", do)
 
     def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:  # noqa: N803
-        """Send up to ten."""
+        """Send up to ten messages."""
         name = _name(QueueUrl)
 
-        def do(spoiled: frozenset[int] = frozenset()) -> dict[str, Any]:
+        def do(failed: frozenset[int] = frozenset()) -> dict[str, Any]:
             self._known(name)
             self._check_batch(Entries)
             answer: dict[str, list[dict[str, Any]]] = {"Successful": [], "Failed": []}
@@ -180,7 +185,7 @@ class SqsClient:
                 problem = _problem(entry["MessageBody"], entry.get("DelaySeconds", 0))
                 if problem is not None:
                     answer["Failed"].append({"Id": entry["Id"], "Code": problem, "SenderFault": True, "Message": ""})
-                elif number in spoiled:
+                elif number in failed:
                     code = {"Id": entry["Id"], "Code": "InternalError", "SenderFault": False, "Message": "try again"}
                     answer["Failed"].append(code)
                 else:
@@ -196,8 +201,8 @@ class SqsClient:
             return {key: entries for key, entries in answer.items() if entries}
 
         def in_part() -> dict[str, Any]:
-            some = {number for number in range(len(Entries)) if self.process.random() < 0.6}
-            return do(frozenset(some))
+            failed = {number for number in range(len(Entries)) if self.process.random() < 0.6}
+            return do(frozenset(failed))
 
         return self._call(f"SendMessageBatch {name} ({len(Entries)})", do, in_part)
 
@@ -210,17 +215,17 @@ class SqsClient:
         WaitTimeSeconds: int,  # noqa: N803
         MessageSystemAttributeNames: Sequence[str],  # noqa: N803
     ) -> dict[str, Any]:
-        """Receive up to ten; all system attributes come with them."""
+        """Receive up to ten messages with all system attributes."""
         name = _name(QueueUrl)
 
         def do() -> dict[str, Any]:
-            found = self.queues.receive(name, min(MaxNumberOfMessages, BATCH_ENTRIES), hide=VisibilityTimeout)
-            return {"Messages": [_received(message) for message in found]} if found else {}
+            messages = self.queues.receive(name, min(MaxNumberOfMessages, BATCH_ENTRIES), hide=VisibilityTimeout)
+            return {"Messages": [_received(message) for message in messages]} if messages else {}
 
         return self._call(f"ReceiveMessage {name}", do)
 
     def get_queue_url(self, *, QueueName: str) -> dict[str, Any]:  # noqa: N803
-        """The URL of a queue."""
+        """Return the URL of a queue."""
 
         def do() -> dict[str, Any]:
             self._known(QueueName)
@@ -229,14 +234,14 @@ class SqsClient:
         return self._call(f"GetQueueUrl {QueueName}", do)
 
     def get_queue_attributes(self, *, QueueUrl: str, AttributeNames: Sequence[str]) -> dict[str, Any]:  # noqa: N803
-        """How many messages there are."""
+        """Count the visible messages and those in flight."""
         name = _name(QueueUrl)
 
         def do() -> dict[str, Any]:
             visible = self.queues.visible(name)
             hidden = len(self.queues.queues[name].messages) - len(visible)
-            found = {"ApproximateNumberOfMessages": len(visible), "ApproximateNumberOfMessagesNotVisible": hidden}
-            return {"Attributes": {key: str(value) for key, value in found.items()}}
+            counts = {"ApproximateNumberOfMessages": len(visible), "ApproximateNumberOfMessagesNotVisible": hidden}
+            return {"Attributes": {key: str(value) for key, value in counts.items()}}
 
         return self._call(f"GetQueueAttributes {name}", do)
 
@@ -256,7 +261,7 @@ class SqsClient:
         QueueUrl: str,  # noqa: N803
         Entries: Sequence[Mapping[str, Any]],  # noqa: N803
     ) -> dict[str, Any]:
-        """Set when messages are offered again."""
+        """Set the visibility timeout of messages."""
         name = _name(QueueUrl)
 
         def do() -> dict[str, Any]:

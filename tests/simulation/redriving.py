@@ -1,4 +1,4 @@
-"""An operator who redrives dead letters with `asya dlq redrive`'s own code."""
+"""Redrives dead letters with the code of `asya dlq redrive`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Api = Callable[[dict[str, Any]], dict[str, Any] | None]
 
 @dataclass(frozen=True)
 class SimulatedMeshClient(MeshClient):
-    """Asks the simulated gateway."""
+    """Calls the simulated gateway."""
 
     api: Api = lambda _: None
     arn: str = ""
@@ -36,26 +36,26 @@ class SimulatedMeshClient(MeshClient):
 
 
 def redrive_all(process: Process, queues: Queues, *, namespace: str, api: Api, arn: str) -> bool:
-    """One round over all dead-letter queues that hold something; whether nothing went wrong.
+    """Redrive the dead letters of all queues; return whether every call succeeded.
 
-    A letter that could not be sent stays where it is, and its task, by then reopened, waits for it.
+    An unsent dead letter stays on its queue, and its reopened task waits for the next redrive.
     """
-    went_well = True
+    is_complete = True
     sqs = SqsClient(process, queues, "AIDAOPERATOR")
-    start = f"asya-{namespace}-"
+    prefix = f"asya-{namespace}-"
     with running(process):
         connection: Any = SimpleNamespace(namespace=namespace, sqs=lambda: sqs)
         dead_letters = DeadLetters(SimulatedMeshClient(connection, api=api, arn=arn))
         for name in [name for name, queue in queues.queues.items() if queue.max_receives is None and queue.messages]:
-            actor = name.removeprefix(start).removesuffix("-dlq")
+            actor = name.removeprefix(prefix).removesuffix("-dlq")
             try:
                 with dead_letters.scan(actor, Filter()) as letters:
                     for letter in letters:
-                        done = dead_letters.redrive(letter, force=False, now=process.now())
-                        process.note(f"redrives {letter.id} of {actor}: {done.problem or done.generation}")
+                        result = dead_letters.redrive(letter, force=False, now=process.now())
+                        process.note(f"redrives {letter.id} of {actor}: {result.problem or result.generation}")
             except CommandError as error:
-                process.note(f"gives up on the dead letters of {actor}: {error}")
-                went_well = False
+                process.note(f"cannot redrive the dead letters of {actor}: {error}")
+                is_complete = False
             except ProcessCrashed:
                 return False
-    return went_well
+    return is_complete

@@ -1,4 +1,4 @@
-"""One schedule: a mesh, a workload and a weather from a seed, run until everything is at rest."""
+"""Runs one schedule: a random mesh, workload and weather, until no process has work."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tests.simulation.mistake import Mistake
 from tests.simulation.scheduler import StalledError
 from tests.simulation.workload import Workload
 
-# Schedules wake the sweep and the watch over dead letters; a tick in bad weather may fail, the next one goes on.
+# Seconds between the runs of the scheduled functions.
 TICK = 300.0
 INITIAL_TICKS = 1
 MIN_IDLE_TICKS = 2
@@ -26,10 +26,10 @@ COMMAND = ".venv/bin/python -m tests.simulation{heavy} --seed {seed}{weather}"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a schedule went.
+    """The outcome of a schedule.
 
     Attributes:
-        kind: the kind of weather that was asked for.
+        kind: the requested weather; None if drawn.
         is_heavy: whether the mesh has heavy actors.
     """
 
@@ -42,23 +42,23 @@ class Outcome:
 
     @property
     def command(self) -> str:
-        """What runs it again."""
+        """The command that repeats the schedule."""
         weather = f" --weather {self.kind}" if self.kind else ""
         return COMMAND.format(seed=self.seed, weather=weather, heavy=" --heavy" if self.is_heavy else "")
 
     def __str__(self) -> str:
         lines = [f"schedule {self.seed} ({self.weather.name}): {len(self.violations)} violations"]
         lines += [f"  - {violation}" for violation in self.violations]
-        return "\n".join([*lines, f"  again, with its log: {self.command}"])
+        return "\n".join([*lines, f"  repeat with the log: {self.command}"])
 
 
 def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_end: bool = False) -> Outcome:
     """Run the schedule of a seed.
 
     Args:
-        kind: of weather (`faults.KINDS`), if it is not to be drawn.
-        is_heavy: in a mesh with heavy actors.
-        to_the_end: go on after a violation, to see what comes of it.
+        kind: the weather (`faults.KINDS`); None to draw one.
+        is_heavy: whether the mesh has heavy actors.
+        to_the_end: whether to continue after a violation.
     """
     random = Random(f"heavy schedule {seed}" if is_heavy else f"schedule {seed}")
     weather = random_weather(random, kind)
@@ -81,21 +81,21 @@ def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_en
         except StalledError as error:
             stalled = [str(error)]
         for task_id in workload.started:
-            cloud.simulation.scheduler.start(partial(workload.look_again, task_id))
+            cloud.simulation.scheduler.start(partial(workload.check_task, task_id))
         if not cloud.simulation.scheduler.is_over:
             cloud.simulation.scheduler.run()
-    found = [*cloud.ledger.violations, *stalled]
-    if not found:
-        found += FinalChecks(cloud, workload).problems()
-    return Outcome(seed, kind, is_heavy, weather, tuple(found), cloud)
+    violations = [*cloud.ledger.violations, *stalled]
+    if not violations:
+        violations += FinalChecks(cloud, workload).problems()
+    return Outcome(seed, kind, is_heavy, weather, tuple(violations), cloud)
 
 
 def _run_until_idle(cloud: Cloud) -> None:
-    """Let everything happen that is due, and the schedules wake what they wake, until there is nothing left to find."""
+    """Run all processes and the scheduled functions until neither has work."""
     scheduler = cloud.simulation.scheduler
     for number in range(MAX_IDLE_TICKS):
         scheduler.run()
-        # A set that nobody looks at any more is found by the sweep, once it is due.
+        # Only the sweep finds a due set without messages.
         is_quiet = cloud.ledger.runs.is_quiet and not any(cloud.ledger.sets.problems())
         if scheduler.is_over or (number >= MIN_IDLE_TICKS and is_quiet):
             return
@@ -104,7 +104,11 @@ def _run_until_idle(cloud: Cloud) -> None:
 
 
 def find_seed(mistake: Mistake, *, is_heavy: bool, seeds: Iterable[int] | None = None) -> int | None:
-    """The first of some seeds whose schedule shows a planted mistake, by default of a hundred and its own; None if none does."""
-    tried = chain([mistake.seed], range(SEEDS_PER_MISTAKE)) if seeds is None else seeds
+    """Return the first seed whose schedule detects a planted mistake; None if no seed does.
+
+    Args:
+        seeds: the seeds to try; by default the seed of the mistake, then 0 to 99.
+    """
+    candidates = chain([mistake.seed], range(SEEDS_PER_MISTAKE)) if seeds is None else seeds
     with mistake.plant():
-        return next((seed for seed in tried if run(seed, mistake.kind, is_heavy=is_heavy).violations), None)
+        return next((seed for seed in candidates if run(seed, mistake.kind, is_heavy=is_heavy).violations), None)

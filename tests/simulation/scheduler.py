@@ -1,7 +1,6 @@
-"""Time and turns: every process of the simulated cloud runs on one thread, one at a time, in the order of virtual time.
+"""The scheduler: runs all processes of the simulated cloud on one thread, in the order of virtual time.
 
-A process gives up its turn only where it waits (at each call of a service, above all). Which of several goes first follows from how
-long their waits are drawn to be: so a seed fixes every interleaving.
+A process yields only where it waits, mainly at calls of services. The seed determines the waits, and so every interleaving.
 """
 
 import heapq
@@ -16,17 +15,17 @@ START_TIME = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 class StalledError(RuntimeError):
-    """The simulation does not come to rest."""
+    """The simulation does not finish within its limit of turns."""
 
 
 @dataclass
 class Scheduler:
-    """A virtual clock and what is to happen when.
+    """A virtual clock with a queue of callbacks.
 
     Attributes:
-        seconds: since the beginning.
-        limit: turns that may be taken; more of them mean that the mesh does not come to rest.
-        is_over: nothing runs any more; what is unwound now may do no more than that.
+        limit: the maximal number of turns; a mesh that needs more does not finish.
+        seconds: virtual seconds since `START_TIME`.
+        is_over: whether the simulation has ended; processes then only unwind.
     """
 
     limit: int = 200_000
@@ -39,42 +38,42 @@ class Scheduler:
 
     @property
     def now(self) -> datetime:
-        """The virtual time of day."""
+        """The current virtual time."""
         return START_TIME + timedelta(seconds=self.seconds)
 
     def after(self, seconds: float, do: Callable[[], None]) -> None:
-        """Do something later, on the scheduler's own turn: it must not wait."""
+        """Schedule a callback that does not wait."""
         heapq.heappush(self._waiting, (self.seconds + max(0.0, seconds), next(self._numbers), do))
 
     def start(self, body: Callable[[], None], delay: float = 0.0) -> None:
-        """Run something that may wait."""
+        """Start a process: a callback that may wait."""
         worker = greenlet(body, parent=self._hub)
         self.after(delay, worker.switch)
 
     def wait(self, seconds: float) -> None:
-        """Let others take their turns until so much time has passed."""
+        """Yield to other processes until this time has passed."""
         worker = getcurrent()
         if worker is self._hub:
-            raise RuntimeError("only what was started by the scheduler can wait")
+            raise RuntimeError("only a callback of `start` may wait; use `start` instead of `after`")
         self.after(seconds, worker.switch)
         self._hub.switch()
 
     def stop(self) -> None:
-        """Take no more turns after this one."""
+        """End the simulation after this turn."""
         self.is_over = True
 
     def run(self) -> None:
-        """Take turns until nothing is left to happen, or until it is stopped.
+        """Run callbacks until the queue is empty or the simulation has ended.
 
         Raises:
-            StalledError: if that takes too many turns.
+            StalledError: if the callbacks exceed the limit of turns.
         """
         while self._waiting and not self.is_over:
             self.turns += 1
             if self.turns > self.limit:
                 self.is_over = True
                 raise StalledError(
-                    f"after {self.turns} turns and {self.seconds:.0f} virtual seconds there is still no rest"
+                    f"after {self.turns} turns and {self.seconds:.0f} virtual seconds the mesh is still at work"
                 )
             at, _, do = heapq.heappop(self._waiting)
             self.seconds = max(self.seconds, at)

@@ -109,8 +109,8 @@ class SendChecks:
         ):
             return False
         explanations = [
-            list(self.ledger.sets.leave_problems(one, envelope, to, body))
-            for one in self.ledger.sets.candidates(envelope, invocation.actor)
+            list(self.ledger.sets.leave_problems(set_id, envelope, to, body))
+            for set_id in self.ledger.sets.candidates(envelope, invocation.actor)
         ]
         if not explanations:
             return False
@@ -127,9 +127,9 @@ class SendChecks:
         """In calm weather a set ends within 5 minutes of its timeout."""
         sets, simulation = self.ledger.tables["fan-in"], self.ledger.simulation
         dues = [
-            datetime.fromisoformat(sets[one, "set"]["due_at"]["S"])
-            for one in self.ledger.sets.candidates(envelope, invocation.actor)
-            if (one, "set") in sets
+            datetime.fromisoformat(sets[set_id, "set"]["due_at"]["S"])
+            for set_id in self.ledger.sets.candidates(envelope, invocation.actor)
+            if (set_id, "set") in sets
         ]
         late = simulation.scheduler.now - timedelta(minutes=5)
         if dues and simulation.faults.weather.is_calm and max(dues) < late:
@@ -232,7 +232,7 @@ class SendChecks:
         self, message: Message, before: ObservedEnvelope, envelope: ObservedEnvelope, invocation: Invocation
     ) -> None:
         """Check that an envelope leaves a hop once; after frame 0 it neither retries nor ends."""
-        if envelope.id != before.id or sum(one.message_id == message.message_id for one in invocation.messages) > 1:
+        if envelope.id != before.id or sum(other.message_id == message.message_id for other in invocation.messages) > 1:
             return
         if sum(other is not None and other.id == before.id for other in self._read_all(invocation)) > 1:
             return

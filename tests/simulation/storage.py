@@ -1,4 +1,4 @@
-"""S3 and DynamoDB as one process sees them: every call may be its last, or go wrong."""
+"""The S3 and DynamoDB clients of one process; each call may have a fault."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -11,7 +11,7 @@ from botocore.response import StreamingBody
 from tests.doubles.tables import MemoryDynamo, Paginator
 from tests.simulation.process import Process
 
-# Calls that AWS itself makes once only, however often the SDK repeats them.
+# Calls with a client token: AWS executes them once, also if the SDK repeats them.
 _IDEMPOTENT_BY_TOKEN = frozenset({"transact_write_items"})
 _CALLS = (
     *("get_item", "put_item", "update_item", "delete_item", "query"),
@@ -20,18 +20,18 @@ _CALLS = (
 
 
 class ObjectObserver(Protocol):
-    """Is told what happens to objects."""
+    """Observes objects."""
 
     def put(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
-        """An object was written, perhaps over another."""
+        """An object was written; `before` is the content that it replaced."""
 
     def removed(self, key: str, by: Process) -> None:
-        """An object is there no more."""
+        """An object was deleted."""
 
 
 @dataclass
 class Bucket:
-    """The objects of the mesh's bucket, by key."""
+    """The mesh's bucket: content by key."""
 
     observer: ObjectObserver
     objects: dict[str, bytes] = field(default_factory=dict)
@@ -39,16 +39,16 @@ class Bucket:
 
 @dataclass
 class S3Client:
-    """The calls that a process makes."""
+    """The S3 client of one process."""
 
     process: Process
     bucket: Bucket
 
     def put_object(self, *, Bucket: str, Key: str, Body: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
-        """Write, unless `IfNoneMatch` says otherwise."""
+        """Write an object, on the condition of `IfNoneMatch`."""
         unknown = set(more) - {"ContentType", "IfNoneMatch", "Metadata"}
         if unknown:
-            raise TypeError(f"{unknown} is not known here")
+            raise TypeError(f"put_object does not support {sorted(unknown)}; add them to the simulation")
 
         def do() -> dict[str, Any]:
             if more.get("IfNoneMatch") == "*" and Key in self.bucket.objects:
@@ -61,7 +61,7 @@ class S3Client:
         return self._call(f"PutObject {Key}", do)
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-        """Read."""
+        """Read an object."""
 
         def do() -> dict[str, Any]:
             if Key not in self.bucket.objects:
@@ -72,7 +72,7 @@ class S3Client:
         return self._call(f"GetObject {Key}", do)
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-        """How large it is."""
+        """Return the size of an object."""
 
         def do() -> dict[str, Any]:
             if Key not in self.bucket.objects:
@@ -82,7 +82,7 @@ class S3Client:
         return self._call(f"HeadObject {Key}", do)
 
     def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-        """Remove; no object is fine too."""
+        """Delete an object, or do nothing if it does not exist."""
 
         def do() -> dict[str, Any]:
             if self.bucket.objects.pop(Key, None) is not None:
@@ -92,21 +92,21 @@ class S3Client:
         return self._call(f"DeleteObject {Key}", do)
 
     def get_paginator(self, operation: str) -> "ObjectPages":
-        """Pages of a listing."""
+        """Return the paginator of a listing."""
         if operation != "list_objects_v2":
             raise NotImplementedError(operation)
         return ObjectPages(self)
 
     def list_objects(self, prefix: str, delimiter: str, after: str) -> dict[str, Any]:
-        """All objects below a prefix, or what lies between it and the next delimiter."""
+        """List the objects below a prefix, grouped by the delimiter if there is one."""
 
         def do() -> dict[str, Any]:
             keys = sorted(key for key in self.bucket.objects if key.startswith(prefix) and key > after)
             folders: dict[str, None] = {}
             contents = []
             for key in keys:
-                head, found, _ = key.removeprefix(prefix).partition(delimiter) if delimiter else (key, "", "")
-                if found:
+                head, separator, _ = key.removeprefix(prefix).partition(delimiter) if delimiter else (key, "", "")
+                if separator:
                     folders[prefix + head + delimiter] = None
                 else:
                     contents.append({"Key": key, "Size": len(self.bucket.objects[key])})
@@ -127,7 +127,7 @@ class S3Client:
 
 @dataclass(frozen=True)
 class ObjectPages:
-    """Listings, each in one page."""
+    """A listing in one page."""
 
     client: S3Client
 
@@ -139,12 +139,12 @@ class ObjectPages:
         Delimiter: str = "",  # noqa: N803
         StartAfter: str = "",  # noqa: N803
     ) -> Iterator[dict[str, Any]]:
-        """The page."""
+        """Yield the page."""
         yield self.client.list_objects(Prefix, Delimiter, StartAfter)
 
 
 class DynamoClient:
-    """`MemoryDynamo`'s calls as a process makes them; batches may be done in part."""
+    """The DynamoDB client of one process, over `MemoryDynamo`; batches may be executed in part."""
 
     exceptions = MemoryDynamo.exceptions
 
@@ -154,11 +154,11 @@ class DynamoClient:
 
     def __getattr__(self, name: str) -> Callable[..., dict[str, Any]]:
         if name not in _CALLS:
-            raise AttributeError(f"the simulated DynamoDB has no {name}")
+            raise AttributeError(f"the simulated DynamoDB does not support {name}")
         return lambda **request: self._call(name, request)
 
     def get_paginator(self, operation: str) -> Paginator:
-        """Pages of a query, each a call of its own."""
+        """Return the paginator of a query; each page is a call."""
         if operation != "query":
             raise NotImplementedError(operation)
         return Paginator(lambda **request: self._call("query", request))
@@ -176,27 +176,27 @@ class DynamoClient:
         )
 
     def _in_part(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
-        """A batch of which some is left undone."""
-        ((table, asked),) = request["RequestItems"].items()
-        entries = asked["Keys"] if name == "batch_get_item" else asked
-        some = [self._process.random() < 0.5 for _ in entries]
-        done = [entry for entry, is_done in zip(entries, some, strict=True) if is_done]
-        left = [entry for entry, is_done in zip(entries, some, strict=True) if not is_done]
-        rest = {table: asked | {"Keys": left} if name == "batch_get_item" else left} if left else {}
+        """Execute a random part of a batch."""
+        ((table, content),) = request["RequestItems"].items()
+        entries = content["Keys"] if name == "batch_get_item" else content
+        is_executed = [self._process.random() < 0.5 for _ in entries]
+        done = [entry for entry, is_done in zip(entries, is_executed, strict=True) if is_done]
+        left = [entry for entry, is_done in zip(entries, is_executed, strict=True) if not is_done]
+        rest = {table: content | {"Keys": left} if name == "batch_get_item" else left} if left else {}
         unprocessed = "UnprocessedKeys" if name == "batch_get_item" else "UnprocessedItems"
         if not done:
             return {"Responses": {}, unprocessed: rest}
-        part = {table: asked | {"Keys": done} if name == "batch_get_item" else done}
+        part = {table: content | {"Keys": done} if name == "batch_get_item" else done}
         operation: Callable[..., dict[str, Any]] = getattr(self._tables, name)
         return operation(RequestItems=part) | {unprocessed: rest}
 
 
 def _about(request: dict[str, Any]) -> str:
-    """Which item a request is about, for the log."""
+    """Describe the items of a request, for the log."""
     if "TransactItems" in request:
         return f"({len(request['TransactItems'])} items)"
     if "RequestItems" in request:
-        return " ".join(f"{table} ({len(asked)})" for table, asked in request["RequestItems"].items())
+        return " ".join(f"{table} ({len(entries)})" for table, entries in request["RequestItems"].items())
     key = request.get("Key") or request.get("Item") or request.get("ExpressionAttributeValues", {})
     return f"{request['TableName']} {' '.join(str(next(iter(value.values()))) for value in list(key.values())[:2])}"
 

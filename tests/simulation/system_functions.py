@@ -1,4 +1,4 @@
-"""The functions that a schedule wakes: the sweep over open sets, and the watch over dead-letter queues."""
+"""The scheduled functions: the sweep of open sets, the DLQ function and the reconciler."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ TIMEOUT = 120.0
 
 @dataclass
 class SystemFunctions:
-    """Woken by schedules; each wake is a process of its own."""
+    """Runs the scheduled functions, each time in a new process."""
 
     NAMES: ClassVar = (names.FAN_IN_SWEEP, names.DLQ, names.RECONCILE)
 
@@ -34,25 +34,25 @@ class SystemFunctions:
     process_count: int = 0
 
     def wake_all(self) -> None:
-        """One tick of each schedule."""
+        """Start each scheduled function once."""
         self.simulation.scheduler.start(lambda: self._run(names.FAN_IN_SWEEP, _sweep))
-        self.simulation.scheduler.start(lambda: self._run(names.DLQ, _watch))
+        self.simulation.scheduler.start(lambda: self._run(names.DLQ, _scan))
         if any(actor.kind == "spark" for actor in self.ledger.mesh.actors.values()):
             self.simulation.scheduler.start(lambda: self._run(names.RECONCILE, _reconcile))
 
-    def _run(self, name: str, work: Callable[[Services], None]) -> None:
+    def _run(self, name: str, function: Callable[[Services], None]) -> None:
         self.process_count += 1
         process = self.new_process(f"{name}/{self.process_count}")
         process.ends_at = self.simulation.scheduler.seconds + TIMEOUT
         process.invocation = Invocation(name, [], self.simulation.scheduler.seconds)
         with running(process):
             try:
-                work(
+                function(
                     SimulatedServices(self.settings[name], process, process=process, pool=self.new_pool(process, name))
                 )
             except ProcessCrashed:
                 pass
-            except Exception as error:  # noqa: BLE001 - nothing comes after it but the next tick
+            except Exception as error:  # noqa: BLE001 - the next tick retries
                 process.note(f"raised {error!r}")
 
 
@@ -60,7 +60,7 @@ def _sweep(services: Services) -> None:
     build_sweep(services).sweep()
 
 
-def _watch(services: Services) -> None:
+def _scan(services: Services) -> None:
     build_dlq(services).scan(letters.watched_actors(services.settings.table))
 
 

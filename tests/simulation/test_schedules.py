@@ -1,4 +1,4 @@
-"""The mesh under simulated storms: no schedule may violate an invariant, and a planted mistake must."""
+"""Schedules of light meshes: the mesh violates no invariant, and each planted mistake violates one."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def test_no_schedule_violates_an_invariant(first: int) -> None:
 def test_a_planted_mistake_is_found(mistake: Mistake) -> None:
     seed = find_seed(mistake, is_heavy=False)
 
-    assert seed is not None, "no schedule shows it"
-    assert not run(seed, mistake.kind).violations, "without the mistake it looks no better"
+    assert seed is not None, "no schedule detects the mistake"
+    assert not run(seed, mistake.kind).violations, "the schedule fails without the mistake too"

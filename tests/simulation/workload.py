@@ -1,4 +1,4 @@
-"""What people and programs send to the mesh: tasks by the gateway, raw messages, messages of every wrong kind, cancellations."""
+"""Random input of a mesh: tasks through the gateway, raw and invalid messages, cancellations and redrives."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from tests.simulation.network import URL, event
 from tests.simulation.queues import MESSAGE_LIMIT
 from tests.simulation.redriving import redrive_all
 
-# The operator who sends raw messages and looks at tasks.
+# The operator that sends raw messages and reads tasks.
 OPERATOR = f"arn:aws:iam::{ACCOUNT}:user/operator"
 START_ATTEMPTS = 40
 PADDING = 12_000
@@ -24,21 +24,21 @@ MAX_REDRIVES = 20
 
 @dataclass
 class Workload:
-    """Everybody outside the mesh.
+    """The callers and the operator of a mesh.
 
     Attributes:
-        started: tasks whose start was confirmed.
-        shown: what was last shown of each task and generation: status rank, percent.
+        started: ids of the tasks whose start the gateway confirmed.
+        progress: the last status rank and percentage of each task and generation.
     """
 
     cloud: Cloud
     random: Random
     started: list[str] = field(default_factory=list)
-    shown: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
+    progress: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     _numbers: int = 0
 
     def schedule(self, count: int) -> None:
-        """Have so many things sent, at times of their own."""
+        """Schedule this number of messages and tasks at random times."""
         is_burst = self.cloud.simulation.faults.weather.name == "poison"
         for _ in range(count):
             delay = self.random.choice((0.0, self.random.uniform(0.0, 3.0), self.random.uniform(0.0, 60.0)))
@@ -50,7 +50,7 @@ class Workload:
     # --- tasks -----------------------------------------------------------------------------------------------------
 
     def _start_by_gateway(self) -> None:
-        """POST, repeated with the same key until there is an answer; perhaps canceled later, and looked at meanwhile."""
+        """Start a task with an idempotency key, retry until a response arrives, then perhaps follow and cancel it."""
         body: dict[str, Any] = {"payload": self._payload(padded=0.0)}
         if self.random.random() < 0.4:
             body["timeout"] = self.random.choice((3, 10, 60, 4000))
@@ -67,59 +67,52 @@ class Workload:
                     self._follow(task_id)
                 return
             self.cloud.simulation.scheduler.wait(self.random.uniform(5.0, 40.0))
-        self.cloud.ledger.report_violation(f"a task was not started in {START_ATTEMPTS} tries")
+        self.cloud.ledger.report_violation(f"a task did not start within {START_ATTEMPTS} attempts")
 
     def _follow(self, task_id: str) -> None:
-        """Perhaps cancel it soon, and look at it a few times."""
+        """Perhaps cancel a task, and read it a few times."""
         if self.random.random() < 0.25:
             self.cloud.simulation.scheduler.wait(self.random.uniform(0.0, 2.0))
             self._cancel(task_id)
         for _ in range(self.random.choice((0, 3, 6))):
             self.cloud.simulation.scheduler.wait(self.random.uniform(0.05, 3.0))
-            self.look(task_id)
+            self.check_task(task_id)
 
     def _cancel(self, task_id: str) -> None:
-        """As the gateway's own DELETE would note it."""
+        """Cancel a task by the report that the gateway's DELETE writes."""
         at = format_time(self.cloud.simulation.scheduler.now)
         body = [{"id": task_id, "status": "canceled", "at": at, "data": {"reason": "Canceled"}}]
         self._request(self.cloud.ingest.handle, "POST", "/api/v1/mesh/events", body, {})
 
     def redrive(self) -> None:
-        """What lies in dead-letter queues is sent again, as far as it may be; whoever is told that it failed tries again."""
+        """Redrive all dead letters, and retry after errors."""
         cloud = self.cloud
         for _ in range(MAX_REDRIVES):
-            went_well = redrive_all(
+            is_complete = redrive_all(
                 cloud.new_process(f"operator/{self._number()}"),
                 cloud.queues,
                 namespace=cloud.mesh.table.namespace,
                 api=cloud.api.handle,
                 arn=OPERATOR,
             )
-            if went_well:
+            if is_complete:
                 return
             cloud.simulation.scheduler.wait(10.0)
 
-    def look_again(self, task_id: str) -> None:
-        """One look more."""
-        self.look(task_id)
-
-    def look(self, task_id: str) -> dict[str, Any] | None:
-        """GET: what is shown never goes back."""
+    def check_task(self, task_id: str) -> None:
+        """Read a task and check that its status and percentage never decrease."""
         answer = self._ask("GET", f"/api/v1/mesh/{task_id}", None, {})
         if answer is None or answer["statusCode"] != 200:
-            return None
-        shown: dict[str, Any] = json.loads(answer["body"])
-        rank = {"pending": 0, "running": 1, "paused": 2}.get(shown["status"], 3)
-        generation = shown.get("generation", 0)
-        before = self.shown.get((task_id, generation), (0, 0))
-        # What is overdue reads as failed before it is; if it ends after all, its end is what counts.
-        if shown.get("error", {}).get("message") != "task timed out":
-            if (rank, shown["progress_percent"]) < before and (
-                rank < before[0] or shown["progress_percent"] < before[1]
-            ):
-                self.cloud.ledger.report_violation(f"{task_id} was shown at {before} and then at {shown}")
-            self.shown[task_id, generation] = (rank, shown["progress_percent"])
-        return shown
+            return
+        task: dict[str, Any] = json.loads(answer["body"])
+        rank = {"pending": 0, "running": 1, "paused": 2}.get(task["status"], 3)
+        generation = task.get("generation", 0)
+        before = self.progress.get((task_id, generation), (0, 0))
+        # An overdue task reads as failed before its record says so, and may still end otherwise.
+        if task.get("error", {}).get("message") != "task timed out":
+            if (rank, task["progress_percent"]) < before and (rank < before[0] or task["progress_percent"] < before[1]):
+                self.cloud.ledger.report_violation(f"{task_id} went back from rank and percentage {before} to {task}")
+            self.progress[task_id, generation] = (rank, task["progress_percent"])
 
     def _ask(self, method: str, path: str, body: Any, headers: dict[str, str]) -> dict[str, Any] | None:
         return self._request(self.cloud.api.handle, method, path, body, headers)
@@ -133,7 +126,7 @@ class Workload:
     # --- raw messages ----------------------------------------------------------------------------------------------
 
     def _send_raw(self) -> None:
-        """SendMessage, with everything a producer may put into an envelope."""
+        """Send a raw envelope with random fields."""
         random, names = self.random, self.cloud.mesh.light_actors
         route = random.choices(names, k=random.randint(1, 4))
         envelope: dict[str, Any] = {
@@ -173,7 +166,7 @@ class Workload:
         return status
 
     def _send_wrong(self) -> None:
-        """What is no envelope, or one of an older shape."""
+        """Send an invalid message or a legacy envelope."""
         random, names = self.random, self.cloud.mesh.light_actors
         number, actor = self._number(), random.choice(names)
         route = {"prev": [], "curr": actor, "next": []}
@@ -203,7 +196,7 @@ class Workload:
         self._send_text(self.random.choice((actor, actor, "x-sink", "x-sump")), random.choice(wrong))
 
     def _send_to_the_end(self) -> None:
-        """Straight to an end actor, with a status or without."""
+        """Send an envelope to an end actor, with or without a status."""
         envelope: dict[str, Any] = {
             "id": f"end-{self._number()}",
             "route": {"prev": ["elsewhere"], "curr": "", "next": []},
@@ -223,7 +216,7 @@ class Workload:
         self._send_text(actor, text)
 
     def _offloaded(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """By claim check, as `asya send` does; now and then by a broken one."""
+        """Replace the payload by a claim check, as `asya send` does; some claim checks have no object."""
         payload = json.dumps(envelope["payload"]).encode()
         digest = sha256(payload).hexdigest()
         key = f"inbox/{digest}.json"

@@ -1,4 +1,4 @@
-"""What may be written over what: records, claims, marks and objects."""
+"""Checks writes of records, end claims and objects."""
 
 import json
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ RANKS = {"pending": 0, "running": 1, "paused": 2, "succeeded": 3, "failed": 3, "
 
 @dataclass
 class WriteChecks:
-    """Looks at every item and every object that is written."""
+    """Checks each written item and object."""
 
     ledger: Ledger
 
     def item_written(self, table: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
-        """An item of a table has changed."""
+        """Check a change of an item."""
         if table.endswith("-pending"):
             self.ledger.runs.item_written(before, after)
             return
@@ -33,7 +33,7 @@ class WriteChecks:
             self._claim_written(before, after)
 
     def _record_written(self, before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> None:
-        """A status never goes back, and a terminal one never changes, but in a new generation."""
+        """Within a generation a status never goes back, and a terminal status never changes."""
         old, new = (_status(before), _status(after)) if before else (("pending", -1), _status(after))
         task = after["pk"]["S"]
         self.ledger.simulation.log.note(self.ledger.simulation.scheduler.seconds, "record", f"{task}: {new[0]}")
@@ -55,33 +55,33 @@ class WriteChecks:
             )
 
     def object_written(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:
-        """An object was written, perhaps over another."""
+        """Check a written object and the object that it replaced."""
         if key.startswith("frames/") and before not in (None, body):
-            self.ledger.report_violation(f"{by.name} replaced {key}, which counts as it was written first")
+            self.ledger.report_violation(f"{by.name} replaced {key}, but only its first content counts")
         if key.startswith("runs/") and key.endswith("/manifest.json"):
             self.ledger.runs.manifest_written(key, body, before)
         if not key.startswith("results/") or key.startswith("results/checkpoint/") or "/unreadable/" in key:
             return
         try:
-            found = json.loads(body)
+            envelope = json.loads(body)
         except ValueError:
-            self.ledger.report_violation(f"{by.name} wrote {key}, which is no JSON")
+            self.ledger.report_violation(f"{by.name} wrote {key}, which is not JSON")
             return
-        for header in found.get("headers", {}):
+        for header in envelope.get("headers", {}):
             if header == "x-asya-payload-ref":
-                self.ledger.report_violation(f"{key} shows the header {header}")
+                self.ledger.report_violation(f"{key} contains the header {header}")
         prefix = key.split("/")[1]
-        phase = found.get("status", {}).get("phase")
+        phase = envelope.get("status", {}).get("phase")
         if phase != ("failed" if prefix == "sump" else prefix):
             self.ledger.report_violation(f"{key} holds an envelope in phase {phase}")
 
     def object_removed(self, key: str, by: Process) -> None:
-        """Of all objects only the end of an older generation goes, once that of a later one is there (`protocol §11`)."""
+        """Only the end of an earlier generation may be deleted, after the end of a later one is written (`protocol §11`)."""
         envelope_id = key.rpartition("/")[2].removesuffix(".json")
         claim = self.ledger.tables["sink"].get((envelope_id, "claim"))
-        newer = f"results/{claim['phase']['S']}/{envelope_id}.json" if claim else key
-        if newer == key or newer not in self.ledger.objects:
-            self.ledger.report_violation(f"{by.name} removed {key}, and no later end of {envelope_id} is there")
+        later = f"results/{claim['phase']['S']}/{envelope_id}.json" if claim else key
+        if later == key or later not in self.ledger.objects:
+            self.ledger.report_violation(f"{by.name} deleted {key}, but {envelope_id} has no later end")
 
 
 def _status(record: Mapping[str, Any]) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""What all unit tests share: hypothesis without deadlines, and what of AWS's SDK is dear to make and never changes."""
+"""Fixtures of all unit tests: hypothesis without deadlines, and cached parts of the AWS SDK that are slow to create."""
 
 from collections.abc import Iterator
 from functools import cache
@@ -9,22 +9,22 @@ import botocore.session
 import pytest
 from hypothesis import settings
 
-# How long an example takes says something about the machine only.
+# The duration of an example depends on the machine only.
 settings.register_profile("without deadlines", deadline=None)
 settings.load_profile("without deadlines")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_reading_of_the_service_models() -> Iterator[None]:
-    """Cache the loader: moto gives each test a session, and each session reads megabytes of the same JSON."""
+def cached_service_models() -> Iterator[None]:
+    """Cache the loader: moto creates a session per test, and each session reads megabytes of the same JSON."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(botocore.session, "create_loader", cache(botocore.session.create_loader))
         yield
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_session_to_sign_with() -> Iterator[None]:
-    """A function makes one in its life; the tests make hundreds of functions."""
+def cached_signing_session() -> Iterator[None]:
+    """Cache the session: a deployed function creates one, but the tests create hundreds of functions."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "asya.sidecar.lambdas.services.boto3", SimpleNamespace(DEFAULT_SESSION=None, Session=cache(boto3.Session))
