@@ -1,4 +1,4 @@
-"""Synthesising takes seconds: each mesh is synthesised once per session, and the tests look at the templates."""
+"""Synthesizes each mesh once per session, because synthesis takes seconds. The tests check the templates."""
 
 import json
 import os
@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Synthesised:
+class SynthesizedMesh:
     """The templates of a mesh, by the part of the stack's name after the namespace."""
 
     folder: Path
@@ -40,9 +40,9 @@ class Synthesised:
 
     def one(self, kind: str, **properties: Any) -> dict[str, Any]:
         """The only resource of a type that has these properties."""
-        found = [r for r in self.resources(kind) if all(r.get(key) == value for key, value in properties.items())]
-        assert len(found) == 1, f"{len(found)} {kind} with {properties}"
-        return found[0]
+        matches = [r for r in self.resources(kind) if all(r.get(key) == value for key, value in properties.items())]
+        assert len(matches) == 1, f"{len(matches)} {kind} with {properties}"
+        return matches[0]
 
     def function(self, actor: str, namespace: str = "shop") -> dict[str, Any]:
         """A function's properties."""
@@ -50,7 +50,7 @@ class Synthesised:
 
 
 def text(value: Any) -> Any:
-    """A template's value as plain text: what the deployment fills in stands in angle brackets."""
+    """Return a value of a template as plain text, with references in angle brackets."""
     if isinstance(value, dict):
         if "Fn::Join" in value:
             return value["Fn::Join"][0].join(str(text(part)) for part in value["Fn::Join"][1])
@@ -74,14 +74,14 @@ def text_resources(path: str) -> dict[str, Any]:
     return dict(template)
 
 
-def synthesise(folder: Path, **context: str) -> Synthesised:
-    """Synthesise a mesh; unexplained findings of cdk-nag raise."""
+def synthesize(folder: Path, **context: str) -> SynthesizedMesh:
+    """Synthesize a mesh. An unexplained finding of cdk-nag raises an error."""
     strength = {"@aws-cdk/core:defaultCrossStackReferences": "strong"}
     app = App(outdir=str(folder), context={**strength, **context})
     mesh = add_mesh(app, PROJECT)
     assembly = app.synth()
     prefix = f"Asya-{mesh.namespace}-"
-    return Synthesised(
+    return SynthesizedMesh(
         folder,
         {stack.stack_name.removeprefix(prefix): text_resources(stack.template_full_path) for stack in assembly.stacks},
     )
@@ -96,19 +96,19 @@ def no_aws_environment() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def shop(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> Synthesised:
+def shop(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
     """A mesh with every kind of actor."""
-    return synthesise(tmp_path_factory.mktemp("shop"), mesh=str(HERE / "mesh" / "mesh.yaml"))
+    return synthesize(tmp_path_factory.mktemp("shop"), mesh=str(HERE / "mesh" / "mesh.yaml"))
 
 
 @pytest.fixture(scope="session")
-def plain(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> Synthesised:
+def plain(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
     """A mesh of one light actor, as the local cloud deploys it, in a stage."""
     context = {"mesh": str(HERE / "mesh" / "light.yaml"), "layer_target": "host", "stage": "test"}
-    return synthesise(tmp_path_factory.mktemp("plain"), **context)
+    return synthesize(tmp_path_factory.mktemp("plain"), **context)
 
 
 @pytest.fixture(scope="session")
-def example(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> Synthesised:
+def example(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
     """The mesh of this repository, on a Spark application that exists."""
-    return synthesise(tmp_path_factory.mktemp("example"), emr_application_id="00abc123")
+    return synthesize(tmp_path_factory.mktemp("example"), emr_application_id="00abc123")

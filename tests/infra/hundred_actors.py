@@ -45,7 +45,7 @@ _ACCESS: tuple[dict[str, Any], ...] = (
 
 
 def write_mesh(folder: Path) -> Path:
-    """Write the mesh and its code into a folder; gives the mesh file."""
+    """Write the mesh and its code to a folder; return the path of the mesh file."""
     for name, source in (("handlers/work.py", _HANDLERS), ("jobs/heavy.py", _JOBS)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(source)
@@ -153,7 +153,7 @@ def _pause(number: int) -> dict[str, Any]:
 
 
 def _settings(number: int) -> dict[str, Any]:
-    """What any actor may have; each on some, by the number."""
+    """Return optional settings of an actor, selected by its number."""
     choices: list[tuple[int, dict[str, Any]]] = [
         (3, {"memory": 256 * (number % 4 + 1)}),
         (4, {"env": {"CURRENCY": "EUR", "NUMBER": str(number)}}),

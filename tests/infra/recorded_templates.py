@@ -1,7 +1,7 @@
-"""Templates as they were recorded: what is deployed already keeps its logical ids, types and properties.
+"""Compares templates with recorded ones: logical ids, types and properties of deployed resources stay.
 
-To accept a wanted change: `python -m tests.infra.recorded_templates`. With a folder as its argument the command writes the
-normalised templates there instead, in full, so that those of two commits can be compared with `diff`.
+To accept an intended change: `python -m tests.infra.recorded_templates`. With a folder as its argument the command writes the
+normalized templates there instead, in full, so that those of two commits can be compared with `diff`.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.infra.conftest import synthesise
+from tests.infra.conftest import synthesize
 from tests.infra.hundred_actors import write_mesh
 from tests.paths import PROJECT
 
@@ -21,10 +21,10 @@ Templates = dict[str, dict[str, dict[str, Any]]]
 """Of each stack, by logical id: a resource, or an output or condition (`Outputs.GatewayUrl`)."""
 
 RECORDED = Path(__file__).parent / "recorded"
-ACCEPT = "If the change is wanted: python -m tests.infra.recorded_templates"
+ACCEPT = "If the change is intended: python -m tests.infra.recorded_templates"
 
 _EXAMPLE_CONTEXT = {"emr_application_id": "00abc123"}  # as the fixture `example` has it
-_ASIDE = ("Metadata",)
+_IGNORED = ("Metadata",)
 _SECTIONS = ("Outputs", "Conditions", "Mappings")
 _CONTENT_HASH = re.compile(r"[0-9a-f]{64}")
 _VERSION_HASH = re.compile(r"(CurrentVersion[0-9A-F]{8})[0-9a-f]{32}")
@@ -32,13 +32,13 @@ _OWN_HANDLER = re.compile(r"asya(\.\w+)+")
 
 
 def hundred(folder: Path) -> Templates:
-    """The normalised templates of the mesh of a hundred actors, with the settings that a deployment has."""
+    """The normalized templates of the mesh of a hundred actors, with the settings that a deployment has."""
     context = json.loads((PROJECT / "cdk.json").read_text())["context"]
-    synthesise(folder / "out", mesh=str(write_mesh(folder)), **context)
-    return normalised(folder / "out")
+    synthesize(folder / "out", mesh=str(write_mesh(folder)), **context)
+    return normalized(folder / "out")
 
 
-def normalised(folder: Path) -> Templates:
+def normalized(folder: Path) -> Templates:
     """The templates in a folder, without what depends on the content of code."""
     return {
         file.name.removesuffix(".template.json"): dict(_entries(json.loads(file.read_text())))
@@ -55,31 +55,31 @@ def digests(templates: Templates) -> Templates:
 
 
 def differences(recorded: Templates, current: Templates) -> list[str]:
-    """A line or more for each entry that is not as recorded; both either in full or as digests."""
+    """Return one or more lines for each difference. Both arguments are either in full or digests."""
     lines: list[str] = []
     for stack in sorted({*recorded, *current}):
         before, after = recorded.get(stack, {}), current.get(stack, {})
         for name in sorted({*before, *after}):
-            found = _difference(before.get(name), after.get(name))
-            lines += [f"{stack}: {name}: {line}" for line in found]
+            changes = _difference(before.get(name), after.get(name))
+            lines += [f"{stack}: {name}: {line}" for line in changes]
     return lines
 
 
 def read(name: str) -> Templates:
-    """What is recorded under a name."""
+    """Read recorded templates."""
     return dict(json.loads((RECORDED / f"{name}.json").read_text()))
 
 
 def write(folder: Path, name: str, templates: Templates) -> None:
-    """Write templates so that a difference shows as few changed lines."""
+    """Write templates with one value per line, for short diffs."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(templates, indent=1, sort_keys=True) + "\n")
 
 
 def _entries(template: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for name, resource in template["Resources"].items():
-        kept = {key: value for key, value in resource.items() if key not in _ASIDE}
-        yield _without_hashes(name), _plain(kept)
+        properties = {key: value for key, value in resource.items() if key not in _IGNORED}
+        yield _without_hashes(name), _plain(properties)
     for section in _SECTIONS:
         for name, value in template.get(section, {}).items():
             yield f"{section}.{name}", {"Type": section, "Properties": _plain(value)}
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text_of(function: str, argument: Any) -> str | None:
-    """An intrinsic function as text; None for what is none, or has no such form."""
+    """Return an intrinsic function as text; None for other values."""
     text = None
     if function == "Ref":
         text = f"<{argument}>"
@@ -150,13 +150,13 @@ def _changes(path: str, before: Any, after: Any) -> Iterator[tuple[str, str, str
 
 
 def main() -> None:
-    """Record the templates of now, or write them in full into a folder."""
+    """Record the current templates, or write them in full to a folder."""
     parser = argparse.ArgumentParser(prog="python -m tests.infra.recorded_templates")
     parser.add_argument("folder", nargs="?", type=Path, help="write the templates in full here, and record nothing")
     folder = parser.parse_args().folder
     with tempfile.TemporaryDirectory() as scratch:
-        synthesise(Path(scratch) / "example", **_EXAMPLE_CONTEXT)
-        example, wide = normalised(Path(scratch) / "example"), hundred(Path(scratch) / "hundred")
+        synthesize(Path(scratch) / "example", **_EXAMPLE_CONTEXT)
+        example, wide = normalized(Path(scratch) / "example"), hundred(Path(scratch) / "hundred")
     write(folder or RECORDED, "example", example)
     write(folder or RECORDED, "hundred", wide if folder else digests(wide))
 

@@ -1,4 +1,4 @@
-"""The app itself, as the CDK's command runs it: what is wrong is said in lines, not in tracebacks."""
+"""The app as the CDK's command runs it: errors without tracebacks."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from asya_infra.synthesis import add_mesh
 from tests.paths import PROJECT
 
 
-def test_a_mesh_file_that_cannot_be_used_is_told_line_by_line(tmp_path: Path) -> None:
+def test_an_invalid_mesh_file_prints_its_problems(tmp_path: Path) -> None:
     (tmp_path / "functions" / "handlers").mkdir(parents=True)
     (tmp_path / "mesh.yaml").write_text(
         "namespace: shop\nactors:\n  a:\n    handler: orders.score\n    timeot: 3s\ntools:\n  t: {route: [a, b]}\n"
@@ -33,7 +33,7 @@ def test_a_mesh_file_that_cannot_be_used_is_told_line_by_line(tmp_path: Path) ->
     assert not list(tmp_path.glob("out/*.template.json"))
 
 
-def test_aws_takes_no_issuer_without_tls(tmp_path: Path) -> None:
+def test_aws_needs_an_issuer_with_tls(tmp_path: Path) -> None:
     (tmp_path / "functions" / "handlers").mkdir(parents=True)
     (tmp_path / "functions" / "handlers" / "shop.py").write_text("def one(payload): return payload\n")
     (tmp_path / "mesh.yaml").write_text(
@@ -43,6 +43,6 @@ def test_aws_takes_no_issuer_without_tls(tmp_path: Path) -> None:
         add_mesh(App(context={"mesh": "mesh.yaml"}), tmp_path)
 
 
-def test_an_option_that_does_not_exist(tmp_path: Path) -> None:
+def test_an_invalid_option(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="-c layer_target=docker: should be lambda or host"):
         add_mesh(App(context={"layer_target": "docker"}), tmp_path)

@@ -1,4 +1,4 @@
-"""The folders that are deployed: what is in them, for which machine, and that the same input gives the same bytes."""
+"""The deployed folders: their contents, target and reproducibility."""
 
 import re
 import subprocess
@@ -99,12 +99,12 @@ def test_the_same_input_gives_the_same_bytes(layer: Path, tmp_path: Path) -> Non
     assert contents(again) == contents(layer)
 
 
-def test_the_layer_leaves_room_for_the_users_own_packages(layer: Path) -> None:
-    """Lambda takes 250 MB of all layers and the function together, and loads all of it before the first message."""
+def test_the_layer_is_small_enough_for_the_users_own_packages(layer: Path) -> None:
+    """Lambda limits all layers and the function to 250 MB together, and loads them in a cold start."""
     assert sum(path.stat().st_size for path in layer.rglob("*") if path.is_file()) < 25 * 1024 * 1024
 
 
-def test_a_second_build_is_found_and_not_made_again(tmp_path: Path) -> None:
+def test_a_second_build_reuses_the_first(tmp_path: Path) -> None:
     made = []
 
     def make(folder: Path) -> None:
@@ -128,11 +128,11 @@ def test_a_build_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_names_and_contents_are_told_apart() -> None:
+def test_names_and_contents_have_different_hashes() -> None:
     assert digest(["ab", "c"]) != digest(["a", "bc"])
 
 
-def test_handlers_travel_with_the_table(tmp_path: Path) -> None:
+def test_the_code_of_handlers_has_the_table(tmp_path: Path) -> None:
     folder = build_handlers(tmp_path, LAMBDA, HERE / "mesh" / "handlers", TABLE)
     assert contents(folder).keys() == {"orders.py", "mesh.json"}
     assert (folder / "mesh.json").read_bytes() == TABLE
@@ -148,7 +148,7 @@ def test_requirements_of_handlers_are_installed_for_lambda(tmp_path: Path) -> No
     assert {machine_of(library) for library in folder.rglob("*.so")} == {AARCH64}
 
 
-def test_packages_that_cannot_be_had_are_named(tmp_path: Path) -> None:
+def test_unavailable_packages_are_named(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("msgspec==0.0.0\n")
     with pytest.raises(PackagesError, match=r"requirements\.txt: cannot be installed for 3\.13 aarch64"):
         install(tmp_path / "requirements.txt", tmp_path / "out", LAMBDA)
@@ -175,7 +175,7 @@ def test_job_code(tmp_path: Path) -> None:
     assert contents(files.jobs).keys() == {"heavy.py"}
 
 
-def test_our_own_job_library_is_no_part_of_the_users_jobs(tmp_path: Path) -> None:
+def test_the_users_jobs_exclude_the_job_library(tmp_path: Path) -> None:
     files = build_jobs(tmp_path, SPARK, PROJECT / "spark_jobs")
     assert not (files.jobs / "asya_spark").exists()
     assert (files.jobs / "flights").is_dir()
@@ -183,7 +183,7 @@ def test_our_own_job_library_is_no_part_of_the_users_jobs(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("package", "refused"), [("jmespath", False), ("msgspec", True)])
 def test_packages_that_jobs_require(tmp_path: Path, package: str, refused: bool) -> None:
-    """They are imported from the zip, and compiled code cannot be."""
+    """Jobs import packages from a zip, which cannot have compiled code."""
     jobs = tmp_path / "jobs"
     jobs.mkdir()
     (jobs / "heavy.py").write_text("def crunch(spark, payload): return payload\n")

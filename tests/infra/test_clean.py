@@ -1,4 +1,4 @@
-"""What holds for all templates: no finding of cfn-lint or cdk-nag, no account, room to grow, the same every time."""
+"""Checks of all templates: cfn-lint, cdk-nag, account independence and size."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ def test_cfn_lint_finds_nothing(shop: Any, plain: Any, example: Any, tmp_path: P
     assert result.returncode == 0, result.stdout
 
 
-def test_cdk_nag_looked_and_left_nothing_unexplained(mesh: Any) -> None:
+def test_cdk_nag_has_no_unexplained_finding(mesh: Any) -> None:
     reports = json.loads((mesh.folder / "validation-report.json").read_text())["pluginReports"]
     assert [report for report in reports if report.get("conclusion") != "success"] == []
 
@@ -41,7 +41,7 @@ def test_no_asset_needs_docker(mesh: Any) -> None:
         assert json.loads(path.read_text()).get("dockerImages", {}) == {}
 
 
-def test_stacks_leave_room(mesh: Any) -> None:
+def test_stacks_are_within_the_limit_of_resources(mesh: Any) -> None:
     for part, template in mesh.templates.items():
         assert len(template["Resources"]) < 100, part
 

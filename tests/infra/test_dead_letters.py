@@ -1,4 +1,4 @@
-"""What wakes the DLQ function: the alarm of any dead-letter queue, and a schedule."""
+"""The triggers of the DLQ function: the alarms of dead-letter queues, and a schedule."""
 
 import json
 import re
@@ -13,7 +13,7 @@ RECORDED = json.loads((PROJECT / "events" / "lambda" / "dead-letters-alarm.json"
 
 
 def matches(pattern: Any, event: Any) -> bool:
-    """EventBridge's rule for patterns of values and wildcards: each key names the values it may have."""
+    """Match an event against an EventBridge pattern of values and wildcards."""
     if isinstance(pattern, dict):
         return isinstance(event, dict) and all(key in event and matches(pattern[key], event[key]) for key in pattern)
     return any(event == each if isinstance(each, str) else wildcard_fits(each["wildcard"], event) for each in pattern)
@@ -29,7 +29,7 @@ def alarm(name: str, state: str) -> Any:
 
 
 @pytest.mark.parametrize("actor", ["intake", "crunch", "x-sink", "x-completion"])
-def test_the_alarm_of_every_dead_letter_queue_wakes_it(shop: Any, actor: str) -> None:
+def test_the_alarm_of_every_dead_letter_queue_invokes_it(shop: Any, actor: str) -> None:
     names = {each["AlarmName"] for each in shop.resources("AWS::CloudWatch::Alarm")}
     rule = shop.one("AWS::Events::Rule", Name="asya-shop-dlq-alarm")
     assert f"asya-shop-{actor}-dlq" in names
@@ -39,16 +39,16 @@ def test_the_alarm_of_every_dead_letter_queue_wakes_it(shop: Any, actor: str) ->
 @pytest.mark.parametrize(
     ("name", "state"), [("asya-shop-intake-dlq", "OK"), ("asya-shop-x-sump", "ALARM"), ("asya-bank-a-dlq", "ALARM")]
 )
-def test_nothing_else_does(shop: Any, name: str, state: str) -> None:
+def test_no_other_event_invokes_it(shop: Any, name: str, state: str) -> None:
     rule = shop.one("AWS::Events::Rule", Name="asya-shop-dlq-alarm")
     assert not matches(rule["EventPattern"], alarm(name, state))
 
 
-def test_a_schedule_does_too_because_an_alarm_speaks_only_once(shop: Any) -> None:
+def test_a_schedule_invokes_it_because_an_alarm_fires_only_once(shop: Any) -> None:
     assert shop.one("AWS::Events::Rule", Name="asya-shop-dlq-sweep")["ScheduleExpression"] == "rate(5 minutes)"
 
 
-def test_both_may_call_it(shop: Any, plain: Any) -> None:
+def test_both_rules_may_invoke_it(shop: Any, plain: Any) -> None:
     for mesh in (shop, plain):
         rules = [each for each in mesh.resources("AWS::Events::Rule") if "-dlq-" in each["Name"]]
         for rule in rules:
@@ -59,6 +59,6 @@ def test_both_may_call_it(shop: Any, plain: Any) -> None:
         assert [each["Principal"] for each in allowed] == ["events.amazonaws.com"] * 2
 
 
-def test_it_is_fed_by_no_queue(shop: Any) -> None:
+def test_it_has_no_event_source(shop: Any) -> None:
     feeds = shop.resources("AWS::Lambda::EventSourceMapping")
     assert not any("dlq" in each["EventSourceArn"] for each in feeds)

@@ -1,4 +1,4 @@
-"""What putting slices together takes in the templates (protocol §9)."""
+"""Fan-in actors and their sweep in the templates (protocol §9)."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -19,7 +19,7 @@ def test_x_fan_in_is_in_every_mesh(plain: Any) -> None:
     assert {"asya-plain-test-x-fan-in", "asya-plain-test-x-fan-in-dlq"} <= queues
 
 
-def test_the_table_of_sets_has_an_index_of_the_open_ones(shop: Any) -> None:
+def test_the_table_of_sets_has_an_index_of_open_sets(shop: Any) -> None:
     table = shop.one("AWS::DynamoDB::Table", TableName="asya-shop-fan-in")
     (index,) = table["GlobalSecondaryIndexes"]
     assert index["IndexName"] == "open"
@@ -38,7 +38,7 @@ def test_the_sweep_is_scheduled_and_reads_the_index_only(shop: Any) -> None:
     assert text(shop.one("AWS::Lambda::Function", FunctionName="asya-shop-gather")["MemorySize"]) == 1024
 
 
-def test_slices_of_any_size_are_kept_among_the_frames(shop: Any) -> None:
+def test_large_slices_are_stored_with_the_frames(shop: Any) -> None:
     bucket = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
     for actor in ("x-fan-in", "gather"):
         assert f"{bucket}/frames/*" in resources(shop, actor, "s3:PutObject")
@@ -52,7 +52,7 @@ def table_of(folder: Path, content: str) -> MeshTable:
     return to_table(load_mesh(folder / "mesh.yaml"))
 
 
-def test_x_fan_in_has_the_defaults_or_what_the_file_says(tmp_path: Path) -> None:
+def test_the_mesh_file_overrides_the_defaults_of_x_fan_in(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     plain = table_of(tmp_path / "a", "namespace: shop\nactors: {d: {handler: shop.one}}\n")
@@ -83,7 +83,7 @@ def test_x_fan_in_has_the_defaults_or_what_the_file_says(tmp_path: Path) -> None
         ("publish", ("merge",)),
     ],
 )
-def test_who_may_send_where_around_a_fan_out(tmp_path: Path, actor: str, targets: tuple[str, ...] | None) -> None:
+def test_the_targets_of_actors_around_a_fan_out(tmp_path: Path, actor: str, targets: tuple[str, ...] | None) -> None:
     table = table_of(
         tmp_path,
         """\

@@ -1,4 +1,4 @@
-"""Functions in the templates: what each is given, how its queue feeds it, which may be called in long chains."""
+"""Functions in the templates: settings, event sources and recursion."""
 
 from typing import Any
 
@@ -27,12 +27,12 @@ SYSTEM = (
 
 def feed(mesh: Any, actor: str, namespace: str = "shop") -> dict[str, Any]:
     feeds = mesh.resources("AWS::Lambda::EventSourceMapping")
-    found = [each for each in feeds if each["EventSourceArn"].endswith(f":asya-{namespace}-{actor}")]
-    assert len(found) == 1
-    return dict(found[0])
+    sources = [each for each in feeds if each["EventSourceArn"].endswith(f":asya-{namespace}-{actor}")]
+    assert len(sources) == 1
+    return dict(sources[0])
 
 
-def test_every_actor_and_system_function_is_there(shop: Any) -> None:
+def test_every_actor_has_a_function(shop: Any) -> None:
     names = {function["FunctionName"] for function in shop.resources("AWS::Lambda::Function")}
     assert names == {f"asya-shop-{name}" for name in (*ACTORS, *SYSTEM)}
 
@@ -83,7 +83,7 @@ def test_timeouts_follow_from_the_mesh_file(shop: Any, actor: str, timeout: int)
     assert queue["VisibilityTimeout"] == timeout + 30
 
 
-def test_long_chains_are_allowed_only_where_routes_lead(shop: Any) -> None:
+def test_recursion_is_allowed_only_for_routable_actors(shop: Any) -> None:
     allowed = {
         function["FunctionName"].removeprefix("asya-shop-")
         for function in shop.resources("AWS::Lambda::Function")
@@ -92,7 +92,7 @@ def test_long_chains_are_allowed_only_where_routes_lead(shop: Any) -> None:
     assert allowed == {*ACTORS, *("x-checkpoint", "x-fan-in", "x-pause", "x-resume", "x-dispatch", "x-completion")}
 
 
-def test_feeds_report_single_failures_and_are_bounded(shop: Any) -> None:
+def test_event_sources_report_partial_batch_failures_and_limit_concurrency(shop: Any) -> None:
     for actor in (*ACTORS, "x-sink", "x-sump", "x-checkpoint", "x-fan-in", "x-dispatch", "x-completion"):
         each = feed(shop, actor)
         assert each["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
@@ -108,7 +108,7 @@ def test_batches(shop: Any) -> None:
     assert feed(shop, "x-completion")["BatchSize"] == 1
 
 
-def test_provisioned_concurrency_is_on_the_alias_that_the_queue_feeds(shop: Any) -> None:
+def test_provisioned_concurrency_is_on_the_alias_of_the_event_source(shop: Any) -> None:
     alias = shop.one("AWS::Lambda::Alias", Name="warm")
     assert alias["ProvisionedConcurrencyConfig"] == {"ProvisionedConcurrentExecutions": 2}
     assert feed(shop, "score")["FunctionName"].endswith(":warm")
@@ -132,7 +132,7 @@ def test_environment(shop: Any) -> None:
     assert "MODE" not in shop.function("crunch")["Environment"]["Variables"]
 
 
-def test_the_dispatcher_knows_where_to_run_what(shop: Any) -> None:
+def test_the_dispatcher_has_the_settings_of_job_runs(shop: Any) -> None:
     for actor in ("x-dispatch", "x-completion"):
         variables = shop.function(actor)["Environment"]["Variables"]
         assert variables["ASYA_SPARK_APPLICATION_ID"].startswith("<SparkApplication")
@@ -144,7 +144,7 @@ def test_the_dispatcher_knows_where_to_run_what(shop: Any) -> None:
             assert all(uri.startswith("s3://") for uri in variables[key].split(","))
 
 
-def test_logs_have_a_group_of_their_own_that_forgets(shop: Any) -> None:
+def test_each_function_has_a_log_group_with_retention(shop: Any) -> None:
     groups = {group["LogGroupName"]: group["RetentionInDays"] for group in shop.resources("AWS::Logs::LogGroup")}
     assert {f"/aws/lambda/asya-shop-{name}" for name in (*ACTORS, *SYSTEM)} <= groups.keys()
     assert set(groups.values()) == {30}

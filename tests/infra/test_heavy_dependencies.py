@@ -1,4 +1,4 @@
-"""docs/how-to/package-job-dependencies.md does what it says: packages reach a job without Docker."""
+"""The commands of docs/how-to/package-job-dependencies.md work without Docker."""
 
 import re
 import shutil
@@ -35,13 +35,13 @@ def test_a_pure_package_is_imported_from_the_zip_of_the_jobs(tmp_path: Path) -> 
     assert result.returncode == 0, result.stderr
 
 
-def test_the_archive_of_the_page_has_what_the_application_can_load(tmp_path: Path) -> None:
-    """The very command, with a package that is small."""
-    found = re.search(r"uv (pip install --target deps .*?)\n +tar (.*?)\n", PAGE, re.DOTALL)
-    assert found is not None
-    install = found.group(1).replace("\\\n", " ").replace('"shapely==2.1.2"', "msgspec").split()
+def test_the_archive_of_the_page_is_for_the_application(tmp_path: Path) -> None:
+    """Run the command of the page with a small package."""
+    commands = re.search(r"uv (pip install --target deps .*?)\n +tar (.*?)\n", PAGE, re.DOTALL)
+    assert commands is not None
+    install = commands.group(1).replace("\\\n", " ").replace('"shapely==2.1.2"', "msgspec").split()
     subprocess.run([find_uv_bin(), *install], cwd=tmp_path, check=True, capture_output=True)
-    subprocess.run(["tar", *found.group(2).split()], cwd=tmp_path, check=True)
+    subprocess.run(["tar", *commands.group(2).split()], cwd=tmp_path, check=True)
     with tarfile.open(tmp_path / "deps-1.tar.gz") as archive:
         names = archive.getnames()
     assert "./msgspec/__init__.py" in names

@@ -1,4 +1,4 @@
-"""protocol §11: what pausing, resuming and telling people take in the templates, and what the mesh file may say of it."""
+"""protocol §11: pauses, releases and notifications in the templates, and the keys of the mesh file."""
 
 from pathlib import Path
 from textwrap import dedent
@@ -22,14 +22,14 @@ def test_x_pause_and_x_resume_are_in_every_mesh(plain: Any) -> None:
     assert {f"asya-plain-test-{name}" for name in ("x-pause", "x-pause-dlq", "x-resume", "x-resume-dlq")} <= queues
 
 
-def test_the_tasks_table_has_an_index_of_those_that_wait(shop: Any) -> None:
+def test_the_tasks_table_has_an_index_of_waiting_tasks(shop: Any) -> None:
     table = shop.one("AWS::DynamoDB::Table", TableName="asya-shop-tasks")
     index = next(each for each in table["GlobalSecondaryIndexes"] if each["IndexName"] == "waiting")
     assert [key["AttributeName"] for key in index["KeySchema"]] == ["waits_in", "waits_since"]
     assert index["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["actor"]}
 
 
-def test_the_sweep_comes_every_minute(shop: Any) -> None:
+def test_the_sweep_runs_every_minute(shop: Any) -> None:
     rule = shop.one("AWS::Events::Rule", Name="asya-shop-pause-sweep")
     assert rule["ScheduleExpression"] == "rate(1 minute)"
     table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
@@ -37,12 +37,12 @@ def test_the_sweep_comes_every_minute(shop: Any) -> None:
 
 
 @pytest.mark.parametrize("actor", ["x-pause", "approve", "x-resume"])
-def test_who_keeps_paused_envelopes(shop: Any, actor: str) -> None:
+def test_these_actors_store_paused_envelopes(shop: Any, actor: str) -> None:
     assert f"{BUCKET}/paused/*" in resources(shop, actor, "s3:PutObject")
     assert f"{BUCKET}/paused/*" in resources(shop, actor, "s3:GetObject")
 
 
-def test_nobody_else_writes_them(shop: Any) -> None:
+def test_no_other_function_writes_paused_envelopes(shop: Any) -> None:
     for actor in ("intake", "crunch", "x-sink", "x-gateway-api", "x-pause-sweep"):
         assert f"{BUCKET}/paused/*" not in resources(shop, actor, "s3:PutObject")
     assert f"{BUCKET}/paused/*" in resources(shop, "x-gateway-api", "s3:GetObject")
@@ -60,14 +60,14 @@ def test_a_pause_actor_publishes_events_of_this_mesh_only(shop: Any) -> None:
 KEY = "Notifications of paused tasks of the mesh shop"
 
 
-def test_people_are_told_by_a_topic_with_a_key_of_its_own(shop: Any) -> None:
+def test_notifications_use_a_topic_with_its_own_key(shop: Any) -> None:
     topic = shop.one("AWS::SNS::Topic")
     assert topic["TopicName"] == "asya-shop-pauses"
     assert topic["KmsMasterKeyId"].startswith("<PauseNotificationsKey")
     assert shop.one("AWS::KMS::Key", Description=KEY)["EnableKeyRotation"] is True
 
 
-def test_the_topic_takes_only_what_the_rule_sends_and_nothing_without_tls(shop: Any) -> None:
+def test_the_topic_accepts_only_the_rule_and_only_tls(shop: Any) -> None:
     (policy,) = shop.resources("AWS::SNS::TopicPolicy")
     allowed = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Allow"]
     denied = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny"]
@@ -83,7 +83,7 @@ def test_the_topic_takes_only_what_the_rule_sends_and_nothing_without_tls(shop: 
 
 
 @pytest.mark.rule("11.pause.notify")
-def test_the_rule_leads_the_meshs_own_events_to_the_topic(shop: Any) -> None:
+def test_the_rule_sends_the_meshs_own_events_to_the_topic(shop: Any) -> None:
     rule = shop.one("AWS::Events::Rule", Name="asya-shop-pauses")
     assert rule["EventPattern"] == {"source": ["asya.shop"], "detail-type": ["Task Paused"]}
     (target,) = rule["Targets"]
@@ -91,7 +91,7 @@ def test_the_rule_leads_the_meshs_own_events_to_the_topic(shop: Any) -> None:
 
 
 @pytest.mark.rule("11.pause.notify")
-def test_each_address_hears_of_the_actors_that_name_it(shop: Any) -> None:
+def test_each_address_subscribes_to_its_actors(shop: Any) -> None:
     subscriptions = shop.resources("AWS::SNS::Subscription")
     assert sorted((each["Protocol"], each["Endpoint"]) for each in subscriptions) == [
         ("email", "orders@example.org"),
@@ -102,7 +102,7 @@ def test_each_address_hears_of_the_actors_that_name_it(shop: Any) -> None:
         assert (text(each["FilterPolicy"]), each["FilterPolicyScope"]) == ({"actor": ["approve"]}, "MessageBody")
 
 
-def test_a_mesh_that_tells_nobody_pays_for_no_key(plain: Any) -> None:
+def test_a_mesh_without_notifications_has_no_key(plain: Any) -> None:
     assert plain.resources("AWS::SNS::Topic") == []
     assert [key["Description"] for key in plain.resources("AWS::KMS::Key")] == ["Stream tokens of the mesh plain-test"]
 
@@ -115,7 +115,7 @@ def loaded(folder: Path, pause: str) -> Any:
     return load_mesh(folder / "mesh.yaml")
 
 
-def test_what_the_file_says_is_in_the_table(tmp_path: Path) -> None:
+def test_the_settings_are_in_the_table(tmp_path: Path) -> None:
     fields = (
         "[{name: a, type: number, payload_key: /x, required: false, default: 1, options: [1, 2], prompt: How many}]"
     )
@@ -130,17 +130,23 @@ def test_what_the_file_says_is_in_the_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pause", "problem"),
     [
-        ("{fields: [{name: a, type: string}, {name: a, type: number}]}", "fields[1].name: 'a' is asked for twice"),
+        ("{fields: [{name: a, type: string}, {name: a, type: number}]}", "fields[1].name: a field 'a' exists already"),
         ("{fields: [{name: a, type: string, payload_key: a}]}", "payload_key: 'a' is not a JSON pointer"),
         ("{fields: [{name: a, type: string, default: 1}]}", "default: should be a string, not 1"),
         ("{fields: [{name: a, type: string, default: c, options: [a, b]}]}", 'default: should be one of "a", "b"'),
         ("{fields: [{name: a, type: date}]}", "fields[0].type: should be"),
         (f"{{prompt: {'x' * 40_000}}}", "bytes of prompts and options; 32768 at most"),
-        ("{notify: [me]}", "notify[0]: 'me' is neither an e-mail address"),
-        ("{notify: 'http://example.org'}", "is neither an e-mail address"),
+        (
+            "{notify: [me]}",
+            "notify[0]: should be an e-mail address, an https:// URL or the ARN of an SQS queue; got 'me'",
+        ),
+        (
+            "{notify: 'http://example.org'}",
+            "should be an e-mail address, an https:// URL or the ARN of an SQS queue; got 'http://example.org'",
+        ),
     ],
 )
-def test_what_cannot_be_asked_or_answered_is_refused(tmp_path: Path, pause: str, problem: str) -> None:
+def test_invalid_questions_are_refused(tmp_path: Path, pause: str, problem: str) -> None:
     with pytest.raises(MeshFileError) as refused:
         loaded(tmp_path, pause)
     assert problem in str(refused.value)

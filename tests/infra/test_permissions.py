@@ -1,4 +1,4 @@
-"""What roles in the templates may do: send where routes lead, touch what the mesh file grants, and no more."""
+"""The permissions of roles in the templates: targets of routes, and the access that the mesh file grants."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ def listed(value: Any) -> list[str]:
 
 
 def resources(mesh: Any, actor: str, action: str, namespace: str = "shop") -> set[str]:
-    """Everything that an actor may do this with."""
+    """The resources on which an actor may do this action."""
     return {
         resource
         for statement in statements(mesh, actor, namespace)
@@ -46,9 +46,9 @@ EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit",
 @pytest.mark.parametrize(
     ("actor", "targets"),
     [
-        # From the tool's route; and any actor may be the last one that a slice passes.
+        # From the tool's route, and the fan-in actors, because a slice may end at any actor.
         ("intake", {"crunch", "intake", "gather", *CREW}),
-        # A heavy actor's sidecar only makes pending; its frames are sent by the completion.
+        # A heavy actor's sidecar makes envelopes pending; the completion sends its frames.
         ("crunch", {"x-dispatch", "crunch", "x-sink", "x-sump"}),
         # Declared.
         ("score", {"audit", "score", *CREW}),
@@ -59,12 +59,12 @@ EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit",
         ("x-fan-in", EVERYWHERE),
         ("gather", EVERYWHERE),
         ("x-fan-in-sweep", set(FAN_INS)),
-        # What pauses goes nowhere; it may not be able to.
+        # A paused envelope stays; one that cannot pause goes to an end actor.
         ("x-pause", {"x-pause", "x-sink", "x-sump"}),
         ("approve", {"approve", "x-sink", "x-sump"}),
         ("x-resume", EVERYWHERE),
         ("x-pause-sweep", {"x-resume", "x-sink"}),
-        # They tell a set of slices that ended early.
+        # The end actors notify sets of slices that ended early.
         ("x-sink", {"free", "x-sink", "x-sump", *FAN_INS}),
         ("x-sump", {"x-sump", *FAN_INS}),
         ("x-dispatch", {"x-dispatch", "x-completion", "x-sink", "x-sump"}),
@@ -78,12 +78,12 @@ EVERYWHERE = {"intake", "score", "crunch", "free", "gather", "approve", "audit",
         ("x-gateway-ingest", set()),
     ],
 )
-def test_sending(shop: Any, actor: str, targets: set[str]) -> None:
+def test_send_targets(shop: Any, actor: str, targets: set[str]) -> None:
     assert resources(shop, actor, "sqs:SendMessage") == {queue(target) for target in targets}
 
 
-def test_nobody_sends_to_a_pattern_of_queues(shop: Any, plain: Any, example: Any) -> None:
-    """`asya-shop-*` would also be the queues of a stage of the same name."""
+def test_no_role_sends_to_a_pattern_of_queues(shop: Any, plain: Any, example: Any) -> None:
+    """`asya-shop-*` would also match the queues of the stages of `shop`."""
     for mesh in (shop, plain, example):
         for role in mesh.resources("AWS::IAM::Role"):
             for policy in role["Policies"]:
@@ -92,7 +92,7 @@ def test_nobody_sends_to_a_pattern_of_queues(shop: Any, plain: Any, example: Any
                         assert not any("*" in resource for resource in listed(statement["Resource"]))
 
 
-def test_receiving_only_from_the_own_queue(shop: Any) -> None:
+def test_a_function_receives_only_from_its_own_queue(shop: Any) -> None:
     for actor in ("intake", "crunch", "audit", *CREW, "x-dispatch", "x-completion"):
         assert resources(shop, actor, "sqs:ReceiveMessage") == {queue(actor)}
         assert resources(shop, actor, "sqs:DeleteMessage") == {queue(actor)}
@@ -100,39 +100,39 @@ def test_receiving_only_from_the_own_queue(shop: Any) -> None:
 
 
 @pytest.mark.rule("11.dlq")
-def test_the_dlq_function_looks_at_every_dead_letter_queue_and_can_delete_from_none(shop: Any) -> None:
+def test_the_dlq_function_receives_from_every_dead_letter_queue_and_cannot_delete(shop: Any) -> None:
     users = ("intake", "score", "crunch", "free", "gather", "approve", "audit")
     watched = (*users, *CREW, "x-index", "x-dispatch", "x-completion")
     assert resources(shop, "x-dlq", "sqs:ReceiveMessage") == {queue(f"{actor}-dlq") for actor in watched}
     assert not any("sqs:DeleteMessage" in listed(each["Action"]) for each in statements(shop, "x-dlq"))
 
 
-def test_whoever_sees_an_envelope_end_may_claim_its_end(shop: Any) -> None:
+def test_every_function_at_an_end_may_claim_it(shop: Any) -> None:
     table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-sink"
     for actor in ("x-sink", "x-sump", "x-fan-in", "gather", "x-dlq"):
         assert table in resources(shop, actor, "dynamodb:UpdateItem"), actor
 
 
-def test_the_dlq_functions_notes_are_no_claims_of_the_sink(shop: Any) -> None:
+def test_the_dlq_function_cannot_write_claims(shop: Any) -> None:
     (notes,) = [each for each in statements(shop, "x-dlq") if "dynamodb:PutItem" in listed(each["Action"])]
     assert notes["Condition"] == {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": ["DLQ#*"]}}
 
 
-def test_very_many_dead_letter_queues_become_one_pattern() -> None:
+def test_many_dead_letter_queues_become_one_pattern() -> None:
     place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
     table = MeshTable(namespace="shop", actors={f"a{number}": Actor(kind="handler") for number in range(41)})
-    looked_at = [each for each in dead_letters.dlq(place, table, "api") if "sqs:ReceiveMessage" in each.actions]
-    assert [each.resources for each in looked_at] == [("arn:aws:sqs:r:1:asya-shop-*-dlq",)]
-    assert looked_at[0].reason
+    received = [each for each in dead_letters.dlq(place, table, "api") if "sqs:ReceiveMessage" in each.actions]
+    assert [each.resources for each in received] == [("arn:aws:sqs:r:1:asya-shop-*-dlq",)]
+    assert received[0].reason
 
 
-def test_the_gateway_reads_what_replays_start_from(shop: Any) -> None:
+def test_the_gateway_reads_the_sources_of_replays(shop: Any) -> None:
     prefixes = ("hops", "dlq", "paused", "payloads", "inbox", "results")
     assert resources(shop, "x-gateway-api", "s3:GetObject") == {f"{BUCKET}/{prefix}/*" for prefix in prefixes}
     assert resources(shop, "x-gateway-api", "s3:ListBucket") == {BUCKET}
 
 
-def test_reporting_routes_and_no_others(shop: Any) -> None:
+def test_functions_may_call_only_the_reporting_routes(shop: Any) -> None:
     routes = resources(shop, "intake", "execute-api:Invoke")
     assert routes == {
         f"arn:<Partition>:execute-api:<Region>:<AccountId>:<import>/$default/POST/api/v1/mesh/{route}"
@@ -140,7 +140,7 @@ def test_reporting_routes_and_no_others(shop: Any) -> None:
     }
 
 
-def test_access_to_the_meshs_own_data_is_below_its_prefix(shop: Any) -> None:
+def test_access_to_data_is_limited_to_its_prefix(shop: Any) -> None:
     writable = resources(shop, "intake", "s3:DeleteObject")
     assert writable == {f"{BUCKET}/data/clean/*"}
     readable = resources(shop, "intake", "s3:GetObject")
@@ -150,7 +150,7 @@ def test_access_to_the_meshs_own_data_is_below_its_prefix(shop: Any) -> None:
     }
 
 
-def test_listing_another_bucket_is_bound_to_the_patterns(shop: Any) -> None:
+def test_listing_a_bucket_is_limited_to_the_patterns(shop: Any) -> None:
     conditions = [
         statement["Condition"]
         for statement in statements(shop, "intake")
@@ -257,14 +257,14 @@ def test_an_end_actor_neither_routes_nor_reports() -> None:
     assert not any("execute-api:Invoke" in grant.actions for grant in grants)
 
 
-def test_very_many_queues_become_one_pattern() -> None:
-    """An inline policy ends at 10,240 characters."""
+def test_many_queues_become_one_pattern() -> None:
+    """IAM limits the inline policies of a role to 10,240 characters."""
     place = Addresses(
         namespace="s" * 29, partition="aws-us-gov", region="us-gov-west-1", account="1" * 12, url_suffix="x"
     )
-    some = common.send_messages(place, [f"{'a' * 40}-{number}" for number in range(50)])
-    assert len(json.dumps(document([some]))) < 8_000
-    assert len(some.resources) == 50
+    listed_queues = common.send_messages(place, [f"{'a' * 40}-{number}" for number in range(50)])
+    assert len(json.dumps(document([listed_queues]))) < 8_000
+    assert len(listed_queues.resources) == 50
     many = common.send_messages(place, [f"a{number}" for number in range(51)])
     assert many.resources == (f"arn:aws-us-gov:sqs:us-gov-west-1:{'1' * 12}:asya-{'s' * 29}-*",)
     assert many.reason

@@ -1,4 +1,4 @@
-"""Push notifications in the templates: what wakes their functions, and how little those may do."""
+"""Push notifications in the templates: event sources and permissions of their functions."""
 
 import json
 from typing import Any
@@ -11,19 +11,19 @@ TABLE = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
 
 
 def changes(mesh: Any) -> list[dict[str, Any]]:
-    """What is fed by the changes of a table."""
+    """The event source mappings of table streams."""
     feeds = mesh.resources("AWS::Lambda::EventSourceMapping")
     return [each for each in feeds if each.get("StartingPosition")]
 
 
-def test_only_the_tasks_table_tells_of_its_changes(shop: Any) -> None:
+def test_only_the_tasks_table_has_a_stream(shop: Any) -> None:
     tables = {table["TableName"]: table for table in shop.resources("AWS::DynamoDB::Table", "state")}
-    told = {name: each["StreamSpecification"] for name, each in tables.items() if "StreamSpecification" in each}
-    assert told == {"asya-shop-tasks": {"StreamViewType": "NEW_AND_OLD_IMAGES"}}
+    streams = {name: each["StreamSpecification"] for name, each in tables.items() if "StreamSpecification" in each}
+    assert streams == {"asya-shop-tasks": {"StreamViewType": "NEW_AND_OLD_IMAGES"}}
 
 
 @pytest.mark.rule("13.a2a.push.cost")
-def test_only_watched_records_wake_anybody(shop: Any) -> None:
+def test_only_watched_records_invoke_the_function(shop: Any) -> None:
     [feed] = changes(shop)
     assert (feed["EventSourceArn"], feed["StartingPosition"]) == ("<import>", "TRIM_HORIZON")
     [pattern] = [json.loads(each["Pattern"]) for each in feed["FilterCriteria"]["Filters"]]
@@ -31,7 +31,7 @@ def test_only_watched_records_wake_anybody(shop: Any) -> None:
 
 
 @pytest.mark.rule("13.a2a.push")
-def test_what_cannot_be_told_ends_in_the_dead_letter_queue(shop: Any) -> None:
+def test_failed_changes_go_to_the_dead_letter_queue(shop: Any) -> None:
     [feed] = changes(shop)
     assert (feed["MaximumRetryAttempts"], feed["BisectBatchOnFunctionError"]) == (10, True)
     assert feed["DestinationConfig"]["OnFailure"]["Destination"].endswith(":asya-shop-x-push-dlq")
@@ -40,7 +40,7 @@ def test_what_cannot_be_told_ends_in_the_dead_letter_queue(shop: Any) -> None:
 
 
 @pytest.mark.rule("13.a2a.push.address")
-def test_whoever_speaks_to_strangers_may_hardly_do_anything_else(shop: Any) -> None:
+def test_the_function_that_calls_third_parties_has_few_permissions(shop: Any) -> None:
     allowed = {action for statement in statements(shop, "x-push") for action in listed(statement["Action"])}
     assert {action for action in allowed if not action.startswith(("logs:", "sqs:"))} == {"dynamodb:GetItem"}
     assert resources(shop, "x-push", "dynamodb:GetItem") == {TABLE}
@@ -49,7 +49,7 @@ def test_whoever_speaks_to_strangers_may_hardly_do_anything_else(shop: Any) -> N
     assert resources(shop, "x-push-feed", "dynamodb:PutItem") == set()
 
 
-def test_a_mesh_without_tools_has_no_such_functions_but_may_get_them(plain: Any) -> None:
+def test_a_mesh_without_tools_has_no_such_functions_but_exports_the_stream(plain: Any) -> None:
     assert changes(plain) == []
     names = {function["FunctionName"] for function in plain.resources("AWS::Lambda::Function")}
     assert not any("push" in name for name in names)

@@ -41,7 +41,7 @@ def test_dead_letters_and_the_sump_raise_alarms_that_need_no_metric_math(shop: A
 
 
 def test_placement_never_changes() -> None:
-    """These numbers are for good: another one would move a queue, and lose what lies in it."""
+    """These numbers never change: another one would move a queue and lose its messages."""
     assert SHARDS == 8
     assert {name: shard_of(name) for name in ("intake", "score", "crunch", "free", "gather", "audit")} == {
         "intake": 1,
@@ -61,6 +61,6 @@ def test_an_actors_queue_and_function_are_in_the_stacks_of_its_shard(shop: Any) 
         assert f"asya-shop-{actor}" in functions
 
 
-def test_a_shard_without_actors_yields_no_stack(shop: Any, plain: Any) -> None:
+def test_a_shard_without_actors_has_no_stack(shop: Any, plain: Any) -> None:
     assert plain.templates.keys() == {"state", "gateway", "queues-0", "functions-0", "queues-5", "functions-5"}
     assert "queues-2" not in shop.templates

@@ -1,11 +1,11 @@
-"""What reaches beyond the source stays: stacks that are deployed are updated in place, without a resource replaced."""
+"""Deployed stacks are updated in place: no change replaces a resource."""
 
 from collections import Counter
 
 import pytest
 
-from tests.infra.conftest import Synthesised
-from tests.infra.recorded_templates import ACCEPT, Templates, differences, digests, hundred, normalised, read
+from tests.infra.conftest import SynthesizedMesh
+from tests.infra.recorded_templates import ACCEPT, Templates, differences, digests, hundred, normalized, read
 
 
 def assert_as_recorded(name: str, current: Templates) -> None:
@@ -18,15 +18,15 @@ def wide(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> 
     return hundred(tmp_path_factory.mktemp("hundred"))
 
 
-def test_the_example_is_deployed_as_recorded(example: Synthesised) -> None:
-    assert_as_recorded("example", normalised(example.folder))
+def test_the_example_is_deployed_as_recorded(example: SynthesizedMesh) -> None:
+    assert_as_recorded("example", normalized(example.folder))
 
 
 def test_a_hundred_actors_are_deployed_as_recorded(wide: Templates) -> None:
     assert_as_recorded("hundred", digests(wide))
 
 
-def test_the_hundred_have_resources_of_every_kind(wide: Templates) -> None:
+def test_the_hundred_actors_have_resources_of_every_kind(wide: Templates) -> None:
     kinds = Counter(entry["Type"] for entries in wide.values() for entry in entries.values())
     assert kinds["AWS::Lambda::Function"] > 100
     assert kinds["AWS::SQS::Queue"] > 200
@@ -38,7 +38,7 @@ QUEUE = {"Type": "AWS::SQS::Queue", "Properties": {"QueueName": "a", "Tags": [{"
 TOPIC = {"Type": "AWS::SNS::Topic", "Properties": {}}
 
 
-def test_a_logical_id_that_is_added_or_missing_is_told() -> None:
+def test_an_added_or_missing_logical_id_is_a_difference() -> None:
     assert differences({"s": {"A": QUEUE}}, {"s": {"B": TOPIC}}) == [
         "s: A: AWS::SQS::Queue: missing",
         "s: B: AWS::SNS::Topic: added",
@@ -46,11 +46,11 @@ def test_a_logical_id_that_is_added_or_missing_is_told() -> None:
     assert differences({"s": {"A": QUEUE}}, {}) == ["s: A: AWS::SQS::Queue: missing"]
 
 
-def test_another_type_is_told() -> None:
+def test_another_type_is_a_difference() -> None:
     assert differences({"s": {"A": QUEUE}}, {"s": {"A": TOPIC}}) == ["s: A: type: AWS::SQS::Queue → AWS::SNS::Topic"]
 
 
-def test_other_properties_are_told_by_their_place_where_they_are_recorded_in_full() -> None:
+def test_other_properties_are_differences_with_their_path() -> None:
     changed = {**QUEUE, "Properties": {"QueueName": "b", "Tags": [{"Key": "k", "Value": "w"}]}, "DependsOn": ["B"]}
     before, after = {"s": {"A": QUEUE}}, {"s": {"A": changed}}
     assert differences(before, after) == [

@@ -1,4 +1,4 @@
-"""protocol §11, the index of results: who writes it, what has it compacted, and where it is not."""
+"""protocol §11, the index of results: writers, compaction and switches."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ def test_a_schedule_sends_an_envelope_each_night(shop: Any) -> None:
     }
 
 
-def test_only_that_schedule_may_send_to_the_queue_from_outside(shop: Any) -> None:
+def test_only_the_schedule_may_send_to_the_queue_from_outside(shop: Any) -> None:
     statements = [
         statement
         for policy in shop.resources("AWS::SQS::QueuePolicy", "queues-0")
@@ -42,7 +42,7 @@ def test_only_that_schedule_may_send_to_the_queue_from_outside(shop: Any) -> Non
     assert statement["Condition"] == {"ArnEquals": {"aws:SourceArn": RULE}}
 
 
-def test_the_job_touches_the_index_alone(shop: Any) -> None:
+def test_the_job_has_access_to_the_index_only(shop: Any) -> None:
     (policy,) = [
         policy
         for policy in shop.resources("AWS::IAM::ManagedPolicy")
@@ -52,8 +52,8 @@ def test_the_job_touches_the_index_alone(shop: Any) -> None:
     allowed = {
         (action, resource)
         for statement in policy["PolicyDocument"]["Statement"]
-        for action in some(statement["Action"])
-        for resource in some(statement["Resource"])
+        for action in as_list(statement["Action"])
+        for resource in as_list(statement["Resource"])
         if action != "s3:ListBucket" and "scratch" not in resource
     }
     assert allowed == {
@@ -64,7 +64,7 @@ def test_the_job_touches_the_index_alone(shop: Any) -> None:
     }
 
 
-def some(value: Any) -> list[str]:
+def as_list(value: Any) -> list[str]:
     return value if isinstance(value, list) else [value]
 
 
@@ -75,14 +75,14 @@ def test_x_sump_may_write_rows_but_no_days(plain: Any) -> None:
     }
 
 
-def test_rows_that_are_part_of_a_day_go_after_a_month(shop: Any) -> None:
+def test_compacted_rows_expire_after_a_month(shop: Any) -> None:
     bucket = shop.one("AWS::S3::Bucket")
     rules = {rule.get("Prefix"): rule for rule in bucket["LifecycleConfiguration"]["Rules"]}
     assert rules["results/index/recent/"]["ExpirationInDays"] == 30
     assert not any(prefix and prefix.startswith("results/index/days") for prefix in rules)
 
 
-def test_a_mesh_without_a_heavy_actor_keeps_rows_and_compacts_nothing(plain: Any) -> None:
+def test_a_mesh_without_a_heavy_actor_writes_rows_without_compaction(plain: Any) -> None:
     queues = {queue["QueueName"] for queue in plain.resources("AWS::SQS::Queue")}
     assert "asya-plain-test-x-index" not in queues
     assert [rule for rule in plain.resources("AWS::Events::Rule") if "result-index" in rule["Name"]] == []
@@ -106,7 +106,7 @@ def table_of(folder: Path, more: str) -> MeshTable:
         ("sink: {persist: false}\n", False),  # where nothing is written there is nothing to find
     ],
 )
-def test_the_mesh_file_switches_it(tmp_path: Path, more: str, kept: bool) -> None:
+def test_the_mesh_file_turns_the_index_off(tmp_path: Path, more: str, kept: bool) -> None:
     table = table_of(tmp_path, more)
     assert table.sink.index is kept
     assert ("x-index" in table.actors) is kept

@@ -1,4 +1,4 @@
-"""What heavy actors bring along, and that a mesh without one has none of it."""
+"""The resources of heavy actors, which a mesh without one does not have."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ RECORDED = json.loads((Path(__file__).parent / "emr-job-run-state-change.json").
 
 
 def matches(pattern: Any, event: Any) -> bool:
-    """EventBridge's rule for patterns of plain values: each key names the values it may have."""
+    """Match an event against an EventBridge pattern of plain values."""
     if isinstance(pattern, dict):
         return isinstance(event, dict) and all(key in event and matches(pattern[key], event[key]) for key in pattern)
     return event in pattern
@@ -42,7 +42,7 @@ def test_the_application(shop: Any) -> None:
     assert "InitialCapacity" not in application
 
 
-def test_warm_workers_and_how_many_runs_at_once() -> None:
+def test_warm_workers_and_concurrent_runs() -> None:
     section = ApplicationSection.model_validate(
         {"warm": {"drivers": 1, "executors": 4}, "max_concurrent_runs": 7, "max_memory": "64g", "idle_stop": "5m"}
     )
@@ -64,7 +64,7 @@ def test_warm_workers_and_how_many_runs_at_once() -> None:
     }
 
 
-def test_an_existing_application_is_used_and_none_is_made(example: Any) -> None:
+def test_an_existing_application_replaces_the_new_one(example: Any) -> None:
     assert example.resources("AWS::EMRServerless::Application") == []
     variables = example.function("x-dispatch", "flights")["Environment"]["Variables"]
     assert variables["ASYA_SPARK_APPLICATION_ID"] == "00abc123"
@@ -86,7 +86,7 @@ def test_run_events_reach_the_completion_queue(example: Any) -> None:
         ("detail", {**RECORDED["detail"], "applicationId": "00other"}),
     ],
 )
-def test_other_events_do_not(example: Any, key: str, value: Any) -> None:
+def test_other_events_do_not_reach_it(example: Any, key: str, value: Any) -> None:
     rule = example.one("AWS::Events::Rule", Name="asya-flights-job-runs")
     assert not matches(rule["EventPattern"], {**RECORDED, key: value})
 

@@ -25,11 +25,11 @@ def test_tables_expire_items_and_can_be_restored(shop: Any) -> None:
 def test_the_indexes_of_the_tasks_table_hold_keys_only(shop: Any) -> None:
     tables = {table["TableName"]: table for table in shop.resources("AWS::DynamoDB::Table", "state")}
     indexes = {index["IndexName"]: index for index in tables["asya-shop-tasks"]["GlobalSecondaryIndexes"]}
-    found = {
+    attributes = {
         name: (*(key["AttributeName"] for key in index["KeySchema"]), index["Projection"].get("NonKeyAttributes", []))
         for name, index in indexes.items()
     }
-    assert found == {name: (*keys, list(included)) for name, (*keys, included) in TASK_INDEXES.items()}
+    assert attributes == {name: (*keys, list(included)) for name, (*keys, included) in TASK_INDEXES.items()}
 
 
 def test_state_outlives_its_stack(shop: Any) -> None:
@@ -39,7 +39,7 @@ def test_state_outlives_its_stack(shop: Any) -> None:
 
 
 @pytest.mark.rule("4.claim-check.lifetime")
-def test_the_bucket_is_private_encrypted_and_forgets_what_was_in_transit(shop: Any) -> None:
+def test_the_bucket_is_private_encrypted_and_expires_transient_objects(shop: Any) -> None:
     bucket = shop.one("AWS::S3::Bucket")
     assert bucket["BucketName"] == "asya-shop-<AccountId>-<Region>"
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
@@ -50,7 +50,7 @@ def test_the_bucket_is_private_encrypted_and_forgets_what_was_in_transit(shop: A
     assert "data/" not in days
 
 
-def test_results_are_kept_for_ever_unless_said_otherwise(example: Any) -> None:
+def test_results_are_kept_forever_by_default(example: Any) -> None:
     rules = example.one("AWS::S3::Bucket")["LifecycleConfiguration"]["Rules"]
     assert "results/" not in {rule.get("Prefix") for rule in rules}
 
@@ -71,7 +71,7 @@ def test_outputs(shop: Any) -> None:
 
 
 @pytest.mark.rule("13.signed")
-def test_every_route_is_signed_for_but_the_health_check(shop: Any) -> None:
+def test_every_route_needs_a_signature_but_the_public_ones(shop: Any) -> None:
     routes = {route["RouteKey"]: route["AuthorizationType"] for route in shop.resources("AWS::ApiGatewayV2::Route")}
     assert routes == {call.route: "NONE" if call.is_public else "AWS_IAM" for call in CALLS}
     assert [call.route for call in CALLS if call.is_public] == [
@@ -88,7 +88,7 @@ def test_requests_are_logged(shop: Any) -> None:
 
 
 @pytest.mark.rule("13.limits")
-def test_calls_are_limited_and_reports_less_so(shop: Any) -> None:
+def test_calls_are_throttled_and_reports_have_a_higher_limit(shop: Any) -> None:
     stage = shop.one("AWS::ApiGatewayV2::Stage")
     assert stage["DefaultRouteSettings"] == {"ThrottlingRateLimit": 500, "ThrottlingBurstLimit": 1000}
     assert {route: each["ThrottlingRateLimit"] for route, each in stage["RouteSettings"].items()} == {
@@ -97,7 +97,7 @@ def test_calls_are_limited_and_reports_less_so(shop: Any) -> None:
     }
 
 
-def test_integrations_speak_version_2(shop: Any) -> None:
+def test_integrations_use_version_2(shop: Any) -> None:
     for integration in shop.resources("AWS::ApiGatewayV2::Integration"):
         assert integration["PayloadFormatVersion"] == "2.0"
 
@@ -108,7 +108,7 @@ def test_one_dashboard(shop: Any) -> None:
         assert f"asya-shop-{actor}" in str(dashboard["DashboardBody"])
 
 
-def test_tags_are_on_everything_that_takes_them(shop: Any) -> None:
+def test_every_taggable_resource_has_the_tags(shop: Any) -> None:
     for kind in (
         "AWS::SQS::Queue",
         "AWS::Lambda::Function",

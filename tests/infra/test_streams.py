@@ -1,4 +1,4 @@
-"""Following tasks, in the templates: the function that looks on, the key behind tokens, streams that go on (`protocol §13`)."""
+"""Streams in the templates: the stream function, the key of tokens, the API of continuous streams (`protocol §13`)."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def test_watchers_cannot_starve_the_mesh(shop: Any, example: Any) -> None:
 
 
 @pytest.mark.rule("13.stream-token")
-def test_the_key_makes_macs_and_is_nobody_elses(shop: Any) -> None:
+def test_only_the_stream_functions_use_the_key_of_tokens(shop: Any) -> None:
     key = shop.one("AWS::KMS::Key", Description="Stream tokens of the mesh shop")
     assert (key["KeySpec"], key["KeyUsage"]) == ("HMAC_256", "GENERATE_VERIFY_MAC")
     functions = [each["FunctionName"].removeprefix("asya-shop-") for each in shop.resources("AWS::Lambda::Function")]
@@ -34,7 +34,7 @@ def test_the_key_makes_macs_and_is_nobody_elses(shop: Any) -> None:
 
 
 @pytest.mark.parametrize("function", STREAMS)
-def test_who_looks_on_writes_nothing(shop: Any, function: str) -> None:
+def test_stream_functions_cannot_write(shop: Any, function: str) -> None:
     assert resources(shop, function, "dynamodb:Query") == {
         "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-tasks"
     }
@@ -42,7 +42,7 @@ def test_who_looks_on_writes_nothing(shop: Any, function: str) -> None:
         assert resources(shop, function, action) == set()
 
 
-def test_only_what_a_token_opens_is_open(shop: Any) -> None:
+def test_only_calls_with_stream_tokens_are_public(shop: Any) -> None:
     routes = {route["RouteKey"]: route["AuthorizationType"] for route in shop.resources("AWS::ApiGatewayV2::Route")}
     assert routes["GET /api/v1/mesh/{id}/events"] == routes["POST /api/v1/mesh/{id}/stream-token"] == "AWS_IAM"
     assert routes["GET /api/v1/mesh/{id}/stream"] == "NONE"
@@ -52,7 +52,7 @@ def test_only_what_a_token_opens_is_open(shop: Any) -> None:
 
 
 @pytest.mark.rule("13.stream.adapter")
-def test_there_are_none_unless_asked_for(plain: Any, example: Any) -> None:
+def test_continuous_streams_are_optional(plain: Any, example: Any) -> None:
     for mesh in (plain, example):
         assert mesh.resources("AWS::ApiGateway::RestApi") == []
         assert "StreamUrl" not in mesh.templates["gateway"]["Outputs"]
@@ -60,7 +60,7 @@ def test_there_are_none_unless_asked_for(plain: Any, example: Any) -> None:
 
 
 @pytest.mark.rule("13.stream.adapter")
-def test_a_rest_api_streams_what_the_function_says(shop: Any) -> None:
+def test_a_rest_api_streams_the_answers_of_the_function(shop: Any) -> None:
     [api] = shop.resources("AWS::ApiGateway::RestApi")
     assert api["EndpointConfiguration"]["Types"] == ["REGIONAL"]  # others end a silence sooner than a keep-alive comes
     methods = shop.resources("AWS::ApiGateway::Method")
@@ -90,14 +90,14 @@ def test_the_adapter_starts_the_server(shop: Any) -> None:
     assert 300 < function["Timeout"] <= 900
 
 
-def test_a_layer_of_ones_own_may_be_named(tmp_path: Path) -> None:
+def test_an_option_overrides_the_layer(tmp_path: Path) -> None:
     layer = "arn:aws-cn:lambda:cn-north-1:041581134020:layer:LambdaAdapterLayerX86:26"
     options = read_options(lambda key: layer if key == "web_adapter_layer" else None, tmp_path)
     assert options.web_adapter_layer == layer
     assert read_options(lambda _: None, tmp_path).web_adapter_layer is None
 
 
-def test_tokens_lead_where_streams_go_on(shop: Any) -> None:
+def test_tokens_are_for_the_api_of_continuous_streams(shop: Any) -> None:
     url = shop.function("x-gateway-stream")["Environment"]["Variables"]["ASYA_STREAM_URL"]
     assert url.startswith("https://")
     assert url.endswith("/live")

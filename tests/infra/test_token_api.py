@@ -1,4 +1,4 @@
-"""The second HTTP API, for people with a token (JWT), in the template of a mesh that has one."""
+"""The second HTTP API, for callers with a token (JWT), in the template of a mesh that has one."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ SIGNED, TOKENS = "asya-plain-test", "asya-plain-test-jwt"
 
 @pytest.fixture(scope="module")
 def apis(plain: Any) -> dict[str, str]:
-    """The APIs' names, by the references that their parts have to them."""
+    """The names of the APIs, by the references of their resources."""
     resources = plain.templates["gateway"]["Resources"].items()
     return {
         f"<{key}>": each["Properties"]["Name"] for key, each in resources if each["Type"] == "AWS::ApiGatewayV2::Api"
@@ -21,11 +21,11 @@ def apis(plain: Any) -> dict[str, str]:
 
 
 def of(mesh: Any, apis: dict[str, str], kind: str, name: str) -> list[dict[str, Any]]:
-    """The parts of one API."""
+    """The resources of one API."""
     return [each for each in mesh.resources(f"AWS::ApiGatewayV2::{kind}", "gateway") if apis[each["ApiId"]] == name]
 
 
-def test_there_is_one_where_the_mesh_file_asks_for_it(plain: Any, shop: Any, apis: dict[str, str]) -> None:
+def test_the_second_api_is_optional(plain: Any, shop: Any, apis: dict[str, str]) -> None:
     assert sorted(apis.values()) == [SIGNED, TOKENS]
     assert {"JwtGatewayUrl", "JwtGatewayApiId"} <= plain.templates["gateway"]["Outputs"].keys()
     assert len(shop.resources("AWS::ApiGatewayV2::Api")) == 1
@@ -34,7 +34,7 @@ def test_there_is_one_where_the_mesh_file_asks_for_it(plain: Any, shop: Any, api
 
 
 @pytest.mark.rule("13.jwt")
-def test_tokens_are_checked_for_their_issuer_and_audience(plain: Any, apis: dict[str, str]) -> None:
+def test_the_authorizer_checks_issuer_and_audience(plain: Any, apis: dict[str, str]) -> None:
     [authorizer] = plain.resources("AWS::ApiGatewayV2::Authorizer")
     assert apis[authorizer["ApiId"]] == TOKENS
     assert (authorizer["AuthorizerType"], authorizer["IdentitySource"]) == ("JWT", ["$request.header.Authorization"])
@@ -47,28 +47,28 @@ def test_tokens_are_checked_for_their_issuer_and_audience(plain: Any, apis: dict
 @pytest.mark.rule("13.jwt")
 def test_every_route_needs_a_token_but_the_public_ones(plain: Any, apis: dict[str, str]) -> None:
     routes = of(plain, apis, "Route", TOKENS)
-    found = {route["RouteKey"]: route["AuthorizationType"] for route in routes}
+    authorization = {route["RouteKey"]: route["AuthorizationType"] for route in routes}
     people = [call for call in CALLS if call.function != names.GATEWAY_INGEST]
-    assert found == {call.route: "NONE" if call.is_public else "JWT" for call in people}
+    assert authorization == {call.route: "NONE" if call.is_public else "JWT" for call in people}
     [authorizer] = {route["AuthorizerId"] for route in routes if route["AuthorizationType"] == "JWT"}
     assert authorizer.startswith("<")
-    assert "POST /api/v1/mesh/events" not in found
-    assert "POST /api/v1/mesh/{id}/events" not in found
+    assert "POST /api/v1/mesh/events" not in authorization
+    assert "POST /api/v1/mesh/{id}/events" not in authorization
 
 
-def test_every_route_of_the_other_is_signed_for_as_ever(plain: Any, apis: dict[str, str]) -> None:
-    found = {route["RouteKey"]: route["AuthorizationType"] for route in of(plain, apis, "Route", SIGNED)}
-    assert found == {call.route: "NONE" if call.is_public else "AWS_IAM" for call in CALLS}
+def test_every_route_of_the_first_api_needs_a_signature_but_the_public_ones(plain: Any, apis: dict[str, str]) -> None:
+    authorization = {route["RouteKey"]: route["AuthorizationType"] for route in of(plain, apis, "Route", SIGNED)}
+    assert authorization == {call.route: "NONE" if call.is_public else "AWS_IAM" for call in CALLS}
 
 
-def test_only_some_of_peoples_calls_if_the_mesh_file_says_so() -> None:
-    some = {call.route for call in CALLS if call.takes_tokens(("tools",))}
-    assert "POST /tools/call" in some
-    assert not {route for route in some if route.split()[1].startswith("/api/")}
+def test_the_mesh_file_may_limit_the_calls_with_tokens() -> None:
+    token_routes = {call.route for call in CALLS if call.takes_tokens(("tools",))}
+    assert "POST /tools/call" in token_routes
+    assert not {route for route in token_routes if route.split()[1].startswith("/api/")}
     assert not [call for call in CALLS if call.is_public and call.takes_tokens(("tasks",))]
 
 
-def test_it_is_throttled_and_logged_like_the_other(plain: Any, apis: dict[str, str]) -> None:
+def test_both_apis_are_throttled_and_logged(plain: Any, apis: dict[str, str]) -> None:
     [signed], [tokens] = (of(plain, apis, "Stage", name) for name in (SIGNED, TOKENS))
     assert tokens["DefaultRouteSettings"] == signed["DefaultRouteSettings"]
     assert "RouteSettings" not in tokens
@@ -78,8 +78,8 @@ def test_it_is_throttled_and_logged_like_the_other(plain: Any, apis: dict[str, s
     assert {f"/aws/vendedlogs/{name}-gateway" for name in (SIGNED, TOKENS)} <= groups
 
 
-def test_each_api_may_call_its_functions_by_one_permission_for_all_routes(plain: Any, apis: dict[str, str]) -> None:
-    """A function's policy ends at 20 KB: that is some forty permissions."""
+def test_each_api_has_one_permission_for_all_routes_of_a_function(plain: Any, apis: dict[str, str]) -> None:
+    """Lambda limits the policy of a function to 20 KB, about 40 permissions."""
     permissions = plain.resources("AWS::Lambda::Permission", "gateway")
     sources = [each["SourceArn"] for each in permissions if each["Principal"] == "apigateway.amazonaws.com"]
     assert all(source.endswith("/*/*/*") for source in sources)
@@ -89,7 +89,7 @@ def test_each_api_may_call_its_functions_by_one_permission_for_all_routes(plain:
 
 
 @pytest.mark.rule("13.jwt.functions")
-def test_envelopes_report_to_the_signed_api_whichever_they_came_through(plain: Any, apis: dict[str, str]) -> None:
+def test_all_functions_report_to_the_api_for_signed_calls(plain: Any, apis: dict[str, str]) -> None:
     [signed] = (reference for reference, name in apis.items() if name == SIGNED)
     for call in CALLS:
         variables = plain.function(call.function, "plain-test")["Environment"]["Variables"]
