@@ -10,7 +10,7 @@ from asya.fan_in.lambdas import sweep as fan_in_sweep
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
-from tests.doubles.expressions import Item
+from tests.doubles.dynamo_values import Item
 from tests.doubles.tables import Index, MemoryDynamo, Table
 from tests.simulation.acks import AckChecks
 from tests.simulation.calls import CallChecks
@@ -137,7 +137,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: J
     ledger.runs.is_poison = mesh.is_poison
     ledger.jobs_are_calm = job_weather is None or job_weather.is_calm
     observer = _Observer(ledger)
-    tables.watch = observer.item
+    tables.on_write = observer.item
     bucket = Bucket(observer, objects)
     sources = EventSources(simulation, ledger, {})
     queues = Queues(simulation, observer, sources.wake)

@@ -72,7 +72,7 @@ def counts(request: pytest.FixtureRequest) -> Counts:
     found = Counts()
     with pytest.MonkeyPatch.context() as patch, mesh_world(patch) as world:
         _connect_to_the_real_ingest(world, found)
-        world.dynamodb.watch = found.note_write
+        world.dynamodb.on_write = found.note_write
         bodies = [_envelope(number, with_status=request.param == "through the gateway") for number in range(ENVELOPES)]
         for actor in ACTORS:
             bodies = _through(world, actor, bodies, found)
