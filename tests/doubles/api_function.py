@@ -1,4 +1,4 @@
-"""The API's function of a mesh `shop` over an emulated account, for tests of what it does to one task."""
+"""The API function of the mesh `shop` over an emulated account, for tests of single tasks."""
 
 import json
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 @contextmanager
 def emulated_shop(monkeypatch: pytest.MonkeyPatch, *actors: str) -> Iterator[None]:
-    """The mesh's tables and bucket, and the queues of some actors."""
+    """Create the mesh's tables, its bucket and the queues of these actors."""
     with emulated_aws(monkeypatch):
         create_tasks_table(clients.dynamodb(), "asya-shop-tasks")
         create_fan_in_table(clients.dynamodb(), "asya-shop-fan-in")
@@ -44,7 +44,7 @@ def emulated_shop(monkeypatch: pytest.MonkeyPatch, *actors: str) -> Iterator[Non
 
 @dataclass
 class ApiFunction:
-    """The function, and what lies around it."""
+    """The API function with its table, queues and bucket."""
 
     table: MeshTable
     environment: Environment = REAL
@@ -52,7 +52,7 @@ class ApiFunction:
 
     @property
     def settings(self) -> Settings:
-        """The function's environment."""
+        """The function's settings."""
         return Settings(
             table=self.table,
             actor="x-gateway-api",
@@ -65,7 +65,7 @@ class ApiFunction:
 
     @property
     def store(self) -> DynamoTaskStore:
-        """The table of tasks."""
+        """The tasks table."""
         return DynamoTaskStore(clients.dynamodb(), "asya-shop-tasks", 3600.0)
 
     @property
@@ -74,11 +74,11 @@ class ApiFunction:
         return Tasks(self.store, print, threaded=False)
 
     def call(self, task_id: str, call: str, body: object, iam: dict[str, str]) -> tuple[int, Any]:
-        """POST to `/api/v1/mesh/{id}/{call}`; the status and the JSON of the answer."""
+        """POST to `/api/v1/mesh/{id}/{call}`; return the status code and the JSON of the response."""
         path = f"/api/v1/mesh/{task_id}/{call}"
         http = EVENT["requestContext"]["http"] | {"method": "POST", "path": path}
         context = EVENT["requestContext"] | {"http": http, "authorizer": {"iam": iam}}
-        asked = EVENT | {
+        event = EVENT | {
             "rawPath": path,
             "pathParameters": {"id": task_id},
             "requestContext": context,
@@ -86,10 +86,10 @@ class ApiFunction:
         }
         telemetry = Telemetry("shop", "test")
         api = build_api(self.settings, telemetry, self.environment)
-        response = answer(asked, api.routes(self.now), telemetry.log)
+        response = answer(event, api.routes(self.now), telemetry.log)
         return response["statusCode"], json.loads(response["body"])
 
     def messages(self, actor: str) -> list[Any]:
-        """What lies on an actor's queue."""
-        found = clients.sqs().receive_message(QueueUrl=f"{QUEUES}asya-shop-{actor}", MaxNumberOfMessages=10)
-        return [json.loads(each["Body"]) for each in found.get("Messages", [])]
+        """Receive up to 10 messages of an actor's queue."""
+        response = clients.sqs().receive_message(QueueUrl=f"{QUEUES}asya-shop-{actor}", MaxNumberOfMessages=10)
+        return [json.loads(message["Body"]) for message in response.get("Messages", [])]

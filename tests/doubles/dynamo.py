@@ -1,4 +1,4 @@
-"""A tasks table as the deployment makes it."""
+"""Creates the tasks table and the fan-in table as the deployment does."""
 
 from typing import TYPE_CHECKING
 
@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 
-# The indexes of the tasks table: their keys, and what they show beside all keys.
+# The indexes of the tasks table: partition key, sort key, and further projected attributes.
 TASK_INDEXES: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "waiting": ("waits_in", "waits_since", ("actor",)),
     "listed": ("listed_in", "listed_at", ()),
@@ -16,14 +16,14 @@ TASK_INDEXES: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def create_tasks_table(client: "DynamoDBClient", name: str) -> None:
-    """Keys `pk` and `sk`, on demand, with its indexes."""
+    """Create a tasks table with its indexes."""
     keys = {name: (partition, sort) for name, (partition, sort, _) in TASK_INDEXES.items()}
     client.create_table(
         TableName=name,
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],
         AttributeDefinitions=[
             {"AttributeName": attribute, "AttributeType": "S"}
-            for attribute in sorted({"pk", "sk", *(each for pair in keys.values() for each in pair)})
+            for attribute in sorted({"pk", "sk", *(key for pair in keys.values() for key in pair)})
         ],
         GlobalSecondaryIndexes=[
             {
@@ -43,7 +43,7 @@ def create_tasks_table(client: "DynamoDBClient", name: str) -> None:
 
 
 def create_fan_in_table(client: "DynamoDBClient", name: str) -> None:
-    """The table of sets, with its index of the open ones."""
+    """Create a fan-in table with its index of open sets."""
     client.create_table(
         TableName=name,
         KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}],

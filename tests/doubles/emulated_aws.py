@@ -1,4 +1,4 @@
-"""AWS's services in memory (moto), spoken to by the process's own clients."""
+"""An AWS account in memory (moto), behind the clients of `asya.messaging.aws.clients`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,16 +13,16 @@ _CLIENTS = (clients.sqs, clients.s3, clients.dynamodb)
 
 @contextmanager
 def emulated_aws(monkeypatch: pytest.MonkeyPatch, region: str = "us-east-1") -> Iterator[None]:
-    """An account with nothing in it; the process's clients are made anew within, and left to nobody else."""
+    """Start an empty account; clients created inside do not leave it."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     monkeypatch.setenv("AWS_DEFAULT_REGION", region)
     with mock_aws():
-        _forget_clients()
+        _clear_clients()
         yield
-        _forget_clients()
+        _clear_clients()
 
 
-def _forget_clients() -> None:
-    for made in _CLIENTS:
-        made.cache_clear()
+def _clear_clients() -> None:
+    for client in _CLIENTS:
+        client.cache_clear()

@@ -1,4 +1,4 @@
-"""The gateway's two batch calls behind a real socket, so that signing, time limits and answers are the real ones."""
+"""The gateway's two batch calls behind a real socket, to test signatures, timeouts and responses."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -13,17 +13,20 @@ from asya.protocol.events import EventResult, EventResults, PartialEvent, StateQ
 
 @dataclass
 class FakeGateway:
-    """What it was told, and how it answers.
+    """Records requests and returns configured responses.
 
     Attributes:
-        events: every event that came, in order, taken or not.
-        partials: likewise what handlers said to those who look on.
-        states: of tasks; others are unknown.
-        status: of the answer to a whole call.
-        item_status: of the answer to one event, by (id, status).
-        watch: is told path and body of each call before it is answered.
-        silent: does not answer at all until the test is over.
-        headers: of the last request.
+        events: the received reports in order, also the refused ones.
+        partials: the received partials in order, also the refused ones.
+        queries: the received queries of task states.
+        states: the state of each known task; other tasks are `unknown`.
+        status: the HTTP status of each response.
+        item_status: the status of single events, by (id, status); 204 by default.
+        watch: called with the path and body of each request before the response.
+        silent: whether requests get no response until the test ends.
+        answer: the body of each response; None for a valid one.
+        headers: the headers of the last request.
+        over: set at the end of the test.
     """
 
     url: str = ""
@@ -40,18 +43,18 @@ class FakeGateway:
     over: threading.Event = field(default_factory=threading.Event)
 
     def reported(self, envelope_id: str) -> list[str]:
-        """The statuses that were reported on an envelope."""
+        """Return the reported statuses of an envelope."""
         return [event.status for event in self.events if event.id == envelope_id]
 
     def respond(self, path: str, body: bytes) -> bytes:
-        """Take a call."""
+        """Record a request and return the body of its response."""
         if self.watch is not None:
             self.watch(path, body)
         if path.endswith("/states"):
             queries = msgspec.json.decode(body, type=list[StateQuery])
             self.queries.append(queries)
-            found = tuple(self.states.get(query.id, TaskState(id=query.id, status="unknown")) for query in queries)
-            return msgspec.json.encode(TaskStates(items=found))
+            states = tuple(self.states.get(query.id, TaskState(id=query.id, status="unknown")) for query in queries)
+            return msgspec.json.encode(TaskStates(items=states))
         events = [_event(raw) for raw in msgspec.json.decode(body, type=list[msgspec.Raw])]
         self.events += [event for event in events if isinstance(event, TaskEvent)]
         self.partials += [event for event in events if isinstance(event, PartialEvent)]
@@ -69,7 +72,7 @@ def _event(raw: msgspec.Raw) -> TaskEvent | PartialEvent:
 
 @contextmanager
 def running_gateway() -> Iterator[FakeGateway]:
-    """A gateway on a free loopback port."""
+    """Start a gateway on a free loopback port."""
     gateway = FakeGateway()
 
     class Handler(BaseHTTPRequestHandler):
@@ -89,7 +92,7 @@ def running_gateway() -> Iterator[FakeGateway]:
             self.wfile.write(answer)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Quiet."""
+            """Write no log."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

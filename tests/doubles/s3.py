@@ -1,4 +1,4 @@
-"""Buckets in memory, failing on demand."""
+"""S3 in memory, with faults on demand."""
 
 import io
 from collections.abc import Callable
@@ -12,13 +12,13 @@ Call = tuple[str, str]
 
 @dataclass
 class FakeS3:
-    """The calls of an S3 client that the mesh makes.
+    """An S3 client with the calls that the mesh makes.
 
     Attributes:
         objects: (bucket, key) → content.
-        metadata: (bucket, key) → what was put there with the content.
-        calls: (operation, key), in order, those that failed included.
-        fails: whether a call (operation, key) is answered with 503.
+        metadata: (bucket, key) → the metadata of the object.
+        calls: (operation, key) of each call in order, also of failed ones.
+        fails: whether a call (operation, key) fails with 503.
     """
 
     objects: dict[tuple[str, str], bytes] = field(default_factory=dict)
@@ -27,8 +27,8 @@ class FakeS3:
     fails: Callable[[str, str], bool] = lambda operation, key: False
 
     def put_object(self, *, Bucket: str, Key: str, Body: bytes, **more: Any) -> dict[str, Any]:  # noqa: N803
-        """Write, unless `IfNoneMatch` says otherwise."""
-        self._note("put", Key)
+        """Write an object, on the condition of `IfNoneMatch`."""
+        self._record_call("put", Key)
         if more.get("IfNoneMatch") == "*" and (Bucket, Key) in self.objects:
             raise _error("PreconditionFailed", 412)
         self.objects[Bucket, Key] = Body
@@ -36,34 +36,34 @@ class FakeS3:
         return {}
 
     def get_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-        """Read."""
-        self._note("get", Key)
+        """Read an object."""
+        self._record_call("get", Key)
         if (Bucket, Key) not in self.objects:
             raise _error("NoSuchKey", 404)
         return {"Body": io.BytesIO(self.objects[Bucket, Key])}
 
     def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-        """Whether it is there."""
-        self._note("head", Key)
+        """Check that an object exists."""
+        self._record_call("head", Key)
         if (Bucket, Key) not in self.objects:
             raise _error("404", 404)
         return {}
 
     def delete_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
-        """Remove; no object is fine too."""
-        self._note("delete", Key)
+        """Delete an object, or do nothing if it does not exist."""
+        self._record_call("delete", Key)
         self.objects.pop((Bucket, Key), None)
         return {}
 
     def keys(self, prefix: str = "") -> list[str]:
-        """The keys below a prefix, in order."""
+        """Return the sorted keys below a prefix."""
         return sorted(key for _, key in self.objects if key.startswith(prefix))
 
     def content(self, key: str) -> bytes:
-        """What an object holds, whatever its bucket."""
+        """Return the content of an object in any bucket."""
         return next(body for (_, name), body in self.objects.items() if name == key)
 
-    def _note(self, operation: str, key: str) -> None:
+    def _record_call(self, operation: str, key: str) -> None:
         self.calls.append((operation, key))
         if self.fails(operation, key):
             raise _error("SlowDown", 503)

@@ -1,4 +1,4 @@
-"""Queues in memory, as strict as SQS where it matters, and failing on demand."""
+"""SQS in memory, with the limits of SQS and faults on demand."""
 
 import re
 import threading
@@ -19,7 +19,7 @@ _LIMIT = 1024 * 1024
 
 @dataclass(frozen=True)
 class Sent:
-    """A message that was accepted."""
+    """An accepted message."""
 
     body: str
     delay: int = 0
@@ -27,13 +27,13 @@ class Sent:
 
     @property
     def envelope(self) -> Envelope:
-        """What it carries."""
+        """The envelope of the message."""
         return decode(self.body.encode())
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """How a queue answers instead: an entry in `Failed`, an error of the whole call, or no word about an entry."""
+    """A fault: an entry in `Failed`, an error of the whole call, or an entry missing in the response."""
 
     kind: Literal["entry", "call", "silence"] = "entry"
     code: str = "InternalError"
@@ -42,16 +42,18 @@ class Refusal:
 
 @dataclass
 class FakeSqs:
-    """The calls of an SQS client that the mesh makes.
+    """An SQS client with the calls that the mesh makes.
 
     Attributes:
-        sent: by queue name, in the order of acceptance.
-        requests: queue name and size of each batch that was looked at entry by entry.
-        calls: the queue name of each call to send, also of those that failed as a whole.
-        deleted: receipt handles.
-        visibility: receipt handle → seconds.
-        refuse: what to answer to the next messages for a queue, by queue name; used up one by one.
-        refuse_always: the same, for good.
+        sent: queue name → accepted messages in order.
+        requests: queue name and size of each valid batch.
+        calls: queue name of each send call, also of failed ones.
+        deleted: the receipt handles of deleted messages.
+        visibility: receipt handle → visibility timeout in seconds.
+        refuse: queue name → the faults of the next messages, one each.
+        refuse_always: queue name → the fault of all further messages.
+        broken: the operations that fail with ServiceUnavailable.
+        changed: notified after each batch.
     """
 
     sent: dict[str, list[Sent]] = field(default_factory=lambda: defaultdict(list))
@@ -65,7 +67,7 @@ class FakeSqs:
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def send_message_batch(self, *, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:  # noqa: N803
-        """Accept a batch, or part of it."""
+        """Accept a batch or a part of it."""
         queue = QueueUrl.rpartition("/")[2]
         self.calls.append(queue)
         self._check("send_message_batch")
@@ -105,14 +107,14 @@ class FakeSqs:
         QueueUrl: str,  # noqa: N803
         Entries: Sequence[Mapping[str, Any]],  # noqa: N803
     ) -> dict[str, Any]:
-        """Set when messages are offered again."""
+        """Set the visibility timeout of messages."""
         self._check("change_message_visibility_batch")
         for entry in Entries:
             self.visibility[entry["ReceiptHandle"]] = entry["VisibilityTimeout"]
         return {}
 
     def wait_until_sent(self, queue: str, count: int = 1, seconds: float = 60.0) -> bool:
-        """Wait until so many messages were accepted for a queue; False if that takes too long."""
+        """Wait until a queue has accepted this many messages; return False at the timeout."""
         with self.changed:
             return self.changed.wait_for(lambda: len(self.sent[queue]) >= count, timeout=seconds)
 
@@ -122,8 +124,8 @@ class FakeSqs:
         group = entry.get("MessageGroupId")
         if not 0 <= entry.get("DelaySeconds", 0) <= 900 or (group is not None and not _GROUP.fullmatch(group)):
             return Refusal(code="InvalidParameterValue", sender_fault=True)
-        waiting = self.refuse.get(queue)
-        return waiting.pop(0) if waiting else self.refuse_always.get(queue)
+        refusals = self.refuse.get(queue)
+        return refusals.pop(0) if refusals else self.refuse_always.get(queue)
 
     def _check(self, call: str) -> None:
         if call in self.broken:

@@ -1,4 +1,4 @@
-"""The tasks table in memory: the same port, for tests that need thousands of writes, or trouble on demand."""
+"""The task store in memory, for tests with thousands of writes or with faults on demand."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +15,13 @@ ItemKey = tuple[str, int, int, int, str]
 
 @dataclass
 class MemoryTaskStore:
-    """`TaskStore` without a table.
+    """Implements `TaskStore` without a table.
 
     Attributes:
-        broken: makes every call fail.
-        refused_hops: ids of tasks whose hops are never taken.
-        writes: how many records and hops have been written.
+        broken: whether every call fails.
+        refused_hops: ids of the tasks whose hops the store refuses.
+        writes: the number of written records and hops.
+        reads: the number of calls of `records`.
     """
 
     retention: float = 3600.0
@@ -42,11 +43,11 @@ class MemoryTaskStore:
         self._check()
         with self._lock:
             current = self._current(record.id, now)
-            seen = replaces.revision if replaces else 0
-            if (current.revision if current else 0) != seen:
+            expected = replaces.revision if replaces else 0
+            if (current.revision if current else 0) != expected:
                 return Conflict(current)
             until = max(now, parse_time(record.deadline_at)) if record.deadline_at else now
-            stored = StoredRecord(record, seen + 1)
+            stored = StoredRecord(record, expected + 1)
             self._records[record.id] = (stored, until + timedelta(seconds=self.retention))
             self.writes += 1
         return stored
@@ -54,8 +55,8 @@ class MemoryTaskStore:
     def withdraw(self, task_id: str) -> None:
         self._check()
         with self._lock:
-            found = self._records.get(task_id)
-            if found and found[0].revision == 1 and found[0].record.status == "pending":
+            stored, _ = self._records.get(task_id, (None, None))
+            if stored and stored.revision == 1 and stored.record.status == "pending":
                 del self._records[task_id]
 
     def put_hops(self, hops: Sequence[HopRecord], now: datetime) -> frozenset[str]:
@@ -78,8 +79,8 @@ class MemoryTaskStore:
     def hops(self, task_id: str, now: datetime, after: HopKey | None = None) -> list[HopRecord]:
         self._check()
         with self._lock:
-            found = [hop for key, hop in self._hops.items() if key[0] == task_id]
-        return sorted((hop for hop in found if after is None or hop.key > after), key=lambda hop: (hop.key, hop.stage))
+            hops = [hop for key, hop in self._hops.items() if key[0] == task_id]
+        return sorted((hop for hop in hops if after is None or hop.key > after), key=lambda hop: (hop.key, hop.stage))
 
     def _current(self, task_id: str, now: datetime) -> StoredRecord | None:
         stored, expires_at = self._records.get(task_id, (None, now))

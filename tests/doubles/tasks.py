@@ -1,4 +1,4 @@
-"""Reports to test with."""
+"""Builds times, routes and reports for tests."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -11,12 +11,12 @@ ACTORS = ("inspect-dataset", "clean-flights", "publish-report")
 
 
 def at(seconds: float) -> datetime:
-    """A moment after the start."""
+    """Return the time this many seconds after `START`."""
     return START + timedelta(seconds=seconds)
 
 
 def route_at(position: int, actors: tuple[str, ...] = ACTORS) -> Route:
-    """The route of an envelope that is on its hop number `position`, from 0."""
+    """Return the route of an envelope at a position, from 0."""
     return Route(actors[:position], actors[position] if position < len(actors) else "", actors[position + 1 :])
 
 
@@ -36,7 +36,7 @@ def event(task_id: str, status: EventStatus, position: int = 0, seconds: float =
 
 
 def hop(task_id: str, position: int, **more: object) -> list[TaskEvent]:
-    """The three reports of a hop that went well."""
+    """Build the three reports of a successful hop."""
     start = float(position * 10)
     return [
         event(task_id, "received", position, start, message_size_kb=1.5, **more),
