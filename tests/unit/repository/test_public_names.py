@@ -19,6 +19,7 @@ import typer.main
 import asya
 import asya_spark
 from asya.gateway.calls import CALLS, Group
+from asya.gateway.lambdas.openapi import document
 from asya.messaging.aws import telemetry
 from asya.messaging.aws.settings import load_settings
 from asya.protocol import headers, names
@@ -27,8 +28,7 @@ from asya.spark.run_request import JobDeployment, submit_parameters
 from asya_cli.main import app
 from asya_infra.options import read_options
 from tests.doubles.emf import metrics
-
-REPOSITORY = Path(__file__).parents[3]
+from tests.paths import PROJECT
 
 METRICS = {
     "Received": set(),
@@ -49,6 +49,16 @@ METRICS = {
     "PausedAge": set(),
 }
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
+
+SCHEMAS = """
+EarlierGeneration Error ErrorInfo EventData EventResult EventResults Failure Fault GatewayMessage Health
+LegacyEnvelope LegacyFinal LegacyJob LegacyProgress LegacyRoute Message PartialEvent PauseField Problem
+Reopened Reopening ReplayRequest Replayed ResumeRequest Resumed Route RunNote SingleEvent SliceOf StageNote
+StartRequest Started StateQuery StreamToken Success TaskEvent TaskList TaskPause TaskState TaskStates TaskView
+Timeline TimelineEntry ToolAnswer ToolRequest Usage
+"""
+"""The components of the OpenAPI document: generated clients name their types after them."""
+
 
 COMMANDS = {
     "demo": "--keep --approve --state",
@@ -120,7 +130,7 @@ def test_user_imports_work_on_their_own(statement: str, tmp_path: Path) -> None:
 
 
 def test_the_distribution_is_asya_mesh_and_its_one_command_asya() -> None:
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
     assert (project["name"], list(project["scripts"])) == ("asya-mesh", ["asya"])
     (script,) = entry_points(group="console_scripts", name="asya")
     assert script.load() is app
@@ -313,3 +323,8 @@ def test_the_command_is_installed_beside_the_interpreter() -> None:
     script = Path(sys.executable).parent / "asya"
     assert script.is_file()
     assert os.access(script, os.X_OK)
+
+
+def test_the_openapi_document_names_its_components_as_before() -> None:
+    mesh = MeshTable(namespace="shop", actors={})
+    assert frozenset(document(mesh, "https://gateway.example")["components"]["schemas"]) == frozenset(SCHEMAS.split())
