@@ -17,7 +17,7 @@ from asya.protocol.mesh_table import Actor, Tool
 from asya.protocol.mesh_table import Gateway as GatewayLimits
 from asya.protocol.pause import Pause, PauseField
 from tests.doubles.envelopes import hop, message
-from tests.doubles.gateway_functions import ALICE, FUNCTION, MESH, Gateway, calling
+from tests.doubles.gateway_functions import ALICE, FUNCTION, MESH, Gateway, route_event
 from tests.doubles.tasks import at
 
 Json = dict[str, Any]
@@ -48,7 +48,7 @@ def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
 def rpc(gateway: Gateway, method: str, params: object, iam: Json = ALICE, **headers: str) -> Json:
     """Makes a call and returns the whole response; a stream as a list of results."""
     body = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
-    event = calling("POST /a2a", iam, body)
+    event = route_event("POST /a2a", iam, body)
     event["headers"] = event["headers"] | {name.replace("_", "-"): value for name, value in headers.items()}
     status, content = gateway.api(event)
     assert status == 200
@@ -100,6 +100,6 @@ def pause_task(gateway: Gateway, *fields: PauseField) -> str:
     bucket = gateway.environ["ASYA_BUCKET"]
     PausedEnvelopes(clients.s3(), bucket).save(PauseKey(task_id, 0, 1), envelope)
     reports = json.loads(msgspec.json.encode([pausing.paused_report(paused_hop, pause)]))
-    assert gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, reports))[1]["items"][0]["status"] == 204
+    assert gateway.ingest(route_event("POST /api/v1/mesh/events", FUNCTION, reports))[1]["items"][0]["status"] == 204
     clients.sqs().create_queue(QueueName=names.queue_name("flights", "x-resume"))
     return task_id

@@ -1,4 +1,4 @@
-"""The gateway's functions over an emulated table and queues, called with API Gateway's own events."""
+"""The gateway's functions over an emulated table and queues, called with recorded events of API Gateway."""
 
 import base64
 import json
@@ -48,78 +48,78 @@ MESH = MeshTable(
 Event = dict[str, Any]
 
 
-def recorded(name: str) -> Event:
-    """A real event of one of the routes."""
+def recorded_event(name: str) -> Event:
+    """Load a recorded event of API Gateway."""
     event: Event = json.loads((EVENTS / f"{name}.json").read_text())
     return event
 
 
-def by(event: Event, iam: dict[str, str] | None) -> Event:
-    """The same request, signed by somebody else or by nobody."""
+def signed_by(event: Event, iam: dict[str, str] | None) -> Event:
+    """Return an event with another IAM caller, or unsigned."""
     context = {name: value for name, value in event["requestContext"].items() if name != "authorizer"}
     return event | {"requestContext": context | ({"authorizer": {"iam": iam}} if iam else {})}
 
 
-FUNCTION = recorded("report-events")["requestContext"]["authorizer"]["iam"]
-"""A function of the mesh."""
+FUNCTION = recorded_event("report-events")["requestContext"]["authorizer"]["iam"]
+"""The IAM identity of a function of the mesh."""
 
 
-def holding(event: Event, subject: str, issuer: str = ISSUER, **claims: object) -> Event:
-    """The same request through the API of those who have a token, which API Gateway has checked."""
-    said = {"iss": issuer, "sub": subject, **claims}
-    parts = (json.dumps({"alg": "RS256", "kid": "1"}), json.dumps(said), "signature")
+def with_token(event: Event, subject: str, issuer: str = ISSUER, **claims: object) -> Event:
+    """Return an event of the JWT API, with a token that API Gateway has checked."""
+    token_claims = {"iss": issuer, "sub": subject, **claims}
+    parts = (json.dumps({"alg": "RS256", "kid": "1"}), json.dumps(token_claims), "signature")
     token = ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts)
-    context = event["requestContext"] | {"authorizer": {"jwt": {"claims": _as_text(said), "scopes": None}}}
+    context = event["requestContext"] | {"authorizer": {"jwt": {"claims": _as_text(token_claims), "scopes": None}}}
     context |= {"apiId": JWT_HOST.partition(".")[0], "domainName": JWT_HOST}
     return event | {"requestContext": context, "headers": event["headers"] | {"authorization": f"Bearer {token}"}}
 
 
 def _as_text(claims: dict[str, object]) -> dict[str, str]:
-    """As API Gateway hands claims over: lists in brackets, their values not to be told apart."""
+    """Convert claims to text as API Gateway does; lists become one text in brackets."""
     return {
         name: f"[{' '.join(map(str, value))}]" if isinstance(value, list) else str(value)
         for name, value in claims.items()
     }
 
 
-def asking(event: Event, body: object = None, **query: str) -> Event:
-    """The same call with another body or parameters, and without its idempotency key."""
+def with_body(event: Event, body: object = None, **query: str) -> Event:
+    """Return an event with another body or query, without its idempotency key."""
     headers = {name: value for name, value in event["headers"].items() if name != "idempotency-key"}
     raw = body if isinstance(body, str) else json.dumps(body if body is not None else {})
     return event | {"headers": headers, "body": raw, "queryStringParameters": query or event["queryStringParameters"]}
 
 
-def calling(route: str, iam: dict[str, str] | None = None, body: object = None, **parameters: str) -> Event:
-    """A call of a route, `GET /api/v1/mesh/{id}`; parameters that are not of its path are of its query."""
+def route_event(route: str, iam: dict[str, str] | None = None, body: object = None, **parameters: str) -> Event:
+    """Build an event of a route such as `GET /api/v1/mesh/{id}`; other parameters go to the query."""
     method, _, template = route.partition(" ")
-    of_path = {name: value for name, value in parameters.items() if f"{{{name}}}" in template}
-    of_query = {name: value for name, value in parameters.items() if name not in of_path}
+    path_parameters = {name: value for name, value in parameters.items() if f"{{{name}}}" in template}
+    query = {name: value for name, value in parameters.items() if name not in path_parameters}
     path = template
-    for name, value in of_path.items():
+    for name, value in path_parameters.items():
         path = path.replace(f"{{{name}}}", value)
-    event = by(recorded("read-task"), iam or ALICE)
+    event = signed_by(recorded_event("read-task"), iam or ALICE)
     context = event["requestContext"]
     context |= {"http": context["http"] | {"method": method, "path": path}, "routeKey": route}
     return event | {
         "routeKey": route,
         "rawPath": path,
-        "pathParameters": of_path or None,
-        "queryStringParameters": of_query or None,
+        "pathParameters": path_parameters or None,
+        "queryStringParameters": query or None,
         "body": body if isinstance(body, str) else json.dumps(body) if body is not None else None,
     }
 
 
-def reading(task_id: str, iam: dict[str, str] | None = None) -> Event:
-    event = recorded("read-task")
+def read_task_event(task_id: str, iam: dict[str, str] | None = None) -> Event:
+    event = recorded_event("read-task")
     path = f"/api/v1/mesh/{task_id}"
     context = event["requestContext"] | {"http": event["requestContext"]["http"] | {"path": path}}
     event |= {"rawPath": path, "pathParameters": {"id": task_id}, "requestContext": context}
-    return by(event, iam) if iam else event
+    return signed_by(event, iam) if iam else event
 
 
 @dataclass
 class Gateway:
-    """Both functions over one table and the actors' queues."""
+    """The gateway's functions over one table and the actors' queues."""
 
     mesh: MeshTable
     environ: dict[str, str]
@@ -131,14 +131,14 @@ class Gateway:
         return self._call(build_ingest, event, now or at(0))
 
     def stream(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
-        """Waiting takes no time: the clock moves by itself."""
+        """Call the stream function with a clock that advances while it sleeps."""
         clock = FakeClock(((now or at(0)) - at(0)).total_seconds())
         return self._call(build_streams, event, now or at(0), clock)
 
-    def answered_by(self, function: str, event: Event) -> tuple[int, Any]:
-        """The answer of one of the functions, by its name."""
-        ask = {names.GATEWAY_API: self.api, names.GATEWAY_INGEST: self.ingest, names.GATEWAY_STREAM: self.stream}
-        return ask[function](event)
+    def call_function(self, function: str, event: Event) -> tuple[int, Any]:
+        """Call a function by its name."""
+        functions = {names.GATEWAY_API: self.api, names.GATEWAY_INGEST: self.ingest, names.GATEWAY_STREAM: self.stream}
+        return functions[function](event)
 
     def messages(self, actor: str = "inspect-dataset") -> list[Any]:
         url = QUEUES + names.queue_name("flights", actor)
@@ -163,8 +163,8 @@ def settings_with(environ: dict[str, str], mesh: MeshTable) -> Settings:
 
 
 @contextmanager
-def emulated(folder: Path) -> Iterator[Gateway]:
-    """A gateway over an emulated table and queues of its own; `folder` holds its mesh."""
+def emulated_gateway(folder: Path) -> Iterator[Gateway]:
+    """Start a gateway over its own emulated table and queues; `folder` holds its mesh."""
     environ = {
         "AWS_REGION": "us-east-1",
         "AWS_DEFAULT_REGION": "us-east-1",
@@ -186,29 +186,31 @@ def emulated(folder: Path) -> Iterator[Gateway]:
         environ["ASYA_TOKEN_KEY"] = key
         patch.setenv("ASYA_TOKEN_KEY", key)
         yield Gateway(MESH, environ)
-    for built in (wiring._settings_and_telemetry, wiring._api, wiring._ingest, stream_wiring._routes_and_telemetry):
-        built.cache_clear()
+    for cache in (wiring._settings_and_telemetry, wiring._api, wiring._ingest, stream_wiring._routes_and_telemetry):
+        cache.cache_clear()
 
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[Gateway]:
-    with emulated(tmp_path) as found:
-        yield found
+    with emulated_gateway(tmp_path) as gateway:
+        yield gateway
 
 
 @pytest.fixture(autouse=True, scope="module")
-def clients_of_this_module() -> Iterator[None]:
-    """Making clients is slow; these are made once, within the emulation, and left to nobody else."""
-    for made in (clients.sqs, clients.dynamodb, clients.s3, clients.kms):
-        made.cache_clear()
+def module_clients() -> Iterator[None]:
+    """Cache the clients per module, because creating them is slow; other modules get new ones."""
+    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms):
+        client.cache_clear()
     yield
-    for made in (clients.sqs, clients.dynamodb, clients.s3, clients.kms):
-        made.cache_clear()
+    for client in (clients.sqs, clients.dynamodb, clients.s3, clients.kms):
+        client.cache_clear()
 
 
 def report(gateway: Gateway, task_id: str, status: str, seconds: float = 0.0, **more: Any) -> None:
-    """Have a function of the mesh report on a task."""
+    """Report on a task as a function of the mesh."""
     data = {"route": {"prev": [], "curr": "inspect-dataset", "next": []}} | more.pop("data", {})
     event = {"id": task_id, "status": status, "at": format_time(at(seconds)), "data": data} | more
-    answer = gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps([event])}, at(seconds))
+    answer = gateway.ingest(
+        signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps([event])}, at(seconds)
+    )
     assert answer[1]["items"][0]["status"] == 204

@@ -34,11 +34,11 @@ from tests.doubles.gateway_functions import (
     MESH,
     QUEUES,
     Gateway,
-    by,
-    calling,
-    emulated,
-    recorded,
+    emulated_gateway,
+    recorded_event,
+    route_event,
     settings_with,
+    signed_by,
 )
 from tests.doubles.tasks import at
 
@@ -126,7 +126,7 @@ class McpGateway:
         self, body: object, headers: dict[str, str] | None = None, iam: dict[str, str] | None = None
     ) -> tuple[int, Any]:
         """Posts a message; returns the status, and the JSON or the text of the response."""
-        event = calling(ROUTE, iam or ALICE, body)
+        event = route_event(ROUTE, iam or ALICE, body)
         response = self.call(event | {"headers": event["headers"] | (headers or {})})
         if "body" not in response:
             return response["statusCode"], None
@@ -170,7 +170,7 @@ class McpGateway:
             "actor": "inspect-dataset",
         }
         event = {"id": self.task_id(), "status": status, "at": format_time(at(seconds)), "data": defaults | data}
-        signed = by(recorded("report-events"), FUNCTION) | {"body": json.dumps([event])}
+        signed = signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps([event])}
         assert self.gateway.ingest(signed, at(seconds))[1]["items"][0]["status"] == 204
 
     def task_id(self) -> str:
@@ -181,7 +181,7 @@ class McpGateway:
 
     def view(self) -> Any:
         """Returns the last started task."""
-        return self.gateway.api(calling("GET /api/v1/mesh/{id}", ALICE, id=self.task_id()), at(5))[1]
+        return self.gateway.api(route_event("GET /api/v1/mesh/{id}", ALICE, id=self.task_id()), at(5))[1]
 
     def pause(self, position: int = 1, seconds: float = 1.0, spec: Actor = APPROVE) -> None:
         """Pauses the last started task."""
@@ -204,7 +204,7 @@ class McpGateway:
             "position": position,
             "data": {"prompt": pause.prompt, "fields": msgspec.to_builtins(pause.fields)},
         }
-        signed = by(recorded("report-events"), FUNCTION) | {"body": json.dumps([event])}
+        signed = signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps([event])}
         assert self.gateway.ingest(signed, at(seconds))[1]["items"][0]["status"] == 204
 
     def on_wait(self, *steps: Callable[[], None]) -> None:
@@ -223,7 +223,7 @@ def events(text: str) -> list[Any]:
 @pytest.fixture(scope="module")
 def shared_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
     """The gateway on one table for all tests of a module; each test has its own tasks and session."""
-    with emulated(tmp_path_factory.mktemp("mcp")) as gateway:
+    with emulated_gateway(tmp_path_factory.mktemp("mcp")) as gateway:
         yield gateway
 
 

@@ -65,7 +65,7 @@ from asya.tasks.event_batch import read_events, read_queries
 from asya.tasks.listing import read_list_query
 from asya.tasks.view import TaskView
 from tests.doubles.envelopes import hop, raw
-from tests.doubles.gateway_functions import recorded
+from tests.doubles.gateway_functions import recorded_event
 from tests.unit.recorded.recording import BUCKET, RESULTS_URI, Recording, load
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC)
@@ -260,17 +260,17 @@ def front(state: Recording, patch: pytest.MonkeyPatch, sqs: SentMessages) -> Cal
 
 def requests() -> dict[str, tuple[dict[str, Any], Callable[[Any], Any]]]:
     """Requests that start a task once, each with where the task's id stands in the answer."""
-    keyed, mcp = recorded("call-tool"), recorded("mcp-call-tool")
+    keyed, mcp = recorded_event("call-tool"), recorded_event("mcp-call-tool")
     keyed["headers"]["idempotency-key"] = "tool-2026-11-20"
     mcp["headers"] |= {"mcp-session-id": "session-1", "mcp-protocol-version": "2025-06-18", "prefer": "wait=0"}
     mcp["body"] = (
         '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"analyse-flights","arguments":{"flights":"a"}}}'
     )
     return {
-        "task": (recorded("start-task"), lambda content: content["id"]),
+        "task": (recorded_event("start-task"), lambda content: content["id"]),
         "tool": (keyed, lambda content: content["id"]),
         "mcp": (mcp, lambda content: content["result"]["structuredContent"]["id"]),
-        "a2a": (recorded("a2a-send-message"), lambda content: content["result"]["task"]["id"]),
+        "a2a": (recorded_event("a2a-send-message"), lambda content: content["result"]["task"]["id"]),
     }
 
 

@@ -16,7 +16,7 @@ from asya.gateway.lambdas.api_groups import build_api
 from asya.messaging.aws.telemetry import Telemetry
 from asya.sidecar.lambdas.wiring import build_sidecar
 from tests.doubles.envelopes import message
-from tests.doubles.gateway_functions import emulated, recorded, settings_with
+from tests.doubles.gateway_functions import emulated_gateway, recorded_event, settings_with
 from tests.doubles.mesh_world import batch_failures, mesh_world, sqs_event
 from tests.doubles.tasks import at
 from tests.paths import PROJECT
@@ -68,10 +68,10 @@ def test_a_message_passes_the_modules_that_are_documented(monkeypatch: pytest.Mo
 
 def test_a_request_passes_the_modules_that_are_documented(tmp_path: Path) -> None:
     passed, helping = documented("A POST")
-    with emulated(tmp_path) as gateway:
+    with emulated_gateway(tmp_path) as gateway:
         telemetry = Telemetry("flights", "test")
         routes = build_api(settings_with(gateway.environ, gateway.mesh), telemetry).routes(at(0))
-        event = recorded("start-task")
+        event = recorded_event("start-task")
         with traced() as modules:
             response = answer(event, routes, telemetry.log)
     assert response["statusCode"] == 201

@@ -12,9 +12,9 @@ from tests.doubles.gateway_functions import (
     FUNCTION,
     MESH,
     Gateway,
-    calling,
-    reading,
+    read_task_event,
     report,
+    route_event,
 )
 from tests.doubles.tasks import at
 
@@ -27,11 +27,11 @@ def with_operators(gateway: Gateway) -> None:
 
 
 def read(gateway: Gateway, path: str, iam: dict[str, str] = ALICE, seconds: float = 9.0) -> tuple[int, Any]:
-    return gateway.api(calling(f"GET /{path}/{{id}}", iam, id="t"), at(seconds))
+    return gateway.api(route_event(f"GET /{path}/{{id}}", iam, id="t"), at(seconds))
 
 
 def post(gateway: Gateway, what: str, body: object, iam: dict[str, str] = FUNCTION) -> tuple[int, Any]:
-    return gateway.ingest(calling(f"POST /envelopes/{{id}}/{what}", iam, body, id="t"), at(5))
+    return gateway.ingest(route_event(f"POST /envelopes/{{id}}/{what}", iam, body, id="t"), at(5))
 
 
 @pytest.mark.rule("13.progress", "14.api.envelopes")
@@ -51,7 +51,7 @@ def test_14_progress_and_end_in_the_legacy_form(gateway: Gateway) -> None:
     assert post(gateway, "final", {"status": "succeeded", "result": {"n": 1}}, ADMIN) == (204, None)
     shown = read(gateway, "envelopes")[1]
     assert (shown["status"], shown["progress_percent"], shown["result"]) == ("succeeded", 100, {"n": 1})
-    assert gateway.api(reading("t", ALICE))[1]["status"] == "succeeded"
+    assert gateway.api(read_task_event("t", ALICE))[1]["status"] == "succeeded"
 
 
 @pytest.mark.rule("14.api.envelopes")
@@ -61,7 +61,7 @@ def test_14_progress_and_end_in_the_legacy_form(gateway: Gateway) -> None:
 )
 def test_14_a_failure_in_the_legacy_form(gateway: Gateway, error: object, text: str) -> None:
     assert post(gateway, "final", {"status": "failed", "error": error})[0] == 204
-    found = gateway.api(reading("t", ADMIN))[1]
+    found = gateway.api(read_task_event("t", ADMIN))[1]
     assert (found["status"], found["error"]["message"]) == ("failed", text)
 
 

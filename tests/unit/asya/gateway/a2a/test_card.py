@@ -3,14 +3,14 @@
 import pytest
 from msgspec.structs import replace as changed
 
-from tests.doubles.gateway_functions import MESH, Gateway, by, calling, holding
+from tests.doubles.gateway_functions import MESH, Gateway, route_event, signed_by, with_token
 
 pytestmark = pytest.mark.usefixtures("with_tools")
 
 
 @pytest.mark.rule("13.a2a.card")
 def test_the_card_is_public_and_has_one_skill_per_tool(gateway: Gateway) -> None:
-    status, card = gateway.api(by(calling("GET /.well-known/agent-card.json"), None))
+    status, card = gateway.api(signed_by(route_event("GET /.well-known/agent-card.json"), None))
     url = "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com/a2a"
     assert (status, card["name"], card["url"], card["protocolVersion"]) == (200, "flights", url, "0.3.0")
     assert [(each["url"], each["protocolVersion"]) for each in card["supportedInterfaces"]] == [
@@ -31,7 +31,7 @@ def test_the_card_repeats_the_mesh_file(gateway: Gateway) -> None:
     skill = {"id": "plain", "name": "Plain", "description": "d", "tags": ["flights"]}
     agent = changed(MESH.agent, name="Flights", description="All about flights", version="2.1", skills=(skill,))
     gateway.mesh = changed(gateway.mesh, agent=agent)
-    card = gateway.api(calling("GET /.well-known/agent-card.json"))[1]
+    card = gateway.api(route_event("GET /.well-known/agent-card.json"))[1]
     assert [card[name] for name in ("name", "description", "version")] == ["Flights", "All about flights", "2.1"]
     [declared] = card["skills"]
     assert declared == skill | {"inputModes": ["application/json"], "outputModes": ["application/json"]}
@@ -40,8 +40,8 @@ def test_the_card_repeats_the_mesh_file(gateway: Gateway) -> None:
 @pytest.mark.rule("13.a2a.card")
 def test_the_card_of_the_token_api_names_its_scheme(gateway: Gateway) -> None:
     gateway.environ = gateway.environ | {"ASYA_GATEWAY_URL": "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"}
-    event = calling("GET /.well-known/agent-card.json")
+    event = route_event("GET /.well-known/agent-card.json")
     assert gateway.api(event)[1]["security"] == [{"sigv4": []}]
-    card = gateway.api(holding(event, "alice"))[1]
+    card = gateway.api(with_token(event, "alice"))[1]
     assert card["security"] == [{"jwt": []}]
     assert not card["url"].startswith("https://a1b2c3d4e5.")

@@ -8,7 +8,7 @@ from msgspec.structs import replace as changed
 from asya.messaging.aws import clients
 from asya.protocol import names
 from tests.doubles.agents import Json, error, result, start_task, tool_message
-from tests.doubles.gateway_functions import Gateway, calling, report
+from tests.doubles.gateway_functions import Gateway, report, route_event
 
 pytestmark = pytest.mark.usefixtures("with_tools")
 
@@ -124,4 +124,4 @@ def test_a_mesh_without_tools_sends_none(gateway: Gateway) -> None:
         error(gateway, "CreateTaskPushNotificationConfig", {"taskId": task_id, "url": "https://x.example/"})["code"]
         == -32003
     )
-    assert gateway.api(calling("GET /.well-known/agent-card.json"))[1]["capabilities"]["pushNotifications"] is False
+    assert gateway.api(route_event("GET /.well-known/agent-card.json"))[1]["capabilities"]["pushNotifications"] is False

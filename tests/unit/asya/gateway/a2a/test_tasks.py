@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.doubles.agents import Json, error, result, start_task, tool_message, user_message
-from tests.doubles.gateway_functions import ALICE, BOB, Gateway, by, calling, report
+from tests.doubles.gateway_functions import ALICE, BOB, Gateway, report, route_event, signed_by
 
 pytestmark = pytest.mark.usefixtures("with_tools")
 
@@ -133,7 +133,7 @@ def test_tasks_of_other_owners_do_not_exist(gateway: Gateway) -> None:
         ("DeleteTaskPushNotificationConfig", {"taskId": task_id, "id": task_id}),
     ):
         assert error(gateway, method, params, BOB)["code"] == -32001, method
-    assert gateway.api(by(calling("POST /a2a", ALICE, {}), None))[0] == 403
+    assert gateway.api(signed_by(route_event("POST /a2a", ALICE, {}), None))[0] == 403
 
 
 @pytest.mark.rule("13.a2a.errors")
@@ -158,10 +158,10 @@ def test_tasks_of_other_owners_do_not_exist(gateway: Gateway) -> None:
     ],
 )
 def test_invalid_calls_are_answered_with_errors(gateway: Gateway, body: object, code: int) -> None:
-    status, content = gateway.api(calling("POST /a2a", ALICE, body))
+    status, content = gateway.api(route_event("POST /a2a", ALICE, body))
     assert (status, content["error"]["code"]) == (200, code)
     encoded = base64.b64encode(json.dumps(body).encode() if not isinstance(body, str) else body.encode()).decode()
-    event = calling("POST /a2a", ALICE, "") | {"body": encoded, "isBase64Encoded": True}
+    event = route_event("POST /a2a", ALICE, "") | {"body": encoded, "isBase64Encoded": True}
     assert gateway.api(event)[1]["error"]["code"] == code
 
 
@@ -169,4 +169,4 @@ def test_invalid_calls_are_answered_with_errors(gateway: Gateway, body: object, 
 def test_unsupported_versions_are_refused(gateway: Gateway) -> None:
     assert error(gateway, "GetTask", {"id": "x"}, A2A_Version="2.0")["code"] == -32009
     assert error(gateway, "GetTask", {"id": "x"}, A2A_Version="1.0.1")["code"] == -32001
-    assert gateway.api(calling("POST /a2a", ALICE, {"a": "x" * 300_000}))[0] == 413
+    assert gateway.api(route_event("POST /a2a", ALICE, {"a": "x" * 300_000}))[0] == 413

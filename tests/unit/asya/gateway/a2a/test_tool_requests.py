@@ -16,7 +16,7 @@ from tests.doubles.agents import (
     tool_message,
     user_message,
 )
-from tests.doubles.gateway_functions import ALICE, BOB, Gateway, calling, reading, report
+from tests.doubles.gateway_functions import ALICE, BOB, Gateway, read_task_event, report, route_event
 
 pytestmark = pytest.mark.usefixtures("with_tools")
 
@@ -32,7 +32,7 @@ def test_a_message_starts_the_route_of_a_tool(gateway: Gateway, method: str, rol
     [message] = gateway.messages()
     assert (message["id"], message["payload"]) == (task["id"], FLIGHTS)
     assert message["route"] == {"prev": [], "curr": "inspect-dataset", "next": ["publish-report"]}
-    shown = gateway.api(reading(task["id"], ALICE))[1]
+    shown = gateway.api(read_task_event(task["id"], ALICE))[1]
     assert shown["owner"] == "AIDAALICE"
 
 
@@ -184,12 +184,12 @@ def test_a_task_is_canceled_by_method_and_by_path(gateway: Gateway) -> None:
     assert result(gateway, "CancelTask", {"id": task_id})["status"]["state"] == "TASK_STATE_CANCELED"
     other = start_task(gateway, number=2)
     path = "POST /a2a/tasks/{id}"
-    assert gateway.api(calling(path, BOB, {}, id=f"{other}:cancel"))[0] == 404
-    status, task = gateway.api(calling(path, ALICE, {}, id=f"{other}%3Acancel"))
+    assert gateway.api(route_event(path, BOB, {}, id=f"{other}:cancel"))[0] == 404
+    status, task = gateway.api(route_event(path, ALICE, {}, id=f"{other}%3Acancel"))
     assert (status, task["id"], task["status"]["state"]) == (200, other, "TASK_STATE_CANCELED")
-    assert gateway.api(calling(path, ALICE, {}, id=other))[0] == 404
-    assert gateway.api(calling(path, ALICE, {}, id=":cancel"))[0] == 404
+    assert gateway.api(route_event(path, ALICE, {}, id=other))[0] == 404
+    assert gateway.api(route_event(path, ALICE, {}, id=":cancel"))[0] == 404
     done = start_task(gateway, number=3)
     report(gateway, done, "succeeded", 1)
     assert error(gateway, "CancelTask", {"id": done})["code"] == -32002
-    assert gateway.api(calling(path, ALICE, {}, id=f"{done}:cancel"))[0] == 409
+    assert gateway.api(route_event(path, ALICE, {}, id=f"{done}:cancel"))[0] == 409

@@ -18,11 +18,11 @@ from tests.doubles.gateway_functions import (
     JWT_HOST,
     MESH,
     Gateway,
-    by,
-    calling,
-    holding,
-    reading,
-    recorded,
+    read_task_event,
+    recorded_event,
+    route_event,
+    signed_by,
+    with_token,
 )
 
 SIGNED_HOST = "a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"
@@ -40,25 +40,25 @@ def started(gateway: Gateway, event: dict[str, Any]) -> str:
 
 
 def start_task() -> dict[str, Any]:
-    event = recorded("start-task")
+    event = recorded_event("start-task")
     return event | {"headers": {name: text for name, text in event["headers"].items() if name != "idempotency-key"}}
 
 
 def test_the_recorded_event_names_its_caller(gateway: Gateway) -> None:
-    task_id = started(gateway, recorded("start-task-with-token"))
-    shown = gateway.api(holding(reading(task_id), "00u7q2example"))
+    task_id = started(gateway, recorded_event("start-task-with-token"))
+    shown = gateway.api(with_token(read_task_event(task_id), "00u7q2example"))
     assert (shown[0], shown[1]["owner"]) == (200, f"jwt:00u7q2example#{ISSUER}")
 
 
 @pytest.mark.rule("13.jwt.owner")
 def test_a_token_and_a_signature_are_two_callers(gateway: Gateway) -> None:
-    by_token = started(gateway, holding(start_task(), "AIDAALICE"))
-    by_key = started(gateway, by(start_task(), ALICE))
-    assert gateway.api(by(reading(by_token), ALICE))[0] == 404
-    assert gateway.api(holding(reading(by_key), "AIDAALICE"))[0] == 404
-    assert gateway.api(holding(reading(by_token), "AIDAALICE", issuer="https://other.example"))[0] == 404
-    assert gateway.api(holding(reading(by_token), "AIDAALICE"))[0] == 200
-    listed = gateway.api(holding(calling("GET /api/v1/mesh"), "AIDAALICE"))[1]["items"]
+    by_token = started(gateway, with_token(start_task(), "AIDAALICE"))
+    by_key = started(gateway, signed_by(start_task(), ALICE))
+    assert gateway.api(signed_by(read_task_event(by_token), ALICE))[0] == 404
+    assert gateway.api(with_token(read_task_event(by_key), "AIDAALICE"))[0] == 404
+    assert gateway.api(with_token(read_task_event(by_token), "AIDAALICE", issuer="https://other.example"))[0] == 404
+    assert gateway.api(with_token(read_task_event(by_token), "AIDAALICE"))[0] == 200
+    listed = gateway.api(with_token(route_event("GET /api/v1/mesh"), "AIDAALICE"))[1]["items"]
     assert [each["id"] for each in listed] == [by_token]
 
 
@@ -77,8 +77,8 @@ def test_a_token_and_a_signature_are_two_callers(gateway: Gateway) -> None:
     ],
 )
 def test_operators_by_claim_see_every_task(gateway: Gateway, claims: dict[str, Any], expected: int) -> None:
-    task_id = started(gateway, by(start_task(), ALICE))
-    assert gateway.api(holding(reading(task_id), "oscar", **claims))[0] == expected
+    task_id = started(gateway, signed_by(start_task(), ALICE))
+    assert gateway.api(with_token(read_task_event(task_id), "oscar", **claims))[0] == expected
 
 
 @pytest.mark.rule("13.jwt.functions")
@@ -88,9 +88,9 @@ def test_what_comes_by_token_reports_to_the_signed_api_and_is_followed_at_its_ow
     monkeypatch.setattr(ToolCalls.wait, "__defaults__", (0.0,))
     gateway.environ["ASYA_GATEWAY_URL"] = f"https://{SIGNED_HOST}"
     gateway.mesh = changed(gateway.mesh, tools={"publish": Tool(description="", route=("publish-report",))})
-    started(gateway, holding(start_task(), "alice"))
+    started(gateway, with_token(start_task(), "alice"))
     assert gateway.messages()[0]["headers"]["x-asya-gateway-url"] == f"https://{SIGNED_HOST}"
-    call = holding(calling("POST /tools/call", body={"name": "publish", "arguments": {}}), "alice")
+    call = with_token(route_event("POST /tools/call", body={"name": "publish", "arguments": {}}), "alice")
     assert gateway.api(call)[1]["status_url"].startswith(f"https://{JWT_HOST}/api/v1/mesh/")
     assert gateway.messages("publish-report")[0]["headers"]["x-asya-gateway-url"] == f"https://{SIGNED_HOST}"
 
@@ -105,7 +105,7 @@ def test_what_comes_by_token_reports_to_the_signed_api_and_is_followed_at_its_ow
     ],
 )
 def test_links_lead_where_the_call_came_in(gateway: Gateway, headers: dict[str, str], base: str) -> None:
-    event = calling("GET /openapi.json")
+    event = route_event("GET /openapi.json")
     event |= {"headers": event["headers"] | headers}
     assert gateway.api(event)[1]["servers"] == [{"url": base}]
 
@@ -113,10 +113,10 @@ def test_links_lead_where_the_call_came_in(gateway: Gateway, headers: dict[str, 
 def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
     gateway.environ["ASYA_GATEWAY_URL"] = f"https://{SIGNED_HOST}"
     gateway.mesh = changed(gateway.mesh, gateway=GatewayTable(token_calls=("tasks", "streams")))
-    signed = gateway.api(calling("GET /openapi.json"))[1]
+    signed = gateway.api(route_event("GET /openapi.json"))[1]
     assert set(signed["components"]["securitySchemes"]) == {"sigv4"}
     assert "/api/v1/mesh/states" in signed["paths"]
-    document = gateway.api(holding(calling("GET /openapi.json"), "alice"))[1]
+    document = gateway.api(with_token(route_event("GET /openapi.json"), "alice"))[1]
     assert document["servers"] == [{"url": f"https://{JWT_HOST}"}]
     assert document["components"]["securitySchemes"]["jwt"]["scheme"] == "bearer"
     operation = document["paths"]["/api/v1/mesh"]["post"]
@@ -129,14 +129,14 @@ def test_each_api_has_a_document_of_its_own(gateway: Gateway) -> None:
 @pytest.mark.rule("13.jwt.functions")
 def test_a_token_reports_nothing(gateway: Gateway) -> None:
     """The API for tokens has no routes for reports, and the calls reject tokens too."""
-    events = (calling("POST /api/v1/mesh/events", body=[]), calling("POST /api/v1/mesh/states", body=[]))
-    assert [gateway.ingest(holding(event, "alice"))[0] for event in events] == [403, 403]
-    assert gateway.ingest(holding(events[1], "oscar", groups=["mesh operators"]))[0] == 403
+    events = (route_event("POST /api/v1/mesh/events", body=[]), route_event("POST /api/v1/mesh/states", body=[]))
+    assert [gateway.ingest(with_token(event, "alice"))[0] for event in events] == [403, 403]
+    assert gateway.ingest(with_token(events[1], "oscar", groups=["mesh operators"]))[0] == 403
 
 
 def test_one_key_of_two_callers_is_two_tasks(gateway: Gateway) -> None:
-    ids = {started(gateway, holding(recorded("start-task"), subject)) for subject in ("alice", "bob", "alice")}
-    ids.add(started(gateway, by(recorded("start-task"), ALICE)))
+    ids = {started(gateway, with_token(recorded_event("start-task"), subject)) for subject in ("alice", "bob", "alice")}
+    ids.add(started(gateway, signed_by(recorded_event("start-task"), ALICE)))
     assert len(ids) == 3
 
 
@@ -154,7 +154,7 @@ def test_one_key_of_two_callers_is_two_tasks(gateway: Gateway) -> None:
     ],
 )
 def test_a_token_without_a_subject_has_no_identity(gateway: Gateway, claims: dict[str, object]) -> None:
-    event = reading("some-task")
+    event = read_task_event("some-task")
     event = event | {"requestContext": event["requestContext"] | {"authorizer": {"jwt": {"claims": claims}}}}
     assert gateway.api(event)[0] == 403
 
@@ -169,7 +169,7 @@ def test_two_identities_are_ambiguous() -> None:
 
 
 def token_of(content: object) -> str:
-    event = holding(reading("x"), "alice", groups=["people"])
+    event = with_token(read_task_event("x"), "alice", groups=["people"])
     head, _, rest = event["headers"]["authorization"].removeprefix("Bearer ").partition(".")
     return f"Bearer {head}.{content if isinstance(content, str) else json.dumps(content)}.{rest.partition('.')[2]}"
 
@@ -194,8 +194,8 @@ def test_claims_of_a_token_that_is_not_the_one_checked_do_not_count(authorizatio
 
 
 def test_claims_are_read_with_the_values_they_have() -> None:
-    event = holding(
-        reading("x"), "alice", scope="openid mesh", groups=["a b", 7], name="A B", admin=True, level=3, at=1.5
+    event = with_token(
+        read_task_event("x"), "alice", scope="openid mesh", groups=["a b", 7], name="A B", admin=True, level=3, at=1.5
     )
     checked = Authorizer(jwt=Jwt(event["requestContext"]["authorizer"]["jwt"]["claims"]))
     found = identity_of(checked, event["headers"])

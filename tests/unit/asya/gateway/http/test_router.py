@@ -2,7 +2,7 @@
 
 from asya.gateway.http.router import HttpOperation, HttpRoute, Response, TextBody, answer
 from asya.messaging.aws.telemetry import Telemetry
-from tests.doubles.gateway_functions import ALICE, calling
+from tests.doubles.gateway_functions import ALICE, route_event
 
 LOG = Telemetry("flights", "test").log
 
@@ -10,7 +10,7 @@ LOG = Telemetry("flights", "test").log
 def test_a_text_body_is_unchanged_and_other_content_is_json() -> None:
     def answered(content: object) -> tuple[str, str]:
         operation: HttpOperation = lambda _: Response(200, content)  # noqa: E731
-        response = answer(calling("GET /health", ALICE), [HttpRoute("GET", "/health", operation)], LOG)
+        response = answer(route_event("GET /health", ALICE), [HttpRoute("GET", "/health", operation)], LOG)
         return response["headers"]["content-type"], response["body"]
 
     assert answered(TextBody("text/event-stream", ": hello\n\n")) == ("text/event-stream", ": hello\n\n")

@@ -7,7 +7,17 @@ from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
 from asya.protocol.task import TaskStatus, ViewStatus
-from tests.doubles.gateway_functions import ADMIN, ALICE, BOB, FUNCTION, MESH, Gateway, by, calling, reading
+from tests.doubles.gateway_functions import (
+    ADMIN,
+    ALICE,
+    BOB,
+    FUNCTION,
+    MESH,
+    Gateway,
+    read_task_event,
+    route_event,
+    signed_by,
+)
 from tests.unit.asya.gateway.routes.test_cancel import start
 
 TABLE = "asya-flights-tasks"
@@ -50,17 +60,17 @@ def status_written(task_id: str) -> str:
 def test_a_record_that_cannot_be_read_is_shown_as_unknown(gateway: Gateway, name: str, value: Any) -> None:
     task_id = start(gateway)
     spoil(task_id, name, value)
-    status, shown = gateway.api(by(reading(task_id), ALICE))
+    status, shown = gateway.api(signed_by(read_task_event(task_id), ALICE))
     assert (status, shown["id"], shown["status"], shown["progress_percent"]) == (200, task_id, "unknown", 0)
-    assert gateway.api(by(reading(task_id), BOB))[0] == 404
-    assert gateway.api(by(reading(task_id), ADMIN))[0] == 200
+    assert gateway.api(signed_by(read_task_event(task_id), BOB))[0] == 404
+    assert gateway.api(signed_by(read_task_event(task_id), ADMIN))[0] == 200
 
 
 def test_without_a_readable_owner_only_operators_see_the_task(gateway: Gateway) -> None:
     task_id = start(gateway)
     spoil(task_id, "owner", {"N": "1"})
-    assert gateway.api(by(reading(task_id), ALICE))[0] == 404
-    assert gateway.api(by(reading(task_id), ADMIN))[1]["status"] == "unknown"
+    assert gateway.api(signed_by(read_task_event(task_id), ALICE))[0] == 404
+    assert gateway.api(signed_by(read_task_event(task_id), ADMIN))[1]["status"] == "unknown"
 
 
 @pytest.mark.rule("13.unknown")
@@ -68,12 +78,12 @@ def test_an_unreadable_record_affects_no_other_task_and_is_never_overwritten(gat
     good, bad = start(gateway), start(gateway)
     spoil(bad)
     before = status_written(bad)
-    listed = gateway.api(by(calling("GET /api/v1/mesh"), ALICE))
+    listed = gateway.api(signed_by(route_event("GET /api/v1/mesh"), ALICE))
     assert {each["id"]: each["status"] for each in listed[1]["items"]} == {good: "pending", bad: "unknown"}
-    states = gateway.ingest(calling("POST /api/v1/mesh/states", FUNCTION, body=[{"id": good}, {"id": bad}]))
+    states = gateway.ingest(route_event("POST /api/v1/mesh/states", FUNCTION, body=[{"id": good}, {"id": bad}]))
     assert [each["status"] for each in states[1]["items"]] == ["pending", "unknown"]
-    assert gateway.api(by(calling("DELETE /api/v1/mesh/{id}", id=bad), ALICE))[0] == 503
-    results = gateway.ingest(calling("POST /api/v1/mesh/events", FUNCTION, body=[ended(good), ended(bad)]))
+    assert gateway.api(signed_by(route_event("DELETE /api/v1/mesh/{id}", id=bad), ALICE))[0] == 503
+    results = gateway.ingest(route_event("POST /api/v1/mesh/events", FUNCTION, body=[ended(good), ended(bad)]))
     assert [each["status"] for each in results[1]["items"]] == [204, 503]
     assert (status_written(good), status_written(bad)) == ("succeeded", before)
 
@@ -87,6 +97,6 @@ def ended(task_id: str) -> dict[str, Any]:
 def test_unknown_is_no_status_that_a_record_or_a_report_can_have(gateway: Gateway) -> None:
     assert set(get_args(ViewStatus)) - set(get_args(TaskStatus)) == {"unknown"}
     task_id = start(gateway)
-    answer = gateway.ingest(calling("POST /api/v1/mesh/{id}/events", FUNCTION, {"status": "unknown"}, id=task_id))
+    answer = gateway.ingest(route_event("POST /api/v1/mesh/{id}/events", FUNCTION, {"status": "unknown"}, id=task_id))
     assert answer[0] == 400
     assert status_written(task_id) == "pending"

@@ -22,13 +22,13 @@ from tests.doubles.gateway_functions import (
     QUEUES,
     Event,
     Gateway,
-    asking,
-    by,
-    reading,
-    recorded,
+    read_task_event,
+    recorded_event,
+    signed_by,
+    with_body,
 )
-from tests.doubles.gateway_functions import clients_of_this_module as _clients  # noqa: F401
 from tests.doubles.gateway_functions import gateway as gateway  # noqa: PLC0414
+from tests.doubles.gateway_functions import module_clients as _clients  # noqa: F401
 from tests.doubles.tasks import at
 
 # --- POST /api/v1/mesh ----------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ from tests.doubles.tasks import at
 
 @pytest.mark.rule("13.start")
 def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None:
-    status, content = gateway.api(recorded("start-task"))
+    status, content = gateway.api(recorded_event("start-task"))
     assert (status, set(content)) == (201, {"id"})
     [message] = gateway.messages()
     assert message["id"] == content["id"]
@@ -44,7 +44,7 @@ def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None
     assert message["payload"] == {"flights": "raw/flights.csv.gz", "airlines": "raw/airlines.csv"}
     assert message["headers"]["x-asya-gateway-url"] == "https://a1b2c3d4e5.execute-api.us-east-1.amazonaws.com"
     assert message["headers"]["tenant"] == "acme"
-    assert gateway.api(reading(content["id"])) == (
+    assert gateway.api(read_task_event(content["id"])) == (
         200,
         {
             "id": content["id"],
@@ -63,23 +63,23 @@ def test_a_task_is_started_with_a_record_and_a_message(gateway: Gateway) -> None
 
 
 def test_the_message_is_an_envelope_that_a_sidecar_reads(gateway: Gateway) -> None:
-    gateway.api(recorded("start-task"))
+    gateway.api(recorded_event("start-task"))
     [message] = gateway.messages()
     assert decode(json.dumps(message).encode()).status is not None
 
 
 def test_the_configured_url_precedes_that_of_the_request(gateway: Gateway) -> None:
     gateway.environ["ASYA_GATEWAY_URL"] = "https://status.example.org/"
-    gateway.api(recorded("start-task"))
+    gateway.api(recorded_event("start-task"))
     assert gateway.messages()[0]["headers"]["x-asya-gateway-url"] == "https://status.example.org"
 
 
 @pytest.mark.rule("13.start.idempotent")
 def test_a_repeated_key_starts_once(gateway: Gateway) -> None:
-    first = gateway.api(recorded("start-task"))
-    assert gateway.api(recorded("start-task"), at(60)) == first
+    first = gateway.api(recorded_event("start-task"))
+    assert gateway.api(recorded_event("start-task"), at(60)) == first
     assert len(gateway.messages()) == 1
-    other = recorded("start-task") | {"body": '{"payload": 2}'}
+    other = recorded_event("start-task") | {"body": '{"payload": 2}'}
     status, content = gateway.api(other)
     assert (status, content["error"]["code"], content["error"]["field"]) == (
         *(409, "idempotency_mismatch", "Idempotency-Key"),
@@ -88,7 +88,7 @@ def test_a_repeated_key_starts_once(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "naïve", "a\nb"])
 def test_a_malformed_key_is_refused(gateway: Gateway, key: str) -> None:
-    event = recorded("start-task")
+    event = recorded_event("start-task")
     event["headers"]["idempotency-key"] = key
     status, content = gateway.api(event)
     assert (status, content["error"]["field"]) == (400, "Idempotency-Key")
@@ -96,14 +96,14 @@ def test_a_malformed_key_is_refused(gateway: Gateway, key: str) -> None:
 
 @pytest.mark.rule("13.start.stealth")
 def test_stealth_is_not_tracked(gateway: Gateway) -> None:
-    status, content = gateway.api(asking(recorded("start-task"), {"headers": {"x-asya-mesh-status": "off"}}))
+    status, content = gateway.api(with_body(recorded_event("start-task"), {"headers": {"x-asya-mesh-status": "off"}}))
     assert (status, content["tracked"]) == (201, False)
     assert len(gateway.messages()) == 1
-    assert gateway.api(reading(content["id"]))[0] == 404
+    assert gateway.api(read_task_event(content["id"]))[0] == 404
 
 
 def test_a_base64_body_is_read(gateway: Gateway) -> None:
-    event = asking(recorded("start-task"))
+    event = with_body(recorded_event("start-task"))
     event |= {"body": base64.b64encode(b'{"payload": "\xc3\xa4"}').decode(), "isBase64Encoded": True}
     assert gateway.api(event)[0] == 201
     assert gateway.messages()[0]["payload"] == "ä"
@@ -127,7 +127,7 @@ def test_a_base64_body_is_read(gateway: Gateway) -> None:
 def test_refusals(
     gateway: Gateway, body: Any, query: dict[str, str], status: int, code: str, field: str | None
 ) -> None:
-    answered, content = gateway.api(asking(recorded("start-task"), body, **query))
+    answered, content = gateway.api(with_body(recorded_event("start-task"), body, **query))
     assert (answered, content["error"]["code"], content["error"].get("field")) == (status, code, field)
     assert content["error"]["message"]
     assert gateway.messages() == []
@@ -136,7 +136,7 @@ def test_refusals(
 def test_a_payload_larger_than_a_message_goes_to_s3(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, gateway=changed(MESH.gateway, max_body=4_000_000))
     clients.s3().create_bucket(Bucket=gateway.environ["ASYA_BUCKET"])
-    status, content = gateway.api(asking(recorded("start-task"), {"payload": "x" * 1_100_000}))
+    status, content = gateway.api(with_body(recorded_event("start-task"), {"payload": "x" * 1_100_000}))
     assert status == 201
     (sent,) = gateway.messages()
     assert (sent["id"], sent["payload"]) == (content["id"], None)
@@ -148,7 +148,7 @@ def test_a_payload_larger_than_a_message_goes_to_s3(gateway: Gateway) -> None:
 
 def test_a_missing_queue_leaves_no_task(gateway: Gateway) -> None:
     clients.sqs().delete_queue(QueueUrl=QUEUES + "asya-flights-inspect-dataset")
-    status, content = gateway.api(asking(recorded("start-task")))
+    status, content = gateway.api(with_body(recorded_event("start-task")))
     assert (status, content["error"]["code"]) == (503, "not_sent")
     kept = clients.dynamodb().scan(TableName="asya-flights-tasks")["Items"]
     assert [item["pk"]["S"] for item in kept] == ["LISTED"]  # that an hour may hold tasks is known before it does
@@ -156,7 +156,7 @@ def test_a_missing_queue_leaves_no_task(gateway: Gateway) -> None:
 
 def test_without_its_table_nothing_is_sent(gateway: Gateway) -> None:
     clients.dynamodb().delete_table(TableName="asya-flights-tasks")
-    for event in (recorded("start-task"), asking(recorded("start-task")), recorded("read-task")):
+    for event in (recorded_event("start-task"), with_body(recorded_event("start-task")), recorded_event("read-task")):
         status, content = gateway.api(event)
         assert (status, content["error"]["code"]) == (503, "unavailable")
     assert gateway.messages() == []
@@ -166,30 +166,30 @@ def test_without_its_table_nothing_is_sent(gateway: Gateway) -> None:
 
 
 def test_an_unknown_task_is_not_found(gateway: Gateway) -> None:
-    status, content = gateway.api(recorded("read-task"))
+    status, content = gateway.api(recorded_event("read-task"))
     assert (status, content["error"]["code"], content["error"]["field"]) == (404, "not_found", "id")
 
 
 @pytest.mark.rule("13.owner")
 def test_a_task_of_another_owner_is_not_found(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
-    started = gateway.api(by(asking(recorded("start-task")), ALICE))[1]["id"]
-    assert gateway.api(reading(started, ALICE))[0] == 200
-    assert gateway.api(reading(started, BOB)) == (
+    started = gateway.api(signed_by(with_body(recorded_event("start-task")), ALICE))[1]["id"]
+    assert gateway.api(read_task_event(started, ALICE))[0] == 200
+    assert gateway.api(read_task_event(started, BOB)) == (
         404,
         {"error": {"code": "not_found", "message": f"there is no task '{started}'", "field": "id"}},
     )
     admin = {"userArn": "arn:aws:sts::123456789012:assumed-role/Admin/x", "userId": "AROAADMIN:x"}
-    assert gateway.api(reading(started, admin))[0] == 200
+    assert gateway.api(read_task_event(started, admin))[0] == 200
 
 
 @pytest.mark.rule("13.signed")
 def test_unsigned_calls_are_forbidden_but_for_health(gateway: Gateway) -> None:
     for name in ("start-task", "read-task"):
-        assert gateway.api(by(recorded(name), None))[0] == 403
+        assert gateway.api(signed_by(recorded_event(name), None))[0] == 403
     for name in ("report-events", "query-states"):
-        assert gateway.ingest(by(recorded(name), None))[0] == 403
-    assert gateway.api(recorded("health")) == (200, {"status": "ok"})
+        assert gateway.ingest(signed_by(recorded_event(name), None))[0] == 403
+    assert gateway.api(recorded_event("health")) == (200, {"status": "ok"})
 
 
 @pytest.mark.parametrize(
@@ -204,14 +204,14 @@ def test_unsigned_calls_are_forbidden_but_for_health(gateway: Gateway) -> None:
     ],
 )
 def test_unknown_routes_and_wrong_methods(gateway: Gateway, method: str, path: str, status: int) -> None:
-    event = recorded("health")
+    event = recorded_event("health")
     event["requestContext"]["http"] |= {"method": method, "path": path}
     answered, content = gateway.api(event)
     assert (answered, "error" in content) == (status, True)
 
 
 def test_a_named_stage_is_no_part_of_the_path(gateway: Gateway) -> None:
-    event = recorded("health")
+    event = recorded_event("health")
     event["requestContext"] |= {"stage": "v1"}
     event["requestContext"]["http"]["path"] = "/v1/health"
     assert gateway.api(event)[0] == 200
@@ -229,32 +229,32 @@ def test_an_unexpected_error_gets_an_error_response(gateway: Gateway, monkeypatc
         raise ZeroDivisionError("a bug")
 
     monkeypatch.setattr("asya.gateway.routes.tasks.read_submission", broken)
-    status, content = gateway.api(recorded("start-task"))
+    status, content = gateway.api(recorded_event("start-task"))
     assert (status, content["error"]["code"]) == (500, "internal")
-    assert recorded("start-task")["requestContext"]["requestId"] in content["error"]["message"]
+    assert recorded_event("start-task")["requestContext"]["requestId"] in content["error"]["message"]
     assert "bug" not in json.dumps(content)
 
 
 # --- POST /api/v1/mesh/events and /states ---------------------------------------------------------------------------
 
-TASK = recorded("read-task")["pathParameters"]["id"]
+TASK = recorded_event("read-task")["pathParameters"]["id"]
 
 
 @pytest.mark.rule("13.event-data")
 def test_reports_are_taken_and_shown(gateway: Gateway) -> None:
-    status, content = gateway.ingest(recorded("report-events"))
+    status, content = gateway.ingest(recorded_event("report-events"))
     assert (status, [item["status"] for item in content["items"]]) == (200, [204] * 4)
-    shown = gateway.api(recorded("read-task"))[1]
+    shown = gateway.api(recorded_event("read-task"))[1]
     assert (shown["status"], shown["progress_percent"], shown["actor"]) == ("running", 25, "inspect-dataset")
-    done = json.loads(recorded("report-events")["body"])[3]
-    shown = gateway.api(reading(done["id"]))[1]
+    done = json.loads(recorded_event("report-events")["body"])[3]
+    shown = gateway.api(read_task_event(done["id"]))[1]
     assert (shown["status"], shown["progress_percent"]) == ("succeeded", 100)
     assert (shown["result"], shown["result_uri"]) == (done["data"]["result"], done["data"]["result_uri"])
 
 
 @pytest.mark.rule("13.events.batch")
 def test_one_malformed_report_is_named_and_the_others_taken(gateway: Gateway) -> None:
-    event = recorded("report-events")
+    event = recorded_event("report-events")
     items = json.loads(event["body"])
     items[1] = items[1] | {"position": -1}
     status, content = gateway.ingest(event | {"body": json.dumps(items)})
@@ -264,15 +264,15 @@ def test_one_malformed_report_is_named_and_the_others_taken(gateway: Gateway) ->
 
 
 def test_operators_report_on_known_tasks_only(gateway: Gateway) -> None:
-    as_operator = by(recorded("report-events"), ALICE)
+    as_operator = signed_by(recorded_event("report-events"), ALICE)
     assert [item["status"] for item in gateway.ingest(as_operator)[1]["items"]] == [404] * 4
-    gateway.ingest(recorded("report-events"))
+    gateway.ingest(recorded_event("report-events"))
     assert [item["status"] for item in gateway.ingest(as_operator)[1]["items"]] == [204] * 4
 
 
 def test_only_functions_and_operators_report(gateway: Gateway) -> None:
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
-    status, content = gateway.ingest(by(recorded("report-events"), BOB))
+    status, content = gateway.ingest(signed_by(recorded_event("report-events"), BOB))
     assert (status, content["error"]["code"]) == (403, "forbidden")
 
 
@@ -281,40 +281,40 @@ def test_a_function_of_another_mesh_reports_nothing_new(gateway: Gateway) -> Non
     role = names.role_name("other", "inspect-dataset", "us-east-1")
     stranger = {"userArn": f"arn:aws:sts::123456789012:assumed-role/{role}/x", "userId": "AROAX:x"}
     gateway.mesh = changed(MESH, operators=("arn:aws:iam::123456789012:role/Admin",))
-    assert gateway.ingest(by(recorded("report-events"), stranger))[0] == 403
+    assert gateway.ingest(signed_by(recorded_event("report-events"), stranger))[0] == 403
 
 
 @pytest.mark.parametrize("body", ["", "{}", "[", '{"id": "t"}'])
 def test_invalid_batches_are_rejected(gateway: Gateway, body: str) -> None:
     for name in ("report-events", "query-states"):
-        status, content = gateway.ingest(recorded(name) | {"body": body})
+        status, content = gateway.ingest(recorded_event(name) | {"body": body})
         assert (status, content["error"]["code"]) == (400, "invalid_batch")
 
 
 @pytest.mark.rule("13.events.batch")
 def test_failures_are_shown_for_each_report(gateway: Gateway) -> None:
     clients.dynamodb().delete_table(TableName="asya-flights-tasks")
-    status, content = gateway.ingest(recorded("report-events"))
+    status, content = gateway.ingest(recorded_event("report-events"))
     assert (status, [item["status"] for item in content["items"]]) == (200, [503] * 4)
-    assert gateway.ingest(recorded("query-states"))[0] == 503
+    assert gateway.ingest(recorded_event("query-states"))[0] == 503
 
 
 @pytest.mark.rule("13.states")
 def test_states_are_told_to_functions_only(gateway: Gateway) -> None:
-    gateway.ingest(recorded("report-events"))
-    child = json.loads(recorded("query-states")["body"])[1]["id"]
-    assert gateway.ingest(recorded("query-states")) == (
+    gateway.ingest(recorded_event("report-events"))
+    child = json.loads(recorded_event("query-states")["body"])[1]["id"]
+    assert gateway.ingest(recorded_event("query-states")) == (
         200,
         {"items": [{"id": TASK, "status": "running"}, {"id": child, "status": "unknown", "root_status": "running"}]},
     )
-    assert gateway.ingest(by(recorded("query-states"), ALICE))[0] == 403
+    assert gateway.ingest(signed_by(recorded_event("query-states"), ALICE))[0] == 403
 
 
 def test_the_entry_points_build_themselves_once(gateway: Gateway) -> None:
     (Path(gateway.environ["LAMBDA_TASK_ROOT"]) / "mesh.json").write_bytes(encode_table(MESH))
-    assert wiring.api(recorded("health"), None)["statusCode"] == 200
-    assert wiring.ingest(recorded("report-events"), None)["statusCode"] == 200
-    started = json.loads(wiring.api(recorded("start-task"), None)["body"])["id"]
-    shown = json.loads(wiring.api(reading(started), None)["body"])
+    assert wiring.api(recorded_event("health"), None)["statusCode"] == 200
+    assert wiring.ingest(recorded_event("report-events"), None)["statusCode"] == 200
+    started = json.loads(wiring.api(recorded_event("start-task"), None)["body"])["id"]
+    shown = json.loads(wiring.api(read_task_event(started), None)["body"])
     assert shown["created_at"] <= format_time(datetime.now().astimezone())
     assert wiring._api() is wiring._api()

@@ -8,7 +8,17 @@ from msgspec.structs import replace as changed
 
 from asya.messaging.aws import clients
 from asya.tasks.aws.partials import RETENTION, PartialStore
-from tests.doubles.gateway_functions import ALICE, BOB, FUNCTION, MESH, Gateway, by, calling, reading, recorded
+from tests.doubles.gateway_functions import (
+    ALICE,
+    BOB,
+    FUNCTION,
+    MESH,
+    Gateway,
+    read_task_event,
+    recorded_event,
+    route_event,
+    signed_by,
+)
 from tests.doubles.tasks import at
 
 ROUTE = "POST /api/v1/mesh/{id}/events"
@@ -16,11 +26,11 @@ HERE = {"prev": ["inspect-dataset"], "curr": "publish-report", "next": []}
 
 
 def post(gateway: Gateway, body: object, iam: dict[str, str] | None = None, task_id: str = "t") -> tuple[int, Any]:
-    return gateway.ingest(calling(ROUTE, iam or FUNCTION, body, id=task_id))
+    return gateway.ingest(route_event(ROUTE, iam or FUNCTION, body, id=task_id))
 
 
 def shown(gateway: Gateway, task_id: str = "t") -> Any:
-    return gateway.api(reading(task_id, ALICE))[1]
+    return gateway.api(read_task_event(task_id, ALICE))[1]
 
 
 def said(gateway: Gateway, task_id: str = "t", seconds: float = 0.0) -> list[tuple[int, int, Any]]:
@@ -93,7 +103,7 @@ def test_invalid_reports_are_rejected_with_the_field(gateway: Gateway, body: obj
 
 @pytest.mark.rule("13.events.fly")
 def test_partials_are_stored_in_order_and_change_no_record(gateway: Gateway) -> None:
-    batch = by(recorded("report-events"), FUNCTION) | {
+    batch = signed_by(recorded_event("report-events"), FUNCTION) | {
         "body": json.dumps(
             [
                 {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "position": position, "sequence": number,
@@ -106,7 +116,7 @@ def test_partials_are_stored_in_order_and_change_no_record(gateway: Gateway) -> 
     status, content = gateway.ingest(batch)
     assert (status, {item["status"] for item in content["items"]}, len(content["items"])) == (200, {204}, 8)
     assert gateway.ingest(batch)[0] == 200
-    assert gateway.api(reading("t", ALICE))[0] == 404
+    assert gateway.api(read_task_event("t", ALICE))[0] == 404
     assert said(gateway) == [(p, n, {"text": f"{p}.{n}"}) for p in (0, 1) for n in (0, 1, 2)]
     assert said(gateway, seconds=RETENTION + 1) == []
 
@@ -116,7 +126,7 @@ def test_partials_of_one_batch_cost_one_write(gateway: Gateway) -> None:
     partials = [
         {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"n": n}} for n in range(100)
     ]
-    gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps(partials)})
+    gateway.ingest(signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps(partials)})
     assert clients.dynamodb().scan(TableName="asya-flights-tasks")["Count"] == 1
     assert [n for _, n, _ in said(gateway)] == list(range(100))
 
@@ -126,7 +136,7 @@ def test_many_large_partials_are_stored(gateway: Gateway) -> None:
         {"id": "t", "type": "fly", "at": "2026-11-20T09:00:01Z", "sequence": n, "data": {"x": "y" * 60_000}}
         for n in range(20)
     ]
-    gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps(partials)})
+    gateway.ingest(signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps(partials)})
     assert [n for _, n, _ in said(gateway)] == list(range(20))
 
 

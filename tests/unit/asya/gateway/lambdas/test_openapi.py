@@ -13,7 +13,16 @@ from asya.gateway.lambdas.wiring import build_ingest
 from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws.telemetry import Telemetry
 from asya.protocol import names
-from tests.doubles.gateway_functions import ALICE, EVENTS, MESH, Gateway, by, calling, recorded, settings_with
+from tests.doubles.gateway_functions import (
+    ALICE,
+    EVENTS,
+    MESH,
+    Gateway,
+    recorded_event,
+    route_event,
+    settings_with,
+    signed_by,
+)
 from tests.doubles.tasks import at
 
 DOCUMENT = document(MESH, "https://gateway.example")
@@ -32,10 +41,10 @@ def test_every_call_is_answered_by_its_function_and_described(gateway: Gateway) 
 
 
 def test_the_document_is_served_signed(gateway: Gateway) -> None:
-    status, content = gateway.api(calling("GET /openapi.json", ALICE))
+    status, content = gateway.api(route_event("GET /openapi.json", ALICE))
     assert (status, content["openapi"]) == (200, "3.1.0")
     assert content["paths"] == json.loads(json.dumps(DOCUMENT["paths"]))
-    assert gateway.api(by(calling("GET /openapi.json", ALICE), None))[0] == 403
+    assert gateway.api(signed_by(route_event("GET /openapi.json", ALICE), None))[0] == 403
 
 
 def test_every_reference_resolves_and_every_schema_is_valid() -> None:
@@ -51,7 +60,7 @@ def route_of(event: dict[str, Any]) -> str:
     return str(event["routeKey"])
 
 
-RECORDED = {path.stem: recorded(path.stem) for path in sorted(EVENTS.glob("*.json"))}
+RECORDED = {path.stem: recorded_event(path.stem) for path in sorted(EVENTS.glob("*.json"))}
 
 
 def test_there_is_a_recorded_event_of_every_route() -> None:
@@ -63,9 +72,9 @@ def test_there_is_a_recorded_event_of_every_route() -> None:
 def test_recorded_events_are_answered_as_documented(gateway: Gateway, name: str) -> None:
     """The task exists, and the caller may see it."""
     event = RECORDED[name]
-    gateway.ingest(recorded("report-events"))
+    gateway.ingest(recorded_event("report-events"))
     call = next(call for call in CALLS if call.route == route_of(event))
-    status, content = gateway.answered_by(call.function, event)
+    status, content = gateway.call_function(call.function, event)
     responses = DOCUMENT["paths"][call.path][call.method.lower()]["responses"]
     assert str(status) in responses
     assert status < 500

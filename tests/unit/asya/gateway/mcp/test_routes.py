@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from asya.gateway.mcp.types import REVISIONS
-from tests.doubles.gateway_functions import ALICE, by, calling
+from tests.doubles.gateway_functions import ALICE, route_event, signed_by
 from tests.doubles.mcp_gateway import ARGUMENTS, BASE, LEGACY, NO_WAIT, ROUTE, McpGateway, events
 
 
@@ -16,7 +16,7 @@ from tests.doubles.mcp_gateway import ARGUMENTS, BASE, LEGACY, NO_WAIT, ROUTE, M
 @pytest.mark.parametrize(("requested", "negotiated"), [("2025-06-18", "2025-06-18"), ("2025-03-26", LEGACY)])
 def test_a_handshake_ends_with_a_revision_and_a_session_id(mcp: McpGateway, requested: str, negotiated: str) -> None:
     params = {"protocolVersion": requested, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
-    event = calling(ROUTE, ALICE, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
+    event = route_event(ROUTE, ALICE, {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})
     response = mcp.call(event)
     content = json.loads(response["body"])
     assert (response["statusCode"], content["id"], content["result"]["protocolVersion"]) == (200, 0, negotiated)
@@ -130,7 +130,7 @@ def test_the_accepted_media_types(mcp: McpGateway) -> None:
 
 @pytest.mark.rule("13.mcp.http")
 def test_requests_are_signed_and_limited_in_size(mcp: McpGateway) -> None:
-    unsigned = by(calling(ROUTE, ALICE, {"jsonrpc": "2.0", "id": 1, "method": "ping"}), None)
+    unsigned = signed_by(route_event(ROUTE, ALICE, {"jsonrpc": "2.0", "id": 1, "method": "ping"}), None)
     assert mcp.call(unsigned)["statusCode"] == 403
     assert mcp.request("tools/list", {"a": "x" * 300_000})[0] == 413
 
@@ -138,7 +138,7 @@ def test_requests_are_signed_and_limited_in_size(mcp: McpGateway) -> None:
 @pytest.mark.rule("13.mcp.http")
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_get_and_delete_are_not_allowed(mcp: McpGateway, method: str) -> None:
-    response = mcp.call(calling(f"{method} /mcp", ALICE))
+    response = mcp.call(route_event(f"{method} /mcp", ALICE))
     assert (response["statusCode"], response["headers"]["allow"]) == (405, "POST")
 
 

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult, TextContent
 
-from tests.doubles.gateway_functions import ALICE, calling
+from tests.doubles.gateway_functions import ALICE, route_event
 from tests.doubles.mcp_gateway import ARGUMENTS, McpGateway
 
 MODES = ("auto", "legacy", "2026-07-28")
@@ -24,7 +24,7 @@ async def connected(mcp: McpGateway, mode: str, **more: Any) -> AsyncIterator[Cl
     """A client whose requests become events of API Gateway."""
 
     def handle(request: httpx2.Request) -> httpx2.Response:
-        event = calling(f"{request.method} /mcp", ALICE, request.content.decode() or None)
+        event = route_event(f"{request.method} /mcp", ALICE, request.content.decode() or None)
         defaults = {name: value for name, value in event["headers"].items() if name.lower() != "accept"}
         response = mcp.call(event | {"headers": defaults | dict(request.headers)})
         return httpx2.Response(

@@ -10,7 +10,7 @@ from asya.gateway.mcp.types import REVISIONS
 from asya.protocol.mesh_table import Tool
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
-from tests.doubles.gateway_functions import ALICE, BOB, JWT_HOST, calling, holding
+from tests.doubles.gateway_functions import ALICE, BOB, JWT_HOST, route_event, with_token
 from tests.doubles.mcp_gateway import ARGUMENTS, BASE, LEGACY, NO_WAIT, ROUTE, McpGateway, events
 
 
@@ -207,12 +207,12 @@ def test_a_task_is_canceled_by_the_tool(mcp: McpGateway) -> None:
 @pytest.mark.rule("13.mcp.owner")
 def test_jwt_callers_own_their_tasks_and_get_urls_of_their_api(mcp: McpGateway) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "analyse", "arguments": ARGUMENTS}}
-    event = calling(ROUTE, ALICE, body)
+    event = route_event(ROUTE, ALICE, body)
     event["headers"] |= NO_WAIT | {"mcp-protocol-version": LEGACY}
-    state = json.loads(mcp.call(holding(event, "00u7"))["body"])["result"]["structuredContent"]
+    state = json.loads(mcp.call(with_token(event, "00u7"))["body"])["result"]["structuredContent"]
     assert state["status_url"] == f"https://{JWT_HOST}/api/v1/mesh/{state['id']}"
-    reading = calling("GET /api/v1/mesh/{id}", ALICE, id=state["id"])
-    assert [mcp.call(each)["statusCode"] for each in (holding(reading, "00u7"), reading)] == [200, 404]
+    reading = route_event("GET /api/v1/mesh/{id}", ALICE, id=state["id"])
+    assert [mcp.call(each)["statusCode"] for each in (with_token(reading, "00u7"), reading)] == [200, 404]
 
 
 @pytest.mark.rule("13.mcp.progress")

@@ -19,12 +19,12 @@ from tests.doubles.gateway_functions import (
     MESH,
     QUEUES,
     Gateway,
-    asking,
-    by,
-    calling,
-    reading,
-    recorded,
+    read_task_event,
+    recorded_event,
     report,
+    route_event,
+    signed_by,
+    with_body,
 )
 from tests.doubles.tasks import at
 
@@ -37,15 +37,15 @@ def with_operators(gateway: Gateway) -> None:
 
 
 def cancel(gateway: Gateway, task_id: str, iam: dict[str, str] = ALICE, seconds: float = 5.0) -> tuple[int, Any]:
-    return gateway.api(calling(ROUTE, iam, id=task_id), at(seconds))
+    return gateway.api(route_event(ROUTE, iam, id=task_id), at(seconds))
 
 
 def shown(gateway: Gateway, task_id: str, seconds: float = 5.0) -> Any:
-    return gateway.api(reading(task_id, ADMIN), at(seconds))[1]
+    return gateway.api(read_task_event(task_id, ADMIN), at(seconds))[1]
 
 
 def start(gateway: Gateway, iam: dict[str, str] = ALICE, **body: Any) -> str:
-    return str(gateway.api(by(asking(recorded("start-task"), body), iam))[1]["id"])
+    return str(gateway.api(signed_by(with_body(recorded_event("start-task"), body), iam))[1]["id"])
 
 
 @pytest.mark.rule("13.cancel")
@@ -82,7 +82,7 @@ def test_only_callers_who_see_a_task_cancel_it(gateway: Gateway) -> None:
     assert cancel(gateway, "unknown")[0] == 404
     assert shown(gateway, task_id)["status"] == "pending"
     assert cancel(gateway, task_id, ADMIN)[0] == 204
-    assert gateway.api(by(calling(ROUTE, ALICE, id=task_id), None))[0] == 403
+    assert gateway.api(signed_by(route_event(ROUTE, ALICE, id=task_id), None))[0] == 403
 
 
 @pytest.mark.rule("13.cancel.children")

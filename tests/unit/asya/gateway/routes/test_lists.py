@@ -10,7 +10,18 @@ from msgspec.structs import replace as changed
 from asya.messaging.aws import clients
 from asya.protocol.times import format_time
 from asya.tasks.aws import lists as task_lists
-from tests.doubles.gateway_functions import ADMIN, ALICE, BOB, MESH, Gateway, asking, by, calling, recorded, report
+from tests.doubles.gateway_functions import (
+    ADMIN,
+    ALICE,
+    BOB,
+    MESH,
+    Gateway,
+    recorded_event,
+    report,
+    route_event,
+    signed_by,
+    with_body,
+)
 from tests.doubles.tasks import at, hop, route_at
 
 LIST = "GET /api/v1/mesh"
@@ -22,7 +33,7 @@ def with_operators(gateway: Gateway) -> None:
 
 
 def page(gateway: Gateway, iam: dict[str, str] = ADMIN, seconds: float = 0.0, route: str = LIST, **query: str) -> Any:
-    status, content = gateway.api(calling(route, iam, **query), at(seconds))
+    status, content = gateway.api(route_event(route, iam, **query), at(seconds))
     assert status == 200, content
     return content
 
@@ -43,7 +54,7 @@ def everything(gateway: Gateway, iam: dict[str, str] = ADMIN, **query: str) -> l
 @pytest.mark.rule("13.list")
 def test_own_tasks_newest_first_and_everybodys_for_operators(gateway: Gateway) -> None:
     started = [
-        gateway.api(by(asking(recorded("start-task")), iam), at(number))[1]["id"]
+        gateway.api(signed_by(with_body(recorded_event("start-task")), iam), at(number))[1]["id"]
         for number, iam in enumerate((ALICE, BOB, ALICE, ADMIN))
     ]
     assert ids(gateway, ALICE) == [started[2], started[0]]
@@ -85,8 +96,8 @@ def test_by_status(gateway: Gateway) -> None:
         report(gateway, end, "received", number)
         report(gateway, end, end, number + 10)
     report(gateway, "running", "received", 20)
-    pending = gateway.api(by(asking(recorded("start-task")), ALICE), at(21))[1]["id"]
-    late = by(asking(recorded("start-task"), {"timeout": 5}), ALICE)
+    pending = gateway.api(signed_by(with_body(recorded_event("start-task")), ALICE), at(21))[1]["id"]
+    late = signed_by(with_body(recorded_event("start-task"), {"timeout": 5}), ALICE)
     overdue = gateway.api(late, at(22))[1]["id"]
     found = {status: ids(gateway, seconds=60, status=status) for status in (
         "pending", "running", "paused", "succeeded", "failed", "canceled"
@@ -104,7 +115,7 @@ def test_by_status(gateway: Gateway) -> None:
 
 def test_a_short_page_continues_where_it_stopped(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task_lists, "MAX_INDEX_PAGES", 2)
-    gateway.api(by(asking(recorded("start-task")), ALICE), at(0))
+    gateway.api(signed_by(with_body(recorded_event("start-task")), ALICE), at(0))
     for hour in range(1, 9):
         report(gateway, f"t{hour}", "received", hour * 3600)
     pages = everything(gateway, ALICE)
@@ -136,7 +147,7 @@ def test_children_newest_first(gateway: Gateway) -> None:
     assert ids(gateway, ALICE, parent="root", limit="100") == expected
     assert ids(gateway, parent="c00") == ["grandchild"]
     assert ids(gateway, BOB, parent="root") == []
-    assert gateway.api(calling(route, BOB, id="root"))[0] == 404
+    assert gateway.api(route_event(route, BOB, id="root"))[0] == 404
     assert ids(gateway, ALICE, parent="root", status="succeeded") == []
 
 
@@ -171,8 +182,8 @@ def test_the_timeline_of_a_task(gateway: Gateway) -> None:
     assert page(gateway, ALICE, route=route, id="t", limit="3", cursor=first["next_cursor"]) == {
         "items": content["items"][3:]
     }
-    assert gateway.api(calling(route, BOB, id="t"))[0] == 404
-    assert gateway.api(calling(route, ALICE, id="unknown"))[0] == 404
+    assert gateway.api(route_event(route, BOB, id="t"))[0] == 404
+    assert gateway.api(route_event(route, ALICE, id="unknown"))[0] == 404
 
 
 @pytest.mark.rule("13.errors")
@@ -191,7 +202,7 @@ def test_the_timeline_of_a_task(gateway: Gateway) -> None:
     ],
 )
 def test_invalid_queries_are_rejected_with_the_parameter(gateway: Gateway, query: dict[str, str], field: str) -> None:
-    status, content = gateway.api(calling(LIST, ADMIN, **query))
+    status, content = gateway.api(route_event(LIST, ADMIN, **query))
     assert (status, content["error"]["field"]) == (400, field)
 
 
@@ -208,8 +219,8 @@ def test_a_cursor_is_of_its_own_list_and_whole(gateway: Gateway) -> None:
         {"cursor": "A" + cursor[1:]},
         {"cursor": cursor[:20] + ("A" if cursor[20] != "A" else "B") + cursor[21:]},
     ):
-        assert gateway.api(calling(LIST, ADMIN, **query))[0] == 400
-    assert gateway.api(calling("GET /api/v1/mesh/{id}/timeline", ADMIN, id="t0", cursor=cursor))[0] == 400
+        assert gateway.api(route_event(LIST, ADMIN, **query))[0] == 400
+    assert gateway.api(route_event("GET /api/v1/mesh/{id}/timeline", ADMIN, id="t0", cursor=cursor))[0] == 400
 
 
 @pytest.mark.rule("13.list.writes")
@@ -226,7 +237,7 @@ def test_index_writes_per_task(gateway: Gateway) -> None:
             if name in item
         }
 
-    started = gateway.api(by(asking(recorded("start-task"), {"timeout": 60}), ALICE))[1]["id"]
+    started = gateway.api(signed_by(with_body(recorded_event("start-task"), {"timeout": 60}), ALICE))[1]["id"]
     born = entries(started)
     report(gateway, started, "received", 1)
     assert entries(started) == born

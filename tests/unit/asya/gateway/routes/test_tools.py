@@ -9,7 +9,7 @@ from msgspec.structs import replace as changed
 from asya.gateway.routes import tool_calls
 from asya.gateway.routes.tool_schemas import validate
 from asya.protocol.mesh_table import Tool
-from tests.doubles.gateway_functions import ALICE, MESH, Gateway, by, calling, reading, report
+from tests.doubles.gateway_functions import ALICE, MESH, Gateway, read_task_event, report, route_event, signed_by
 
 ROUTE = "POST /tools/call"
 SCHEMA: dict[str, Any] = {
@@ -36,7 +36,7 @@ def with_tools(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def call(gateway: Gateway, body: object, iam: dict[str, str] = ALICE) -> tuple[int, Any]:
-    return gateway.api(calling(ROUTE, iam, body))
+    return gateway.api(route_event(ROUTE, iam, body))
 
 
 @pytest.mark.rule("13.tools")
@@ -55,7 +55,7 @@ def test_a_call_starts_the_whole_route_with_the_arguments_as_payload(gateway: Ga
     assert message["route"] == {"prev": [], "curr": "inspect-dataset", "next": ["publish-report"]}
     assert message["payload"] == GOOD
     assert message["headers"]["x-asya-gateway-url"] == base
-    shown = gateway.api(reading(task_id, ALICE))[1]
+    shown = gateway.api(read_task_event(task_id, ALICE))[1]
     assert (shown["owner"], shown["deadline_at"], shown["status"]) == (
         "AIDAALICE",
         "2026-11-20T09:00:45.000000Z",
@@ -94,7 +94,7 @@ def test_a_task_that_ends_in_time_is_the_answer(
 
 
 def test_a_repetition_with_its_key_starts_nothing(gateway: Gateway) -> None:
-    event = calling(ROUTE, ALICE, {"name": "plain"})
+    event = route_event(ROUTE, ALICE, {"name": "plain"})
     event["headers"] = event["headers"] | {"Idempotency-Key": "k1"}
     first, second = gateway.api(event), gateway.api(event)
     assert first[1]["id"] == second[1]["id"]
@@ -135,7 +135,7 @@ def test_invalid_calls_are_rejected_with_the_field(
 
 
 def test_unsigned_calls_are_forbidden(gateway: Gateway) -> None:
-    assert gateway.api(by(calling(ROUTE, ALICE, {"name": "plain"}), None))[0] == 403
+    assert gateway.api(signed_by(route_event(ROUTE, ALICE, {"name": "plain"}), None))[0] == 403
 
 
 def test_slow_patterns_and_remote_schemas_do_no_harm() -> None:

@@ -25,12 +25,12 @@ from tests.doubles.gateway_functions import (
     MESH,
     Event,
     Gateway,
-    asking,
-    by,
-    calling,
-    recorded,
+    recorded_event,
     report,
+    route_event,
     settings_with,
+    signed_by,
+    with_body,
 )
 from tests.doubles.streams import FakeClock
 from tests.doubles.tasks import at
@@ -50,7 +50,7 @@ def with_operators(gateway: Gateway) -> None:
 @pytest.fixture
 def task_id(gateway: Gateway) -> str:
     """The id of a task of Alice."""
-    return str(gateway.api(by(asking(recorded("start-task")), ALICE))[1]["id"])
+    return str(gateway.api(signed_by(with_body(recorded_event("start-task")), ALICE))[1]["id"])
 
 
 def events_of(text: object) -> Events:
@@ -70,7 +70,7 @@ def events_of(text: object) -> Events:
 def stream_event(
     route: str, task_id: str, last: str | None = None, iam: dict[str, str] | None = ALICE, **query: str
 ) -> Event:
-    event = by(calling(route, None, None, id=task_id, **query), iam)
+    event = signed_by(route_event(route, None, None, id=task_id, **query), iam)
     return event | {"headers": event["headers"] | ({"last-event-id": last} if last is not None else {})}
 
 
@@ -92,7 +92,7 @@ def publish(gateway: Gateway, task_id: str, *numbers: int) -> None:
         }
         for number in numbers
     ]
-    answer = gateway.ingest(by(recorded("report-events"), FUNCTION) | {"body": json.dumps(body)})
+    answer = gateway.ingest(signed_by(recorded_event("report-events"), FUNCTION) | {"body": json.dumps(body)})
     assert answer[1]["items"][0]["status"] == 204
 
 
@@ -115,7 +115,7 @@ def test_a_task_is_followed_to_its_end_across_connections(gateway: Gateway, task
     ]  # fmt: skip
     assert received[2]["data"]["data"] == {"n": 0}
     final = received[-1]["data"]
-    assert final == gateway.api(calling("GET /api/v1/mesh/{id}", ALICE, id=task_id))[1]
+    assert final == gateway.api(route_event("GET /api/v1/mesh/{id}", ALICE, id=task_id))[1]
     assert final["result"] == {"n": 1}
 
 
@@ -204,7 +204,7 @@ def test_pages_of_any_origin_may_read_what_a_token_opens(gateway: Gateway, task_
 
 @pytest.mark.rule("13.stream-token")
 def test_a_token_opens_nothing_else_and_expires(gateway: Gateway, task_id: str) -> None:
-    other = str(gateway.api(by(asking(recorded("start-task")), ALICE))[1]["id"])
+    other = str(gateway.api(signed_by(with_body(recorded_event("start-task")), ALICE))[1]["id"])
     token = token_of(gateway, task_id)
     end, _, code = token.partition(".")
     forged = (

@@ -33,7 +33,7 @@ from asya.protocol.task import TaskRecord
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.items import record_item
-from tests.doubles.gateway_functions import ALICE, MESH, Gateway, calling, report, settings_with
+from tests.doubles.gateway_functions import ALICE, MESH, Gateway, report, route_event, settings_with
 
 Json = dict[str, Any]
 RECORD = TaskRecord(id="t", status="running", created_at="2026-11-20T09:00:00Z", updated_at="2026-11-20T09:00:00Z")
@@ -237,7 +237,7 @@ class World:
             },
         }
         body = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params}
-        return str(self.gateway.api(calling("POST /a2a", ALICE, body))[1]["result"]["task"]["id"])
+        return str(self.gateway.api(route_event("POST /a2a", ALICE, body))[1]["result"]["task"]["id"])
 
     def item(self, task_id: str) -> Json:
         key = {"pk": {"S": task_id}, "sk": {"S": "record"}}
@@ -322,7 +322,7 @@ def test_clients_of_version_0_3_get_its_format(world: World) -> None:
     task_id = world.start_watched()
     config = {"taskId": task_id, "pushNotificationConfig": {"id": task_id, "url": world.client.url}}
     body = {"jsonrpc": "2.0", "id": 1, "method": "tasks/pushNotificationConfig/set", "params": config}
-    assert "result" in world.gateway.api(calling("POST /a2a", ALICE, body))[1]
+    assert "result" in world.gateway.api(route_event("POST /a2a", ALICE, body))[1]
     world.feed(world.change(task_id, "canceled"))
     world.deliver()
     [(_, task)] = world.client.notifications
@@ -345,7 +345,7 @@ def test_a_deleted_configuration_gets_no_notification(world: World) -> None:
         "method": "DeleteTaskPushNotificationConfig",
         "params": {"taskId": task_id, "id": "c"},
     }
-    world.gateway.api(calling("POST /a2a", ALICE, body))
+    world.gateway.api(route_event("POST /a2a", ALICE, body))
     assert (world.deliver(), world.client.notifications) == ([], [])
 
 
