@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from asya.gateway.a2a.aws.push_configs import PushConfigStore
 from asya.gateway.a2a.push import PushTarget
-from asya.gateway.aws.idempotency_keys import IdempotencyKeys, InProgress, KeyClaim, KeyMismatch, StartedTask
+from asya.gateway.aws.idempotency_keys import IdempotencyKeys
+from asya.gateway.idempotency import InProgress, KeyClaim, KeyMismatch, StartedTask
 from asya.pause.resuming import check_paused
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import PartialEvent, StateQuery, TaskState

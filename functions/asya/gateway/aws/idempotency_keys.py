@@ -1,22 +1,13 @@
-"""Idempotency keys: a repeated request starts its task once (`protocol §13`, `Idempotency-Key`).
+"""The items of idempotency keys in the tasks table (`protocol §13`, `Idempotency-Key`).
 
-A submission writes the item of its key first, and marks it as `sent` after SQS has accepted the message. The item tells a
-repetition the state of the first request:
-
-- `sent`: the repetition returns the same id and sends nothing.
-- not `sent`, and the lease of `LEASE` seconds is valid: the first request is in progress.
-- not `sent`, and the lease has expired, because the process crashed: the repetition finishes the submission, with the same id
-  and the same times. After a crash between the send and the mark, this sends a second message with the same id. SQS may
-  duplicate any message too: the records stay correct, and the handlers may run twice.
-
-Items: `pk` = `KEY#{digest of owner and key}`, `sk` = `key`.
+`asya.gateway.idempotency` states what the items mean. Items: `pk` = `KEY#{digest of owner and key}`, `sk` = `key`.
 """
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
 
+from asya.gateway.idempotency import LEASE, ClaimOutcome, InProgress, KeyClaim, StoredKey, decide_repetition
 from asya.protocol.times import format_time, parse_time
 from asya.tasks.aws.table_calls import table_errors
 
@@ -25,37 +16,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
     from asya.tasks.aws.items import Item
-
-# Seconds; longer than any request, because API Gateway and the function time out after 30.
-LEASE = 35.0
-
-
-@dataclass(frozen=True, slots=True)
-class KeyClaim:
-    """The caller must start the task with this id and creation time, then `mark_sent` or `release` the key."""
-
-    task_id: str
-    created_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StartedTask:
-    """An earlier request has started the task."""
-
-    task_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class InProgress:
-    """Another request with this key is in progress."""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyMismatch:
-    """The key belongs to a different request."""
-
-
-ClaimOutcome = KeyClaim | StartedTask | InProgress | KeyMismatch
 
 
 class IdempotencyKeys:
@@ -135,13 +95,14 @@ class IdempotencyKeys:
         self._update(owner, key, "SET lease_until = :value", {"N": "0"})
 
     def _claim_again(self, owner: str, key: str, digest: str, item: "Item", now: datetime) -> ClaimOutcome:
-        if item["digest"]["S"] != digest:
-            return KeyMismatch()
-        if "sent" in item:
-            return StartedTask(item["task_id"]["S"])
-        if float(item["lease_until"]["N"]) > now.timestamp():
-            return InProgress()
-        return self._take_over(owner, key, item, now)
+        stored = StoredKey(
+            task_id=item["task_id"]["S"],
+            digest=item["digest"]["S"],
+            lease_until=float(item["lease_until"]["N"]),
+            is_sent="sent" in item,
+        )
+        outcome = decide_repetition(stored, digest, now)
+        return self._take_over(owner, key, item, now) if outcome is None else outcome
 
     def _take_over(self, owner: str, key: str, item: "Item", now: datetime) -> ClaimOutcome:
         """Take over an expired lease; the conditional write lets one of several concurrent requests win."""

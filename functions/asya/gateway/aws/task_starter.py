@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from asya.gateway.aws.idempotency_keys import IdempotencyKeys, InProgress, KeyClaim, KeyMismatch, StartedTask
+from asya.gateway.aws.idempotency_keys import IdempotencyKeys
+from asya.gateway.idempotency import IdempotencyKey, InProgress, KeyClaim, KeyMismatch, StartedTask
 from asya.gateway.submission import first_record
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender, TooLargeError
 from asya.messaging.delivery import Delivery
@@ -21,16 +22,6 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
-
-
-@dataclass(frozen=True, slots=True)
-class IdempotencyKey:
-    """The idempotency key of one caller, with the digest of the request."""
-
-    owner: str
-    text: str
-    digest: str
-
 
 # Builds the envelope and its delivery from the id and the creation time of the task.
 Composer = Callable[[str, datetime], tuple[Envelope, Delivery]]

@@ -10,8 +10,8 @@ from msgspec import Meta as Limits
 from msgspec import Raw
 
 from asya.gateway.access import Caller
-from asya.gateway.aws.task_starter import IdempotencyKey
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
+from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.mcp.pause import input_required, read_answers, read_request_state, supports_form
 from asya.gateway.mcp.results import TaskLinks, cancel_result, tool_result
 from asya.gateway.mcp.types import (

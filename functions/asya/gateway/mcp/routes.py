@@ -15,9 +15,9 @@ import msgspec
 from msgspec import UNSET
 
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.aws.task_starter import IdempotencyKey
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
+from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.json_rpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,

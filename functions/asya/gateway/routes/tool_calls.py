@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import quote
 
-from asya.gateway.aws.task_starter import IdempotencyKey, Prepare, TaskStarter, unchanged
+from asya.gateway.aws.task_starter import Prepare, TaskStarter, unchanged
+from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.routes.tool_schemas import validate
 from asya.gateway.submission import Origin, first_message
 from asya.gateway.tools import ToolInvocation, tool_submission

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.messaging import oversize
+from asya.messaging import reduced_envelope
 from asya.messaging.delivery import Delivery
 from asya.messaging.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN, is_sendable
 from asya.protocol import headers, names
@@ -80,7 +80,7 @@ class ClaimCheck:
         if len(body) <= self._limit:
             return replace(delivery, body=body)
         problem = f"the envelope has {len(body)} bytes without its payload; {self._limit} at most can be sent"
-        for reduced in oversize.reduced_for_sump(envelope, problem):
+        for reduced in reduced_envelope.reduced_for_sump(envelope, problem):
             body = _encode_with_reference(reduced, reference)
             if len(body) <= self._limit:
                 return Delivery(names.SUMP, body, "sump")

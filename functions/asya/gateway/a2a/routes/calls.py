@@ -37,9 +37,9 @@ from asya.gateway.a2a.tool_requests import read_answers, read_message, tool_invo
 from asya.gateway.a2a.types import A2AMessage, A2ATask
 from asya.gateway.a2a.versions import V10, VERSIONS, A2AVersion, Operation, find_version, version_of_method
 from asya.gateway.access import AccessRules, Caller
-from asya.gateway.aws.task_starter import IdempotencyKey
 from asya.gateway.http.origin import Origins
 from asya.gateway.http.router import KEY_LIMIT, HttpRoute, Request, Response, check_size, required_identity
+from asya.gateway.idempotency import IdempotencyKey
 from asya.gateway.json_rpc import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 from asya.gateway.routes.cancel import CancelRoutes
 from asya.gateway.routes.resume import INPUT_LIMIT, ResumeRoutes

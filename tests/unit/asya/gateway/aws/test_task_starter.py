@@ -8,8 +8,9 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from asya.gateway.aws.idempotency_keys import LEASE, IdempotencyKeys
-from asya.gateway.aws.task_starter import IdempotencyKey, TaskStarter
+from asya.gateway.aws.idempotency_keys import IdempotencyKeys
+from asya.gateway.aws.task_starter import TaskStarter
+from asya.gateway.idempotency import LEASE, IdempotencyKey
 from asya.gateway.submission import Origin, first_envelope, read_submission
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
 from asya.messaging.delivery import Delivery
