@@ -14,7 +14,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.dead_letters.redrive import Reopened, Reopening
 from asya.dead_letters.replay import Replayed, ReplayRequest
-from asya.messaging.aws.claim_check import INBOX_PREFIX, ClaimCheck, EnvelopeTooLargeError
+from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.claim_check import INBOX_PREFIX, EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
 from asya.protocol import names
 from asya.protocol.codec import encode

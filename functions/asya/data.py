@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 from urllib.parse import urlsplit
 
-from asya.protocol.references import check_reference
+from asya.protocol.data_references import check_reference
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client

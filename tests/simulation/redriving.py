@@ -6,7 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import INBOX_PREFIX, ClaimCheck
+from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.claim_check import INBOX_PREFIX
 from asya_cli.dead_letters import DeadLetters, Filter
 from asya_cli.errors import CommandError
 from asya_cli.mesh_client import MeshClient

@@ -5,7 +5,7 @@ import re
 import msgspec
 from msgspec import Raw
 
-from asya.protocol.pointer import parts
+from asya.protocol.json_pointer import parts
 
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 _object_decoder = msgspec.json.Decoder(dict[str, Raw])

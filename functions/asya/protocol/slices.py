@@ -8,7 +8,7 @@ from msgspec import Raw
 from asya.protocol import headers, ids, names
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.pointer import check_pointer
+from asya.protocol.json_pointer import check_pointer
 
 SliceEnd = Literal["succeeded", "failed", "canceled"]
 

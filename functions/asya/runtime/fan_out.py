@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from asya.protocol import headers, ids, names
-from asya.protocol.pointer import check_pointer
+from asya.protocol.json_pointer import check_pointer
 from asya.runtime.abi import EnvelopeView
 
 DEFAULT_KEY = "/results"

@@ -10,8 +10,8 @@ import msgspec
 from aws_lambda_powertools import Logger
 
 from asya.gateway.access import IamIdentity, TokenIdentity
-from asya.gateway.http.identity import Authorizer, identity_of
 from asya.gateway.idempotency import IdempotencyKey
+from asya.gateway.identity import Authorizer, identity_of
 from asya.protocol.api_errors import ApiError
 from asya.tasks.aws.task_store import TaskStoreError
 

@@ -21,10 +21,11 @@ from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
 from asya.legacy.gateway_calls import LegacyReadRoutes
 from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import INBOX_PREFIX, ClaimCheck
+from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.claim_check import INBOX_PREFIX
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.pause.lambdas.wiring import build_releases
 from asya.protocol import names

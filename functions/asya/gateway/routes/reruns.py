@@ -16,7 +16,8 @@ from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
 from asya.gateway.submission import first_queue
-from asya.messaging.aws.claim_check import ClaimCheck, EnvelopeTooLargeError
+from asya.messaging.aws.claim_check import ClaimCheck
+from asya.messaging.claim_check import EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
 from asya.messaging.fair_queues import queue_group
 from asya.protocol import codec

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya.messaging.aws import claim_check
+from asya.messaging.claim_check import EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class SubmissionSender:
     def _offloaded(self, delivery: Delivery, where: str) -> Delivery:
         try:
             offloaded = self._offload(delivery)
-        except claim_check.EnvelopeTooLargeError as error:
+        except EnvelopeTooLargeError as error:
             raise TooLargeError(str(error)) from error
         except (ClientError, BotoCoreError) as error:
             raise NotSentError(f"the payload of the message {where} could not be stored: {error}") from error

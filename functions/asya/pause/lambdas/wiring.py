@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 from asya.messaging.aws import clients
-from asya.messaging.aws.claim_check import INBOX_PREFIX, ClaimCheck
+from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.settings import Settings
 from asya.messaging.aws.submission_sender import SubmissionSender
+from asya.messaging.claim_check import INBOX_PREFIX
 from asya.pause.aws.notices import PauseNotices
 from asya.pause.aws.paused_envelopes import PausedEnvelopes
 from asya.pause.lambdas.pause import PauseActor

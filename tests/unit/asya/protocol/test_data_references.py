@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya.protocol.references import check_reference
+from asya.protocol.data_references import check_reference
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from msgspec.structs import replace as changed
 
 from asya.gateway.access import IamIdentity, TokenIdentity
 from asya.gateway.calls import CALLS
-from asya.gateway.http.identity import Authorizer, Iam, Jwt, identity_of
+from asya.gateway.identity import Authorizer, Iam, Jwt, identity_of
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.protocol.mesh_table import Gateway as GatewayTable
 from asya.protocol.mesh_table import Tool

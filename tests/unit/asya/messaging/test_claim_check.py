@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.messaging.reduced_envelope import reduced_for_sump
+from asya.messaging.claim_check import reduced_for_sump
 from asya.protocol.codec import decode
 from tests.doubles.envelopes import message, status
 
