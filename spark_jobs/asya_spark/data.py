@@ -5,7 +5,7 @@ References are relative to the data URI in the environment variable `ASYA_DATA_U
 
 import os
 
-from asya.protocol.references import check_reference
+from asya.protocol.data_references import check_reference
 
 VARIABLE = "ASYA_DATA_URI"
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import msgspec
 
 from asya.pause.resume_input import problem_of
+from asya.protocol.json_pointer import check_pointer
 from asya.protocol.pause import PauseField
-from asya.protocol.pointer import check_pointer
 from asya_infra.mesh_file.actor_model import PauseSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.source import Location
