@@ -193,7 +193,7 @@ class MeshClient:
 
         Raises:
             ConflictError: The requested copy does not exist; the message lists the copies that do.
-            CommandError: There is no such task, or the gateway does not answer, or answers with another error.
+            CommandError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
             answer = self._request("POST", f"{_path(envelope_id)}/replay", msgspec.json.encode(request))
@@ -211,7 +211,7 @@ class MeshClient:
         Raises:
             InvalidAnswersError: The answers are invalid; the task stays paused.
             ConflictError: The task is not paused.
-            CommandError: There is no such task, or the gateway does not answer, or answers with another error.
+            CommandError: The task does not exist, or the gateway fails or does not answer.
         """
         path = f"{_path(envelope_id)}/resume"
         try:
@@ -225,7 +225,7 @@ class MeshClient:
         """Cancel a task with its children and its job runs. A task that has ended does not change.
 
         Raises:
-            CommandError: There is no such task, or the gateway does not answer, or answers with another error.
+            CommandError: The task does not exist, or the gateway fails or does not answer.
         """
         try:
             self._request("DELETE", _path(envelope_id))

@@ -84,7 +84,7 @@ def fan_in_actor_of(envelope: Envelope, header: SliceHeader, mesh: MeshTable) ->
 def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery, ...]:
     """The `slice-ended` messages for an envelope that ended outside its set.
 
-    A slice notifies its own set. An origin notifies the set that it opened, and the enclosing set of which it is a slice. A
+    A slice notifies its own set. An origin notifies the set that it opened, and its enclosing set if it is a slice there. A
     paused envelope notifies no set.
     """
     phase = envelope.status.phase if envelope.status else None

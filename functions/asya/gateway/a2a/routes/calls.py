@@ -128,7 +128,7 @@ class A2ARoutes:
         """Return a task that the caller may see.
 
         Raises:
-            A2AError: If there is no such task, or the caller may not see it.
+            A2AError: The task does not exist, or the caller may not see it.
         """
         task = self.calls.tasks.read(task_id, now) if is_usable(task_id) else None
         if task is None or not caller.may_see(task.owner):
@@ -139,7 +139,7 @@ class A2ARoutes:
         """Cancel a task; a canceled task stays canceled.
 
         Raises:
-            A2AError: If there is no such task, or it has ended otherwise.
+            A2AError: The task does not exist, or it has ended in another way.
         """
         if not is_usable(task_id):
             raise _unknown(task_id)
