@@ -1,6 +1,6 @@
-"""The claim check: the form of a message whose payload is too large for SQS (`protocol §4`).
+"""The claim check: which messages are too large for SQS, and the form of the message instead (`protocol §4`).
 
-The message has `payload` null and a reference in the header `x-asya-payload-ref`. No other module sees these.
+That message has `payload` null and a reference in the header `x-asya-payload-ref`. No other module sees these.
 `asya.messaging.aws.claim_check` stores the payloads in S3.
 """
 
@@ -13,6 +13,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.messaging.delivery import Delivery
+from asya.messaging.sqs_limits import is_sendable
 from asya.protocol import headers, names, status
 from asya.protocol.codec import ParseError, encode
 from asya.protocol.envelope import NULL, Envelope
@@ -34,6 +35,15 @@ class PayloadReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class EnvelopeTooLargeError(ValueError):
     """An envelope is too large even without its payload, headers and route."""
+
+
+def needs_claim_check(body: bytes, limit: int) -> bool:
+    """Whether SQS would refuse a message with this body, so that its payload has to be stored in S3.
+
+    Args:
+        limit: the maximum bytes of a message.
+    """
+    return len(body) > limit or not is_sendable(body)
 
 
 def reference_to(payload: bytes, prefix: str) -> PayloadReference:

@@ -3,11 +3,10 @@
 from aws_cdk import CfnOutput, Stack
 from constructs import Construct
 
-from asya.protocol import mesh_table, names
+from asya.protocol import names
 from asya_infra.constructs.storage.bucket import MeshStorage
-from asya_infra.constructs.storage.tables import Table
+from asya_infra.constructs.storage.tables import Table, table_kinds
 from asya_infra.mesh import Mesh
-from asya_infra.permissions.spark import heavy_actors
 
 
 class StateStack(Stack):
@@ -26,15 +25,3 @@ class StateStack(Stack):
         CfnOutput(self, "DataUri", value=mesh.addresses.data.uri)
         CfnOutput(self, "ResultsUri", value=mesh.addresses.results.uri)
         CfnOutput(self, "TasksTable", value=names.table_name(mesh.namespace, "tasks"))
-
-
-def table_kinds(table: mesh_table.MeshTable) -> list[str]:
-    """Return the kinds of table that a mesh with these actors needs."""
-    kinds = ["tasks", "sink", "fan-in"]
-    if heavy_actors(table):
-        kinds.append("pending")
-    if any(actor.deduplicate for actor in table.actors.values()):
-        kinds.append("hops")
-    if any(actor.resiliency.circuit_breaker for actor in table.actors.values()):
-        kinds.append("breaker")
-    return kinds

@@ -15,7 +15,7 @@ from asya.gateway.lambdas.api_groups import build_api
 from asya.gateway.mcp.pause import read_request_state
 from asya.gateway.mcp.tools import tool_list
 from asya.gateway.routes import tool_calls
-from asya.gateway.streams import tokens
+from asya.gateway.streams import stream_tokens
 from asya.gateway.streams.stream_cursor import PartialMark, Settled, StreamCursor, paused_state
 from asya.gateway.streams.stream_cursor import decode as decode_cursor
 from asya.messaging.aws import clients
@@ -325,10 +325,10 @@ def test_13_what_is_settled_is_known_by_its_digest(state: Recording) -> None:
 
 def test_13_a_token_for_a_stream_counts_until_its_hour_is_over(state: Recording) -> None:
     token = state.texts["stream token"]
-    ends_at = tokens.read_expiry(token, NOW)
+    ends_at = stream_tokens.read_expiry(token, NOW)
     assert ends_at == datetime(2026, 11, 20, 10, tzinfo=UTC)
-    tokens.verify(TOKEN_KEY, token, "order/7 ü", ends_at)
-    assert tokens.key_label("shop", ends_at) == state.texts["stream label"].encode()
+    stream_tokens.verify(TOKEN_KEY, token, "order/7 ü", ends_at)
+    assert stream_tokens.key_label("shop", ends_at) == state.texts["stream label"].encode()
 
 
 def test_13_lists_go_on(state: Recording) -> None:

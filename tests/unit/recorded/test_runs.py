@@ -21,7 +21,7 @@ from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import Resolution, RoutingCursor, RunRecord
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunOutput, RunResults
-from asya.spark.aws.start_quota import StartQuota
+from asya.spark.aws.start_rate import StartRate
 from asya.spark.aws.watch_requests import WatchRequest
 from asya.spark.run_failures import WAITING, FailureDecision
 from asya_spark.manifest import load_envelope, read_manifest
@@ -280,7 +280,7 @@ def test_messages_to_the_completion(state: Recording) -> None:
 
 
 def test_the_quota_is_counted_on(state: Recording) -> None:
-    quota = StartQuota(state.dynamodb, table=TABLE, per_second=0.1, burst=2)  # type: ignore[arg-type]
+    quota = StartRate(state.dynamodb, table=TABLE, per_second=0.1, burst=2)  # type: ignore[arg-type]
     assert quota.take(now=START + timedelta(seconds=1)) == pytest.approx(9.0)
     assert quota.take(now=START + timedelta(seconds=11)) == 0.0
 

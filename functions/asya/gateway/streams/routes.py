@@ -14,7 +14,7 @@ import msgspec
 from asya.gateway.access import AccessRules
 from asya.gateway.http.router import HttpRoute, Request, Response, TextBody, required_identity
 from asya.gateway.http.visible_tasks import unknown_task, visible_task
-from asya.gateway.streams import sse, tokens
+from asya.gateway.streams import sse, stream_tokens
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.formats import CURRENT, LEGACY_ENVELOPES, LEGACY_JOBS, StreamFormat
 from asya.gateway.streams.stream_cursor import FINAL, StreamCursor, decode
@@ -103,8 +103,8 @@ class StreamRoutes:
         """Answer 201 with a token for the stream of a task that the caller may see."""
         task_id = request.parameters["id"]
         self._visible_task(request, now)
-        expires_at = tokens.expiry(now)
-        token = tokens.sign(self._key(expires_at), task_id, expires_at)
+        expires_at = stream_tokens.expiry(now)
+        token = stream_tokens.sign(self._key(expires_at), task_id, expires_at)
         base = self.stream_url or request.base_url
         url = f"{base}/api/v1/mesh/{quote(task_id, safe='')}/stream?token={token}"
         return Response(201, StreamToken(token=token, expires_at=format_time(expires_at), url=url))
@@ -114,8 +114,8 @@ class StreamRoutes:
 
     def _with_token(self, request: Request, now: datetime) -> Response:
         token, task_id = request.query.get("token", ""), request.parameters["id"]
-        expires_at = tokens.read_expiry(token, now)
-        tokens.verify(self._key(expires_at), token, task_id, expires_at)
+        expires_at = stream_tokens.read_expiry(token, now)
+        stream_tokens.verify(self._key(expires_at), token, task_id, expires_at)
         task = self.tasks.read(task_id, now)
         if task is None:
             raise unknown_task(task_id)
@@ -127,7 +127,7 @@ class StreamRoutes:
 
     def _key(self, expires_at: datetime) -> bytes:
         try:
-            return self.keys.get(tokens.key_label(self.namespace, expires_at))
+            return self.keys.get(stream_tokens.key_label(self.namespace, expires_at))
         except TokenKeyError as error:
             self.warn(str(error))
             raise ApiError(503, "unavailable", "stream tokens are temporarily unavailable; try again") from None

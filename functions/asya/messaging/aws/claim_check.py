@@ -10,12 +10,13 @@ from asya.messaging.claim_check import (
     PAYLOADS_PREFIX,
     PayloadReference,
     check_payload,
+    needs_claim_check,
     read_reference,
     reference_to,
     with_reference,
 )
 from asya.messaging.delivery import Delivery
-from asya.messaging.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN, is_sendable
+from asya.messaging.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.protocol import headers
 from asya.protocol.codec import ParseError, decode, encode
 
@@ -51,7 +52,7 @@ class ClaimCheck:
             EnvelopeTooLargeError: the envelope is too large even for x-sump.
             botocore.exceptions.ClientError: S3 refused the payload.
         """
-        if len(delivery.body) <= self._limit and is_sendable(delivery.body):
+        if not needs_claim_check(delivery.body, self._limit):
             return delivery
         envelope = decode(delivery.body)
         payload = bytes(envelope.payload)

@@ -196,7 +196,7 @@ class Dispatcher:
     def _may_start(self, actor: str) -> bool:
         """Whether the start quota allows a start; if not, a delayed request is on its way."""
         now = self.services.now()
-        wait = self.services.quota.take(now=now)
+        wait = self.services.start_rate.take(now=now)
         if wait:
             self.services.requests.ensure(actor, wait, now=now)
         return not wait

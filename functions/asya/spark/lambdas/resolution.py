@@ -6,7 +6,7 @@ from asya.spark import run_failures
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import Resolution, RunRecord
 from asya.spark.aws.run_results import RunOutput
-from asya.spark.lack_of_capacity import failed_for_capacity
+from asya.spark.capacity import failed_for_capacity
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_failures import CHARGED, SPARK_JOB_FAILED, WAITING, FailedRun, FailureDecision
 

@@ -24,7 +24,7 @@ from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_events import JobRunEvent, encode_event
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
-from asya.spark.aws.start_quota import StartQuota
+from asya.spark.aws.start_rate import StartRate
 from asya.spark.run_failures import SPARK_JOB_FAILED
 from asya.spark.run_request import JobDeployment
 
@@ -94,10 +94,10 @@ class SparkServices:
         return Heartbeats(clients.s3(), bucket=self.settings.bucket)
 
     @cached_property
-    def quota(self) -> StartQuota:
+    def start_rate(self) -> StartRate:
         """The token bucket for starts."""
         limits = self.settings.table.spark
-        return StartQuota(
+        return StartRate(
             clients.dynamodb(), table=self._table, per_second=limits.start_per_second, burst=limits.start_burst
         )
 

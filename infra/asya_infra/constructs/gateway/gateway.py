@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aws_cdk import Stack
-from aws_cdk import aws_apigatewayv2 as apigateway
 from aws_cdk import aws_lambda as lambda_
-from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer, HttpJwtAuthorizer
+from aws_cdk.aws_apigatewayv2_authorizers import HttpIamAuthorizer
 from constructs import Construct
 
 from asya.gateway.calls import CALLS
@@ -18,11 +17,10 @@ from asya.protocol import names
 from asya_infra.build.functions import build_gateway, build_table
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.http_api import ApiSettings, http_api
+from asya_infra.constructs.gateway.jwt_api import jwt_api
 from asya_infra.constructs.gateway.stream_key import stream_key
 from asya_infra.constructs.gateway.streaming import LiveStreams
 from asya_infra.mesh import Mesh
-from asya_infra.mesh_file.mesh_model import JwtSection
-from asya_infra.options import OptionError
 from asya_infra.permissions import gateway
 from asya_infra.permissions.grant import Grant
 
@@ -77,7 +75,7 @@ class Gateway(Construct):
         self.address = GatewayAddress(Stack.of(self).export_value(api.api_id), api.api_endpoint)
         self.live = self._live_streams(mesh, layer, functions[names.GATEWAY_STREAM])
         jwt = mesh.file.gateway.jwt
-        self.token_api = None if jwt is None else self._token_api(mesh, jwt, functions)
+        self.token_api = None if jwt is None else jwt_api(self, mesh, jwt, functions)
 
     def _functions(self, mesh: Mesh, layer: lambda_.ILayerVersion) -> dict[str, lambda_.Function]:
         options, addresses = mesh.options, mesh.addresses
@@ -104,25 +102,6 @@ class Gateway(Construct):
         live = LiveStreams(self, mesh, layer, self.key)
         tokens.add_environment("ASYA_STREAM_URL", live.url)
         return live
-
-    def _token_api(self, mesh: Mesh, jwt: JwtSection, functions: dict[str, lambda_.Function]) -> apigateway.HttpApi:
-        if mesh.options.layer_target == "lambda" and not jwt.issuer.startswith("https://"):
-            raise OptionError(
-                f"gateway.jwt.issuer: should be an https:// URL, because API Gateway needs TLS; got {jwt.issuer!r}"
-            )
-        scope = Construct(self, "Tokens")
-        calls = [call for call in CALLS if call.is_public or call.takes_tokens(jwt.calls)]
-        answering = {call.function for call in calls}
-        return http_api(
-            scope,
-            ApiSettings(
-                name=f"asya-{mesh.namespace}-jwt",
-                calls=calls,
-                functions={function: functions[function] for function in functions if function in answering},
-                authorizer=HttpJwtAuthorizer("Issuer", jwt.issuer, jwt_audience=list(jwt.audience)),
-                caller="authorizer.claims.sub",
-            ),
-        )
 
 
 def _function(

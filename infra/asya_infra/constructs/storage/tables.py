@@ -5,9 +5,10 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from asya.fan_in.aws.items import OPEN_INDEX
-from asya.protocol import names
+from asya.protocol import mesh_table, names
 from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.tasks.aws.items import WAITING_INDEX
+from asya_infra.permissions.spark import heavy_actors
 
 # Tasks by status, by parent and by deadline.
 _TASK_INDEXES = (
@@ -15,6 +16,18 @@ _TASK_INDEXES = (
     (CHILDREN_INDEX, "child_of", "listed_at"),
     (DUE_INDEX, "due_in", "deadline_at"),
 )
+
+
+def table_kinds(table: mesh_table.MeshTable) -> list[str]:
+    """Return the kinds of table that a mesh with these actors needs."""
+    kinds = ["tasks", "sink", "fan-in"]
+    if heavy_actors(table):
+        kinds.append("pending")
+    if any(actor.deduplicate for actor in table.actors.values()):
+        kinds.append("hops")
+    if any(actor.resiliency.circuit_breaker for actor in table.actors.values()):
+        kinds.append("breaker")
+    return kinds
 
 
 class Table(Construct):

@@ -11,7 +11,7 @@ from msgspec.structs import replace as changed
 
 from asya.gateway.http.router import answer
 from asya.gateway.streams import routes as gateway_stream
-from asya.gateway.streams import tokens, wiring
+from asya.gateway.streams import stream_tokens, wiring
 from asya.gateway.streams.sse import event as event_text
 from asya.gateway.streams.token_keys import TokenKeys
 from asya.gateway.streams.wiring import build_streams
@@ -228,12 +228,12 @@ def test_a_token_holds_across_midnight(gateway: Gateway, task_id: str) -> None:
 
 
 def test_another_key_gives_other_tokens() -> None:
-    ends_at = tokens.expiry(at(0))
-    token = tokens.sign(b"k", "t", ends_at)
-    tokens.verify(b"k", token, "t", ends_at)
+    ends_at = stream_tokens.expiry(at(0))
+    token = stream_tokens.sign(b"k", "t", ends_at)
+    stream_tokens.verify(b"k", token, "t", ends_at)
     with pytest.raises(ApiError):
-        tokens.verify(b"l", token, "t", ends_at)
-    labels = {tokens.key_label(mesh, at(days * 86400)) for mesh in ("a", "b") for days in (0, 1)}
+        stream_tokens.verify(b"l", token, "t", ends_at)
+    labels = {stream_tokens.key_label(mesh, at(days * 86400)) for mesh in ("a", "b") for days in (0, 1)}
     assert len(labels) == 4
 
 
@@ -260,7 +260,7 @@ def test_forged_tokens_cause_no_calls_of_kms(gateway: Gateway, task_id: str, mon
 
     monkeypatch.setattr(TokenKeys, "_derive", counted)
     streams = build_streams(settings_with(gateway.environ, gateway.mesh), TELEMETRY, FakeClock())
-    end = int(tokens.expiry(at(0)).timestamp())
+    end = int(stream_tokens.expiry(at(0)).timestamp())
     for number in range(20):
         event = stream_event(OPEN, task_id, iam=None, token=f"{end - number}.{'A' * 43}")
         assert answer(event, streams.routes(at(0)), TELEMETRY.log)["statusCode"] == 403

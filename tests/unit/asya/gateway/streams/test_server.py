@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from asya.gateway.access import AccessRules
-from asya.gateway.streams import tokens
+from asya.gateway.streams import stream_tokens
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.formats import CURRENT
 from asya.gateway.streams.routes import StreamRequest, StreamRoutes
@@ -152,8 +152,8 @@ def test_a_client_resumes_a_response_that_has_timed_out() -> None:
 def test_access_is_by_api_gateway_or_by_token() -> None:
     world = World()
     world.report(event("t", "canceled", 0, 9))
-    ends_at = tokens.expiry(datetime.now(UTC))
-    token = tokens.sign(b"key", "t", ends_at)
+    ends_at = stream_tokens.expiry(datetime.now(UTC))
+    token = stream_tokens.sign(b"key", "t", ends_at)
     with served(world.live()) as port:
         assert open_stream(port, "/api/v1/mesh/t/events").status == 200
         assert open_stream(port, "/live/api/v1/mesh/t/events").status == 200

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests, decode_request, encode_request
-from asya.spark.aws.start_quota import QuotaBucket, StartQuota
+from asya.spark.aws.start_rate import QuotaBucket, StartRate
 from tests.doubles.heavy import HeavyWorld, heavy_world
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -106,7 +106,7 @@ def test_what_is_no_request_is_refused(body: bytes) -> None:
 
 
 def test_the_quota_fills_at_its_rate_and_no_further_than_its_burst(world: HeavyWorld) -> None:
-    quota = StartQuota(world.dynamodb, table="asya-flights-pending", per_second=2.0, burst=3)
+    quota = StartRate(world.dynamodb, table="asya-flights-pending", per_second=2.0, burst=3)
 
     waits = [quota.take(now=NOW + timedelta(seconds=seconds)) for seconds in (0, 0, 0, 0, 0.5, 0.5, 60, 60, 60, 60)]
 

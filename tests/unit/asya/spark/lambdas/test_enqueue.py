@@ -169,7 +169,7 @@ def test_a_busy_emr_delays_the_run(world: HeavyWorld, code: str) -> None:
 @pytest.mark.rule("10.busy")
 def test_the_quota_is_kept_without_asking_emr(world: HeavyWorld) -> None:
     for _ in range(25):
-        assert world.services.quota.take(now=datetime.now(UTC)) == 0
+        assert world.services.start_rate.take(now=datetime.now(UTC)) == 0
 
     start_run(world, "a")
 

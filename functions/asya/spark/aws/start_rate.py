@@ -34,7 +34,7 @@ class QuotaBucket:
         return max(0.0, (1 - self.tokens) / per_second)
 
 
-class StartQuota:
+class StartRate:
     """The token bucket in the pending table, item `QUOTA#start-job-run` / `bucket`."""
 
     def __init__(self, dynamodb: "DynamoDBClient", *, table: str, per_second: float, burst: int) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.spark.lack_of_capacity import failed_for_capacity
+from asya.spark.capacity import failed_for_capacity
 
 
 @pytest.mark.rule("10.busy.no-room")
