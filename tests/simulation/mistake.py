@@ -1,12 +1,34 @@
 """Planted mistakes: patches of the mesh's code that the simulation must detect."""
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
-Patch = Callable[[], AbstractContextManager[Any]]
+
+@dataclass(frozen=True)
+class Patch:
+    """Replaces a public attribute of the mesh's code, or of an AWS service in memory.
+
+    A private name may be renamed or split at any time, and its mistake would then test nothing. So it is an error.
+
+    Attributes:
+        replacement: makes the new value from the original; called each time the mistake is planted.
+    """
+
+    owner: Any
+    name: str
+    replacement: Callable[[Any], Any]
+
+    def __post_init__(self) -> None:
+        if self.name.startswith("_"):
+            raise ValueError(f"{self.name!r} is private; plant the mistake on a public name")
+
+    def start(self, stack: ExitStack) -> None:
+        """Replace the attribute until the stack is closed."""
+        original = getattr(self.owner, self.name)
+        stack.enter_context(mock.patch.object(self.owner, self.name, self.replacement(original)))
 
 
 @dataclass(frozen=True)
@@ -14,27 +36,30 @@ class Mistake:
     """One planted mistake.
 
     Attributes:
-        plant: the context manager that patches the mesh.
-        kind: the weather that shows the mistake best; None for any.
+        patches: the patches that plant it, together.
+        kind: the kind of faults that shows the mistake best; None for any.
         seed: the first seed to try; it showed the mistake before.
     """
 
     name: str
-    plant: Patch
+    patches: Patch | tuple[Patch, ...]
     kind: str | None = None
     seed: int = 0
 
+    @contextmanager
+    def plant(self) -> Iterator[None]:
+        """Apply the patches."""
+        with ExitStack() as stack:
+            for patch in self.patches if isinstance(self.patches, tuple) else (self.patches,):
+                patch.start(stack)
+            yield
+
 
 def substitute(owner: Any, name: str, other: Any) -> Patch:
-    """Replace an attribute of the mesh's code."""
-    return lambda: mock.patch.object(owner, name, other)
+    """Replace an attribute."""
+    return Patch(owner, name, lambda _: other)
 
 
 def wrap(owner: Any, name: str, wrong: Callable[..., Any]) -> Patch:
     """Replace a function by one that gets the original as its first argument."""
-
-    def plant() -> AbstractContextManager[Any]:
-        real = getattr(owner, name)
-        return mock.patch.object(owner, name, lambda *args, **more: wrong(real, *args, **more))
-
-    return plant
+    return Patch(owner, name, lambda real: lambda *args, **more: wrong(real, *args, **more))

@@ -1,60 +1,49 @@
 """Planted mistakes: patches of the mesh that the simulation must detect, one at a time."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from typing import Any
-from unittest import mock
 
 import msgspec
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.crew import ending
-from asya.crew.aws.end_claims import Claim, ClaimResult, EndClaims
+from asya.crew.aws.end_claims import Claim, ClaimResult
 from asya.crew.aws.results import Results
 from asya.crew.lambdas import sink, sump
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch
-from asya.fan_in import sets as fan_in_routing
-from asya.fan_in.aws import items as fan_in_items
 from asya.fan_in.aws.sets import FanInSets
 from asya.fan_in.lambdas import fan_in, set_coordinator
-from asya.fan_in.lambdas.set_coordinator import SetCoordinator
-from asya.fan_in.lambdas.sweep import FanInSweep
+from asya.fan_in.sets import Decision
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.outbox import Outbox
 from asya.messaging.aws.receipt import Receipt
+from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
-from asya.messaging.lambdas import batch
-from asya.messaging.lambdas.batch import BatchProcessor
+from asya.messaging.lambdas.batch import BatchProcessor, Record
 from asya.protocol import headers, ids, status
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.route import Route
-from asya.reporting.aws.gateway_client import GatewayError
-from asya.reporting.aws.required_reports import RequiredReports
+from asya.protocol.slices import SetDue, decode_message
+from asya.reporting.aws.required_reports import RequiredReports, RetryWindow
 from asya.sidecar import arrival, outcome
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.lambdas import preflight
-from asya.tasks.aws.dynamodb_store import DynamoTaskStore
-from asya.tasks.aws.task_store import StoredRecord
-from tests.simulation.mistake import Mistake, substitute, wrap
+from tests.doubles.tables import MemoryDynamo
+from tests.simulation.mistake import Mistake, Patch, substitute, wrap
+from tests.simulation.queues import SqsClient
 
 # --- delivery ----------------------------------------------------------------------------------------------------------
 
 
-def _send_group_ignoring_failed(self: Any, actor: str, group: list[Any]) -> None:
-    entries = [{"Id": str(number), "MessageBody": item.delivery.body.decode()} for number, item in enumerate(group)]
-    self._sqs.send_message_batch(QueueUrl=self._queue_url(actor), Entries=entries)
-    for item in group:
-        item.receipt.resolve()
-
-
-def _process_in_order(self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
-    failures = self._process_records(items, handle, accepted)
-    self._shorten_visibility(failures)
-    return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in failures]}
+def _answer_without_failures(real: Any, self: SqsClient, **request: Any) -> dict[str, Any]:
+    real(self, **request)
+    return {"Successful": [{"Id": entry["Id"]} for entry in request["Entries"]]}
 
 
 def _process_ignoring_errors(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
@@ -67,14 +56,33 @@ def _process_ignoring_errors(real: Any, self: Any, items: Any, handle: Any, acce
     return real(self, items, handle_quietly, accepted)
 
 
-def _flush_losing_reports(self: Any) -> None:
-    waiting = dict(self._waiting)
-    self._waiting.clear()
-    for base_url, pairs in waiting.items():
-        with suppress(GatewayError):
-            self._client.report(base_url, [event for event, _ in pairs])
-        for _, receipt in pairs:
-            receipt.resolve()
+def _process_with_receive_count(choose: Callable[[Sequence[Record]], int]) -> Patch:
+    """The batch processor sees one receive count for all records of a batch; handlers see the real ones."""
+
+    def process(real: Any, self: Any, items: Any, handle: Any, accepted: Any = None) -> Any:
+        originals = {record.receipt_handle: record for record in items}
+        count = choose(items)
+        changed = [
+            replace(record, arrival=msgspec.structs.replace(record.arrival, receive_count=count)) for record in items
+        ]
+        return real(
+            self,
+            changed,
+            lambda record: handle(originals[record.receipt_handle]),
+            accepted and (lambda record: accepted(originals[record.receipt_handle])),
+        )
+
+    return wrap(BatchProcessor, "process", process)
+
+
+def _same_count_after_first(items: Sequence[Record]) -> int:
+    """A count that isolates the records, but never reverses their order."""
+    return 3 if any(record.arrival.receive_count > 1 for record in items) else 1
+
+
+def _report_resolved(real: Any, self: RequiredReports, *args: Any) -> Receipt:
+    real(self, *args)
+    return _resolved("report")
 
 
 def _redeem_keeping_reference(real: Any, self: Any, body: bytes) -> bytes:
@@ -82,17 +90,7 @@ def _redeem_keeping_reference(real: Any, self: Any, body: bytes) -> bytes:
     if redeemed is body:
         return body
     reference = decode(body).headers[headers.PAYLOAD_REF]
-    envelope = decode(redeemed)
-    return encode(msgspec.structs.replace(envelope, headers=envelope.headers | {headers.PAYLOAD_REF: reference}))
-
-
-@contextmanager
-def _without_frame_buffer() -> Iterator[None]:
-    with (
-        mock.patch.object(FrameBuffer, "load", lambda *_: None),
-        mock.patch.object(FrameBuffer, "save", lambda _, __, frames: list(frames)),
-    ):
-        yield
+    return _change_headers(redeemed, {headers.PAYLOAD_REF: reference})
 
 
 def _mark_at_query(real: Any, self: Any, hop: Any) -> bool:
@@ -104,20 +102,10 @@ def _mark_at_query(real: Any, self: Any, hop: Any) -> bool:
 # --- ends --------------------------------------------------------------------------------------------------------------
 
 
-def _claim_unconditionally(self: Any, claim: Claim, *, epoch_seconds: float) -> ClaimResult:
-    self._dynamodb.put_item(
-        TableName=self._table,
-        Item={
-            "pk": {"S": claim.envelope_id},
-            "sk": {"S": "claim"},
-            "key": {"S": claim.key},
-            "generation": {"N": str(claim.generation)},
-            "phase": {"S": claim.phase},
-            "replaced_key": {"S": ""},
-            "expires_at": {"N": str(int(epoch_seconds))},
-        },
-    )
-    return ClaimResult("taken", claim)
+def _claim_unconditionally(real: Any, self: MemoryDynamo, **request: Any) -> Any:
+    if request["Key"]["sk"]["S"] == "claim":
+        del request["ConditionExpression"]
+    return real(self, **request)
 
 
 def _write_ignoring_errors(real: Any, self: Results, key: str, *args: Any, **more: Any) -> str:
@@ -131,13 +119,11 @@ def _skip_claim(_: Any, envelope: Envelope) -> ClaimResult:
     return ClaimResult("taken", Claim(envelope.id, envelope.generation, "failed", ""))
 
 
-def _put_record_unconditionally(self: Any, record: Any, replaces: Any, now: Any) -> StoredRecord:
-    from asya.tasks.aws import items as task_items
-
-    revision = (replaces.revision if replaces else 0) + 1
-    item = task_items.record_item(record, revision, int(now.timestamp()) + 10_000)
-    self._client.put_item(TableName=self._table, Item=item)
-    return StoredRecord(record, revision)
+def _put_record_unconditionally(real: Any, self: MemoryDynamo, **request: Any) -> Any:
+    if request["Item"]["sk"]["S"] == "record":
+        for name in ("ConditionExpression", "ExpressionAttributeValues"):
+            del request[name]
+    return real(self, **request)
 
 
 # --- routing -----------------------------------------------------------------------------------------------------------
@@ -159,35 +145,50 @@ def _shift_twice(real: Any, self: Route, ahead: Any = None) -> Route:
     return twice if once.next else once
 
 
-def _retry_without_payload(real: Any, hop: Any, *args: Any) -> Any:
-    return real(msgspec.structs.replace(hop, envelope=msgspec.structs.replace(hop.envelope, payload=NULL)), *args)
+def _retry_without_payload(real: Any, *args: Any, **more: Any) -> Delivery:
+    delivery: Delivery = real(*args, **more)
+    if delivery.kind != "retry":
+        return delivery
+    envelope = msgspec.structs.replace(decode(delivery.body), payload=NULL)
+    return msgspec.structs.replace(delivery, body=encode(envelope))
 
 
 def _fail_ignoring_frames_sent(real: Any, *args: Any, frames_sent: int = 0, **more: Any) -> Any:
     return real(*args, **more)
 
 
+def _frame_with_first_attempt(real: Any, hop: Hop, *args: Any, **more: Any) -> Delivery:
+    delivery: Delivery = real(hop, *args, **more)
+    first = hop.envelope.headers.get(headers.FIRST_ATTEMPT)
+    return msgspec.structs.replace(delivery, body=_change_headers(delivery.body, {headers.FIRST_ATTEMPT: first}))
+
+
+def _frame_without_root(real: Any, hop: Hop, *args: Any, **more: Any) -> Delivery:
+    delivery: Delivery = real(hop, *args, **more)
+    if decode(delivery.body).id == hop.envelope.id:
+        return delivery
+    return msgspec.structs.replace(delivery, body=_change_headers(delivery.body, {headers.ROOT: None}))
+
+
 def _numbered_child_id(numbers: "count[int]") -> Callable[..., str]:
     return lambda *_: f"child-{next(numbers)}"
 
 
-def _child_without_root(envelope: Envelope, child_id: str) -> Envelope:
-    return msgspec.structs.replace(envelope, id=child_id, parent_id=envelope.id)
+def _start_ignoring_state(real: Any, hop: Hop, state: Any, **more: Any) -> Any:
+    return real(hop, None, **more)
+
+
+def _start_ignoring_max_hops(real: Any, hop: Hop, state: Any, **more: Any) -> Any:
+    mesh = msgspec.structs.replace(hop.mesh, max_hops=sys.maxsize)
+    return real(msgspec.structs.replace(hop, mesh=mesh), state, **more)
 
 
 # --- sets --------------------------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def _decide_unconditionally() -> Iterator[None]:
-    def save_decision(self: Any, set_id: str, decision: Any, *, lease_from: float | None) -> Any:
-        return self._change(set_id, "SET decision = :decision", {":decision": fan_in_items.decision_value(decision)})
-
-    with (
-        mock.patch.object(FanInSets, "save_decision", save_decision),
-        mock.patch.object(FanInSets, "take_lease", lambda *_, **__: True),
-    ):
-        yield
+def _always_save_decision(real: Any, self: FanInSets, set_id: str, decision: Decision, **more: Any) -> Any:
+    record, _ = real(self, set_id, decision, **more)
+    return replace(record, state=replace(record.state, decision=decision)), True
 
 
 def _swap_slices(real: Any, origin: Any, decision: Any, items: dict[int, Any]) -> Any:
@@ -196,44 +197,81 @@ def _swap_slices(real: Any, origin: Any, decision: Any, items: dict[int, Any]) -
     return real(origin, decision, swapped)
 
 
-@contextmanager
-def _without_set_checks() -> Iterator[None]:
-    with (
-        mock.patch.object(SetCoordinator, "_ensure_check", lambda *_: None),
-        mock.patch.object(FanInSweep, "sweep", lambda _: None),
-    ):
-        yield
+def _leave_all_sets(real: Any, *args: Any) -> Delivery:
+    delivery: Delivery = real(*args)
+    return msgspec.structs.replace(delivery, body=_change_headers(delivery.body, {headers.FAN_IN: None}))
+
+
+def _send_without_set_checks(real: Any, self: Outbox, delivery: Delivery) -> Receipt:
+    if isinstance(decode_message(delivery.body), SetDue):
+        return _resolved(delivery.kind)
+    return real(self, delivery)  # type: ignore[no-any-return]
 
 
 def _is_reported_unless_canceled(real: Any, envelope: Envelope) -> bool:
     return bool(real(envelope)) and not (envelope.status is not None and envelope.status.phase == "canceled")
 
 
+# --- helpers -----------------------------------------------------------------------------------------------------------
+
+
+def _resolved(kind: str) -> Receipt:
+    """The receipt of a message or report that was accepted."""
+    receipt = Receipt(kind)
+    receipt.resolve()
+    return receipt
+
+
+def _change_headers(body: bytes, changes: dict[str, msgspec.Raw | None]) -> bytes:
+    """An encoded envelope with other headers; None removes a header."""
+    envelope = decode(body)
+    new_headers = {name: value for name, value in (envelope.headers | changes).items() if value is not None}
+    return encode(msgspec.structs.replace(envelope, headers=new_headers))
+
+
+def _own_limit(hop: Hop) -> timedelta:
+    return timedelta(seconds=hop.spec.timeout)
+
+
 MISTAKES = (
     Mistake("acknowledges after a failed send", substitute(Receipt, "problem", property(lambda _: None)), seed=10),
-    Mistake("ignores the Failed entries of a response", substitute(Outbox, "_send_group", _send_group_ignoring_failed)),
+    Mistake(
+        "ignores the Failed entries of a response", wrap(SqsClient, "send_message_batch", _answer_without_failures)
+    ),
     Mistake(
         "acknowledges a message whose processing raised", wrap(BatchProcessor, "process", _process_ignoring_errors)
     ),
     Mistake(
         "does not isolate messages that crash the process",
-        substitute(BatchProcessor, "process", _process_in_order),
+        _process_with_receive_count(lambda _: 1),
         "poison",
         seed=9,
     ),
     Mistake(
         "retries crashing messages in the same order",
-        substitute(batch, "_isolation_order", lambda items: sorted(items, key=_message_id)),
+        _process_with_receive_count(_same_count_after_first),
         "poison",
         seed=19,
     ),
-    Mistake("loses required reports", substitute(RequiredReports, "flush", _flush_losing_reports)),
+    Mistake(
+        "loses required reports",
+        (
+            wrap(RequiredReports, "report", _report_resolved),
+            substitute(RetryWindow, "tries", lambda _: iter(())),
+        ),
+    ),
     Mistake("continues without a registered task", wrap(preflight, "register", lambda *_: set())),
     Mistake("passes the reference of a claim check to handlers", wrap(ClaimCheck, "redeem", _redeem_keeping_reference)),
-    Mistake("does not save buffered frames", _without_frame_buffer),
+    Mistake(
+        "does not save buffered frames",
+        (
+            substitute(FrameBuffer, "load", lambda *_: None),
+            substitute(FrameBuffer, "save", lambda _, __, frames: list(frames)),
+        ),
+    ),
     Mistake("marks a hop as completed before its handler runs", wrap(CompletedHops, "is_completed", _mark_at_query)),
     Mistake("repeats completed hops", substitute(CompletedHops, "is_completed", lambda *_: False)),
-    Mistake("claims an end unconditionally", substitute(EndClaims, "take", _claim_unconditionally), seed=9),
+    Mistake("claims an end unconditionally", wrap(MemoryDynamo, "update_item", _claim_unconditionally), seed=9),
     Mistake(
         "reports failures in x-sump without claiming them",
         substitute(sump, "claim_end", _skip_claim),
@@ -241,41 +279,41 @@ MISTAKES = (
         seed=21,
     ),
     Mistake("acknowledges without a written result", wrap(Results, "write", _write_ignoring_errors), seed=14),
-    Mistake("writes records unconditionally", substitute(DynamoTaskStore, "put_record", _put_record_unconditionally)),
+    Mistake("writes records unconditionally", wrap(MemoryDynamo, "put_item", _put_record_unconditionally)),
     Mistake("drops the deadline at routing", wrap(status, "routed", _without_field("deadline_at"))),
     Mistake("drops created_at at the start of a hop", wrap(status, "started", _without_field("created_at"))),
     Mistake("does not count attempts", wrap(status, "retrying", _retry_without_count)),
     Mistake("shifts twice", wrap(Route, "shifted", _shift_twice)),
-    Mistake("retries without the payload", wrap(outcome, "_retry", _retry_without_payload), "calm"),
+    Mistake("retries without the payload", wrap(outcome, "failed", _retry_without_payload), "calm"),
     Mistake("retries after frame 0 was sent", wrap(outcome, "failed", _fail_ignoring_frames_sent), seed=49),
-    Mistake("keeps the header of the first attempt after the hop", substitute(outcome, "_ENDS_WITH_THE_HOP", ())),
+    Mistake("keeps the header of the first attempt after the hop", wrap(outcome, "frame", _frame_with_first_attempt)),
     Mistake(
         "gives children ids that differ in each run",
-        lambda: mock.patch.object(ids, "child_id", _numbered_child_id(count())),
+        Patch(ids, "child_id", lambda _: _numbered_child_id(count())),
     ),
-    Mistake("drops the root of children", substitute(outcome, "_child", _child_without_root)),
-    Mistake("ignores cancellation", substitute(arrival, "_check_task_state", lambda *_: None), seed=13),
+    Mistake("drops the root of children", wrap(outcome, "frame", _frame_without_root)),
+    Mistake("ignores cancellation", wrap(arrival, "start", _start_ignoring_state), seed=13),
     Mistake(
         "lets handlers run after the deadline", substitute(Hop, "time_limit", lambda hop, _: (_own_limit(hop), False))
     ),
-    Mistake("ignores max_hops", wrap(arrival, "_check_route", lambda real, hop, now: None)),
-    Mistake("merges a set more than once", _decide_unconditionally, "storm", seed=22),
+    Mistake("ignores max_hops", wrap(arrival, "start", _start_ignoring_max_hops)),
+    Mistake(
+        "merges a set more than once",
+        (
+            wrap(FanInSets, "save_decision", _always_save_decision),
+            substitute(FanInSets, "take_lease", lambda *_, **__: True),
+        ),
+        "storm",
+        seed=22,
+    ),
     Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices)),
-    Mistake("drops the header of the enclosing set", substitute(fan_in_routing, "_outer", lambda _: None)),
+    Mistake("drops the header of the enclosing set", wrap(set_coordinator, "origin_delivery", _leave_all_sets)),
     Mistake("sends no messages about ended slices", substitute(sink, "slice_end_deliveries", lambda *_: ())),
     Mistake(
         "stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "repeats", seed=9
     ),
-    Mistake("does not check waiting sets", _without_set_checks, "calm"),
-    Mistake("does not report dead letters", substitute(DeadLetterWatch, "_report_batch", lambda *_: None), seed=27),
+    Mistake("does not check waiting sets", wrap(Outbox, "send", _send_without_set_checks), "calm"),
+    Mistake("does not report dead letters", substitute(DeadLetterWatch, "scan", lambda *_: None), seed=27),
     Mistake("does not report canceled children", wrap(ending, "is_reported", _is_reported_unless_canceled), "calm"),
     Mistake("reports stealth envelopes", substitute(Envelope, "is_stealth", property(lambda _: False))),
 )
-
-
-def _own_limit(hop: Hop) -> timedelta:
-    return timedelta(seconds=hop.spec.timeout)
-
-
-def _message_id(record: Any) -> str:
-    return str(record.message_id)
