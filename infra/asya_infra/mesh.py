@@ -34,7 +34,7 @@ class Mesh:
     @cached_property
     def table(self) -> MeshTable:
         """The actor table, which every function reads."""
-        return to_table(self.loaded)
+        return to_table(self.loaded, existing_application=self.existing_application)
 
     @cached_property
     def table_bytes(self) -> bytes:
@@ -57,6 +57,11 @@ class Mesh:
             data_bucket=self.file.storage.data_bucket,
             results_bucket=self.file.storage.results_bucket,
         )
+
+    @property
+    def asset_prefix(self) -> str:
+        """The prefix of all uploaded code in the bucket of `cdk bootstrap`, also that of earlier deployments."""
+        return f"asya-{self.namespace}/"
 
     @property
     def existing_application(self) -> str | None:

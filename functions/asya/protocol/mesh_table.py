@@ -160,7 +160,11 @@ class Gateway(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):
-    """The quota of StartJobRun in the account: a steady rate and a burst."""
+    """The quota of StartJobRun in the account: a steady rate and a burst.
+
+    Attributes:
+        max_concurrent_runs: the job runs of this mesh that are active at once; None if the application has the limit.
+    """
 
     start_per_second: float = 1.0
     start_burst: int = 25

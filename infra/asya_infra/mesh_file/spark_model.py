@@ -1,14 +1,33 @@
 """The keys for Spark: the job of a heavy actor, and the application of the mesh."""
 
-from typing import Literal
+import re
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from asya_infra.mesh_file.base import Section, Text
 from asya_infra.mesh_file.units import Duration, Megabytes
 
-# The worker sizes of EMR Serverless: vCPU to maximum memory in gigabytes.
-WORKER_MEMORY_GB = {1: 8, 2: 16, 4: 30, 8: 60, 16: 120}
+
+class WorkerShape(NamedTuple):
+    """The memory in gigabytes that EMR Serverless offers for a number of vCPU."""
+
+    min_gb: int
+    max_gb: int
+    step_gb: int
+
+
+# https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.html
+WORKERS = {
+    1: WorkerShape(2, 8, 1),
+    2: WorkerShape(4, 16, 1),
+    4: WorkerShape(8, 30, 1),
+    8: WorkerShape(16, 60, 4),
+    16: WorkerShape(32, 120, 8),
+}
+# The longest `executionTimeoutMinutes` of StartJobRun.
+MAX_RUN_MINUTES = 10_080
+_MEGABYTES = {"": 1.0, "b": 1 / 1024**2, "k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
 
 
 class WorkerSection(Section):
@@ -54,7 +73,10 @@ class WarmSection(Section):
 
 
 class ApplicationSection(Section):
-    """The EMR Serverless application: an existing one by `id`, or a new one."""
+    """The EMR Serverless application: an existing one by `id`, or a new one.
+
+    With `id`, `max_vcpu` and `max_memory` state the capacity of the existing application.
+    """
 
     id: str | None = Field(default=None, pattern=r"^[0-9a-z]{1,64}$")
     release: str = Field(default="emr-spark-8.1.0", min_length=1)
@@ -64,6 +86,9 @@ class ApplicationSection(Section):
     """The maximum memory of all workers together; by default 8 GB per vCPU."""
     warm: WarmSection = WarmSection()
     max_concurrent_runs: int | None = Field(default=None, ge=1, le=1000)
+    """The job runs that are active at once; by default those of the largest job that fit with all their executors."""
+    oversubscribe: bool = False
+    """Count `executors.min` instead of `executors.max` for `max_concurrent_runs`."""
     idle_stop: Duration = Field(default=900.0, ge=60)
     """The application stops after this idle time."""
 
@@ -80,3 +105,9 @@ class SparkSettings(Section):
 
     application: ApplicationSection = ApplicationSection()
     start_rate: StartRateSection = StartRateSection()
+
+
+def conf_megabytes(text: str | None) -> int | None:
+    """Return a memory size of Spark's settings (`512m`, `2g`; without a unit in megabytes), rounded up; else None."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([bkmgt]?)b?\s*", (text or "").lower())
+    return None if match is None else -int(-(float(match[1]) * _MEGABYTES[match[2]]) // 1)

@@ -11,6 +11,7 @@ from asya_infra.mesh_file.load import LoadedMesh
 from asya_infra.mesh_file.mesh_model import AgentSection, MeshFile
 from asya_infra.mesh_file.result_index import compacts_index, has_index
 from asya_infra.mesh_file.send_targets import ALL_ACTORS, send_targets
+from asya_infra.mesh_file.spark_capacity import max_concurrent_runs, max_executors
 from asya_infra.mesh_file.spark_model import SparkSection, WorkerSection
 from asya_infra.mesh_file.user_code import detect_shape
 
@@ -20,8 +21,12 @@ _REDEFINABLE: dict[str, Literal["fan_in", "pause"]] = {names.FAN_IN: "fan_in", n
 _PREFIXES = {"by-id": ("succeeded/", "failed/"), "by-time": ("happy-asya/", "error-asya/")}
 
 
-def to_table(loaded: LoadedMesh) -> table.MeshTable:
-    """Return the actor table of a mesh, including the crew."""
+def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> table.MeshTable:
+    """Return the actor table of a mesh, including the crew.
+
+    Args:
+        existing_application: the id of an existing Spark application, which overrides the mesh file.
+    """
     mesh = loaded.mesh
     crew = (*_REDEFINABLE, *([names.INDEX] if compacts_index(mesh) else []))
     actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *crew))}
@@ -45,7 +50,7 @@ def to_table(loaded: LoadedMesh) -> table.MeshTable:
             allowed_hosts=mesh.gateway.allowed_hosts,
             token_calls=mesh.gateway.jwt.calls if mesh.gateway.jwt is not None else (),
         ),
-        spark=_application(mesh),
+        spark=_application(mesh, is_existing=bool(existing_application or mesh.spark.application.id)),
         retention=table.Retention(
             tasks=mesh.storage.retention.tasks,
             payloads=mesh.storage.retention.payloads,
@@ -115,7 +120,7 @@ def _spark(loaded: LoadedMesh, actor: ActorSection, spark: SparkSection) -> tabl
         driver=_worker(spark.driver),
         executor=_worker(spark.executors),
         min_executors=spark.executors.min,
-        max_executors=spark.executors.max,
+        max_executors=max_executors(spark, loaded.mesh.spark.application),
         conf=dict(spark.conf),
         env=dict(actor.env),
         archives=spark.archives,
@@ -183,9 +188,10 @@ def _folder(prefix: str) -> str:
     return prefix if prefix.endswith("/") else f"{prefix}/"
 
 
-def _application(mesh: MeshFile) -> table.SparkApplication:
+def _application(mesh: MeshFile, *, is_existing: bool) -> table.SparkApplication:
     return table.SparkApplication(
         start_per_second=mesh.spark.start_rate.per_second,
         start_burst=mesh.spark.start_rate.burst,
-        max_concurrent_runs=mesh.spark.application.max_concurrent_runs,
+        # The mesh's own application queues the runs beyond its limit.
+        max_concurrent_runs=max_concurrent_runs(mesh) if is_existing else None,
     )

@@ -13,6 +13,7 @@ from asya_infra.mesh_file.checks import (
     pauses,
     resiliency,
     routes,
+    spark,
     tools,
 )
 from asya_infra.mesh_file.checks.context import Context, Finding
@@ -22,6 +23,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     kinds.check,
     code.check,
     limits.check,
+    spark.check,
     resiliency.check,
     routes.check,
     access.check,

@@ -7,7 +7,6 @@ from asya_infra import timings
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.mesh_model import RetentionSection
-from asya_infra.mesh_file.spark_model import WORKER_MEMORY_GB, ApplicationSection, SparkSection, WorkerSection
 from asya_infra.mesh_file.units import format_duration
 
 _DAY = 86400
@@ -15,7 +14,6 @@ _VARIABLES_LIMIT = 3000  # of Lambda's 4 KB; the mesh's own variables need the r
 _BODY_LIMIT = 10 * 1024 * 1024
 _SMALL_BATCH = 10  # a larger batch of SQS needs a window
 _LIGHT_WINDOW = 300  # the limit of an event source mapping
-_HEAVY_WINDOW = 900  # the limit of a delayed message
 # A message may stay in its queue and then in the dead-letter queue before its payload is needed.
 _MIN_PAYLOAD_DAYS = timings.QUEUE_RETENTION_DAYS + timings.DLQ_RETENTION_DAYS
 
@@ -23,30 +21,19 @@ _MIN_PAYLOAD_DAYS = timings.QUEUE_RETENTION_DAYS + timings.DLQ_RETENTION_DAYS
 def check(context: Context) -> Iterator[Finding]:
     """Check numbers against each other and against the limits of AWS."""
     for name, actor in context.mesh.actors.items():
-        for location, message in _actor(actor, context.mesh.spark.application):
+        for location, message in _actor(actor):
             yield ("actors", name, *location), message
     yield from _retention(context.mesh.storage.retention)
     if not 1024 <= context.mesh.gateway.max_body <= _BODY_LIMIT:
         yield ("gateway", "max_body"), "should be from 1k to 10m; API Gateway accepts no larger body"
-    application = context.mesh.spark.application
-    if application.id is not None and application.model_fields_set - {"id"}:
-        others = sorted(application.model_fields_set - {"id"})
-        yield (
-            ("spark", "application", others[0]),
-            "conflicts with id: an existing application has its own settings; remove this key",
-        )
 
 
-def _actor(actor: ActorSection, application: ApplicationSection) -> Iterator[Finding]:
+def _actor(actor: ActorSection) -> Iterator[Finding]:
     size = sum(len(name) + len(value) for name, value in actor.env.items())
     if size > _VARIABLES_LIMIT:
         yield ("env",), f"has {size} characters; at most {_VARIABLES_LIMIT} fit into Lambda's 4 KB"
     if actor.spark is None:
         yield from _light(actor)
-    else:
-        yield from _heavy(actor, actor.spark)
-        if application.id is None:
-            yield from _fits(actor.spark, application)
 
 
 def _light(actor: ActorSection) -> Iterator[Finding]:
@@ -67,47 +54,6 @@ def _light(actor: ActorSection) -> Iterator[Finding]:
         yield ("batch", "window"), f"should be at most {_LIGHT_WINDOW}s for a light actor"
     elif not actor.batch.window.is_integer():
         yield ("batch", "window"), "should be whole seconds for a light actor"
-
-
-def _heavy(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
-    if actor.batch.window > _HEAVY_WINDOW:
-        yield ("batch", "window"), f"should be at most {_HEAVY_WINDOW}s for a heavy actor"
-    if actor.timeout > spark.max_run:
-        yield (
-            ("timeout",),
-            f"is longer than the time limit of a job run (spark.max_run, {format_duration(spark.max_run)})",
-        )
-    if spark.executors.min > spark.executors.max:
-        yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
-    for key, worker in (("driver", spark.driver), ("executors", spark.executors)):
-        yield from _worker(key, worker)
-    for key in ("archives", "py_files"):
-        for index, address in enumerate(getattr(spark, key)):
-            if not address.startswith("s3://"):
-                yield (
-                    ("spark", key, index),
-                    f"should be an s3:// address; got {address!r}; put code into the jobs folder instead",
-                )
-
-
-def _worker(key: str, worker: WorkerSection) -> Iterator[Finding]:
-    most = WORKER_MEMORY_GB[worker.cores] * 1024
-    overhead = max(384, worker.memory // 10)
-    if worker.memory + overhead > most:
-        yield (
-            ("spark", key, "memory"),
-            f"{worker.memory} MB + {overhead} MB overhead exceeds the {most} MB of a worker with {worker.cores} cores",
-        )
-
-
-def _fits(spark: SparkSection, application: ApplicationSection) -> Iterator[Finding]:
-    needed = spark.driver.cores + spark.executors.cores * max(1, spark.executors.min)
-    if needed > application.max_vcpu:
-        yield (
-            ("spark", "executors"),
-            f"a job run needs {needed} vCPU to start, but the application has {application.max_vcpu} "
-            "(spark.application.max_vcpu)",
-        )
 
 
 def _retention(retention: RetentionSection) -> Iterator[Finding]:

@@ -247,3 +247,33 @@ def test_which_calls_take_tokens(load, jwt: str, calls: tuple[str, ...]) -> None
         load(f"namespace: shop\nactors: {{a: {{handler: shop.one}}}}\ngateway: {{{jwt}}}\n").gateway.token_calls
         == calls
     )
+
+
+@pytest.mark.parametrize(
+    ("application", "option", "runs"),
+    [
+        ("{max_vcpu: 20}", None, None),  # EMR Serverless queues the runs
+        ("{max_vcpu: 20}", "00other", 4),
+        ("{id: 00abc}", None, 3),
+        ("{id: 00abc, max_concurrent_runs: 8}", None, 8),
+    ],
+)
+def test_the_dispatcher_limits_the_runs_of_an_existing_application(
+    tmp_path: Path, application: str, option: str | None, runs: int | None
+) -> None:
+    (tmp_path / "heavy.py").write_text("def crunch(spark, payload): ...\n")
+    (tmp_path / "mesh.yaml").write_text(
+        f"namespace: shop\njobs: .\nactors: {{b: {{spark: {{job: heavy.crunch}}}}}}\nspark: {{application: {application}}}\n"
+    )
+    made = to_table(load_mesh(tmp_path / "mesh.yaml"), existing_application=option)
+    assert made.spark.max_concurrent_runs == runs
+
+
+def test_executors_beyond_the_application_are_clamped(tmp_path: Path) -> None:
+    (tmp_path / "heavy.py").write_text("def crunch(spark, payload): ...\n")
+    (tmp_path / "mesh.yaml").write_text(
+        "namespace: shop\njobs: .\nactors: {b: {spark: {job: heavy.crunch, executors: {max: 64}}}}\n"
+    )
+    spark = to_table(load_mesh(tmp_path / "mesh.yaml")).actors["b"].spark
+    assert spark is not None
+    assert spark.max_executors == 15

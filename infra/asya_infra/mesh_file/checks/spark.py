@@ -1,0 +1,156 @@
+"""Checks heavy actors and the Spark application against the limits of EMR Serverless."""
+
+import re
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
+
+from asya_infra.mesh_file.actor_model import ActorSection
+from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.mesh_model import StorageSection
+from asya_infra.mesh_file.spark_capacity import (
+    application_capacity,
+    knows_capacity,
+    max_concurrent_runs,
+    overhead_mb,
+    run_size,
+)
+from asya_infra.mesh_file.spark_model import (
+    MAX_RUN_MINUTES,
+    WORKERS,
+    ApplicationSection,
+    SparkSection,
+    WorkerSection,
+)
+from asya_infra.mesh_file.units import format_duration
+
+_WINDOW = 900  # the limit of a delayed message
+# Keys that an existing application may have: they describe it, or limit this mesh.
+_OF_EXISTING = frozenset({"id", "max_vcpu", "max_memory", "max_concurrent_runs", "oversubscribe"})
+# Settings of Spark that have a key of their own. In `conf` they would override what the capacity is computed from.
+_OWN_KEYS = {
+    "spark.driver.cores": "driver.cores",
+    "spark.driver.memory": "driver.memory",
+    "spark.executor.cores": "executors.cores",
+    "spark.executor.memory": "executors.memory",
+    "spark.executor.instances": "executors.min and executors.max",
+    "spark.dynamicAllocation.enabled": "executors.min and executors.max",
+    "spark.dynamicAllocation.minExecutors": "executors.min",
+    "spark.dynamicAllocation.maxExecutors": "executors.max",
+    "spark.archives": "archives",
+    "spark.submit.pyFiles": "py_files",
+}
+_FILE_SETTINGS = ("spark.jars", "spark.files")
+
+
+def check(context: Context) -> Iterator[Finding]:
+    """Check heavy actors and the Spark application."""
+    application, storage = context.mesh.spark.application, context.mesh.storage
+    others = sorted(application.model_fields_set - _OF_EXISTING)
+    if application.id is not None and others:
+        yield (
+            ("spark", "application", others[0]),
+            "conflicts with id: an existing application has its own settings; remove this key",
+        )
+    misfits = False
+    for name, actor in context.mesh.actors.items():
+        if actor.spark is None:
+            continue
+        findings = [*_actor(actor, actor.spark), *_files(actor, actor.spark, storage, context.namespace)]
+        if not findings and knows_capacity(application):
+            findings = list(_fits(actor.spark, application))
+            misfits = misfits or bool(findings)
+        for location, message in findings:
+            yield ("actors", name, *location), message
+    if not misfits and max_concurrent_runs(context.mesh) < 1:
+        yield (
+            ("spark", "application"),
+            "has no room for one job run of x-index, which needs 2 vCPU and 6 GB; raise max_vcpu or max_memory",
+        )
+
+
+def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
+    if actor.batch.window > _WINDOW:
+        yield ("batch", "window"), f"should be at most {_WINDOW}s for a heavy actor"
+    if actor.timeout > spark.max_run:
+        yield (
+            ("timeout",),
+            f"is longer than the time limit of a job run (spark.max_run, {format_duration(spark.max_run)})",
+        )
+    if spark.max_run > MAX_RUN_MINUTES * 60:
+        yield ("spark", "max_run"), f"should be at most {MAX_RUN_MINUTES // 1440}d, the limit of EMR Serverless"
+    if spark.executors.min > spark.executors.max:
+        yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
+    for key, kind, worker in (("driver", "driver", spark.driver), ("executors", "executor", spark.executors)):
+        yield from _worker(spark, key, kind, worker)
+    for key in ("archives", "py_files"):
+        for index, address in enumerate(getattr(spark, key)):
+            if not address.startswith("s3://"):
+                yield (
+                    ("spark", key, index),
+                    f"should be an s3:// address; got {address!r}; put code into the jobs folder instead",
+                )
+    for setting in spark.conf:
+        if setting in _OWN_KEYS:
+            yield ("spark", "conf", setting), f"has a key of its own; set {_OWN_KEYS[setting]} instead"
+
+
+def _worker(spark: SparkSection, key: str, kind: str, worker: WorkerSection) -> Iterator[Finding]:
+    shape, overhead = WORKERS[worker.cores], overhead_mb(spark, kind, worker)
+    if worker.memory + overhead > shape.max_gb * 1024:
+        yield (
+            ("spark", key, "memory"),
+            f"{worker.memory} MB + {overhead} MB overhead exceeds the {shape.max_gb * 1024} MB of a worker "
+            f"with {worker.cores} cores",
+        )
+
+
+def _fits(spark: SparkSection, application: ApplicationSection) -> Iterator[Finding]:
+    needed, capacity = run_size(spark).total(max(1, spark.executors.min)), application_capacity(application)
+    if needed.vcpu > capacity.vcpu:
+        yield (
+            ("spark", "executors"),
+            f"a job run needs {needed.vcpu} vCPU to start, but the application has {capacity.vcpu} "
+            "(spark.application.max_vcpu)",
+        )
+    if needed.memory_gb > capacity.memory_gb:
+        yield (
+            ("spark", "executors"),
+            f"a job run needs {needed.memory_gb} GB of memory to start, but the application has "
+            f"{capacity.memory_gb} GB (spark.application.max_memory)",
+        )
+
+
+def _files(actor: ActorSection, spark: SparkSection, storage: StorageSection, namespace: str) -> Iterator[Finding]:
+    """Check that a run may read the files that its settings name."""
+    for setting in _FILE_SETTINGS:
+        for address in filter(None, (part.strip() for part in spark.conf.get(setting, "").split(","))):
+            parts = urlsplit(address)
+            if parts.scheme not in {"s3", "s3a"}:
+                continue  # a file of the image (local://, file://), or a repository
+            if not _is_readable(actor, storage, namespace, parts.netloc, parts.path.lstrip("/")):
+                yield (
+                    ("spark", "conf", setting),
+                    f"the job may not read {address}; add to access: "
+                    f'{{bucket: {parts.netloc}, read: ["{parts.path.lstrip("/")}"]}}',
+                )
+
+
+def _is_readable(actor: ActorSection, storage: StorageSection, namespace: str, bucket: str, key: str) -> bool:
+    folders: Mapping[str, tuple[str, str | None]] = {
+        "data": ("data/", storage.data_bucket),
+        "results": ("results/", storage.results_bucket),
+    }
+    for entry in actor.access:
+        if entry.statement is not None:
+            return True  # its effect is unknown
+        if entry.bucket is None:
+            continue
+        prefix, existing = folders.get(entry.bucket, ("", entry.bucket))
+        # The name of the mesh's own bucket ends with the account and the region.
+        own = existing is None and re.fullmatch(rf"asya-{re.escape(namespace)}-\d{{12}}-[a-z0-9-]+", bucket)
+        if (own or bucket == existing) and any(
+            fnmatchcase(key, (prefix if existing is None else "") + pattern) for pattern in entry.read
+        ):
+            return True
+    return False

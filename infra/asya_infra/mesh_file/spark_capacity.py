@@ -1,0 +1,135 @@
+"""Computes how many job runs fit into the Spark application with all their executors. Pure.
+
+EMR Serverless starts the drivers of many runs before it has room for their executors. Runs beyond the limit would hold
+vCPU with idle drivers, and the executors that they wait for would not fit.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from asya_infra.mesh_file.mesh_model import MeshFile
+from asya_infra.mesh_file.result_index import SECTION, compacts_index
+from asya_infra.mesh_file.spark_model import (
+    WORKERS,
+    ApplicationSection,
+    SparkSection,
+    WorkerSection,
+    conf_megabytes,
+)
+
+QUEUE_TIMEOUT_MINUTES = 360
+MAX_CONCURRENT_RUNS = 1000
+MEMORY_PER_VCPU_GB = 8
+_MB_PER_GB = 1024
+_MIN_OVERHEAD_MB = 384
+_OVERHEAD_FACTOR = 0.1
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """An amount of vCPU and memory."""
+
+    vcpu: int
+    memory_gb: int
+
+
+@dataclass(frozen=True)
+class RunSize:
+    """The workers of one job run."""
+
+    driver: Capacity
+    executor: Capacity
+
+    def total(self, executors: int) -> Capacity:
+        """Return the capacity of a run with its driver and this number of executors."""
+        return Capacity(
+            self.driver.vcpu + executors * self.executor.vcpu,
+            self.driver.memory_gb + executors * self.executor.memory_gb,
+        )
+
+    def executors_within(self, capacity: Capacity) -> int:
+        """Return the most executors that fit beside the driver, alone in the application."""
+        return max(
+            0,
+            min(
+                (capacity.vcpu - self.driver.vcpu) // self.executor.vcpu,
+                (capacity.memory_gb - self.driver.memory_gb) // self.executor.memory_gb,
+            ),
+        )
+
+
+def application_capacity(section: ApplicationSection) -> Capacity:
+    """Return the maximum capacity of the application."""
+    memory = section.max_memory // _MB_PER_GB if section.max_memory else section.max_vcpu * MEMORY_PER_VCPU_GB
+    return Capacity(section.max_vcpu, memory)
+
+
+def knows_capacity(section: ApplicationSection) -> bool:
+    """Return whether the mesh file has the capacity. Of an existing application, only `max_vcpu` states it."""
+    return section.id is None or "max_vcpu" in section.model_fields_set
+
+
+def overhead_mb(spark: SparkSection, kind: str, worker: WorkerSection) -> int:
+    """Return the memory beside the heap: that of `conf`, else a tenth, at least 384 MB.
+
+    Args:
+        kind: `driver` or `executor`, as in the names of Spark's settings.
+    """
+    fixed = conf_megabytes(spark.conf.get(f"spark.{kind}.memoryOverhead"))
+    if fixed is None:
+        try:
+            factor = float(spark.conf.get(f"spark.{kind}.memoryOverheadFactor", _OVERHEAD_FACTOR))
+        except ValueError:
+            factor = _OVERHEAD_FACTOR
+        fixed = max(_MIN_OVERHEAD_MB, int(worker.memory * factor))
+    python = conf_megabytes(spark.conf.get("spark.executor.pyspark.memory")) if kind == "executor" else None
+    return fixed + (python or 0)
+
+
+def worker_capacity(spark: SparkSection, kind: str, worker: WorkerSection) -> Capacity:
+    """Return the size of a worker. EMR Serverless offers memory in steps, so the size is rounded up."""
+    shape = WORKERS[worker.cores]
+    needed = -(-(worker.memory + overhead_mb(spark, kind, worker)) // _MB_PER_GB)
+    return Capacity(worker.cores, max(shape.min_gb, -(-needed // shape.step_gb) * shape.step_gb))
+
+
+def run_size(spark: SparkSection) -> RunSize:
+    """Return the workers of a job."""
+    return RunSize(worker_capacity(spark, "driver", spark.driver), worker_capacity(spark, "executor", spark.executors))
+
+
+def max_executors(spark: SparkSection, section: ApplicationSection) -> int:
+    """Return `executors.max`, clamped to what fits into the application beside the driver."""
+    if not knows_capacity(section):
+        return spark.executors.max
+    fit = run_size(spark).executors_within(application_capacity(section))
+    return min(spark.executors.max, max(fit, spark.executors.min, 1))
+
+
+def max_concurrent_runs(mesh: MeshFile) -> int:
+    """Return how many job runs may be active at once.
+
+    An explicit `max_concurrent_runs` wins. Otherwise it is the number of runs of the largest job that fit with all
+    their executors; with `oversubscribe`, with their fewest ones. Returns 0 if not even one run fits.
+    """
+    section = mesh.spark.application
+    if section.max_concurrent_runs is not None:
+        return section.max_concurrent_runs
+    capacity = application_capacity(section)
+    runs = min((_runs_of(spark, section, capacity) for spark in _jobs(mesh)), default=MAX_CONCURRENT_RUNS)
+    if not knows_capacity(section):
+        runs = max(1, runs)  # its capacity is a guess; one run at a time is always right
+    return min(runs, MAX_CONCURRENT_RUNS)
+
+
+def _runs_of(spark: SparkSection, section: ApplicationSection, capacity: Capacity) -> int:
+    # A run without an executor would hold its driver in vain, so one executor is counted at least.
+    executors = max(1, spark.executors.min) if section.oversubscribe else max_executors(spark, section)
+    total = run_size(spark).total(executors)
+    return max(0, min(capacity.vcpu // total.vcpu, capacity.memory_gb // total.memory_gb))
+
+
+def _jobs(mesh: MeshFile) -> Iterable[SparkSection]:
+    """Return the jobs of all heavy actors, and that of x-index if the mesh has it."""
+    sections = [*mesh.actors.values(), *([SECTION] if compacts_index(mesh) else [])]
+    return [actor.spark for actor in sections if actor.spark is not None]
