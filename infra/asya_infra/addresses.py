@@ -82,17 +82,22 @@ class Addresses:
         """Return the ARN of the dead-letter queue of an actor or a system function."""
         return self.arn("sqs", names.dlq_name(self.namespace, actor))
 
-    def queue_arns_of_namespace(self) -> str:
-        """Return a pattern that matches every queue of the namespace."""
-        return self.arn("sqs", names.queue_name(self.namespace, "*"))
-
     def table_arn(self, kind: str) -> str:
         """Return the ARN of a table of the mesh."""
         return self.arn("dynamodb", f"table/{names.table_name(self.namespace, kind)}")
 
     def role_arn(self, actor: str) -> str:
-        """Return the ARN of the role of a function, or of the job runs (`x-job`)."""
-        return f"arn:{self.partition}:iam::{self.account}:role/{names.role_name(self.namespace, actor, self.region)}"
+        """Return the ARN of the role of a function."""
+        return self.role_arn_prefix + names.role_name(self.namespace, actor, self.region)
+
+    def job_role_arn(self, actor: str) -> str:
+        """Return the ARN of the role of a heavy actor's job runs."""
+        return self.role_arn(names.job_role(actor))
+
+    @property
+    def role_arn_prefix(self) -> str:
+        """The ARN of a role without its name."""
+        return f"arn:{self.partition}:iam::{self.account}:role/"
 
     def log_group_name(self, actor: str) -> str:
         """Return the name of a function's log group."""

@@ -1,5 +1,6 @@
 """Acknowledges findings of cdk-nag, each with a reason beside its construct."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from aws_cdk import Acknowledgment, Stack, Validations
@@ -13,7 +14,7 @@ def acknowledge(construct: IConstruct, rule: str, reason: str) -> None:
     Validations.of(construct).acknowledge(Acknowledgment(id=rule, reason=reason))
 
 
-def acknowledge_wildcards(construct: Construct, grants: list[Grant]) -> None:
+def acknowledge_wildcards(construct: Construct, grants: Iterable[Grant]) -> None:
     """Acknowledge the wildcards of grants with the reasons of the grants.
 
     Raises:

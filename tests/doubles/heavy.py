@@ -140,7 +140,8 @@ class HeavyWorld:
             gateway_url="https://gateway",
             spark=SparkSettings(
                 application_id=APPLICATION,
-                job_role_arn="arn:aws:iam::123456789012:role/job",
+                region="us-east-1",
+                role_prefix="arn:aws:iam::123456789012:role/",
                 entry_point="s3://assets/entry.py",
                 py_files=("s3://assets/asya.zip",),
                 access_policy_prefix="arn:aws:iam::123456789012:policy/",

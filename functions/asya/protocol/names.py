@@ -95,6 +95,11 @@ def role_name(namespace: str, actor: str, region: str) -> str:
     return f"{_shortened(f'asya-{namespace}-{actor}', ROLE_NAME_LIMIT - REGION_LIMIT - 1)}-{region}"
 
 
+def job_role(actor: str) -> str:
+    """The name, for `role_name`, of the role of a heavy actor's job runs. No actor of a user begins with `x-`."""
+    return f"x-job-{actor}"
+
+
 def table_name(namespace: str, kind: str) -> str:
     """The name of a DynamoDB table; the kinds are tasks, sink, pending, fan-in, breaker and hops (`protocol §4`)."""
     return f"asya-{namespace}-{kind}"

@@ -19,7 +19,7 @@ from asya.protocol.job_runs import (
 )
 from asya.protocol.mesh_table import SparkJob
 
-POLICY_LIMIT = 2048  # characters of an inline session policy
+POLICY_LIMIT = 2048  # characters of the session policy and of the ARNs of managed policies, together
 PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
 
 DATA_URI_VARIABLE = "ASYA_DATA_URI"
@@ -39,6 +39,8 @@ class JobDeployment:
         data_uri: the base of references; ends with `/`.
         results_uri: the folder of x-sink; ends with `/`.
         entry_point, py_files: `s3://` URIs of the job library and of the user's jobs.
+        region: the region of the mesh, which the names of roles contain.
+        role_prefix: the ARN of a role without the role's name.
         access_policy_prefix: the ARN of an actor's access policy without the policy's name.
     """
 
@@ -47,13 +49,14 @@ class JobDeployment:
     results_uri: str
     entry_point: str
     py_files: tuple[str, ...]
-    job_role_arn: str
+    region: str
+    role_prefix: str
     access_policy_prefix: str
 
     @property
     def partition(self) -> str:
         """The AWS partition: `aws`, `aws-cn` or `aws-us-gov`."""
-        return self.job_role_arn.split(":")[1]
+        return self.role_prefix.split(":")[1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,17 +83,17 @@ def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) ->
         UnstartableError: if a limit of the API is exceeded.
     """
     manifest_uri = f"s3://{deployment.bucket}/{manifest_key(manifest.actor, manifest.number)}"
-    policy_name = names.access_policy_name(manifest.namespace, manifest.actor)
+    role_name = names.role_name(manifest.namespace, names.job_role(manifest.actor), deployment.region)
     return RunRequest(
         name=manifest.run_id,
         client_token=manifest.client_token,
-        role_arn=deployment.job_role_arn,
+        role_arn=deployment.role_prefix + role_name,
         entry_point=deployment.entry_point,
         # All readers of the job run see its arguments, so they carry no payload.
         arguments=("--manifest", manifest_uri, "--data-uri", deployment.data_uri),
         submit_parameters=submit_parameters(job, deployment),
         session_policy=session_policy(manifest, job, deployment),
-        policy_arns=(deployment.access_policy_prefix + policy_name,),
+        policy_arns=_policy_arns(manifest, deployment),
         time_limit=manifest.time_limit,
         log_uri=f"s3://{deployment.bucket}/{logs_prefix(manifest.actor, manifest.number)}",
         tags={"asya:namespace": manifest.namespace, "asya:actor": manifest.actor, "asya:run": manifest.run_id},
@@ -143,11 +146,15 @@ def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
     return conf | job.conf
 
 
+def _policy_arns(manifest: Manifest, deployment: JobDeployment) -> tuple[str, ...]:
+    return (deployment.access_policy_prefix + names.access_policy_name(manifest.namespace, manifest.actor),)
+
+
 def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment) -> str:
     """The session policy of one run: its folder, envelopes, code and scratch, beside its actor's `access`.
 
     Raises:
-        UnstartableError: if the policy exceeds 2,048 characters.
+        RunRequestError: if the policy and the ARN of the access policy exceed 2,048 characters together.
     """
     code = (
         deployment.entry_point,
@@ -155,21 +162,25 @@ def session_policy(manifest: Manifest, job: SparkJob, deployment: JobDeployment)
         *job.py_files,
         *(uri.partition("#")[0] for uri in job.archives),
     )
+    # STS counts both.
+    arns = sum(map(len, _policy_arns(manifest, deployment)))
     text = _policy(manifest, deployment, [_object_path(uri) for uri in code])
-    if len(text) > POLICY_LIMIT:
+    if len(text) + arns > POLICY_LIMIT:
         text = _policy(manifest, deployment, _patterns(code))
-    if len(text) > POLICY_LIMIT:
+    if len(text) + arns > POLICY_LIMIT:
         raise RunRequestError(
-            f"the session policy of job {job.job!r} has {len(text)} characters; {POLICY_LIMIT} at most. "
-            "Put its py_files and archives into one folder"
+            f"the session policy of job {job.job!r} has {len(text)} characters and the ARN of its access policy {arns}; "
+            f"{POLICY_LIMIT} at most together. Put its py_files and archives into one folder"
         )
     return text
 
 
 def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) -> str:
-    run = f"{deployment.bucket}/{run_prefix(manifest.actor, manifest.number)}"
+    # S3A asks for a folder by its name without the slash too, and fails if it may not. Numbers of runs have a fixed
+    # width, so `…/0000000042*` matches this run's folder and nothing else.
+    run = f"{deployment.bucket}/{run_prefix(manifest.actor, manifest.number).rstrip('/')}"
+    scratch = _object_path(deployment.data_uri) + scratch_prefix(manifest.actor, manifest.number).rstrip("/")
     pending = f"{deployment.bucket}/{PENDING_PREFIX}{manifest.actor}/"
-    scratch = _object_path(deployment.data_uri) + scratch_prefix(manifest.actor, manifest.number)
     resource = f"arn:{deployment.partition}:s3:::".__add__
     statements: list[dict[str, object]] = [
         {"Effect": "Allow", "Action": "s3:GetObject", "Resource": [resource(name) for name in (f"{pending}*", *code)]},
@@ -182,8 +193,7 @@ def _policy(manifest: Manifest, deployment: JobDeployment, code: Iterable[str]) 
     folders: dict[str, list[str]] = defaultdict(list)
     for folder in (run, pending, scratch):
         bucket, _, prefix = folder.partition("/")
-        # Hadoop lists a folder by its name without the slash too.
-        folders[bucket] += [prefix.rstrip("/"), f"{prefix}*"]
+        folders[bucket].append(f"{prefix}*")
     for bucket, prefixes in folders.items():
         condition = {"StringLike": {"s3:prefix": prefixes}}
         statements.append(

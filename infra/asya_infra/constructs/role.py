@@ -1,15 +1,28 @@
 """A role with a computed name and the permissions of its grants."""
 
+from collections.abc import Sequence
+
+from aws_cdk import Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from asya.protocol import names
 from asya_infra.mesh import Mesh
 from asya_infra.nag import acknowledge_wildcards
+from asya_infra.permissions.actors import routable_actors
 from asya_infra.permissions.grant import Grant, document
+from asya_infra.permissions.packing import pack, send_policies
 
 
-def mesh_role(scope: Construct, mesh: Mesh, name: str, service: str, grants: list[Grant]) -> iam.Role:
+def mesh_role(
+    scope: Construct,
+    mesh: Mesh,
+    name: str,
+    service: str,
+    grants: list[Grant],
+    *,
+    managed: Sequence[iam.IManagedPolicy] = (),
+) -> iam.Role:
     """Add the role of a function or of job runs.
 
     Args:
@@ -18,14 +31,43 @@ def mesh_role(scope: Construct, mesh: Mesh, name: str, service: str, grants: lis
         name: the name of the actor or the system function.
         service: the service that may assume the role, such as `lambda.amazonaws.com`.
         grants: the permissions; duplicates count once.
+        managed: further policies of the mesh.
     """
-    unique = list({str(grant.statement()): grant for grant in grants}.values())
+    queues = frozenset(mesh.addresses.queue_arn(actor) for actor in routable_actors(mesh.table))
+    packed = pack(grants, queues)
+    own = [_managed(scope, f"Permissions{number}", part) for number, part in enumerate(packed.managed)]
+    shared = _send_everywhere(scope, queues) if packed.sends_everywhere else []
     role = iam.Role(
         scope,
         "Role",
         role_name=names.role_name(mesh.namespace, name, mesh.addresses.region),
-        assumed_by=iam.ServicePrincipal(service),
-        inline_policies={"permissions": iam.PolicyDocument.from_json(document(unique))},
+        # Lambda and EMR Serverless name the account for which they assume a role.
+        assumed_by=iam.ServicePrincipal(
+            service, conditions={"StringEquals": {"aws:SourceAccount": mesh.addresses.account}}
+        ),
+        inline_policies={"permissions": iam.PolicyDocument.from_json(document(packed.inline))},
+        managed_policies=[*managed, *own, *shared] or None,
     )
-    acknowledge_wildcards(role, unique)
+    acknowledge_wildcards(role, packed.inline)
     return role
+
+
+def _send_everywhere(scope: Construct, queues: frozenset[str]) -> list[iam.IManagedPolicy]:
+    """Return the policies that the roles of a stack share; the first such role adds them."""
+    stack = Stack.of(scope)
+    shared = stack.node.try_find_child("SendToAll")
+    if shared is None:
+        shared = Construct(stack, "SendToAll")
+        for number, part in enumerate(send_policies(queues)):
+            _managed(shared, f"Queues{number}", part)
+    return [
+        iam.ManagedPolicy.from_managed_policy_arn(scope, f"SendToAll{number}", policy.ref)
+        for number, policy in enumerate(shared.node.children)
+        if isinstance(policy, iam.CfnManagedPolicy)
+    ]
+
+
+def _managed(scope: Construct, construct_id: str, grants: tuple[Grant, ...]) -> iam.IManagedPolicy:
+    policy = iam.CfnManagedPolicy(scope, construct_id, policy_document=document(grants))
+    acknowledge_wildcards(policy, grants)
+    return iam.ManagedPolicy.from_managed_policy_arn(scope, f"{construct_id}Attached", policy.ref)

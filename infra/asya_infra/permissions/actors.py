@@ -28,7 +28,7 @@ def light(addresses: Addresses, table: MeshTable, actor: str, api_id: str, acces
         *sidecar(addresses, actor, api_id),
         common.send_messages(addresses, send_targets(table, actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "frames", "hops"),
-        *([common.table(addresses, "hops")] if table.actors[actor].deduplicate else []),
+        *([common.completed_hops(addresses)] if table.actors[actor].deduplicate else []),
         *([common.circuit_breaker(addresses)] if table.actors[actor].resiliency.circuit_breaker else []),
         *access,
     ]
@@ -67,7 +67,7 @@ def sink(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
         *sidecar(addresses, names.SINK, api_id),
         common.send_messages(addresses, common.with_end_actors(*table.sink.hooks, *common.fan_in_actors(table))),
         common.objects(addresses, common.READ_WRITE, "payloads"),
-        common.table(addresses, "sink"),
+        common.claims(addresses),
         Grant(put, (addresses.objects_arn(results.bucket, f"{results.prefix}*"),), reason=reason),
     ]
 
@@ -82,7 +82,7 @@ def sump(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
         *sidecar(addresses, names.SUMP, api_id),
         common.send_messages(addresses, {names.SUMP, *common.fan_in_actors(table)}),
         common.objects(addresses, common.READ, "payloads"),
-        common.table(addresses, "sink"),
+        common.claims(addresses),
         Grant(("s3:AbortMultipartUpload", "s3:PutObject"), copies, reason=reason),
     ]
 

@@ -6,9 +6,7 @@ from asya.protocol import names
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
-
-# IAM limits the inline policies of a role to 10,240 characters. Above this count one pattern covers all queues.
-_QUEUES_LISTED = 50
+from asya_infra.permissions.packing import SEND
 
 READ = ("s3:GetObject",)
 WRITE = ("s3:PutObject",)
@@ -30,12 +28,8 @@ def consume_queue(addresses: Addresses, actor: str) -> Grant:
 
 
 def send_messages(addresses: Addresses, targets: Iterable[str]) -> Grant:
-    """Allow sending to the queues of these actors."""
-    queues = sorted({addresses.queue_arn(target) for target in targets})
-    if len(queues) > _QUEUES_LISTED:
-        reason = "The queues do not fit into a policy, so the pattern covers the namespace."
-        return Grant(("sqs:SendMessage",), (addresses.queue_arns_of_namespace(),), reason=reason)
-    return Grant(("sqs:SendMessage",), tuple(queues))
+    """Allow sending to the queues of these actors, never to a pattern of names."""
+    return Grant(SEND, tuple(sorted({addresses.queue_arn(target) for target in targets})))
 
 
 def send_reports(addresses: Addresses, api_id: str) -> Grant:
@@ -61,6 +55,16 @@ def table(addresses: Addresses, kind: str) -> Grant:
     actions = ("BatchGetItem", "BatchWriteItem", "ConditionCheckItem", "DeleteItem", "GetItem", "PutItem", "Query")
     allowed = tuple(f"dynamodb:{action}" for action in (*actions, "UpdateItem"))
     return Grant(allowed, (addresses.table_arn(kind),))
+
+
+def claims(addresses: Addresses) -> Grant:
+    """Allow claiming the ends of envelopes. Nobody may read, replace or delete a claim."""
+    return Grant(("dynamodb:UpdateItem",), (addresses.table_arn("sink"),))
+
+
+def completed_hops(addresses: Addresses) -> Grant:
+    """Allow reading and writing the hops that an actor has completed, for `deduplicate`."""
+    return Grant(("dynamodb:GetItem", "dynamodb:PutItem"), (addresses.table_arn("hops"),))
 
 
 def circuit_breaker(addresses: Addresses) -> Grant:

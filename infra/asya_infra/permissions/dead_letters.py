@@ -7,8 +7,6 @@ from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
 from asya_infra.permissions.grant import Grant
 
-# IAM limits the inline policies of a role to 10,240 characters. Above this count one pattern covers all queues.
-_QUEUES_LISTED = 40
 _RECEIVE = ("sqs:ChangeMessageVisibility", "sqs:GetQueueAttributes", "sqs:ReceiveMessage")
 
 
@@ -23,17 +21,13 @@ def dlq(addresses: Addresses, table: MeshTable, api_id: str) -> list[Grant]:
         common.objects(addresses, common.WRITE, "dlq"),
         Grant(("dynamodb:Query",), (addresses.table_arn("tasks"),)),
         # Like the end actors, it claims the end of an envelope: the first claim counts.
-        Grant(("dynamodb:UpdateItem",), (addresses.table_arn("sink"),)),
+        common.claims(addresses),
         _own_items(addresses),
     ]
 
 
 def _receive(addresses: Addresses, table: MeshTable) -> Grant:
-    queues = [addresses.dlq_arn(actor) for actor in watched_actors(table)]
-    if len(queues) > _QUEUES_LISTED:
-        reason = "The queues do not fit into a policy, so the pattern covers the namespace."
-        return Grant(_RECEIVE, (addresses.dlq_arn("*"),), reason=reason)
-    return Grant(_RECEIVE, tuple(queues))
+    return Grant(_RECEIVE, tuple(addresses.dlq_arn(actor) for actor in watched_actors(table)))
 
 
 def _own_items(addresses: Addresses) -> Grant:

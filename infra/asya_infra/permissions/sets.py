@@ -15,7 +15,7 @@ def fan_in(addresses: Addresses, table: MeshTable, actor: str, api_id: str) -> l
         common.send_messages(addresses, actors.send_targets(table, actor)),
         common.objects(addresses, common.READ_WRITE, "payloads", "frames"),
         common.table(addresses, "fan-in"),
-        common.table(addresses, "sink"),
+        common.claims(addresses),
     ]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from asya.protocol import names
+from asya.protocol.job_runs import PENDING_PREFIX, RUNS_PREFIX, SCRATCH_PREFIX
 from asya.protocol.mesh_table import MeshTable
 from asya_infra.addresses import Addresses
 from asya_infra.permissions import common
@@ -10,7 +11,6 @@ from asya_infra.permissions.access import folder_grants
 from asya_infra.permissions.actors import send_targets
 from asya_infra.permissions.grant import Grant
 
-JOB = "x-job"
 _SERVICE = "emr-serverless.amazonaws.com"
 _RUNS_REASON = "Job runs of this mesh's application; the service names them."
 
@@ -20,10 +20,10 @@ def heavy_actors(table: MeshTable) -> list[str]:
     return sorted(name for name, actor in table.actors.items() if actor.kind == "spark")
 
 
-def dispatch(addresses: Addresses, application_id: str, api_id: str) -> list[Grant]:
+def dispatch(addresses: Addresses, table: MeshTable, application_id: str, api_id: str) -> list[Grant]:
     """x-dispatch: forms job runs from pending envelopes and starts them."""
     application = addresses.application_arn(application_id)
-    run_actions = ("CancelJobRun", "GetDashboardForJobRun", "GetJobRun", "TagResource")
+    run_actions = ("GetJobRun", "TagResource")
     only_to_emr = {"StringEquals": {"iam:PassedToService": _SERVICE}}
     return [
         common.write_logs(addresses, names.DISPATCH),
@@ -40,7 +40,7 @@ def dispatch(addresses: Addresses, application_id: str, api_id: str) -> list[Gra
             (f"{application}/jobruns/*",),
             reason=_RUNS_REASON,
         ),
-        Grant(("iam:PassRole",), (addresses.role_arn(JOB),), conditions=only_to_emr),
+        Grant(("iam:PassRole",), tuple(map(addresses.job_role_arn, heavy_actors(table))), conditions=only_to_emr),
     ]
 
 
@@ -70,31 +70,30 @@ def reconcile(addresses: Addresses, application_id: str) -> list[Grant]:
         common.table(addresses, "pending"),
         common.objects(addresses, common.READ, "runs", "pending"),
         common.list_bucket(addresses),
-        Grant(("emr-serverless:ListJobRuns",), (addresses.application_arn(application_id),)),
         Grant(("emr-serverless:GetJobRun",), (runs,), reason=_RUNS_REASON),
     ]
 
 
 def scratch(addresses: Addresses, actor: str) -> list[Grant]:
     """Allow a heavy actor its own scratch folder in the data of the mesh."""
-    return folder_grants(addresses.data, [f"scratch/{actor}/*"], [f"scratch/{actor}/*"], addresses)
+    return folder_grants(addresses.data, [], [f"{SCRATCH_PREFIX}{actor}/*"], addresses, by_s3a=True)
 
 
-def job(addresses: Addresses, access: Iterable[Grant], code_bucket: str, code_keys: Iterable[str]) -> list[Grant]:
-    """The job role: the permissions of all heavy actors. A session policy narrows each run to its own part."""
+def job(addresses: Addresses, actor: str, code: str) -> list[Grant]:
+    """The job runs of an actor, beside its access policy. A session policy narrows each run to its own part.
+
+    Args:
+        code: a pattern for the objects with the code of this and of earlier deployments: a run that a deployment
+            overtakes loads its code still.
+    """
+    runs = addresses.objects_arn(addresses.bucket, f"{RUNS_PREFIX}{actor}/*")
+    pending = addresses.objects_arn(addresses.bucket, f"{PENDING_PREFIX}{actor}/*")
     reason = "The keys of a run contain its number, which exists only at run time."
-    run_objects = addresses.objects_arn(addresses.bucket, "runs/*")
-    code = tuple(addresses.objects_arn(code_bucket, key) for key in code_keys)
     return [
-        Grant(
-            ("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"),
-            (run_objects,),
-            reason=reason,
-        ),
-        common.objects(addresses, common.READ, "pending", "payloads", "inbox"),
+        Grant(("s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"), (runs,), reason=reason),
+        Grant(("s3:GetObject",), (pending,), reason="The keys of pending envelopes contain their ids."),
+        Grant(("s3:GetObject",), (code,), reason="The code of each deployment has keys of its own."),
         common.list_bucket(addresses),
-        Grant(("s3:GetObject",), code),
-        *access,
     ]
 
 

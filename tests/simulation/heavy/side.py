@@ -13,9 +13,9 @@ from asya.protocol import names
 from asya.spark.lambdas import result_routing
 from tests.simulation.heavy.driver import Driver, UserJobs, activate_drivers, start_driver
 from tests.simulation.heavy.job_client import JobClient
+from tests.simulation.heavy.job_faults import JobFaults
 from tests.simulation.heavy.job_rows import rows_job
 from tests.simulation.heavy.job_service import APPLICATION, JobRun, JobService
-from tests.simulation.heavy.job_weather import JobWeather
 from tests.simulation.ledger import Ledger
 from tests.simulation.process import Process, Simulation, current_process
 from tests.simulation.programs import CallRecorder, Program
@@ -24,7 +24,8 @@ from tests.simulation.storage import Bucket
 
 SPARK = SparkSettings(
     application_id=APPLICATION,
-    job_role_arn="arn:aws:iam::123456789012:role/job",
+    region="us-east-1",
+    role_prefix="arn:aws:iam::123456789012:role/",
     entry_point="s3://assets/entry.py",
     py_files=("s3://assets/asya.zip",),
     access_policy_prefix="arn:aws:iam::123456789012:policy/",
@@ -38,7 +39,7 @@ class HeavySide:
     """EMR Serverless and the jobs of a simulated mesh."""
 
     simulation: Simulation
-    weather: JobWeather
+    faults: JobFaults
     bucket: Bucket
     new_process: Callable[[str], Process]
     ledger: Ledger
@@ -50,7 +51,7 @@ class HeavySide:
         """EMR Serverless."""
         return JobService(
             self.simulation,
-            self.weather,
+            self.faults,
             send_event=self._send_event,
             start_driver=self._start_driver,
             note=self.ledger.runs.run_made,

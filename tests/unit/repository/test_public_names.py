@@ -179,7 +179,7 @@ def test_functions_read_these_environment_variables(tmp_path: Path) -> None:
             "ASYA_TOKEN_KEY": "arn:aws:kms:eu-central-1:123456789012:key/abc",
             "ASYA_STREAM_URL": "https://streams.example",
             "ASYA_SPARK_APPLICATION_ID": "00f1",
-            "ASYA_JOB_ROLE_ARN": "arn:aws:iam::123456789012:role/job",
+            "ASYA_ROLE_PREFIX": "arn:aws:iam::123456789012:role/",
             "ASYA_JOB_ENTRY_POINT": "s3://assets/entry.py",
             "ASYA_JOB_PY_FILES": "s3://assets/a.zip,s3://assets/b.zip",
             "ASYA_ACCESS_POLICY_PREFIX": "arn:aws:iam::123456789012:policy/",
@@ -196,7 +196,7 @@ def test_functions_read_these_environment_variables(tmp_path: Path) -> None:
     assert settings.token_key == "arn:aws:kms:eu-central-1:123456789012:key/abc"
     assert settings.spark is not None
     assert settings.spark.application_id == "00f1"
-    assert settings.spark.job_role_arn == "arn:aws:iam::123456789012:role/job"
+    assert settings.spark.role_prefix == "arn:aws:iam::123456789012:role/"
     assert settings.spark.entry_point == "s3://assets/entry.py"
     assert settings.spark.py_files == ("s3://assets/a.zip", "s3://assets/b.zip")
     assert settings.spark.access_policy_prefix == "arn:aws:iam::123456789012:policy/"
@@ -215,7 +215,7 @@ def test_the_source_reads_no_other_environment_variables() -> None:
     assert {name for name in constants if name.startswith("ASYA_")} == {
         *("ASYA_ACTOR", "ASYA_BUCKET", "ASYA_DATA_URI", "ASYA_RESULTS_URI", "ASYA_QUEUE_URL_PREFIX"),
         *("ASYA_GATEWAY_URL", "ASYA_TOKEN_KEY", "ASYA_STREAM_URL"),
-        *("ASYA_SPARK_APPLICATION_ID", "ASYA_JOB_ROLE_ARN", "ASYA_JOB_ENTRY_POINT", "ASYA_JOB_PY_FILES"),
+        *("ASYA_SPARK_APPLICATION_ID", "ASYA_ROLE_PREFIX", "ASYA_JOB_ENTRY_POINT", "ASYA_JOB_PY_FILES"),
         "ASYA_ACCESS_POLICY_PREFIX",
     }
 

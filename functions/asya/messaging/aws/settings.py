@@ -19,11 +19,12 @@ class SparkSettings:
     Attributes:
         entry_point: the `s3://` URI of the start script.
         py_files: the `s3://` URIs of the Python archives.
+        role_prefix: the ARN of a role without the role's name.
         access_policy_prefix: the ARN of an access policy without the policy's name.
     """
 
     application_id: str
-    job_role_arn: str
+    role_prefix: str
     entry_point: str
     py_files: tuple[str, ...]
     access_policy_prefix: str
@@ -107,7 +108,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
 def _load_spark(environ: Mapping[str, str]) -> SparkSettings:
     return SparkSettings(
         application_id=_required(environ, "ASYA_SPARK_APPLICATION_ID"),
-        job_role_arn=_required(environ, "ASYA_JOB_ROLE_ARN"),
+        role_prefix=_required(environ, "ASYA_ROLE_PREFIX"),
         entry_point=_required(environ, "ASYA_JOB_ENTRY_POINT"),
         py_files=tuple(part for part in environ.get("ASYA_JOB_PY_FILES", "").split(",") if part),
         access_policy_prefix=_required(environ, "ASYA_ACCESS_POLICY_PREFIX"),

@@ -1,4 +1,4 @@
-"""A heavy actor: the function that makes its envelopes pending, and the access policy of its job runs."""
+"""A heavy actor: the function that makes its envelopes pending, and the role of its job runs."""
 
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
@@ -8,6 +8,7 @@ from asya_infra import timings
 from asya_infra.constructs.actors.system_actor import system_actor
 from asya_infra.constructs.function import MeshFunction
 from asya_infra.constructs.gateway.gateway import GatewayAddress
+from asya_infra.constructs.spark.job_role import job_role
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.table import section_of
 from asya_infra.nag import acknowledge_wildcards
@@ -33,17 +34,19 @@ def heavy_actor(
         batch_size=timings.ENQUEUE_BATCH,
         window=timings.ENQUEUE_WINDOW,
     )
-    _access_policy(function, mesh, name)
+    policy = _access_policy(function, mesh, name)
+    job_role(function, mesh, name, policy)
     return function
 
 
 def run_access(mesh: Mesh, name: str) -> list[Grant]:
     """Return the permissions of an actor's job runs beside their own files: its `access` and its scratch folder."""
-    access = access_grants(section_of(mesh.file, name).access, mesh.addresses)
+    access = access_grants(section_of(mesh.file, name).access, mesh.addresses, by_s3a=True)
     return [*scratch(mesh.addresses, name), *access]
 
 
-def _access_policy(scope: Construct, mesh: Mesh, name: str) -> None:
+def _access_policy(scope: Construct, mesh: Mesh, name: str) -> iam.IManagedPolicy:
+    """Add the policy that StartJobRun names: the session of a run may do nothing else with the user's resources."""
     grants = run_access(mesh, name)
     policy = iam.CfnManagedPolicy(
         scope,
@@ -53,3 +56,4 @@ def _access_policy(scope: Construct, mesh: Mesh, name: str) -> None:
         policy_document=document(grants),
     )
     acknowledge_wildcards(policy, grants)
+    return iam.ManagedPolicy.from_managed_policy_arn(scope, "AccessAttached", policy.ref)

@@ -1,24 +1,35 @@
 """The EMR Serverless application of a mesh."""
 
 from aws_cdk.aws_emrserverless import CfnApplication
+from aws_cdk.aws_ssm import StringParameter
 from constructs import Construct
 
 from asya.protocol import names
 from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.spark_capacity import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
 from asya_infra.mesh_file.spark_model import ApplicationSection
 
-_GIGABYTE = 1024
-_MEMORY_PER_VCPU = 8  # gigabytes, the maximum of a worker with one vCPU
+
+def parameter_name(namespace: str) -> str:
+    """Return the name of the SSM parameter with the id of the mesh's application."""
+    return f"/asya/{namespace}/spark-application-id"
 
 
 def application_id(scope: Construct, mesh: Mesh) -> str:
-    """Return the id of the existing application in the settings, or add an application."""
-    if mesh.existing_application:
-        return mesh.existing_application
+    """Return the id of the existing application in the settings, or of the mesh's own one."""
+    return mesh.existing_application or StringParameter.value_for_string_parameter(
+        scope, parameter_name(mesh.namespace)
+    )
+
+
+def application(scope: Construct, mesh: Mesh) -> CfnApplication:
+    """Add the application, and the SSM parameter with its id.
+
+    The functions read the parameter. An export could not change as long as they import it.
+    """
     section = mesh.file.spark.application
-    memory = (section.max_memory or section.max_vcpu * _MEMORY_PER_VCPU * _GIGABYTE) // _GIGABYTE
-    runs = {"maxConcurrentRuns": section.max_concurrent_runs} if section.max_concurrent_runs else None
-    application = CfnApplication(
+    capacity = application_capacity(section)
+    resource = CfnApplication(
         scope,
         "Application",
         name=names.resource_name(mesh.namespace, "spark"),
@@ -27,11 +38,22 @@ def application_id(scope: Construct, mesh: Mesh) -> str:
         architecture=section.architecture.upper(),
         auto_start_configuration={"enabled": True},
         auto_stop_configuration={"enabled": True, "idleTimeoutMinutes": max(1, round(section.idle_stop / 60))},
-        maximum_capacity={"cpu": f"{section.max_vcpu} vCPU", "memory": f"{memory} GB"},
-        scheduler_configuration=runs,
+        maximum_capacity={"cpu": f"{capacity.vcpu} vCPU", "memory": f"{capacity.memory_gb} GB"},
+        # Without a limit EMR Serverless starts 15 drivers, and leaves no room for their executors.
+        scheduler_configuration={
+            "maxConcurrentRuns": max_concurrent_runs(mesh.file),
+            "queueTimeoutMinutes": QUEUE_TIMEOUT_MINUTES,
+        },
         initial_capacity=_warm_workers(section) or None,
     )
-    return application.attr_application_id
+    StringParameter(
+        scope,
+        "ApplicationId",
+        parameter_name=parameter_name(mesh.namespace),
+        string_value=resource.attr_application_id,
+        description=f"The Spark application of the mesh {mesh.namespace}",
+    )
+    return resource
 
 
 def _warm_workers(section: ApplicationSection) -> list[CfnApplication.InitialCapacityConfigKeyValuePairProperty]:

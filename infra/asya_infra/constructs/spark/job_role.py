@@ -1,23 +1,39 @@
-"""The role of all job runs. A session policy narrows each run to its actor and its own files."""
+"""The role of a heavy actor's job runs. A session policy narrows each run to its own files."""
 
+from aws_cdk import DefaultStackSynthesizer
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from asya_infra.constructs.actors.heavy_actor import run_access
+from asya.protocol import names
 from asya_infra.constructs.role import mesh_role
-from asya_infra.constructs.spark.job_code import JobCode
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.table import section_of
 from asya_infra.permissions import spark
 
+# The bucket of `cdk bootstrap`, where the code of job runs lies.
+_QUALIFIER = DefaultStackSynthesizer.DEFAULT_QUALIFIER
 
-def job_role(scope: Construct, mesh: Mesh, code: JobCode) -> None:
-    """Add the role with the permissions of all heavy actors."""
-    heavy = spark.heavy_actors(mesh.table)
-    access = [grant for name in heavy for grant in run_access(mesh, name)]
-    jobs = [actor.spark for name in heavy if (actor := section_of(mesh.file, name)).spark]
-    files = [address for job in jobs for address in (*job.archives, *job.py_files)]
+
+def job_role(scope: Construct, mesh: Mesh, actor: str, access: iam.IManagedPolicy) -> None:
+    """Add the role of an actor's job runs.
+
+    One role per actor, because a role holds 10,240 characters of inline policies: the access of about eleven actors.
+
+    Args:
+        scope: the construct of the actor.
+        mesh: the mesh.
+        actor: the name of the heavy actor.
+        access: the policy with the actor's `access`.
+    """
+    addresses = mesh.addresses
+    job = section_of(mesh.file, actor).spark
+    code = addresses.objects_arn(
+        f"cdk-{_QUALIFIER}-assets-{addresses.account}-{addresses.region}", f"{mesh.asset_prefix}*"
+    )
     grants = [
-        *spark.job(mesh.addresses, access, code.bucket, code.keys),
-        *spark.referenced_files(mesh.addresses, files),
+        *spark.job(addresses, actor, code),
+        *(spark.referenced_files(addresses, (*job.archives, *job.py_files)) if job is not None else []),
     ]
-    mesh_role(Construct(scope, "Job"), mesh, spark.JOB, "emr-serverless.amazonaws.com", grants)
+    mesh_role(
+        Construct(scope, "Job"), mesh, names.job_role(actor), "emr-serverless.amazonaws.com", grants, managed=[access]
+    )

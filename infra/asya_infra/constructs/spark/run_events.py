@@ -18,6 +18,11 @@ def rule_arn(addresses: Addresses) -> str:
     return addresses.arn("events", f"rule/{rule_name(addresses.namespace)}")
 
 
+def run_name_prefix(namespace: str) -> str:
+    """Return what the names of all job runs of a mesh begin with."""
+    return f"asya.{namespace}."
+
+
 def run_events(scope: Construct, mesh: Mesh, application_id: str) -> None:
     """Add the rule for the job runs of an application."""
     completion = mesh.addresses.queue_arn(names.COMPLETION)
@@ -29,7 +34,11 @@ def run_events(scope: Construct, mesh: Mesh, application_id: str) -> None:
         event_pattern={
             "source": ["aws.emr-serverless"],
             "detail-type": ["EMR Serverless Job Run State Change"],
-            "detail": {"applicationId": [application_id]},
+            # Several meshes may share an application. The name of a run begins with the namespace of its mesh.
+            "detail": {
+                "applicationId": [application_id],
+                "jobRunName": [{"prefix": run_name_prefix(mesh.namespace)}],
+            },
         },
         targets=[events.CfnRule.TargetProperty(id="completion", arn=completion)],
     )

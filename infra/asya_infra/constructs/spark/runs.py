@@ -11,7 +11,6 @@ from asya_infra.constructs.function import EventSourceSettings, FunctionSettings
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.spark.application import application_id
 from asya_infra.constructs.spark.job_code import JobCode
-from asya_infra.constructs.spark.job_role import job_role
 from asya_infra.constructs.spark.run_events import run_events
 from asya_infra.mesh import Mesh
 from asya_infra.permissions import spark
@@ -27,12 +26,11 @@ class Spark(Construct):
         self._mesh, self._layer, self._gateway = mesh, layer, gateway
         self._application_id = application_id(self, mesh)
         code = JobCode.uploaded(self, mesh)
-        job_role(self, mesh, code)
         run_events(self, mesh, self._application_id)
         self._environment = {
             "ASYA_GATEWAY_URL": gateway.url,
             "ASYA_SPARK_APPLICATION_ID": self._application_id,
-            "ASYA_JOB_ROLE_ARN": mesh.addresses.role_arn(spark.JOB),
+            "ASYA_ROLE_PREFIX": mesh.addresses.role_arn_prefix,
             "ASYA_JOB_ENTRY_POINT": code.entry_point.s3_object_url,
             "ASYA_JOB_PY_FILES": ",".join(code.py_files),
             "ASYA_ACCESS_POLICY_PREFIX": mesh.addresses.access_policy_prefix,
@@ -49,7 +47,7 @@ class Spark(Construct):
             name=names.DISPATCH,
             handler="asya.spark.lambdas.wiring.dispatch",
             code=lambda_.Code.from_asset(str(folder)),
-            grants=spark.dispatch(self._mesh.addresses, self._application_id, self._gateway.api_id),
+            grants=spark.dispatch(self._mesh.addresses, self._mesh.table, self._application_id, self._gateway.api_id),
             timeout=timings.DISPATCH_TIMEOUT,
             environment=self._environment,
             in_routes=True,

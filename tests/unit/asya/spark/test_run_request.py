@@ -18,7 +18,8 @@ DEPLOYMENT = JobDeployment(
     results_uri="s3://the-results-bucket/",
     entry_point=f"{ASSETS}/{'e' * 64}.py",
     py_files=(f"{ASSETS}/{'a' * 64}.zip", f"{ASSETS}/{'b' * 64}.zip"),
-    job_role_arn="arn:aws-cn:iam::123456789012:role/asya-ns-x-job",
+    region="cn-north-1",
+    role_prefix="arn:aws-cn:iam::123456789012:role/",
     access_policy_prefix="arn:aws-cn:iam::123456789012:policy/",
 )
 MANIFEST = Manifest(
@@ -66,6 +67,7 @@ def test_the_request_of_a_run() -> None:
     assert (request.name, request.client_token, request.time_limit) == (MANIFEST.run_id, "t" * 64, 6)
     manifest = f"s3://{DEPLOYMENT.bucket}/runs/heavy/0000000042/manifest.json"
     assert request.arguments == ("--manifest", manifest, "--data-uri", DEPLOYMENT.data_uri)
+    assert request.role_arn == "arn:aws-cn:iam::123456789012:role/asya-ns-x-job-heavy-cn-north-1"
     assert request.policy_arns == ("arn:aws-cn:iam::123456789012:policy/asya-ns-heavy-access",)
     assert request == run_request(MANIFEST, JOB, DEPLOYMENT)
 
@@ -110,6 +112,41 @@ def test_a_session_reaches_its_own_run_only() -> None:
     ):
         assert not allowed(policy, "s3:GetObject", resource)
     assert not allowed(policy, "s3:PutObject", f"{own}/pending/heavy/abc.json")
+
+
+@pytest.mark.parametrize("folder", ["{own}/runs/heavy/0000000042", "{data}/scratch/heavy/0000000042"])
+@pytest.mark.parametrize("action", ["s3:GetObject", "s3:PutObject", "s3:DeleteObject"])
+def test_a_session_reaches_its_folders_by_their_names(folder: str, action: str) -> None:
+    """S3A asks for the folder itself, with and without the slash, before it lists it."""
+    policy = session_policy(MANIFEST, JOB, DEPLOYMENT)
+    resource = folder.format(
+        own=f"arn:aws-cn:s3:::{DEPLOYMENT.bucket}", data="arn:aws-cn:s3:::the-data-bucket/some/prefix/data"
+    )
+    listed = [
+        prefix
+        for statement in json.loads(policy)["Statement"]
+        for prefix in statement.get("Condition", {}).get("StringLike", {}).get("s3:prefix", [])
+    ]
+
+    for name in (resource, f"{resource}/"):
+        assert allowed(policy, action, name)
+        assert any(fnmatchcase(name.split(":::")[1].partition("/")[2], pattern) for pattern in listed)
+    assert not allowed(policy, action, resource.removesuffix("2") + "3")
+    assert not allowed(policy, action, resource.removesuffix("/0000000042"))
+
+
+def test_the_policy_and_the_arn_of_the_access_policy_share_a_limit() -> None:
+    longest = replace(MANIFEST, actor="a" * 63)
+    refused = 0
+    for length in range(1, 1025):
+        job = replace(JOB, py_files=(f"s3://own-libraries/{'x' * length}",))
+        try:
+            request = run_request(longest, job, DEPLOYMENT)
+        except RunRequestError:
+            refused += 1
+        else:
+            assert len(request.session_policy) + sum(map(len, request.policy_arns)) <= POLICY_LIMIT
+    assert 0 < refused < 1024
 
 
 def test_many_files_are_summed_up_and_what_cannot_be_said_is_refused() -> None:

@@ -26,7 +26,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 SPARK = {
     "ASYA_SPARK_APPLICATION_ID": "00f1",
-    "ASYA_JOB_ROLE_ARN": "arn:aws:iam::123456789012:role/job",
+    "ASYA_ROLE_PREFIX": "arn:aws:iam::123456789012:role/",
     "ASYA_JOB_ENTRY_POINT": "s3://assets/entry.py",
     "ASYA_JOB_PY_FILES": "s3://assets/a.zip,s3://assets/b.zip",
     "ASYA_ACCESS_POLICY_PREFIX": "arn:aws:iam::123456789012:policy/",
@@ -54,7 +54,7 @@ def test_settings_of_a_function_that_deals_with_job_runs(environ: dict[str, str]
 
 @pytest.mark.parametrize(
     "name",
-    ["LAMBDA_TASK_ROOT", "AWS_REGION", "ASYA_ACTOR", "ASYA_BUCKET", "ASYA_QUEUE_URL_PREFIX", "ASYA_JOB_ROLE_ARN"],
+    ["LAMBDA_TASK_ROOT", "AWS_REGION", "ASYA_ACTOR", "ASYA_BUCKET", "ASYA_QUEUE_URL_PREFIX", "ASYA_ROLE_PREFIX"],
 )
 def test_a_missing_variable_is_named(environ: dict[str, str], name: str) -> None:
     environment = environ | SPARK

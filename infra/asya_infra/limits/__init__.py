@@ -1,0 +1,1 @@
+"""The limits of AWS, and the check of synthesized templates against them."""

@@ -1,0 +1,106 @@
+"""The limits of AWS that a mesh can reach, each with its source.
+
+A limit is the number that AWS enforces. `share` is the part of it that a mesh may use; the rest is for what the templates do
+not show, such as policies that an account attaches to every role.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+_IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
+_CLOUDFORMATION = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"
+_LAMBDA = "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html"
+_CLOUDWATCH = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_limits.html"
+_SQS_SOURCE = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html"
+_EMR_WORKERS = "https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.html"
+_EMR_API = "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html"
+_EVENTBRIDGE = "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A limit of AWS.
+
+    Attributes:
+        value: the number that AWS enforces.
+        unit: what the number counts.
+        source: the page that states it.
+        share: the part that a mesh may use.
+    """
+
+    value: int
+    unit: str
+    source: str
+    share: float = 1.0
+
+    @property
+    def usable(self) -> int:
+        """The number that a mesh may use."""
+        return int(self.value * self.share)
+
+
+# IAM. White space in a policy does not count.
+ROLE_INLINE_POLICIES: Final = Limit(10_240, "characters of all inline policies of a role", _IAM)
+MANAGED_POLICY: Final = Limit(6_144, "characters of a managed policy", _IAM)
+MANAGED_POLICIES_OF_A_ROLE: Final = Limit(10, "managed policies of a role", _IAM)
+TRUST_POLICY: Final = Limit(2_048, "characters of a trust policy", _IAM)
+SESSION_POLICY: Final = Limit(2_048, "characters of a session policy and its policy ARNs", _IAM)
+ROLES_OF_AN_ACCOUNT: Final = Limit(1_000, "roles of an account", _IAM)
+MANAGED_POLICIES_OF_AN_ACCOUNT: Final = Limit(1_500, "managed policies of an account", _IAM)
+NAME_OF_A_ROLE: Final = Limit(64, "characters of a role's name", _IAM)
+
+# CloudFormation.
+TEMPLATE: Final = Limit(1_000_000, "bytes of a template", _CLOUDFORMATION, share=0.8)
+RESOURCES_OF_A_STACK: Final = Limit(500, "resources of a stack", _CLOUDFORMATION, share=0.9)
+OUTPUTS_OF_A_STACK: Final = Limit(200, "outputs of a stack", _CLOUDFORMATION)
+PARAMETERS_OF_A_STACK: Final = Limit(200, "parameters of a stack", _CLOUDFORMATION)
+
+# Lambda.
+ENVIRONMENT: Final = Limit(4_096, "bytes of a function's environment variables", _LAMBDA)
+CODE_AND_LAYERS: Final = Limit(250 * 1024 * 1024, "bytes of a function's code and layers, unzipped", _LAMBDA)
+LAYERS: Final = Limit(5, "layers of a function", _LAMBDA)
+FUNCTION_TIMEOUT: Final = Limit(900, "seconds of a function", _LAMBDA)
+NAME_OF_A_FUNCTION: Final = Limit(64, "characters of a function's name", _LAMBDA)
+CONCURRENCY_OF_AN_ACCOUNT: Final = Limit(1_000, "concurrent executions of an account", _LAMBDA)
+UNRESERVED_CONCURRENCY: Final = Limit(100, "concurrent executions that stay unreserved", _LAMBDA)
+LEAST_SOURCE_CONCURRENCY: Final = Limit(2, "concurrent executions of an event source, at least", _SQS_SOURCE)
+MOST_SOURCE_CONCURRENCY: Final = Limit(1_000, "concurrent executions of an event source", _SQS_SOURCE)
+
+# SQS, EventBridge, CloudWatch.
+NAME_OF_A_QUEUE: Final = Limit(
+    80,
+    "characters of a queue's name",
+    "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html",
+)
+VISIBILITY_TIMEOUT: Final = Limit(
+    43_200,
+    "seconds of a visibility timeout",
+    "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html",
+)
+RULES_OF_AN_ACCOUNT: Final = Limit(300, "rules of an event bus", _EVENTBRIDGE)
+METRICS_OF_A_DASHBOARD: Final = Limit(2_500, "metrics of a dashboard", _CLOUDWATCH)
+WIDGETS_OF_A_DASHBOARD: Final = Limit(500, "widgets of a dashboard", _CLOUDWATCH)
+ALARMS_OF_AN_ACCOUNT: Final = Limit(5_000, "metric alarms of an account", _CLOUDWATCH)
+
+# EMR Serverless.
+CONCURRENT_RUNS: Final = Limit(1_000, "concurrent job runs of an application", _EMR_API)
+RUN_MINUTES: Final = Limit(10_080, "minutes of a job run", _EMR_API)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerShape:
+    """The memory that EMR Serverless offers for a number of vCPU, in gigabytes; `step` from `least` to `most`."""
+
+    least: int
+    most: int
+    step: int
+
+
+# https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.html#worker-configs
+WORKER_SHAPES: Final = {
+    1: WorkerShape(2, 8, 1),
+    2: WorkerShape(4, 16, 1),
+    4: WorkerShape(8, 30, 1),
+    8: WorkerShape(16, 60, 4),
+    16: WorkerShape(32, 120, 8),
+}
