@@ -9,18 +9,18 @@ import pytest
 from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
-from asya_infra.constructs.spark.application import application_id
-from asya_infra.mesh_file.spark_model import ApplicationSection
+from asya_infra.constructs.spark.application import application
+from asya_infra.mesh_file.mesh_model import MeshFile
 
 # An event of the service's own shape, every field it has.
 RECORDED = json.loads((Path(__file__).parent / "emr-job-run-state-change.json").read_text())
 
 
 def matches(pattern: Any, event: Any) -> bool:
-    """Match an event against an EventBridge pattern of plain values."""
+    """Match an event against an EventBridge pattern of plain values and prefixes."""
     if isinstance(pattern, dict):
         return isinstance(event, dict) and all(key in event and matches(pattern[key], event[key]) for key in pattern)
-    return event in pattern
+    return any(event.startswith(each["prefix"]) if isinstance(each, dict) else event == each for each in pattern)
 
 
 def test_a_mesh_without_heavy_actors_has_no_spark_resources(plain: Any) -> None:
@@ -42,20 +42,55 @@ def test_the_application(shop: Any) -> None:
     assert "InitialCapacity" not in application
 
 
+def test_the_application_has_a_stack_of_its_own(shop: Any, plain: Any, example: Any) -> None:
+    template = shop.templates["spark"]
+    assert {resource["Type"] for resource in template["Resources"].values()} == {
+        "AWS::EMRServerless::Application",
+        "AWS::SSM::Parameter",
+    }
+    assert "Outputs" not in template  # an export could not change
+    assert "spark" not in plain.templates
+    assert "spark" not in example.templates
+
+
+def test_no_tag_of_cloudformation_changes_the_application(shop: Any) -> None:
+    assert "Tags" not in shop.one("AWS::EMRServerless::Application")
+    assert shop.templates["spark"]["Metadata"] == {"AsyaApplicationTags": {"asya:namespace": "shop", "team": "orders"}}
+    manifest = json.loads((shop.folder / "manifest.json").read_text())
+    assert not manifest["artifacts"]["Asya-shop-spark"]["properties"].get("tags")
+
+
+def test_the_functions_read_the_id_of_the_application_from_ssm(shop: Any) -> None:
+    parameter = shop.one("AWS::SSM::Parameter", Name="/asya/shop/spark-application-id")
+    assert parameter["Value"] == "<Application.ApplicationId>"
+    read = {
+        name: each["Default"]
+        for name, each in shop.templates["functions-0"]["Parameters"].items()
+        if each["Default"] == parameter["Name"]
+    }
+    assert len(read) == 1
+    variables = shop.function("x-dispatch")["Environment"]["Variables"]
+    assert variables["ASYA_SPARK_APPLICATION_ID"] == f"<{next(iter(read))}>"
+    manifest = json.loads((shop.folder / "manifest.json").read_text())
+    assert "Asya-shop-spark" in manifest["artifacts"]["Asya-shop-functions-0"]["dependencies"]
+
+
+def test_the_application_limits_its_job_runs(shop: Any) -> None:
+    scheduler = shop.one("AWS::EMRServerless::Application")["SchedulerConfiguration"]
+    assert scheduler == {"MaxConcurrentRuns": 5, "QueueTimeoutMinutes": 360}
+
+
 def test_warm_workers_and_concurrent_runs() -> None:
-    section = ApplicationSection.model_validate(
-        {"warm": {"drivers": 1, "executors": 4}, "max_concurrent_runs": 7, "max_memory": "64g", "idle_stop": "5m"}
+    section = {"warm": {"drivers": 1, "executors": 4}, "max_concurrent_runs": 7, "max_memory": "64g", "idle_stop": "5m"}
+    file = MeshFile.model_validate(
+        {"namespace": "shop", "actors": {"a": {"handler": "shop.one"}}, "spark": {"application": section}}
     )
     stack = Stack(App())
-    mesh: Any = SimpleNamespace(
-        existing_application=None,
-        namespace="shop",
-        file=SimpleNamespace(spark=SimpleNamespace(application=section)),
-    )
-    application_id(stack, mesh)
+    mesh: Any = SimpleNamespace(namespace="shop", file=file)
+    application(stack, mesh)
     (resource,) = Template.from_stack(stack).find_resources("AWS::EMRServerless::Application").values()
     made = resource["Properties"]
-    assert made["SchedulerConfiguration"] == {"MaxConcurrentRuns": 7}
+    assert made["SchedulerConfiguration"] == {"MaxConcurrentRuns": 7, "QueueTimeoutMinutes": 360}
     assert made["MaximumCapacity"] == {"Cpu": "16 vCPU", "Memory": "64 GB"}
     assert made["AutoStopConfiguration"]["IdleTimeoutMinutes"] == 5
     assert {each["Key"]: each["Value"]["WorkerCount"] for each in made["InitialCapacity"]} == {
@@ -84,6 +119,8 @@ def test_run_events_reach_the_completion_queue(example: Any) -> None:
         ("source", "my.app"),
         ("detail-type", "EMR Serverless Application State Change"),
         ("detail", {**RECORDED["detail"], "applicationId": "00other"}),
+        ("detail", {**RECORDED["detail"], "jobRunName": "asya.flights-test.clean-flights.0000000001"}),
+        ("detail", {**RECORDED["detail"], "jobRunName": "nightly"}),
     ],
 )
 def test_other_events_do_not_reach_it(example: Any, key: str, value: Any) -> None:
@@ -112,4 +149,5 @@ def test_each_heavy_actor_has_a_policy_for_its_runs(shop: Any) -> None:
         for resource in ([statement["Resource"]] if isinstance(statement["Resource"], str) else statement["Resource"])
     }
     bucket = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
-    assert resources == {bucket, *(f"{bucket}/data/{prefix}/*" for prefix in ("clean", "stats", "scratch/crunch"))}
+    folders = [f"{bucket}/data/{prefix}" for prefix in ("clean", "stats", "scratch/crunch")]
+    assert resources == {bucket, *folders, *(f"{folder}/*" for folder in folders)}

@@ -6,10 +6,12 @@ from aws_cdk import App, Tags
 
 from asya.protocol import names
 from asya_infra.mesh import Mesh
+from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD, shard_of
 from asya_infra.stacks.functions import FunctionsStack
 from asya_infra.stacks.gateway import GatewayStack
 from asya_infra.stacks.queues import QueuesStack
+from asya_infra.stacks.spark import SparkStack
 from asya_infra.stacks.state import StateStack
 
 
@@ -24,6 +26,8 @@ def add_stacks(app: App, mesh: Mesh) -> None:
         # Crew actors stay in the crew's shard even if the mesh file redefines them: queues never move.
         if not names.is_reserved(name):
             shards[shard_of(name)].append(name)
+    tags = {"asya:namespace": mesh.namespace, **mesh.file.tags}
+    spark = SparkStack(app, mesh, tags) if heavy_actors(mesh.table) and not mesh.existing_application else None
     state = StateStack(app, mesh)
     gateway = GatewayStack(app, mesh)
     gateway.add_stack_dependency(state)
@@ -32,5 +36,9 @@ def add_stacks(app: App, mesh: Mesh) -> None:
         functions = FunctionsStack(app, mesh, gateway.address, shard, actors, task_changes=state.task_changes)
         for dependency in (state, queues, gateway):
             functions.add_stack_dependency(dependency)
-    for key, value in {"asya:namespace": mesh.namespace, **mesh.file.tags}.items():
+        if spark is not None and shard == CREW_SHARD:
+            functions.add_stack_dependency(spark)
+    for key, value in tags.items():
         Tags.of(app).add(key, value)
+        if spark is not None:
+            Tags.of(spark).remove(key)
