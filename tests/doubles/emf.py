@@ -18,7 +18,7 @@ class Metric:
 
 
 def metrics(capsys: pytest.CaptureFixture[str]) -> list[Metric]:
-    """All metrics printed since the last call; other lines are ignored."""
+    """All metrics printed since the last call, by actor; other lines are ignored."""
     found = []
     for line in capsys.readouterr().out.splitlines():
         if line.startswith('{"_aws"'):
@@ -40,7 +40,8 @@ def _of(line: dict[str, Any]) -> list[Metric]:
     found = []
     for group in line["_aws"]["CloudWatchMetrics"]:
         assert group["Namespace"] == "Asya"
-        (names,) = group["Dimensions"]
+        names, of_the_mesh = group["Dimensions"]
+        assert of_the_mesh == ["namespace"]
         for metric in group["Metrics"]:
             values = line[metric["Name"]]
             dimensions = {name: line[name] for name in names}

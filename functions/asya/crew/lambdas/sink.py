@@ -11,6 +11,7 @@ from asya.messaging.lambdas.batch import Record
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
+from asya.protocol.times import parse_time
 from asya.sidecar import arrival
 from asya.sidecar.slices import slice_end_deliveries
 
@@ -39,7 +40,15 @@ class SinkActor(CrewEnd):
                 return []
             key, replaced_key = result.claim.key, result.replaced_key
         self.services.telemetry.count("Processed", by=("outcome", phase))
+        self._measure_task(envelope, phase)
         return self._persist_and_report(envelope, key, replaced_key)
+
+    def _measure_task(self, envelope: Envelope, phase: str) -> None:
+        """Measure the time from the creation of a task to its end; slices and pauses are no ends of a task."""
+        created_at = envelope.status.created_at if envelope.status else None
+        if phase in ending.CLAIMED_PHASES and envelope.parent_id is None and created_at is not None:
+            elapsed_ms = (self.services.now() - parse_time(created_at)).total_seconds() * 1000
+            self.services.telemetry.measure("TimeToResult", max(0.0, elapsed_ms), "Milliseconds")
 
     def _persist_and_report(self, envelope: Envelope, key: str, replaced_key: str | None) -> list[Receipt]:
         """Persist the envelope, then report its end; a failed write keeps the message, but not the report."""

@@ -53,20 +53,28 @@ class DeadLetterWatch:
     def scan(self, actors: Iterable[str]) -> None:
         """Scan these actors' queues; an error with one queue does not stop the others."""
         until = self.services.environment.monotonic() + SCAN_SECONDS
+        complete = True
         try:
             for actor in actors:
                 try:
                     self._scan_queue(actor, until)
                 except (ClientError, BotoCoreError, TaskStoreError):
+                    complete = False
                     self.services.telemetry.log.exception(
                         "dead letters not reported; the next scan retries", queue=actor
                     )
+            if complete:
+                self.services.telemetry.count("Sweeps")
         finally:
             self.services.telemetry.flush()
 
     def _scan_queue(self, actor: str, until: float) -> None:
         queue = self.queue(actor)
-        if not queue.count().visible:
+        count = queue.count()
+        if count.total:
+            # Without dead letters there is no metric: each one of a hundred queues would be a metric to pay for.
+            self.services.telemetry.measure("DeadLetters", count.total, "Count", actor=actor)
+        if not count.visible:
             return
         messages: list[ReceivedMessage] = []
         try:

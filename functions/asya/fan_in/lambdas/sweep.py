@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from asya.fan_in.aws.sets import FanInSets
-from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.delivery import Delivery
 from asya.protocol.slices import SetDue, encode_message
 from asya.sidecar.lambdas.services import Services
@@ -37,6 +36,7 @@ class FanInSweep:
         if receipts:
             self.services.telemetry.log.warning("sets overdue", count=len(receipts), problem=str(problem or ""))
         for actor, count in open_counts.items():
-            telemetry = Telemetry(self.services.settings.namespace, actor)
-            telemetry.measure("FanInOpen", count, "Count")
-            telemetry.flush()
+            self.services.telemetry.measure("FanInOpen", count, "Count", actor=actor)
+        if problem is None:
+            self.services.telemetry.count("Sweeps")
+        self.services.telemetry.flush()

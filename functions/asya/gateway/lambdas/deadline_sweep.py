@@ -59,11 +59,14 @@ class DeadlineSweep:
                 last_minute = minute
                 if self.services.environment.monotonic() > ends_at:
                     break
+            self.services.telemetry.count("Sweeps")
         finally:
             if last_minute is not None:
                 self.marks.write(last_minute)
             if count:
                 self.services.telemetry.log.warning("tasks timed out", count=count)
+                self.services.telemetry.count("SlaExpired", count)
+            self.services.telemetry.flush()
 
     def _fail_overdue(self, minute: str, until: datetime, now: datetime) -> int:
         """Fail the tasks with a deadline in a minute that were overdue at `until`; returns their number."""

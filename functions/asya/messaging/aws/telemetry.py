@@ -67,6 +67,8 @@ class Telemetry:
             writer.add_dimension(name="actor", value=actor)
             if by is not None:
                 writer.add_dimension(name=by[0], value=by[1])
+            # The second set is the metric of the whole mesh, so that one alarm covers all its actors.
+            writer.add_dimensions(namespace=self._namespace)
             for (name, unit), values in metrics.items():
                 for value in values[:_MAX_VALUES]:
                     writer.add_metric(name=name, unit=MetricUnit[unit], value=value)

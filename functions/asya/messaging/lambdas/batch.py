@@ -89,9 +89,11 @@ class BatchProcessor:
             handle: processes one record and returns the receipts of everything that it caused.
             accepted: called for each record whose receipts were all accepted, before its acknowledgement.
         """
-        has_suspect = any(record.arrival.receive_count > 1 for record in items)
+        redelivered = sum(record.arrival.receive_count > 1 for record in items)
+        if redelivered:
+            self.telemetry.count("Redelivered", redelivered)
         failures: list[Record] = []
-        if has_suspect:
+        if redelivered:
             for record in _isolation_order(items):
                 failed = self._process_records([record], handle, accepted)
                 failures += failed

@@ -1,9 +1,8 @@
-"""Repeats unfinished releases of paused envelopes every minute, and measures the oldest pauses (`protocol §11`, `§15`)."""
+"""Repeats unfinished releases of paused envelopes every minute, and measures the open pauses (`protocol §11`, `§15`)."""
 
 from dataclasses import dataclass
 from datetime import timedelta
 
-from asya.messaging.aws.telemetry import Telemetry
 from asya.pause.lambdas.pause_release import PauseReleases
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.paused_tasks import PausedTasks
@@ -34,15 +33,17 @@ class PauseSweep:
             if stored is not None:
                 self.pause_releases.finish(stored.record, moment)
         self._measure()
+        self.services.telemetry.count("Sweeps")
+        self.services.telemetry.flush()
 
     def _measure(self) -> None:
-        """Measure the age of each pause actor's oldest pause in seconds; 0 without a pause."""
-        moment, table = self.services.now(), self.services.settings.table
-        ages = {name: 0.0 for name, actor in table.actors.items() if actor.kind == "pause"}
+        """Measure the number of each pause actor's pauses, and the age of the oldest one in seconds; 0 without a pause."""
+        moment, telemetry = self.services.now(), self.services.telemetry
+        actors = [name for name, actor in self.services.settings.table.actors.items() if actor.kind == "pause"]
+        ages: dict[str, list[float]] = {name: [] for name in actors}
         for task in self.paused_tasks.paused(moment):
             if task.actor in ages:
-                ages[task.actor] = max(ages[task.actor], (moment - task.since).total_seconds())
-        for actor, age in ages.items():
-            telemetry = Telemetry(self.services.settings.namespace, actor)
-            telemetry.measure("PausedAge", age, "Seconds")
-            telemetry.flush()
+                ages[task.actor].append((moment - task.since).total_seconds())
+        for actor, seconds in ages.items():
+            telemetry.measure("PausesOpen", len(seconds), "Count", actor=actor)
+            telemetry.measure("PausedAge", max(seconds, default=0.0), "Seconds", actor=actor)

@@ -13,6 +13,7 @@ from asya.protocol.times import parse_time
 from asya.spark.aws.emr_serverless import JobRunState
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
+from asya.spark.run_delay import run_delay
 
 # Events arrive within seconds, and no run ends sooner; a query about a younger run would be wasted.
 MIN_AGE = timedelta(seconds=20)
@@ -30,14 +31,20 @@ class Reconciler:
     def sweep(self) -> None:
         """Runs one sweep; an error with one actor does not affect the others."""
         base, permits = self.services.base, self._permits()
+        complete = True
         try:
             for actor in self.services.heavy_actors():
                 try:
                     self._count_pending(actor)
                     self._request_if_needed(actor)
-                    self._complete_ended(actor, permits)
+                    records = self._open_runs(actor)
+                    self._measure_runs(actor, records)
+                    self._complete_ended(records, permits)
                 except (ClientError, BotoCoreError):
+                    complete = False
                     base.telemetry.log.exception("actor not reconciled; the next sweep retries", reconciled=actor)
+            if complete:
+                base.telemetry.count("Sweeps")
         finally:
             base.telemetry.flush()
 
@@ -57,14 +64,28 @@ class Reconciler:
             services.base.telemetry.log.warning("missing dispatch request sent", reconciled=actor)
             services.requests.ensure(actor, 0, now=now)
 
-    def _complete_ended(self, actor: str, permits: Iterator[bool]) -> None:
+    def _open_runs(self, actor: str) -> list[RunRecord]:
+        """The records of the runs that are not closed."""
+        numbers = self.services.records.open_numbers(actor)
+        records = (self.services.records.get(actor, number) for number in numbers)
+        return [record for record in records if record is not None]
+
+    def _measure_runs(self, actor: str, records: list[RunRecord]) -> None:
+        """Measures the waiting and the running runs, and the longest delay among them."""
+        telemetry, spec, now = self.services.base.telemetry, self.services.heavy_actor(actor), self.services.now()
+        running = sum(record.running_at is not None for record in records)
+        max_run = timedelta(seconds=spec.spark.max_run) if spec is not None and spec.spark is not None else timedelta()
+        delays = [run_delay(record.formed_at, record.running_at, max_run, now).total_seconds() for record in records]
+        telemetry.measure("RunsQueued", len(records) - running, "Count", actor=actor)
+        telemetry.measure("RunsRunning", running, "Count", actor=actor)
+        telemetry.measure("RunDelay", max(delays, default=0.0), "Seconds", actor=actor)
+
+    def _complete_ended(self, records: list[RunRecord], permits: Iterator[bool]) -> None:
         """Notifies the completion of ended runs that are not closed."""
-        numbers = list(self.services.records.open_numbers(actor))
         # A random start, so that every run gets its turn when more are open than one sweep queries.
-        first = int(self.services.base.environment.random() * len(numbers))
-        for number in numbers[first:] + numbers[:first]:
-            record = self.services.records.get(actor, number)
-            if record is None or record.state != "started":
+        first = int(self.services.base.environment.random() * len(records))
+        for record in records[first:] + records[:first]:
+            if record.state != "started":
                 continue
             if self.services.now() - parse_time(record.formed_at) >= MIN_AGE and not self._complete_if_ended(
                 record, permits

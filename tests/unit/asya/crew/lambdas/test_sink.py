@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +12,8 @@ from msgspec import Raw
 from asya.crew.lambdas.wiring import build_sink
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import Sink
+from asya.protocol.times import format_time
+from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, batch_failures, empty_table, emulated_table, sqs_event
 from tests.doubles.sqs import Refusal
@@ -298,3 +301,18 @@ def test_s3_alone_tells_whose_result_an_object_is(world: MeshWorld) -> None:
         "failed",
         "infer",
     )
+
+
+@pytest.mark.rule("15.TimeToResult")
+def test_15_the_time_from_the_creation_to_the_end_of_a_task(
+    world: MeshWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    created_at = format_time(world.services("x-sink").now() - timedelta(seconds=90))
+    block = status(phase="succeeded", reason="Completed", created_at=created_at)
+    run(world, message(status=block, route=DONE))
+    (elapsed,) = metric_values(metrics(capsys), "TimeToResult", actor="x-sink")
+    assert elapsed >= 90_000
+    run(world, message(id="child", parent_id="env-1", status=block, route=DONE))
+    run(world, ended("paused", id="waits"))
+    run(world, message(status=block, route=DONE))  # a duplicate
+    assert len(metric_values(metrics(capsys), "TimeToResult")) <= 1

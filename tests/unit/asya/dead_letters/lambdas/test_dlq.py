@@ -18,6 +18,7 @@ from asya.protocol.mesh_table import Actor
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
 from asya.tasks.aws.tasks import Tasks
+from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import arrival_of, mesh, message, status
 from tests.doubles.mesh_world import MeshWorld, recorded
 from tests.doubles.sqs import Refusal
@@ -255,3 +256,30 @@ def test_marks_outlive_the_messages_and_then_expire(dlq_world: DlqWorld) -> None
     item = dlq_world.world.dynamodb.get_item(TableName="asya-shop-sink", Key=key)["Item"]
     assert item["expires_at"] == {"N": str(1000 + KEEP_SECONDS)}
     assert KEEP_SECONDS > 14 * 86400
+
+
+@pytest.mark.rule("15.DeadLetters", "15.Sweeps")
+def test_15_dead_letters_are_measured_as_long_as_they_lie_there(
+    dlq_world: DlqWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue = dlq_world.put("infer", "m-1", message())
+    dlq_world.put("infer", "m-2", message(id="env-2"))
+    for _ in range(2):
+        dlq_world.scan("infer", "post")
+        found = metrics(capsys)
+        assert metric_values(found, "DeadLetters", actor="infer") == [2]
+        assert metric_values(found, "DeadLetters", actor="post") == []
+        assert metric_values(found, "Sweeps", actor="x-dlq") == [1]
+    queue.bodies.clear()
+    dlq_world.scan("infer", "post")
+    assert metric_values(metrics(capsys), "DeadLetters") == []
+
+
+@pytest.mark.rule("15.Sweeps")
+def test_15_a_scan_with_an_error_is_no_finished_sweep(dlq_world: DlqWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    dlq_world.put("infer", "m-1", message()).broken = True
+    dlq_world.put("post", "m-2", message(id="env-2"))
+    dlq_world.scan("infer", "post")
+    found = metrics(capsys)
+    assert metric_values(found, "Sweeps") == []
+    assert metric_values(found, "DeadLetters", actor="post") == [1]

@@ -1,12 +1,12 @@
 """protocol §9: timeouts and cancellation of sets."""
 
-import json
 from datetime import timedelta
 
 import pytest
 
 from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import FanIn
+from tests.doubles.emf import metric_values, metrics
 from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers
 from tests.doubles.fan_mesh import QueuedMessage
 
@@ -65,22 +65,23 @@ def test_a_late_origin_ends_with_its_sets_failure(start: Start) -> None:
     assert mesh.result(phase="failed")["status"]["error"]["message"] == "early"
 
 
-@pytest.mark.rule("9.timeout", "15.FanInOpen")
+@pytest.mark.rule("9.timeout", "15.FanInOpen", "15.Sweeps")
 def test_the_sweep_finds_a_set_whose_check_was_lost(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     mesh = start(FanIn(timeout=60.0))
     mesh.is_lost = lambda message: (message.actor == "score" and child(2) in message.body) or "set-due" in message.body
     mesh.start(numbers(2))
     mesh.run(until=timedelta(minutes=10))
     mesh.sweep()
-    metric = next(line for line in capsys.readouterr().out.splitlines() if "FanInOpen" in line and "x-fan-in" in line)
-    assert json.loads(metric)["FanInOpen"] == [1]
+    found = metrics(capsys)
+    assert metric_values(found, "FanInOpen", actor="x-fan-in") == [1]
+    assert metric_values(found, "Sweeps") == [1]
     mesh.clock.moment += timedelta(minutes=10)
     mesh.is_lost = lambda message: False
     mesh.sweep()
     mesh.run()
     assert mesh.result(phase="failed")["status"]["reason"] == "FanInTimeout"
     mesh.sweep()
-    assert '"FanInOpen":[0' in capsys.readouterr().out.replace(" ", "").replace(".0", "")
+    assert metric_values(metrics(capsys), "FanInOpen", actor="x-fan-in") == [1, 0]
 
 
 def test_the_sweep_leaves_sets_alone_that_still_have_time(start: Start) -> None:

@@ -11,6 +11,9 @@ from asya.gateway.lambdas.wiring import build_deadline_sweep
 from asya.messaging.aws import clients
 from asya.messaging.lambdas.environment import RealEnvironment
 from asya.sidecar.lambdas.services import Services
+from asya.tasks.aws.index import TaskIndex
+from asya.tasks.aws.task_store import TaskStoreError
+from tests.doubles.emf import metric_values, metrics
 from tests.doubles.gateway_functions import MESH, Gateway, report, settings_with
 from tests.doubles.tasks import at
 from tests.unit.asya.gateway.routes.test_cancel import shown, start
@@ -113,3 +116,31 @@ def test_the_entry_point_is_a_schedules_tick(gateway: Gateway, monkeypatch: pyte
     found = Services(settings_with(gateway.environ, gateway.mesh), Clock(at(0)))
     monkeypatch.setattr("asya.sidecar.lambdas.entry_point.services", lambda: found)
     wiring.deadline_sweep({}, None)
+
+
+@pytest.mark.rule("15.SlaExpired", "15.Sweeps")
+def test_15_a_deadline_that_passes_while_the_task_waits_is_counted(
+    gateway: Gateway, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start(gateway, timeout=70)
+    start(gateway, timeout=600)
+    metrics(capsys)
+    sweep(gateway, 60)
+    found = metrics(capsys)
+    assert (metric_values(found, "SlaExpired"), metric_values(found, "Sweeps")) == ([], [1])
+    sweep(gateway, 120)
+    found = metrics(capsys)
+    assert (metric_values(found, "SlaExpired"), metric_values(found, "Sweeps")) == ([1], [1])
+
+
+@pytest.mark.rule("15.Sweeps")
+def test_15_a_sweep_that_cannot_read_the_table_is_not_finished(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def unavailable(*_: Any) -> Any:
+        raise TaskStoreError("the table is unavailable")
+
+    monkeypatch.setattr(TaskIndex, "due", unavailable)
+    with pytest.raises(TaskStoreError):
+        sweep(gateway, 60)
+    assert metric_values(metrics(capsys), "Sweeps") == []

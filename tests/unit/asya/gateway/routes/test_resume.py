@@ -22,6 +22,7 @@ from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
 from asya.sidecar.lambdas.services import Services
 from tests.doubles.api_function import ALICE, BUCKET, ApiFunction, emulated_shop
+from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import NOW as PAUSED_AT
 from tests.doubles.envelopes import hop, mesh, message, status
 from tests.doubles.tasks import event
@@ -222,3 +223,15 @@ def test_a_report_by_merge_and_one_by_the_gateway_do_not_undo_each_other(world: 
 
 def test_the_stored_envelope_exists_until_the_resume(world: World) -> None:
     assert isinstance(world.paused.load(PauseKey("env-1", 0, 1)), Envelope)
+
+
+@pytest.mark.rule("15.PausesOpen", "15.PausedAge", "15.Sweeps")
+def test_15_the_sweep_measures_open_pauses(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    world.pause("env-2")
+    metrics(capsys)
+    world.sweep(NOW + timedelta(minutes=5))
+    found = metrics(capsys)
+    assert metric_values(found, "PausesOpen", actor="approve") == [2]
+    (age,) = metric_values(found, "PausedAge", actor="approve")
+    assert age >= 300
+    assert metric_values(found, "Sweeps") == [1]

@@ -1,4 +1,4 @@
-"""protocol §15: metrics of the namespace `Asya`, by namespace and actor and at most one more bounded dimension."""
+"""protocol §15: metrics of the namespace `Asya`, for each actor and at most one more bounded dimension, and for the mesh."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ def flushed(telemetry: Telemetry, capsys: pytest.CaptureFixture[str]) -> list[di
     return [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
 
 
-@pytest.mark.rule("15.emf")
+@pytest.mark.rule("15.emf", "15.mesh")
 def test_counts_and_measurements(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "infer")
     telemetry = Telemetry("shop", "infer")
@@ -25,10 +25,10 @@ def test_counts_and_measurements(capsys: pytest.CaptureFixture[str], monkeypatch
     plain, by_kind = flushed(telemetry, capsys)
     (about,) = plain["_aws"]["CloudWatchMetrics"]
     assert about["Namespace"] == "Asya"
-    assert about["Dimensions"] == [["namespace", "actor"]]
+    assert about["Dimensions"] == [["namespace", "actor"], ["namespace"]]
     assert (plain["namespace"], plain["actor"]) == ("shop", "infer")
     assert (plain["Received"], plain["HandlerDuration"]) == ([4.0], [1.0, 2.0])
-    assert by_kind["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["namespace", "actor", "kind"]]
+    assert by_kind["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["namespace", "actor", "kind"], ["namespace"]]
     assert by_kind["Sent"] == [1.0]
     assert flushed(telemetry, capsys) == []
 

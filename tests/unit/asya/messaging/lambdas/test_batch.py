@@ -8,6 +8,7 @@ import pytest
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.lambdas.batch import MAX_NACK_SECONDS, BatchProcessor, Record, records
+from tests.doubles.emf import metric_values, metrics
 from tests.doubles.mesh_world import batch_failures, recorded, sqs_event
 from tests.doubles.sqs import FakeSqs
 
@@ -181,3 +182,14 @@ def test_the_callback_runs_for_each_accepted_record() -> None:
         records(sqs_event(b"a", b"b", b"c")), handing_over(outlet), lambda record: accepted.append(record.message_id)
     )
     assert accepted == ["message-0", "message-2"]
+
+
+@pytest.mark.rule("15.Redelivered")
+def test_15_messages_that_were_received_before_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    made = worker(FakeSqs(), outlet := FakeOutlet())
+    made.process(records(recorded("sqs-redelivered")), handing_over(outlet))
+    made.telemetry.flush()
+    assert metric_values(metrics(capsys), "Redelivered", actor="infer") == [2]
+    made.process(records(sqs_event(b"1", b"2")), handing_over(outlet))
+    made.telemetry.flush()
+    assert metric_values(metrics(capsys), "Redelivered") == []

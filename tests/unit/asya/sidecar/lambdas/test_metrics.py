@@ -20,11 +20,15 @@ from tests.doubles.tables import MemoryDynamo, Table
 # Dimensions beside namespace and actor.
 SPLIT = {"Processed": "outcome", "Sent": "kind", "Failed": "reason", "JobRuns": "state"}
 OF_LIGHT_ACTORS = {
+    "TimeToResult",
     *("Received", "Processed", "Sent", "Failed", "Retried", "SlaExpired", "HandlerDuration", "HopLatency"),
     *("MessageSize", "InFlight", "HopLimit"),
 }
 OF_HEAVY_ACTORS = {"PendingEnvelopes", "JobRuns", "EnvelopesPerRun"}
-UNITS = {"HandlerDuration": "Milliseconds", "HopLatency": "Milliseconds", "MessageSize": "Bytes"}
+UNITS = {
+    **dict.fromkeys(("HandlerDuration", "HopLatency", "TimeToResult"), "Milliseconds"),
+    **{"MessageSize": "Bytes", "RunDelay": "Seconds"},
+}
 
 
 def echo(payload: Any) -> Any:

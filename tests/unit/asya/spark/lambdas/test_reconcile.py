@@ -9,6 +9,7 @@ from botocore.exceptions import ClientError
 
 from asya.spark import run_formation
 from asya.spark.lambdas import reconcile as spark_reconcile
+from tests.doubles.emf import metric_values, metrics
 from tests.doubles.heavy import TABLE, HeavyWorld, done_result, heavy_world
 
 
@@ -197,3 +198,40 @@ def test_an_error_with_one_actor_does_not_affect_the_others(world: HeavyWorld, m
     monkeypatch.setattr(services.pending, "count", throttled_count)
     spark_reconcile.Reconciler(services).sweep()
     assert world.dispatch() == 1
+
+
+@pytest.mark.rule("15.RunsQueued", "15.RunsRunning", "15.RunDelay", "15.Sweeps")
+def test_15_open_runs_are_measured(world: HeavyWorld, capsys: pytest.CaptureFixture[str]) -> None:
+    start_run(world, "a")
+    world.reconcile()
+    found = metrics(capsys)
+    assert metric_values(found, "RunsQueued", actor="clean") == [1]
+    assert metric_values(found, "RunsRunning", actor="clean") == [0]
+    assert metric_values(found, "RunsQueued", actor="stats") == [0]
+    assert metric_values(found, "Sweeps", actor="x-reconcile") == [1]
+    (delay,) = metric_values(found, "RunDelay", actor="clean")
+    assert delay >= 0
+    world.set_state("run1", "RUNNING")
+    world.complete()
+    world.reconcile()
+    found = metrics(capsys)
+    assert metric_values(found, "RunsQueued", actor="clean") == [0]
+    assert metric_values(found, "RunsRunning", actor="clean") == [1]
+    assert metric_values(found, "RunDelay", actor="clean") == [0]
+    world.write_results(1, [done_result(0)])
+    world.set_state("run1", "SUCCESS")
+    world.complete()
+    world.reconcile()
+    assert metric_values(metrics(capsys), "RunsRunning", actor="clean") == [0]
+
+
+@pytest.mark.rule("15.Sweeps")
+def test_15_a_sweep_with_an_error_is_not_finished(
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def throttled(*_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "as requested"}}, "Query")
+
+    monkeypatch.setattr(spark_reconcile.Reconciler, "_count_pending", throttled)
+    world.reconcile()
+    assert metric_values(metrics(capsys), "Sweeps") == []
