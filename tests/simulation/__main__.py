@@ -23,11 +23,12 @@ class ScheduleSummary:
     """The result of a schedule, in a form that crosses a process boundary.
 
     Attributes:
+        profile: the kind of faults.
         faults: the number of injected faults, by name.
         problem: the violations and the command that repeats them; empty without violations.
     """
 
-    weather: str
+    profile: str
     faults: Mapping[str, int]
     problem: str = ""
 
@@ -38,14 +39,14 @@ def main() -> int:
     parser.add_argument("--schedules", type=int, default=200, help="number of schedules (default 200)")
     parser.add_argument("--first", type=int, default=0, help="first seed (default 0)")
     parser.add_argument("--seed", type=int, help="run only this seed and print its log")
-    parser.add_argument("--weather", choices=sorted(KINDS), help="use only this weather")
+    parser.add_argument("--faults", choices=sorted(KINDS), help="use only this kind of faults")
     parser.add_argument("--about", default="", help="print only the log lines that contain this text, such as an id")
     parser.add_argument("--keep-going", action="store_true", help="continue after the first violation")
     parser.add_argument("--processes", type=int, default=1, help="number of processes (default 1)")
     parser.add_argument("--heavy", action="store_true", help="simulate meshes with heavy actors")
     parser.add_argument("--planted", action="store_true", help="plant each mistake and print the seed that finds it")
     options = parser.parse_args()
-    run_one = partial(run, kind=options.weather, is_heavy=options.heavy)
+    run_one = partial(run, kind=options.faults, is_heavy=options.heavy)
     if options.seed is not None:
         return _replay(partial(run_one, options.seed, to_the_end=True), options.about)
     if options.planted:
@@ -87,17 +88,17 @@ def _run_all(seeds: range, run_one: Callable[[int], Outcome], processes: int) ->
 def _summarize(run_one: Callable[[int], Outcome], seed: int) -> ScheduleSummary:
     outcome = run_one(seed)
     return ScheduleSummary(
-        outcome.weather.name, outcome.cloud.simulation.faults.drawn, str(outcome) if outcome.violations else ""
+        outcome.profile.name, outcome.cloud.simulation.faults.drawn, str(outcome) if outcome.violations else ""
     )
 
 
 def _report(summaries: Iterator[ScheduleSummary], *, keep_going: bool) -> int:
     began = time.monotonic()
-    weathers: Counter[str] = Counter()
+    profiles: Counter[str] = Counter()
     faults: Counter[str] = Counter()
     failed = 0
     for done, summary in enumerate(summaries, start=1):
-        weathers[summary.weather] += 1
+        profiles[summary.profile] += 1
         faults.update(summary.faults)
         if summary.problem:
             failed += 1
@@ -106,8 +107,8 @@ def _report(summaries: Iterator[ScheduleSummary], *, keep_going: bool) -> int:
                 break
         if done % 100 == 0:
             print(f"{done} schedules, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-    counts = ", ".join(f"{count} {name}" for name, count in weathers.most_common())
-    print(f"{sum(weathers.values())} schedules in {time.monotonic() - began:.0f} s ({counts})")
+    counts = ", ".join(f"{count} {name}" for name, count in profiles.most_common())
+    print(f"{sum(profiles.values())} schedules in {time.monotonic() - began:.0f} s ({counts})")
     print("faults: " + (", ".join(f"{count} {name.lower()}" for name, count in faults.most_common()) or "none"))
     print(f"{failed} schedules with violations" if failed else "no violations")
     return 1 if failed else 0

@@ -24,9 +24,9 @@ class AckChecks:
         envelope = self.ledger.read(message)
         match invocation.actor:
             case system if system in SYSTEM_QUEUES:
-                if self.ledger.is_calm and message.receives > 1:
+                if self.ledger.is_fault_free and message.receives > 1:
                     self.ledger.report_violation(
-                        f"in calm weather {system} needed {message.receives} receives for {message.body}"
+                        f"without faults {system} needed {message.receives} receives for {message.body}"
                     )
             case "x-sink":
                 if envelope is not None and message.message_id not in invocation.unreadable:

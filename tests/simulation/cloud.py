@@ -16,11 +16,11 @@ from tests.simulation.acks import AckChecks
 from tests.simulation.calls import CallChecks
 from tests.simulation.event_log import EventLog
 from tests.simulation.event_source import EventSources
-from tests.simulation.faults import Faults, Weather
+from tests.simulation.faults import FaultProfile, Faults
 from tests.simulation.functions import ACCOUNT, BUCKET, QUEUES, REGION, Function, QuietTelemetry
 from tests.simulation.gateway import GatewayFunction, api_of, ingest_of
 from tests.simulation.handlers import install_handlers
-from tests.simulation.heavy.job_weather import JobWeather
+from tests.simulation.heavy.job_faults import JobFaults
 from tests.simulation.heavy.side import SPARK, HeavySide
 from tests.simulation.ledger import SYSTEM_QUEUES, Ledger
 from tests.simulation.meshes import SimulatedMesh
@@ -123,9 +123,9 @@ class _Observer:
         self._writes.item_written(table, before, after)
 
 
-def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: JobWeather | None = None) -> Cloud:
+def deploy(mesh: SimulatedMesh, random: Random, profile: FaultProfile, job_faults: JobFaults | None = None) -> Cloud:
     """Deploy a mesh to a new cloud."""
-    simulation = Simulation(Scheduler(), Faults(random, weather), random, EventLog())
+    simulation = Simulation(Scheduler(), Faults(random, profile), random, EventLog())
     namespace = mesh.table.namespace
     tables = MemoryDynamo(
         {names.table_name(namespace, kind): Table(INDEXES.get(kind, {})) for kind in TABLES},
@@ -135,7 +135,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: J
     views = {kind: tables.tables[names.table_name(namespace, kind)].items for kind in TABLES}
     ledger = Ledger(simulation, mesh.table, objects, views)
     ledger.runs.is_poison = mesh.is_poison
-    ledger.jobs_are_calm = job_weather is None or job_weather.is_calm
+    ledger.jobs_are_fault_free = job_faults is None or job_faults.is_fault_free
     observer = _Observer(ledger)
     tables.on_write = observer.item
     bucket = Bucket(observer, objects)
@@ -198,7 +198,7 @@ def deploy(mesh: SimulatedMesh, random: Random, weather: Weather, job_weather: J
             new_process=new_process,
             new_pool=new_pool,
         )
-    heavy = HeavySide(simulation, job_weather or JobWeather(), bucket, new_process, ledger, queues)
+    heavy = HeavySide(simulation, job_faults or JobFaults(), bucket, new_process, ledger, queues)
     system = SystemFunctions(
         simulation, {name: settings(name) for name in SystemFunctions.NAMES}, new_process, new_pool, ledger
     )

@@ -68,7 +68,7 @@ class EventSources:
     def _delete_handled(self, queue: str, messages: list[Message], process: Process) -> None:
         faults, seconds = self.simulation.faults, self.simulation.scheduler.seconds
         for message in messages:
-            if faults.happens(faults.weather.lost_acks, seconds):
+            if faults.happens(faults.profile.lost_acks, seconds):
                 process.note(f"the ack of {message.message_id[:8]} is lost")
             else:
                 process.note(f"acks {message.message_id[:8]}")

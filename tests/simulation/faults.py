@@ -18,7 +18,7 @@ class Fault(Enum):
 
 
 @dataclass(frozen=True)
-class Weather:
+class FaultProfile:
     """The rates of faults, per call.
 
     Attributes:
@@ -31,12 +31,12 @@ class Weather:
         outages: (service, from, until): the service refuses all calls in that time.
     """
 
-    name: str = "calm"
+    name: str = "fault-free"
     crashes: float = 0.0
-    refused: float = 0.0
-    answer_lost: float = 0.0
-    repeated: float = 0.0
-    in_part: float = 0.0
+    refusals: float = 0.0
+    lost_responses: float = 0.0
+    repeats: float = 0.0
+    partial_calls: float = 0.0
     duplicates: float = 0.0
     lost_acks: float = 0.0
     slowness: float = 0.03
@@ -46,29 +46,31 @@ class Weather:
     outages: tuple[tuple[str, float, float], ...] = ()
 
     @property
-    def is_calm(self) -> bool:
+    def is_fault_free(self) -> bool:
         """Whether no service fails and only handlers crash processes."""
         return self.until == 0.0
 
 
-# The weight of each kind of weather.
-KINDS = {"calm": 2, "poison": 2, "crashes": 4, "errors": 3, "storm": 5, "outages": 2, "repeats": 3}
+# The weight of each kind of faults.
+KINDS = {"fault-free": 2, "poison": 2, "crashes": 4, "errors": 3, "mixed": 5, "outages": 2, "repeats": 3}
 
 
-def random_weather(random: Random, kind: str | None = None) -> Weather:
-    """Draw a weather, of the given kind if there is one."""
+def random_profile(random: Random, kind: str | None = None) -> FaultProfile:
+    """Draw a profile, of the given kind if there is one."""
     kind = kind or random.choices(tuple(KINDS), tuple(KINDS.values()))[0]
     until = random.choice((20.0, 60.0, 200.0))
-    bad = random.choice((0.01, 0.03, 0.08))
+    rate = random.choice((0.01, 0.03, 0.08))
     match kind:
-        case "calm":
-            return Weather()
+        case "fault-free":
+            return FaultProfile()
         case "poison":
-            return Weather("poison", poison=True)
+            return FaultProfile("poison", poison=True)
         case "crashes":
-            return Weather(kind, crashes=bad, until=until)
+            return FaultProfile(kind, crashes=rate, until=until)
         case "errors":
-            return Weather(kind, refused=bad, answer_lost=bad, repeated=bad, in_part=2 * bad, until=until)
+            return FaultProfile(
+                kind, refusals=rate, lost_responses=rate, repeats=rate, partial_calls=2 * rate, until=until
+            )
         case "outages":
             services = random.sample(("sqs", "s3", "dynamodb", "gateway"), random.randint(1, 2))
             starts = [random.uniform(0, 15) for _ in services]
@@ -76,22 +78,22 @@ def random_weather(random: Random, kind: str | None = None) -> Weather:
                 (service, start, start + random.choice((3.0, 20.0, 90.0)))
                 for service, start in zip(services, starts, strict=True)
             )
-            return Weather(kind, refused=bad / 3, crashes=bad / 3, outages=outages, until=until)
+            return FaultProfile(kind, refusals=rate / 3, crashes=rate / 3, outages=outages, until=until)
         case "repeats":
-            return Weather(
-                kind, duplicates=random.choice((0.2, 0.5)), lost_acks=0.1, repeated=bad, stalls=bad / 3, until=until
+            return FaultProfile(
+                kind, duplicates=random.choice((0.2, 0.5)), lost_acks=0.1, repeats=rate, stalls=rate / 3, until=until
             )
         case _:
-            return Weather(
+            return FaultProfile(
                 kind,
-                crashes=bad,
-                refused=bad,
-                answer_lost=bad / 2,
-                repeated=bad / 2,
-                in_part=bad,
-                duplicates=bad * 2,
-                lost_acks=bad * 2,
-                stalls=bad / 4,
+                crashes=rate,
+                refusals=rate,
+                lost_responses=rate / 2,
+                repeats=rate / 2,
+                partial_calls=rate,
+                duplicates=rate * 2,
+                lost_acks=rate * 2,
+                stalls=rate / 4,
                 slowness=random.choice((0.03, 0.5)),
                 until=until,
                 poison=random.random() < 0.3,
@@ -103,24 +105,24 @@ class Faults:
     """Draws the fault and the duration of each call."""
 
     random: Random
-    weather: Weather
+    profile: FaultProfile
     drawn: dict[str, int] = field(default_factory=dict)
 
     def draw(self, service: str, seconds: float) -> Fault:
         """Draw the fault of a call at this time."""
-        weather = self.weather
-        if seconds >= weather.until:
+        profile = self.profile
+        if seconds >= profile.until:
             return Fault.NONE
-        if any(name == service and start <= seconds < end for name, start, end in weather.outages):
+        if any(name == service and start <= seconds < end for name, start, end in profile.outages):
             return self._counted(Fault.REFUSED)
         dice = self.random.random()
         for fault, rate in (
-            (Fault.CRASH_BEFORE, weather.crashes / 2),
-            (Fault.CRASH_AFTER, weather.crashes / 2),
-            (Fault.REFUSED, weather.refused),
-            (Fault.ANSWER_LOST, weather.answer_lost),
-            (Fault.REPEATED, weather.repeated),
-            (Fault.IN_PART, weather.in_part),
+            (Fault.CRASH_BEFORE, profile.crashes / 2),
+            (Fault.CRASH_AFTER, profile.crashes / 2),
+            (Fault.REFUSED, profile.refusals),
+            (Fault.ANSWER_LOST, profile.lost_responses),
+            (Fault.REPEATED, profile.repeats),
+            (Fault.IN_PART, profile.partial_calls),
         ):
             if dice < rate:
                 return self._counted(fault)
@@ -129,13 +131,13 @@ class Faults:
 
     def happens(self, rate: float, seconds: float) -> bool:
         """Draw whether an event of this rate occurs at this time."""
-        return seconds < self.weather.until and self.random.random() < rate
+        return seconds < self.profile.until and self.random.random() < rate
 
     def latency(self, seconds: float) -> float:
         """Draw the duration of a call at this time, in seconds."""
-        if self.happens(self.weather.stalls, seconds):
+        if self.happens(self.profile.stalls, seconds):
             return self.random.uniform(1.0, 40.0)
-        return self.random.uniform(0.001, self.weather.slowness)
+        return self.random.uniform(0.001, self.profile.slowness)
 
     def _counted(self, fault: Fault) -> Fault:
         self.drawn[fault.name] = self.drawn.get(fault.name, 0) + 1

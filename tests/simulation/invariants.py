@@ -79,7 +79,7 @@ class FinalChecks:
 
     def _dead_letters_have_a_cause(self) -> Iterator[str]:
         """Without service faults, only messages that crash their process become dead letters, not their batch."""
-        if self.cloud.simulation.faults.weather.until > 0:
+        if self.cloud.simulation.faults.profile.until > 0:
             return
         for message in self.cloud.ledger.dead_letters:
             # Two crashing messages in a batch may keep a third from being processed.

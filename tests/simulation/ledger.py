@@ -29,7 +29,7 @@ class Ledger:
         stops_at_first_violation: whether the first violation ends the schedule.
         has_redrives: whether an operator has redriven dead letters.
         message_count: returns the number of messages on a queue, also those in flight.
-        jobs_are_calm: whether all events of job runs arrive and all drivers end by themselves.
+        jobs_are_fault_free: whether all events of job runs arrive and all drivers end by themselves.
         violations: the violations, with their times.
         accepted: envelope id → each accepted envelope and the actor of its queue.
         messages_of: envelope id → ids of the messages with this envelope.
@@ -50,7 +50,7 @@ class Ledger:
     stops_at_first_violation: bool = False
     has_redrives: bool = False
     message_count: Callable[[str], int] = lambda _: 0
-    jobs_are_calm: bool = True
+    jobs_are_fault_free: bool = True
     violations: list[str] = field(default_factory=list)
     accepted: dict[str, list[tuple[ObservedEnvelope, str]]] = field(default_factory=lambda: defaultdict(list))
     messages_of: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -69,13 +69,13 @@ class Ledger:
         """Create the registries of sets and of job runs."""
         self.sets = SetRegistry(self.mesh, self.tables["fan-in"])
         self.runs = RunRegistry(
-            self.mesh, lambda: self.is_calm, self.report_violation, self.objects, self.tables["pending"]
+            self.mesh, lambda: self.is_fault_free, self.report_violation, self.objects, self.tables["pending"]
         )
 
     @property
-    def is_calm(self) -> bool:
+    def is_fault_free(self) -> bool:
         """Whether only handlers cause failures, and no event is lost."""
-        return self.simulation.faults.weather.is_calm and self.jobs_are_calm
+        return self.simulation.faults.profile.is_fault_free and self.jobs_are_fault_free
 
     def report_violation(self, problem: str) -> None:
         """Record a violation."""

@@ -19,7 +19,7 @@ from asya.protocol.mesh_table import (
     SparkApplication,
     SparkJob,
 )
-from tests.simulation.faults import Weather
+from tests.simulation.faults import FaultProfile
 from tests.simulation.handlers import handler_name
 from tests.simulation.observed_envelope import ObservedEnvelope
 from tests.simulation.programs import BEHAVIORS, ERRORS, Behavior, HandlerKind, Program
@@ -52,7 +52,7 @@ class SimulatedMesh:
         return tuple(name for name in self.programs if name != "hook")
 
 
-def random_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> SimulatedMesh:
+def random_mesh(random: Random, profile: FaultProfile, *, is_heavy: bool = False) -> SimulatedMesh:
     """Draw a mesh: light actors, the crew, perhaps fan-in actors and a hook, and heavy actors on request."""
     names = NAMES[: random.randint(1, 3) if is_heavy else random.randint(2, len(NAMES))]
     heavy = HEAVY_NAMES[: random.randint(1, 2)] if is_heavy else ()
@@ -62,12 +62,14 @@ def random_mesh(random: Random, weather: Weather, *, is_heavy: bool = False) -> 
     programs: dict[str, Program] = {}
     actors: dict[str, Actor] = {}
     for name in names:
-        actors[name], programs[name] = _light(random, name, others, weather, fan_ins=fan_ins)
+        actors[name], programs[name] = _light(random, name, others, profile, fan_ins=fan_ins)
     for name in heavy:
-        actors[name], programs[name] = _heavy(random, name, others, weather, fan_ins=fan_ins)
+        actors[name], programs[name] = _heavy(random, name, others, profile, fan_ins=fan_ins)
     sink = Sink(persist=random.random() < 0.95)
     if random.random() < 0.2:
-        actors["hook"], programs["hook"] = _light(random, "hook", ("hook",), Weather(), behaviors=("fail", "nothing"))
+        actors["hook"], programs["hook"] = _light(
+            random, "hook", ("hook",), FaultProfile(), behaviors=("fail", "nothing")
+        )
         sink = Sink(hooks=("hook",), hooks_for_children=random.random() < 0.5)
     actors |= {name: Actor(kind="fan_in", fan_in=_fan_in(random), timeout=20.0) for name in fan_ins}
     crew = {name: Actor(kind="crew") for name in ("x-sink", "x-sump", "x-checkpoint")}
@@ -87,7 +89,7 @@ def _light(
     random: Random,
     name: str,
     others: tuple[str, ...],
-    weather: Weather,
+    profile: FaultProfile,
     *,
     behaviors: tuple[Behavior, ...] = BEHAVIORS,
     fan_ins: tuple[str, ...] = (),
@@ -97,18 +99,18 @@ def _light(
     repertoire = tuple(
         behavior
         for behavior in behaviors
-        if random.random() < (0.7 if behavior in ("fan", "split") else 0.4) and (behavior != "poison" or weather.poison)
+        if random.random() < (0.7 if behavior in ("fan", "split") else 0.4) and (behavior != "poison" or profile.poison)
     )
-    if weather.name == "poison":
+    if profile.name == "poison":
         repertoire = (*repertoire[:2], "poison")
-    if weather.name in ("repeats", "calm") and random.random() < 0.5 and fan_ins:
+    if profile.name in ("repeats", "fault-free") and random.random() < 0.5 and fan_ins:
         # A slice that fails once and is delivered twice has two ends, or a late retry; only one may count.
         repertoire = ("fail", "split")
     actor = Actor(
         kind="handler",
         handler=handler_name(name),
         timeout=timeout,
-        batch=Batch(size=random.choice((3, 10) if weather.name == "poison" else (1, 3, 10))),
+        batch=Batch(size=random.choice((3, 10) if profile.name == "poison" else (1, 3, 10))),
         max_receives=random.choice((3, 5, 5)),
         resiliency=_resiliency(random, others),
         deduplicate=random.random() < 0.2,
@@ -129,10 +131,10 @@ def _light(
 
 
 def _heavy(
-    random: Random, name: str, others: tuple[str, ...], weather: Weather, *, fan_ins: tuple[str, ...]
+    random: Random, name: str, others: tuple[str, ...], profile: FaultProfile, *, fan_ins: tuple[str, ...]
 ) -> tuple[Actor, Program]:
     """Draw a heavy actor; its results may differ in each call, because the committed ones count."""
-    light, program = _light(random, name, others, weather, fan_ins=fan_ins)
+    light, program = _light(random, name, others, profile, fan_ins=fan_ins)
     shape: Literal["payload", "dataframe"] = random.choice(("payload", "payload", "dataframe"))
     actor = structs.replace(
         light,

@@ -64,8 +64,8 @@ class Pool:
                 "gateway",
                 f"{method} {urlsplit(url).path}",
                 lambda: self._answered(method, url, body, headers or {}),
-                refused=self._refusal,
-                lost=lambda: NoAnswerError("the response is lost"),
+                refusal=self._refusal,
+                lost_response=lambda: NoAnswerError("the response is lost"),
                 repeatable=False,
             )
         except _AnsweredError as refused:

@@ -134,9 +134,9 @@ def _without_field(name: str) -> Callable[..., Any]:
     return lambda real, *args, **more: msgspec.structs.replace(real(*args, **more), **{name: None})
 
 
-def _retry_without_count(real: Any, was: status.Status, **more: Any) -> status.Status:
-    counted: status.Status = real(was, **more)
-    return msgspec.structs.replace(counted, attempt=was.attempt)
+def _retry_without_count(real: Any, before: status.Status, **more: Any) -> status.Status:
+    counted: status.Status = real(before, **more)
+    return msgspec.structs.replace(counted, attempt=before.attempt)
 
 
 def _shift_twice(real: Any, self: Route, ahead: Any = None) -> Route:
@@ -284,7 +284,7 @@ MISTAKES = (
     Mistake("drops created_at at the start of a hop", wrap(status, "started", _without_field("created_at"))),
     Mistake("does not count attempts", wrap(status, "retrying", _retry_without_count)),
     Mistake("shifts twice", wrap(Route, "shifted", _shift_twice)),
-    Mistake("retries without the payload", wrap(outcome, "failed", _retry_without_payload), "calm"),
+    Mistake("retries without the payload", wrap(outcome, "failed", _retry_without_payload), "fault-free"),
     Mistake("retries after frame 0 was sent", wrap(outcome, "failed", _fail_ignoring_frames_sent), seed=49),
     Mistake("keeps the header of the first attempt after the hop", wrap(outcome, "frame", _frame_with_first_attempt)),
     Mistake(
@@ -303,7 +303,7 @@ MISTAKES = (
             wrap(FanInSets, "save_decision", _always_save_decision),
             substitute(FanInSets, "take_lease", lambda *_, **__: True),
         ),
-        "storm",
+        "mixed",
         seed=22,
     ),
     Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices)),
@@ -312,8 +312,10 @@ MISTAKES = (
     Mistake(
         "stores slices without claiming their end", substitute(fan_in, "claim_end", _skip_claim), "repeats", seed=9
     ),
-    Mistake("does not check waiting sets", wrap(Outbox, "send", _send_without_set_checks), "calm"),
+    Mistake("does not check waiting sets", wrap(Outbox, "send", _send_without_set_checks), "fault-free"),
     Mistake("does not report dead letters", substitute(DeadLetterWatch, "scan", lambda *_: None), seed=27),
-    Mistake("does not report canceled children", wrap(ending, "is_reported", _is_reported_unless_canceled), "calm"),
+    Mistake(
+        "does not report canceled children", wrap(ending, "is_reported", _is_reported_unless_canceled), "fault-free"
+    ),
     Mistake("reports stealth envelopes", substitute(Envelope, "is_stealth", property(lambda _: False))),
 )

@@ -127,16 +127,16 @@ class Process:
         what: str,
         do: Callable[[], T],
         *,
-        refused: Callable[[], Exception],
-        lost: Callable[[], Exception],
+        refusal: Callable[[], Exception],
+        lost_response: Callable[[], Exception],
         in_part: Callable[[], T] | None = None,
         repeatable: bool = True,
     ) -> T:
         """Call a service: the call takes time and may have a `Fault`.
 
         Args:
-            refused: makes the error of a call without effect.
-            lost: makes the error of a call without a response.
+            refusal: makes the error of a call without effect.
+            lost_response: makes the error of a call without a response.
             in_part: executes a part of the request and returns the rest as failed.
             repeatable: whether the SDK repeats the call after a lost response, with a second effect.
         """
@@ -151,7 +151,7 @@ class Process:
         self._wait(simulation.faults.latency(simulation.scheduler.seconds))
         if fault is Fault.REFUSED:
             self.note(f"{what}: refused")
-            raise refused()
+            raise refusal()
         if fault is Fault.IN_PART and in_part is not None:
             self.note(f"{what}: executed in part")
             answer = in_part()
@@ -165,7 +165,7 @@ class Process:
             self.crash(f"after {what}")
         if fault is Fault.ANSWER_LOST:
             self.note(f"{what}: the response is lost")
-            raise lost()
+            raise lost_response()
         return answer
 
     def _execute(self, what: str, do: Callable[[], T]) -> T:

@@ -86,7 +86,7 @@ class Queues:
         number, seconds = next(self._numbers), self.simulation.scheduler.seconds
         message = Message(f"{number:08x}-0000-4000-8000-000000000000", name, body, seconds, seconds + delay, by, group)
         self._offer(message)
-        if self.simulation.faults.happens(self.simulation.faults.weather.duplicates, seconds):
+        if self.simulation.faults.happens(self.simulation.faults.profile.duplicates, seconds):
             later = seconds + delay + self.simulation.random.uniform(0.0, 30.0)
             self._offer(Message(message.message_id, name, body, seconds, later, by, group))
         self.observer.accepted(message, sender)
@@ -280,8 +280,8 @@ class SqsClient:
             what,
             do,
             in_part=in_part,
-            refused=lambda: _error("ServiceUnavailable", 503),
-            lost=lambda: ReadTimeoutError(endpoint_url="https://sqs"),
+            refusal=lambda: _error("ServiceUnavailable", 503),
+            lost_response=lambda: ReadTimeoutError(endpoint_url="https://sqs"),
         )
 
     def _known(self, name: str) -> None:

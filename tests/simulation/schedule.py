@@ -1,4 +1,4 @@
-"""Runs one schedule: a random mesh, workload and weather, until no process has work."""
+"""Runs one schedule: a random mesh, workload and faults, until no process has work."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from itertools import chain
 from random import Random
 
 from tests.simulation.cloud import Cloud, deploy
-from tests.simulation.faults import Weather, random_weather
-from tests.simulation.heavy.job_weather import random_job_weather
+from tests.simulation.faults import FaultProfile, random_profile
+from tests.simulation.heavy.job_faults import random_job_faults
 from tests.simulation.invariants import FinalChecks
 from tests.simulation.meshes import random_mesh
 from tests.simulation.mistake import Mistake
@@ -21,7 +21,7 @@ INITIAL_TICKS = 1
 MIN_IDLE_TICKS = 2
 MAX_IDLE_TICKS = 30
 SEEDS_PER_MISTAKE = 100
-COMMAND = ".venv/bin/python -m tests.simulation{heavy} --seed {seed}{weather}"
+COMMAND = ".venv/bin/python -m tests.simulation{heavy} --seed {seed}{faults}"
 
 
 @dataclass(frozen=True)
@@ -29,25 +29,25 @@ class Outcome:
     """The outcome of a schedule.
 
     Attributes:
-        kind: the requested weather; None if drawn.
+        kind: the requested kind of faults; None if drawn.
         is_heavy: whether the mesh has heavy actors.
     """
 
     seed: int
     kind: str | None
     is_heavy: bool
-    weather: Weather
+    profile: FaultProfile
     violations: tuple[str, ...]
     cloud: Cloud
 
     @property
     def command(self) -> str:
         """The command that repeats the schedule."""
-        weather = f" --weather {self.kind}" if self.kind else ""
-        return COMMAND.format(seed=self.seed, weather=weather, heavy=" --heavy" if self.is_heavy else "")
+        faults = f" --faults {self.kind}" if self.kind else ""
+        return COMMAND.format(seed=self.seed, faults=faults, heavy=" --heavy" if self.is_heavy else "")
 
     def __str__(self) -> str:
-        lines = [f"schedule {self.seed} ({self.weather.name}): {len(self.violations)} violations"]
+        lines = [f"schedule {self.seed} ({self.profile.name}): {len(self.violations)} violations"]
         lines += [f"  - {violation}" for violation in self.violations]
         return "\n".join([*lines, f"  repeat with the log: {self.command}"])
 
@@ -56,14 +56,14 @@ def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_en
     """Run the schedule of a seed.
 
     Args:
-        kind: the weather (`faults.KINDS`); None to draw one.
+        kind: the kind of faults (`faults.KINDS`); None to draw one.
         is_heavy: whether the mesh has heavy actors.
         to_the_end: whether to continue after a violation.
     """
     random = Random(f"heavy schedule {seed}" if is_heavy else f"schedule {seed}")
-    weather = random_weather(random, kind)
-    mesh = random_mesh(random, weather, is_heavy=is_heavy)
-    cloud = deploy(mesh, random, weather, random_job_weather(random, weather) if is_heavy else None)
+    profile = random_profile(random, kind)
+    mesh = random_mesh(random, profile, is_heavy=is_heavy)
+    cloud = deploy(mesh, random, profile, random_job_faults(random, profile) if is_heavy else None)
     cloud.ledger.stops_at_first_violation = not to_the_end
     workload = Workload(cloud, random)
     with cloud.activate():
@@ -87,7 +87,7 @@ def run(seed: int, kind: str | None = None, *, is_heavy: bool = False, to_the_en
     violations = [*cloud.ledger.violations, *stalled]
     if not violations:
         violations += FinalChecks(cloud, workload).problems()
-    return Outcome(seed, kind, is_heavy, weather, tuple(violations), cloud)
+    return Outcome(seed, kind, is_heavy, profile, tuple(violations), cloud)
 
 
 def _run_until_idle(cloud: Cloud) -> None:

@@ -71,8 +71,8 @@ class SendChecks:
             sender is not None and sender.invocation is not None and sender.invocation.actor == names.RECONCILE
         )
         # The reconciler may repeat a message that is still on the queue or in flight.
-        if is_reconciler and self.ledger.is_calm and self.ledger.message_count(message.queue) == 1:
-            self.ledger.report_violation(f"in calm weather the reconciler had to send {message.body} to {actor}")
+        if is_reconciler and self.ledger.is_fault_free and self.ledger.message_count(message.queue) == 1:
+            self.ledger.report_violation(f"without faults the reconciler had to send {message.body} to {actor}")
 
     def _log(
         self, message: Message, envelope: ObservedEnvelope | None, actor: str, set_message: tuple[str, str, int] | None
@@ -124,7 +124,7 @@ class SendChecks:
         return True
 
     def _check_set_timeout(self, envelope: ObservedEnvelope, invocation: Invocation) -> None:
-        """In calm weather a set ends within 5 minutes of its timeout."""
+        """Without faults a set ends within 5 minutes of its timeout."""
         sets, simulation = self.ledger.tables["fan-in"], self.ledger.simulation
         dues = [
             datetime.fromisoformat(sets[set_id, "set"]["due_at"]["S"])
@@ -132,7 +132,7 @@ class SendChecks:
             if (set_id, "set") in sets
         ]
         late = simulation.scheduler.now - timedelta(minutes=5)
-        if dues and simulation.faults.weather.is_calm and max(dues) < late:
+        if dues and simulation.faults.profile.is_fault_free and max(dues) < late:
             self.ledger.report_violation(
                 f"{envelope.id} left its set at {simulation.scheduler.now}, but the set was due at {max(dues)}"
             )
@@ -144,10 +144,10 @@ class SendChecks:
             self.ledger.accepted_trails.add(stable_trail(trail))
         if not trail or envelope.headers.get("x-asya-hook") or envelope.phase == "failed":
             return
-        known = self.ledger.ids_of_trails.setdefault(trail, envelope.id)
+        first_id = self.ledger.ids_of_trails.setdefault(trail, envelope.id)
         # In another generation the frame has another id.
-        if known != envelope.id and not self.ledger.has_redrives:
-            self.ledger.report_violation(f"the frame {trail} had the id {known} and now has {envelope.id}")
+        if first_id != envelope.id and not self.ledger.has_redrives:
+            self.ledger.report_violation(f"the frame {trail} had the id {first_id} and now has {envelope.id}")
 
     def _check_cause(self, invocation: Invocation, envelope: ObservedEnvelope, to: str, sender: Process) -> None:
         """Check that one of the received messages explains a sent envelope."""

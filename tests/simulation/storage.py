@@ -120,8 +120,8 @@ class S3Client:
             "s3",
             what,
             do,
-            refused=lambda: _error("SlowDown", 503),
-            lost=lambda: ReadTimeoutError(endpoint_url="https://s3"),
+            refusal=lambda: _error("SlowDown", 503),
+            lost_response=lambda: ReadTimeoutError(endpoint_url="https://s3"),
         )
 
 
@@ -170,8 +170,8 @@ class DynamoClient:
             f"{name} {_about(request)}",
             lambda: operation(**request),
             in_part=(lambda: self._in_part(name, request)) if name.startswith("batch_") else None,
-            refused=lambda: _error("ThrottlingException", 400),
-            lost=lambda: ReadTimeoutError(endpoint_url="https://dynamodb"),
+            refusal=lambda: _error("ThrottlingException", 400),
+            lost_response=lambda: ReadTimeoutError(endpoint_url="https://dynamodb"),
             repeatable=name not in _IDEMPOTENT_BY_TOKEN,
         )
 

@@ -39,7 +39,7 @@ class Workload:
 
     def schedule(self, count: int) -> None:
         """Schedule this number of messages and tasks at random times."""
-        is_burst = self.cloud.simulation.faults.weather.name == "poison"
+        is_burst = self.cloud.simulation.faults.profile.name == "poison"
         for _ in range(count):
             delay = self.random.choice((0.0, self.random.uniform(0.0, 3.0), self.random.uniform(0.0, 60.0)))
             send = self.random.choices(

@@ -48,10 +48,10 @@ class WriteChecks:
                 self.ledger.report_violation(f"the record of {task} was {old[0]} and became {new[0]}")
 
     def _claim_written(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-        was, now = int(before["generation"]["N"]), int(after["generation"]["N"])
-        if now < was or (now == was and before["phase"] != after["phase"]):
+        old, new = int(before["generation"]["N"]), int(after["generation"]["N"])
+        if new < old or (new == old and before["phase"] != after["phase"]):
             self.ledger.report_violation(
-                f"the end of {after['pk']['S']} was {before['phase']['S']} ({was}) and became {after['phase']['S']} ({now})"
+                f"the end of {after['pk']['S']} was {before['phase']['S']} ({old}) and became {after['phase']['S']} ({new})"
             )
 
     def object_written(self, key: str, body: bytes, by: Process, before: bytes | None) -> None:

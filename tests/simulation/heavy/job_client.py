@@ -63,8 +63,8 @@ class JobClient:
             "emr",
             what,
             answer,
-            refused=lambda: _error(self.process.simulation.random.choice(refusals)),
-            lost=lambda: ReadTimeoutError(endpoint_url="https://emr-serverless"),
+            refusal=lambda: _error(self.process.simulation.random.choice(refusals)),
+            lost_response=lambda: ReadTimeoutError(endpoint_url="https://emr-serverless"),
             repeatable=False,
         )
 
@@ -94,8 +94,8 @@ def _described(run: JobRun) -> dict[str, Any]:
 
 
 def _listed(run: JobRun) -> dict[str, Any]:
-    made = START_TIME + timedelta(seconds=run.created_at)
-    return {"id": run.job_run_id, "name": run.name, "state": run.state, "createdAt": made}
+    created_at = START_TIME + timedelta(seconds=run.created_at)
+    return {"id": run.job_run_id, "name": run.name, "state": run.state, "createdAt": created_at}
 
 
 def _error(code: str) -> ClientError:

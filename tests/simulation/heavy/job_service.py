@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from tests.simulation.heavy.job_weather import JobWeather
+from tests.simulation.heavy.job_faults import JobFaults
 from tests.simulation.process import Simulation
 from tests.simulation.scheduler import START_TIME
 
@@ -75,7 +75,7 @@ class JobService:
     """
 
     simulation: Simulation
-    weather: JobWeather
+    faults: JobFaults
     send_event: Callable[[str], None]
     start_driver: StartDriver
     note: Callable[["JobRun"], None]
@@ -92,14 +92,14 @@ class JobService:
         Raises:
             RefusedError: if throttled, at capacity, or the token belongs to another request.
         """
-        known = self._by_token.get(request["clientToken"])
-        if known is not None and self._now - known.created_at < self.weather.forgets_tokens_after:
-            if known.request != request:
+        run = self._by_token.get(request["clientToken"])
+        if run is not None and self._now - run.created_at < self.faults.forgets_tokens_after:
+            if run.request != request:
                 raise RefusedError("ConflictException")
-            return known
+            return run
         if not self._has_token():
             raise RefusedError("ThrottlingException")
-        if self._is_full and self.weather.when_full == "refused":
+        if self._is_full and self.faults.when_full == "refused":
             raise RefusedError(
                 self.simulation.random.choice(
                     ("ServiceQuotaExceededException", "ApplicationMaxCapacityExceededException")
@@ -151,8 +151,8 @@ class JobService:
         self._change(run, "SCHEDULED")
         wait = (
             0.0
-            if self._happens(self.weather.early)
-            else self.simulation.random.uniform(0.5, self.weather.longest_start)
+            if self._happens(self.faults.early_events)
+            else self.simulation.random.uniform(0.5, self.faults.longest_start)
         )
         self.simulation.scheduler.after(wait, lambda: self._begin(run))
         self._perhaps_cancel(run)
@@ -164,11 +164,11 @@ class JobService:
         self._drive(run)
         limit = run.request["executionTimeoutMinutes"] * 60.0
         self.simulation.scheduler.after(limit, lambda: self._end(run, "CANCELLED", "Job run timed out."))
-        if self._happens(self.weather.killed):
+        if self._happens(self.faults.killed_drivers):
             self._later(60.0, lambda: self._end(run, "FAILED", "Driver ran out of memory (exit code 137)."))
-        if self._happens(self.weather.left_behind):
+        if self._happens(self.faults.orphaned_drivers):
             self._later(60.0, lambda: self._abandon(run))
-        if self._happens(self.weather.doubled):
+        if self._happens(self.faults.second_drivers):
             self._later(60.0, lambda: self._drive(run) if run.state == "RUNNING" else None)
 
     def _drive(self, run: JobRun) -> None:
@@ -183,7 +183,7 @@ class JobService:
         self.simulation.scheduler.after(delay, lambda: self._end(run, state, details, kills=False))
 
     def _perhaps_cancel(self, run: JobRun) -> None:
-        if self._happens(self.weather.canceled):
+        if self._happens(self.faults.canceled_runs):
             self._later(90.0, lambda: self._end(run, "CANCELLED", "Canceled by an operator."))
 
     def _abandon(self, run: JobRun) -> None:
@@ -210,16 +210,16 @@ class JobService:
     # --- events ----------------------------------------------------------------------------------------------------
 
     def _send_event_of(self, run: JobRun, state: str) -> None:
-        if self._happens(self.weather.lost):
+        if self._happens(self.faults.lost_events):
             self._log(f"the event that {run.job_run_id} is {state} is lost")
             return
         # Without a delay the event may arrive before the response to StartJobRun.
-        delay = 0.0 if self._happens(self.weather.early) else self.simulation.random.uniform(0.05, 2.0)
-        if self._happens(self.weather.late):
+        delay = 0.0 if self._happens(self.faults.early_events) else self.simulation.random.uniform(0.05, 2.0)
+        if self._happens(self.faults.late_events):
             delay = self.simulation.random.uniform(30.0, 900.0)
         text = _event(run, state)
         self.simulation.scheduler.after(delay, lambda: self.send_event(text))
-        if self._happens(self.weather.repeated):
+        if self._happens(self.faults.repeated_events):
             self.simulation.scheduler.after(
                 delay + self.simulation.random.uniform(0.0, 400.0), lambda: self.send_event(text)
             )
@@ -228,7 +228,7 @@ class JobService:
 
     def _has_token(self) -> bool:
         passed = self._now - self._filled_at
-        self._tokens = min(self.weather.burst, self._tokens + passed * self.weather.starts_per_second)
+        self._tokens = min(self.faults.burst, self._tokens + passed * self.faults.starts_per_second)
         self._filled_at = self._now
         if self._tokens < 1:
             return False
@@ -238,11 +238,11 @@ class JobService:
     @property
     def _is_full(self) -> bool:
         running = sum(not run.is_over for run in self.runs.values())
-        return self.weather.capacity is not None and running >= self.weather.capacity
+        return self.faults.capacity is not None and running >= self.faults.capacity
 
     def _is_full_without(self, run: JobRun) -> bool:
         running = sum(other.state in ("SCHEDULED", "RUNNING") for other in self.runs.values() if other is not run)
-        return self.weather.capacity is not None and running >= self.weather.capacity
+        return self.faults.capacity is not None and running >= self.faults.capacity
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

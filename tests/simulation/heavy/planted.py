@@ -118,8 +118,8 @@ def _return_under_former_key(real: Any, *args: Any) -> dict[int, Member]:
 
 
 MISTAKES = (
-    Mistake("clears the flag after the read", _clear_flag_late(), "calm"),
-    Mistake("sends no dispatch request", substitute(DispatchRequests, "ensure", lambda *_, **__: False), "calm"),
+    Mistake("clears the flag after the read", _clear_flag_late(), "fault-free"),
+    Mistake("sends no dispatch request", substitute(DispatchRequests, "ensure", lambda *_, **__: False), "fault-free"),
     Mistake(
         "removes pending envelopes before the manifest is written",
         substitute(SparkServices, "manifests", property(_ManifestsAfterRemoval)),
@@ -131,12 +131,12 @@ MISTAKES = (
     ),
     Mistake("enqueues each delivery", wrap(MemoryDynamo, "transact_write_items", _claim_unconditionally)),
     Mistake("forms the next run before the latest is started", wrap(RunRecords, "get", _as_if_started)),
-    Mistake("fails when EMR Serverless is busy", wrap(EmrServerless, "start", _fail_when_busy), "calm"),
+    Mistake("fails when EMR Serverless is busy", wrap(EmrServerless, "start", _fail_when_busy), "fault-free"),
     Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=17),
     Mistake(
         "treats a running run as ended",
         wrap(completion_messages, "decode_event", _failed_when_running),
-        "calm",
+        "fault-free",
     ),
     Mistake("loses envelopes without a result", substitute(RunOutput, "missing", lambda *_: []), "poison"),
     Mistake(

@@ -37,7 +37,7 @@ class RunRegistry:
     """Records the events of heavy actors' envelopes and reports violations.
 
     Attributes:
-        is_calm: whether only handlers cause failures.
+        is_fault_free: whether only handlers cause failures.
         report_violation: records a violation.
         is_poison: whether an envelope kills the process that handles it.
         items: the items of the pending table.
@@ -50,7 +50,7 @@ class RunRegistry:
     """
 
     mesh: MeshTable
-    is_calm: Callable[[], bool]
+    is_fault_free: Callable[[], bool]
     report_violation: Callable[[str], None]
     objects: Mapping[str, bytes]
     items: Mapping[tuple[str, str], Item]
@@ -98,12 +98,9 @@ class RunRegistry:
         name = f"run {after['sk']['S']} of {after['pk']['S']}"
         if _RUN_STATES[after["state"]["S"]] < _RUN_STATES[before["state"]["S"]]:
             self.report_violation(f"{name} was {before['state']['S']} and is {after['state']['S']}")
-        counted = [
-            one["S"] + one2["S"] for one, one2 in [(before.get("source", {"S": ""}), before.get("attempt", {"S": ""}))]
-        ]
-        counts = after.get("source", {"S": ""})["S"] + after.get("attempt", {"S": ""})["S"]
-        if counted[0] and counts != counted[0]:
-            self.report_violation(f"the results of {name} were those of {counted[0]}, and now those of {counts}")
+        old_results, new_results = _results_of(before), _results_of(after)
+        if old_results and new_results != old_results:
+            self.report_violation(f"the results of {name} were those of {old_results}, and now those of {new_results}")
         if "job_run_id" in before and after.get("job_run_id") != before["job_run_id"]:
             self.report_violation(f"{name} was {before['job_run_id']} and is {after.get('job_run_id')}")
 
@@ -156,9 +153,9 @@ class RunRegistry:
 
     def of(self, envelope: ObservedEnvelope) -> Iterator[tuple[AttemptKey, ObservedEnvelope, str]]:
         """The pending envelopes that a sent envelope may come from."""
-        for key, (was, actor) in self.enqueued.items():
-            if was.id in (envelope.id, envelope.parent_id):
-                yield key, was, actor
+        for key, (pending, actor) in self.enqueued.items():
+            if pending.id in (envelope.id, envelope.parent_id):
+                yield key, pending, actor
 
     def note_sent(self, candidates: list[tuple[AttemptKey, ObservedEnvelope]], envelope: ObservedEnvelope) -> None:
         """Checks a sent envelope: an envelope leaves a hop once, and its frames are results that count.
@@ -167,21 +164,21 @@ class RunRegistry:
             candidates: the attempts that it may come from.
         """
         attempts = candidates
-        if envelope.trail is not None and any(envelope.trail != was.trail for _, was in candidates):
-            attempts = [(key, was) for key, was in candidates if envelope.trail in self._counting_for(key)]
+        if envelope.trail is not None and any(envelope.trail != pending.trail for _, pending in candidates):
+            attempts = [(key, pending) for key, pending in candidates if envelope.trail in self._counting_for(key)]
             if not attempts:
                 counting = set().union(*(self._counting_for(key) for key, _ in candidates))
                 self.report_violation(
                     f"{candidates[0][0]} left as {envelope.trail}, which is in no result that counts: {sorted(counting)[:5]}"
                 )
                 return
-        self._check_guilty([was for _, was in attempts], envelope)
-        key, was = max(attempts, key=lambda pair: pair[0])
+        self._check_charge([pending for _, pending in attempts], envelope)
+        key, pending = max(attempts, key=lambda pair: pair[0])
         if envelope.trail is not None:
             self.sent_trails.add(envelope.trail)
         if envelope.phase in ("failed", "retrying") or envelope.status.get("reason") == "PolicyRouted":
             self.failed.add(key)
-        if envelope.id != was.id:
+        if envelope.id != pending.id:
             return
         if _is_stop(envelope):
             self.stopped.add(key)
@@ -191,15 +188,19 @@ class RunRegistry:
         if before != what and not self._depends_on_time(key):
             self.report_violation(f"{key} left as {before}, and then as {what}")
 
-    def _check_guilty(self, was: list[ObservedEnvelope], envelope: ObservedEnvelope) -> None:
-        """In calm weather, checks that only poison envelopes are charged with a failed run."""
+    def _check_charge(self, pending: list[ObservedEnvelope], envelope: ObservedEnvelope) -> None:
+        """Without faults, checks that only poison envelopes are charged with a failed run."""
         error = envelope.status.get("error") or {}
-        if error.get("type") != "SparkJobFailed" or envelope.phase not in ("failed", "retrying") or not self.is_calm():
+        if (
+            error.get("type") != "SparkJobFailed"
+            or envelope.phase not in ("failed", "retrying")
+            or not self.is_fault_free()
+        ):
             return
         if any("timed out" in job.details for job in self._jobs.values()):
             return
         failures = [int(item["deaths"]["N"]) for (pk, _), item in self.items.items() if pk.startswith("DEATHS#")]
-        if max(failures, default=0) < FAILURE_LIMIT and not any(self.is_poison(one) for one in was):
+        if max(failures, default=0) < FAILURE_LIMIT and not any(self.is_poison(one) for one in pending):
             self.report_violation(
                 f"{envelope.id} is charged with a failed run, but is no poison envelope: {error.get('message')}"
             )
@@ -277,6 +278,11 @@ class RunRegistry:
 
 def _attempt_key(member: Mapping[str, Any]) -> AttemptKey:
     return member["id"], member.get("generation", 0), member["position"], member["attempt"]
+
+
+def _results_of(item: Item) -> str:
+    """The source and the attempt of a run's results; empty before they are resolved."""
+    return str(item.get("source", {"S": ""})["S"] + item.get("attempt", {"S": ""})["S"])
 
 
 def _as_received(envelope: ObservedEnvelope) -> ObservedEnvelope:
