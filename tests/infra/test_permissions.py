@@ -154,10 +154,12 @@ def test_functions_may_call_only_the_reporting_routes(shop: Any) -> None:
 
 def test_access_to_data_is_limited_to_its_prefix(shop: Any) -> None:
     writable = resources(shop, "intake", "s3:DeleteObject")
-    assert writable == {f"{BUCKET}/data/clean/*"}
+    assert writable == {f"{BUCKET}/data/clean", f"{BUCKET}/data/clean/*"}
     readable = resources(shop, "intake", "s3:GetObject")
     assert readable == {
         *(f"{BUCKET}/{prefix}/*" for prefix in ("inbox", "payloads", "frames", "hops", "data/raw")),
+        f"{BUCKET}/data/raw",
+        "arn:<Partition>:s3:::partner-files/incoming",
         "arn:<Partition>:s3:::partner-files/incoming/*",
     }
 
@@ -168,7 +170,7 @@ def test_listing_a_bucket_is_limited_to_the_patterns(shop: Any) -> None:
         for statement in statements(shop, "intake")
         if listed(statement["Resource"]) == ["arn:<Partition>:s3:::partner-files"]
     ]
-    assert conditions == [{"StringLike": {"s3:prefix": ["incoming", "incoming/", "incoming/*"]}}]
+    assert conditions == [{"StringLike": {"s3:prefix": ["incoming", "incoming/*"]}}]
 
 
 def test_access_to_tables_secrets_and_by_statement(shop: Any) -> None:
@@ -223,7 +225,11 @@ def test_the_dispatcher_starts_runs_of_one_application_as_the_roles_of_its_actor
     runs = {f"{application}/jobruns/*"}
     assert resources(example, "x-dispatch", "emr-serverless:GetJobRun", "flights") == runs
     assert resources(example, "x-completion", "emr-serverless:CancelJobRun", "flights") == runs
-    for unused in (("x-dispatch", "CancelJobRun"), ("x-dispatch", "GetDashboardForJobRun"), ("x-reconcile", "ListJobRuns")):
+    for unused in (
+        ("x-dispatch", "CancelJobRun"),
+        ("x-dispatch", "GetDashboardForJobRun"),
+        ("x-reconcile", "ListJobRuns"),
+    ):
         assert resources(example, unused[0], f"emr-serverless:{unused[1]}", "flights") == set(), unused
     passing = [each for each in statements(example, "x-dispatch", "flights") if each["Action"] == "iam:PassRole"]
     if not passing:

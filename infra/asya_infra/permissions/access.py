@@ -8,41 +8,62 @@ from asya_infra.permissions.grant import Grant
 
 _REASON = "The mesh file grants this actor the resources that the patterns match."
 _READ_OBJECTS = ("s3:GetObject",)
-# Spark uses multipart uploads and deletes the files of failed attempts.
+# A handler's SDK uploads large objects in parts.
 _WRITE_OBJECTS = ("s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload")
+# S3A sends HEAD to the folder and to each file that it writes, reads the files of its committers, and deletes those of failed
+# attempts. Hadoop's documentation: S3A supports read-only and full access, nothing between.
+_WRITE_OBJECTS_BY_S3A = ("s3:GetObject", *_WRITE_OBJECTS)
 _READ_ITEMS = ("dynamodb:BatchGetItem", "dynamodb:GetItem", "dynamodb:Query")
 _WRITE_ITEMS = ("dynamodb:BatchWriteItem", "dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:UpdateItem")
 
 
-def access_grants(entries: Iterable[AccessEntry], addresses: Addresses) -> list[Grant]:
-    """Return the permissions of these entries."""
-    return [grant for entry in entries for grant in _entry(entry, addresses)]
+def access_grants(entries: Iterable[AccessEntry], addresses: Addresses, *, by_s3a: bool = False) -> list[Grant]:
+    """Return the permissions of these entries.
+
+    Args:
+        by_s3a: True for job runs, which reach S3 through Hadoop's S3A: writing includes reading.
+    """
+    return [grant for entry in entries for grant in _entry(entry, addresses, by_s3a=by_s3a)]
 
 
-def folder_grants(place: S3Prefix, read: Sequence[str], write: Sequence[str], addresses: Addresses) -> list[Grant]:
+def folder_grants(
+    place: S3Prefix, read: Sequence[str], write: Sequence[str], addresses: Addresses, *, by_s3a: bool = False
+) -> list[Grant]:
     """Return the permissions to read, write and list objects below a prefix.
 
-    Patterns are relative to the prefix. Only keys that match a pattern can be listed.
+    Patterns are relative to the prefix. Only keys that match a pattern can be listed. A pattern `clean/*` includes the key
+    `clean`: S3A, pyarrow and others ask whether the folder is an object before they list it, and take a 403 for an error.
     """
+    if by_s3a:
+        read = [pattern for pattern in read if pattern not in write]
     grants = []
-    for patterns, actions in ((read, _READ_OBJECTS), (write, _WRITE_OBJECTS)):
+    for patterns, actions in ((read, _READ_OBJECTS), (write, _WRITE_OBJECTS_BY_S3A if by_s3a else _WRITE_OBJECTS)):
         if patterns:
-            objects = [addresses.objects_arn(place.bucket, place.prefix + pattern) for pattern in patterns]
+            keys = [key for pattern in patterns for key in _with_folder(place.prefix + pattern)]
+            objects = [addresses.objects_arn(place.bucket, key) for key in keys]
             grants.append(Grant(actions, tuple(objects), reason=_REASON))
-    prefixes = sorted({prefix for pattern in (*read, *write) for prefix in _list_prefixes(place.prefix + pattern)})
+    # A missing key is 404 for those who may list it, else 403.
+    prefixes = sorted({prefix for pattern in (*read, *write) for prefix in _with_folder(place.prefix + pattern)})
     condition = {"StringLike": {"s3:prefix": prefixes}}
-    return [*grants, Grant(("s3:ListBucket",), (addresses.bucket_arn(place.bucket),), conditions=condition)]
+    bucket = addresses.bucket_arn(place.bucket)
+    grants.append(Grant(("s3:ListBucket",), (bucket,), conditions=condition))
+    if write and by_s3a:
+        # S3A's committers look for the unfinished uploads of failed attempts. The action has no condition for prefixes.
+        grants.append(Grant(("s3:ListBucketMultipartUploads",), (bucket,)))
+    return grants
 
 
-def _list_prefixes(pattern: str) -> set[str]:
-    """Return the list prefixes that a pattern allows: for `raw/*` also the folder, as `raw/` and as `raw`."""
-    return {pattern, pattern.removesuffix("*"), pattern.removesuffix("/*")} - {""}
+def _with_folder(pattern: str) -> tuple[str, ...]:
+    """Return a pattern and, for `raw/*`, the folder `raw`. `raw/` needs no entry, because `*` may be empty."""
+    folder = pattern.removesuffix("/*")
+    return (pattern,) if folder in {pattern, ""} else (folder, pattern)
 
 
-def _entry(entry: AccessEntry, addresses: Addresses) -> list[Grant]:
+def _entry(entry: AccessEntry, addresses: Addresses, *, by_s3a: bool) -> list[Grant]:
     if entry.bucket is not None:
         own = {"data": addresses.data, "results": addresses.results}
-        return folder_grants(own.get(entry.bucket, S3Prefix(entry.bucket, "")), entry.read, entry.write, addresses)
+        place = own.get(entry.bucket, S3Prefix(entry.bucket, ""))
+        return folder_grants(place, entry.read, entry.write, addresses, by_s3a=by_s3a)
     if entry.table is not None:
         return _table(entry, addresses.arn("dynamodb", f"table/{entry.table}"))
     if entry.secret is not None:
