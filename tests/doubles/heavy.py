@@ -140,7 +140,6 @@ class HeavyWorld:
             gateway_url="https://gateway",
             spark=SparkSettings(
                 application_id=APPLICATION,
-                region="us-east-1",
                 role_prefix="arn:aws:iam::123456789012:role/",
                 entry_point="s3://assets/entry.py",
                 py_files=("s3://assets/asya.zip",),

@@ -50,6 +50,10 @@ class LambdaContext(Protocol):
         """Milliseconds until Lambda ends the invocation."""
 
 
+class RunNotEndedError(Exception):
+    """The event reports the end of a job run that has not ended, or that is another one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """Handles the messages of the completion's queue."""
@@ -154,7 +158,13 @@ class Completion:
         if not services.records.acquire_lease(actor, number, owner, until=now + self._time_left, now=now):
             log.info("another invocation routes this run", run_id=event.name)
             return
-        event, usage = self._with_details(record, event)
+        try:
+            event, usage = self._with_details(record, event)
+        except RunNotEndedError as error:
+            # The watch and the reconciler notice the end of the run, whoever sent this event.
+            log.warning("event contradicts the job run; dropped", run_id=event.name, problem=str(error))
+            services.records.release_lease(actor, number, owner)
+            return
         router = ResultRouter(
             services,
             manifest=self._manifest(record),
@@ -186,8 +196,11 @@ class Completion:
     def _with_details(self, record: RunRecord, event: JobRunEvent) -> tuple[JobRunEvent, Usage | None]:
         """Completes the event with the reason of the end, and returns the usage; both are recorded.
 
+        The state of the job run counts, not that of the event, because others may send to the queue.
+
         Raises:
-            botocore.exceptions.ClientError: if the reason of a failure cannot be read.
+            RunNotEndedError: the job run is active, or it is another one.
+            botocore.exceptions.ClientError: the job run cannot be read, and it has no commit.
         """
         details = event.details or record.details
         if not event.job_run_id or record.usage is not None:
@@ -195,20 +208,22 @@ class Completion:
         try:
             ended = self.services.job_runs.state(event.job_run_id)
         except (ClientError, BotoCoreError) as error:
-            if event.state != "SUCCESS" and not details:
+            if self.services.results.find(record.actor, record.number).source != "commit":
                 raise
             self.services.base.telemetry.log.warning("usage of the run unknown", exc_info=error)
             return replace(event, details=details), None
+        if ended.name != event.name or not ended.is_terminal:
+            raise RunNotEndedError(f"job run {event.job_run_id} is {ended.name!r} in state {ended.state}")
         details = details or ended.details
         self.services.records.record_state(
             record.actor,
             record.number,
-            event.state,
+            ended.state,
             details=details,
             usage=ended.usage,
             application_id=event.application_id,
         )
-        return replace(event, details=details), ended.usage
+        return replace(event, state=ended.state, details=details), ended.usage
 
     def _note(self, record: RunRecord, event: JobRunEvent, usage: Usage | None) -> RunNote:
         """The note on the run for reports; with its usage, once it has ended."""
