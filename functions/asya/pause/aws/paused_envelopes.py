@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws.conditional_writes import is_missing, is_precondition_failure
+from asya.messaging.aws.conditional_writes import is_missing, put_if_absent
 from asya.protocol.codec import decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.keys import pause_key
@@ -53,13 +53,7 @@ class PausedEnvelopes:
 
     def save(self, key: PauseKey, envelope: Envelope) -> bool:
         """Save an envelope unless the pause has one; returns whether it was saved."""
-        try:
-            self._put(key.object_key, encode(envelope), if_none_match="*")
-        except ClientError as error:
-            if not is_precondition_failure(error):
-                raise
-            return False
-        return True
+        return put_if_absent(self._s3, bucket=self._bucket, key=key.object_key, body=encode(envelope))
 
     def load(self, key: PauseKey) -> Envelope | Tombstone | None:
         """Read the envelope or the tombstone of a pause; None if there is none or it has expired."""
@@ -92,6 +86,5 @@ class PausedEnvelopes:
         """Record that the event of a pause was published."""
         self._put(key.object_key + _NOTIFIED_SUFFIX, b"{}")
 
-    def _put(self, key: str, body: bytes, *, if_none_match: str | None = None) -> None:
-        condition = {"IfNoneMatch": if_none_match} if if_none_match else {}
-        self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType="application/json", **condition)  # type: ignore[arg-type]
+    def _put(self, key: str, body: bytes) -> None:
+        self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType="application/json")

@@ -7,6 +7,7 @@ import msgspec
 from botocore.exceptions import ClientError
 from msgspec import Raw
 
+from asya.messaging.aws.conditional_writes import is_missing, put_if_absent
 from asya.protocol.envelope import Envelope
 from asya.protocol.frame import Frame
 from asya.protocol.keys import FRAMES_PREFIX, hop_key
@@ -52,12 +53,11 @@ class FrameBuffer:
             ClientError, BotoCoreError: the object cannot be read.
         """
         try:
-            answer = self._s3.get_object(Bucket=self._bucket, Key=hop_key(FRAMES_PREFIX, envelope))
+            return self._read(hop_key(FRAMES_PREFIX, envelope))
         except ClientError as error:
-            if error.response["Error"]["Code"] in ("NoSuchKey", "404"):
+            if is_missing(error):
                 return None
             raise
-        return [_frame(stored) for stored in _decoder.decode(answer["Body"].read())]
 
     def save(self, envelope: Envelope, frames: Iterable[Frame]) -> list[Frame]:
         """Store the frames of this hop; returns the stored ones, which an earlier run may have written.
@@ -67,22 +67,14 @@ class FrameBuffer:
         """
         new_frames = list(frames)
         body = msgspec.json.encode([_stored(frame) for frame in new_frames])
-        try:
-            self._s3.put_object(
-                Bucket=self._bucket,
-                Key=hop_key(FRAMES_PREFIX, envelope),
-                Body=body,
-                ContentType="application/json",
-                IfNoneMatch="*",
-            )
-        except ClientError as error:
-            if error.response["Error"]["Code"] not in ("PreconditionFailed", "412"):
-                raise
-            stored = self.load(envelope)
-            if stored is None:
-                raise
-            return stored
-        return new_frames
+        key = hop_key(FRAMES_PREFIX, envelope)
+        if put_if_absent(self._s3, bucket=self._bucket, key=key, body=body):
+            return new_frames
+        return self._read(key)
+
+    def _read(self, key: str) -> list[Frame]:
+        answer = self._s3.get_object(Bucket=self._bucket, Key=key)
+        return [_frame(stored) for stored in _decoder.decode(answer["Body"].read())]
 
 
 def _stored(frame: Frame) -> _StoredFrame:

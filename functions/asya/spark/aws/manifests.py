@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from botocore.exceptions import ClientError
 
-from asya.messaging.aws.conditional_writes import is_missing, is_precondition_failure
+from asya.messaging.aws.conditional_writes import is_missing, put_if_absent
 from asya.protocol.job_runs import Manifest, manifest_key
 
 if TYPE_CHECKING:
@@ -33,19 +33,8 @@ class Manifests:
         Returns:
             False if a run with this number exists, whatever its envelopes.
         """
-        try:
-            self._s3.put_object(
-                Bucket=self._bucket,
-                Key=manifest_key(manifest.actor, manifest.number),
-                Body=msgspec.json.encode(manifest),
-                ContentType="application/json",
-                IfNoneMatch="*",
-            )
-        except ClientError as error:
-            if is_precondition_failure(error):
-                return False
-            raise
-        return True
+        key = manifest_key(manifest.actor, manifest.number)
+        return put_if_absent(self._s3, bucket=self._bucket, key=key, body=msgspec.json.encode(manifest))
 
     def read(self, actor: str, number: int) -> Manifest | None:
         """The manifest of a run; None if the run was never formed.

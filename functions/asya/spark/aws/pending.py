@@ -20,7 +20,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.messaging.aws.conditional_writes import failed_conditions, is_precondition_failure
+from asya.messaging.aws.conditional_writes import failed_conditions, put_if_absent
 from asya.protocol.job_runs import NUMBER_DIGITS, PENDING_PREFIX, Member
 
 if TYPE_CHECKING:
@@ -188,14 +188,8 @@ class Pending:
         # An id may contain characters that keys of S3 and file names cannot.
         digest = hashlib.sha256(_identity(member).encode("utf-8", "surrogatepass")).hexdigest()
         key = f"{PENDING_PREFIX}{actor}/{digest}.json"
-        try:
-            # A redelivery is stamped again, and a manifest may reference the first object: it must not change.
-            self._s3.put_object(
-                Bucket=self._bucket, Key=key, Body=body, ContentType="application/json", IfNoneMatch="*"
-            )
-        except ClientError as error:
-            if not is_precondition_failure(error):
-                raise
+        # A redelivery is stamped again, and a manifest may reference the first object: it must not change.
+        put_if_absent(self._s3, bucket=self._bucket, key=key, body=body, pause=self._pause)
         return replace(member, envelope_key=key)
 
     def _shard(self, actor: str, number: int) -> Iterator[tuple[str, Member]]:
