@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import boto3
+import botocore
 from botocore.config import Config
 
 if TYPE_CHECKING:
@@ -20,8 +21,33 @@ if TYPE_CHECKING:
 
 _CONNECT_TIMEOUT = 2  # seconds
 _ATTEMPTS = 3  # the first included
+_OLDEST_BOTOCORE = (1, 35, 2)  # the first whose PutObject of S3 has IfNoneMatch
 # The senders, reporters and table writers of one function share its clients.
 _CONNECTIONS = 16
+
+
+class SdkError(RuntimeError):
+    """The function's package brings an SDK that is too old."""
+
+
+def require_conditional_writes(version: str) -> None:
+    """Check that this botocore knows `IfNoneMatch`, which decides who forms a run and whose frames count.
+
+    Raises:
+        SdkError: if it does not.
+    """
+    found = tuple(int(part) for part in version.split(".")[:3] if part.isdecimal())
+    if found < _OLDEST_BOTOCORE:
+        oldest = ".".join(map(str, _OLDEST_BOTOCORE))
+        raise SdkError(
+            f"botocore {version} has no conditional writes to S3 (IfNoneMatch of PutObject); this function needs botocore "
+            f"{oldest} or newer. Raise or remove the pins of boto3 and botocore in the requirements.txt beside the "
+            "handlers, and deploy again"
+        )
+
+
+# At the cold start of every function: else the first write would fail, after the handler of its envelope has run.
+require_conditional_writes(botocore.__version__)
 
 
 @cache
