@@ -24,7 +24,6 @@ from tests.simulation.storage import Bucket
 
 SPARK = SparkSettings(
     application_id=APPLICATION,
-    region="us-east-1",
     role_prefix="arn:aws:iam::123456789012:role/",
     entry_point="s3://assets/entry.py",
     py_files=("s3://assets/asya.zip",),
