@@ -180,6 +180,39 @@ spark.range(1).write.csv(f"s3://stand-in-bucket/data/{sys.argv[1]}/out")
     assert not cloud.keys("data/theirs/out")
 
 
+def test_a_folder_needs_permission_for_its_own_key(cloud: StandIn) -> None:
+    """S3A sends HEAD to `data/folder` before it lists `data/folder/`; 403 fails the job on EMR Serverless."""
+    cloud.put("data/folder/numbers.csv", "1\n2\n")
+    objects = f"arn:aws:s3:::{BUCKET}"
+    below = [f"{objects}/data/folder/*", f"{objects}/code/*"]
+
+    def narrow(name: str, script: str, read: list[str], write: list[str]) -> str:
+        statements = [
+            {"Effect": "Allow", "Action": "s3:GetObject", "Resource": read},
+            {"Effect": "Allow", "Action": "s3:PutObject", "Resource": write or read},
+            {"Effect": "Allow", "Action": "s3:ListBucket", "Resource": objects},
+        ]
+        policy = json.dumps({"Version": "2012-10-17", "Statement": statements})
+        session = f"from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n{script}"
+        return cloud.start(session, name=name, executionIamPolicy={"policy": policy})
+
+    count = "print(spark.read.csv('s3://stand-in-bucket/data/folder').count())"
+    write = "spark.range(1).write.csv('s3://stand-in-bucket/data/written/out')"
+    refused = narrow("refused", count, below, [])
+    one_file = narrow("file", count.replace("folder'", "folder/numbers.csv'"), below, [])
+    allowed = narrow("allowed", count, [*below, f"{objects}/data/folder"], [])
+    write_only = narrow("write-only", write, below, [f"{objects}/data/written/*"])
+
+    for run_id in (allowed, one_file):
+        run = cloud.wait(run_id)
+        assert run["state"] == "SUCCESS", run["stateDetails"]
+        assert (cloud.folder.emr / run_id / "stdout").read_text() == "2\n"
+    for run_id, path in ((refused, "data/folder"), (write_only, "data/written/out")):
+        failed = cloud.wait(run_id)
+        assert failed["state"] == "FAILED"
+        assert f"getFileStatus on s3://stand-in-bucket/{path}: 403 Forbidden" in failed["stateDetails"]
+
+
 def test_state_details_name_the_cause_of_a_failure(cloud: StandIn) -> None:
     exception = cloud.wait(cloud.start("raise ValueError('no such flight')", name="raises"))
     exit_code = cloud.wait(cloud.start("import os; os._exit(7)", name="exits"))
@@ -262,7 +295,7 @@ def test_a_run_beyond_the_capacity_fails_with_that_reason(cloud: StandIn) -> Non
     cloud.faults(no_capacity=1)
     run = cloud.wait(cloud.start(PLAIN, name="no-capacity"))
     assert run["state"] == "FAILED"
-    assert failed_for_capacity(run["state"], run["stateDetails"])
+    assert failed_for_capacity(run["state"], run["stateDetails"], has_driver_output=False)
     assert "startedAt" not in run
 
 

@@ -5,18 +5,24 @@ _CAPACITY_ERRORS = (
     "ApplicationMaxCapacityExceededException",
     "exceeded maximumCapacity",
     "ServiceQuotaExceededException",
+    "service limit on the maximum vCPU it can use concurrently",
     "InsufficientCapacity",
     "timed out in the queue",
     "queue timeout",
 )
+# The driver ran, and waited 20 minutes for its first executor.
+_WITHOUT_EXECUTOR = ("no executor being launched",)
 
 
-def failed_for_capacity(state: str, details: str) -> bool:
+def failed_for_capacity(state: str, details: str, *, has_driver_output: bool) -> bool:
     """Whether a run failed for lack of workers, so that it may start again unchanged.
 
     Args:
         state: the final state.
         details: the `stateDetails` of EMR Serverless.
+        has_driver_output: whether the driver wrote anything. Such a run may name a lack of further executors, and have
+            failed for another reason.
     """
     text = details.casefold()
-    return state == "FAILED" and any(error.casefold() in text for error in _CAPACITY_ERRORS)
+    errors = _WITHOUT_EXECUTOR if has_driver_output else (*_CAPACITY_ERRORS, *_WITHOUT_EXECUTOR)
+    return state == "FAILED" and any(error.casefold() in text for error in errors)

@@ -1,4 +1,4 @@
-"""Computes the size of a job run and whether it fits into the application's capacity. Pure."""
+"""Computes the size of a job run and what of it fits into the application: first its driver, then its executors. Pure."""
 
 from __future__ import annotations
 
@@ -19,12 +19,33 @@ _UNITS_TO_GB = {"k": 1 / 1024**2, "m": 1 / 1024, "g": 1.0, "t": 1024.0}
 
 
 @dataclass(frozen=True)
-class Size:
-    """The size of a run at its start: its driver and its initial executors."""
+class Resources:
+    """An amount of vCPU, memory and disk."""
 
     vcpu: float
     memory_gb: float
     disk_gb: float
+
+    def plus(self, other: Resources, times: int = 1) -> Resources:
+        """Return the sum with so many of the others."""
+        return Resources(
+            self.vcpu + times * other.vcpu,
+            self.memory_gb + times * other.memory_gb,
+            self.disk_gb + times * other.disk_gb,
+        )
+
+
+@dataclass(frozen=True)
+class Size:
+    """The workers of a run at its start: its driver and its initial executors."""
+
+    driver: Resources
+    executor: Resources
+    executors: int
+
+    def with_executors(self, executors: int) -> Resources:
+        """Return the resources of the driver and so many executors."""
+        return self.driver.plus(self.executor, executors)
 
 
 @dataclass(frozen=True)
@@ -38,16 +59,14 @@ class Limits:
 
 def size_of(conf: Mapping[str, str]) -> Size:
     """Return the size of a run from its Spark configuration."""
-    driver_cores = int(conf.get("spark.driver.cores", DEFAULT_CORES))
-    executor_cores = int(conf.get("spark.executor.cores", DEFAULT_CORES))
-    executors = _initial_executors(conf)
-    driver_disk = gigabytes(conf.get("spark.emr-serverless.driver.disk"), DEFAULT_DISK_GB)
-    executor_disk = gigabytes(conf.get("spark.emr-serverless.executor.disk"), DEFAULT_DISK_GB)
-    return Size(
-        driver_cores + executors * executor_cores,
-        gigabytes(conf.get("spark.driver.memory"), DEFAULT_MEMORY_GB)
-        + executors * gigabytes(conf.get("spark.executor.memory"), DEFAULT_MEMORY_GB),
-        driver_disk + executors * executor_disk,
+    return Size(_worker(conf, "driver"), _worker(conf, "executor"), _initial_executors(conf))
+
+
+def _worker(conf: Mapping[str, str], kind: str) -> Resources:
+    return Resources(
+        int(conf.get(f"spark.{kind}.cores", DEFAULT_CORES)),
+        gigabytes(conf.get(f"spark.{kind}.memory"), DEFAULT_MEMORY_GB),
+        gigabytes(conf.get(f"spark.emr-serverless.{kind}.disk"), DEFAULT_DISK_GB),
     )
 
 
@@ -68,15 +87,38 @@ def gigabytes(text: str | None, default: float) -> float:
     return float(match[1]) * _UNITS_TO_GB[match[2] or "m"]
 
 
-def fits(size: Size, active: Collection[Size], limits: Limits) -> bool:
-    """Return whether a run may start next to the active runs.
+def driver_fits(size: Size, used: Collection[Resources], limits: Limits) -> bool:
+    """Return whether a run may leave the queue: EMR Serverless asks only for room for its driver.
 
-    A run larger than the application starts when it is alone, as EMR Serverless would give it fewer executors.
+    Args:
+        size: the size of the run.
+        used: the resources of each active run.
+        limits: the capacity of the application.
     """
-    if len(active) >= limits.max_concurrent_runs:
+    if len(used) >= limits.max_concurrent_runs:
         return False
-    if not active:
-        return True
-    vcpu = sum(other.vcpu for other in active) + size.vcpu
-    memory = sum(other.memory_gb for other in active) + size.memory_gb
-    return vcpu <= limits.max_vcpu and memory <= limits.max_memory_gb
+    return not used or _fits(_sum(used).plus(size.driver), limits)
+
+
+def executors_that_fit(size: Size, used: Collection[Resources], limits: Limits) -> int:
+    """Return how many initial executors a run gets beside the active runs, its own driver among them.
+
+    It waits for all of them, unless it is alone: then it takes fewer.
+    """
+    total = _sum(used)
+    if _fits(total.plus(size.executor, size.executors), limits):
+        return size.executors
+    if len(used) > 1:
+        return 0
+    return next((count for count in range(size.executors, 0, -1) if _fits(total.plus(size.executor, count), limits)), 0)
+
+
+def _sum(used: Collection[Resources]) -> Resources:
+    total = Resources(0, 0, 0)
+    for resources in used:
+        total = total.plus(resources)
+    return total
+
+
+def _fits(total: Resources, limits: Limits) -> bool:
+    return total.vcpu <= limits.max_vcpu and total.memory_gb <= limits.max_memory_gb

@@ -13,7 +13,7 @@ from asya_local.emr.states import TERMINAL, RunState, may_transition
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from asya_local.emr.capacity import Size
+    from asya_local.emr.capacity import Resources, Size
 
 DEFAULT_TIMEOUT_MINUTES = 720
 MAX_DETAILS_LENGTH = 256
@@ -56,11 +56,14 @@ class JobRun:
     """The parameters of StartJobRun."""
     conf: Mapping[str, str]
     size: Size
+    executors: int | None = None
+    """The executors that it has; None while only its driver has room."""
     state: RunState = RunState.SUBMITTED
     details: str = "JobRun submitted"
     updated_at: datetime = field(init=False)
     queued_at: datetime | None = None
     left_queue_at: datetime | None = None
+    scheduled_at: datetime | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
     cancel_reason: str = ""
@@ -78,6 +81,11 @@ class JobRun:
         """The time limit of the state RUNNING. Zero minutes mean the default, because only streaming jobs have no limit."""
         return timedelta(minutes=self.request.get("executionTimeoutMinutes") or DEFAULT_TIMEOUT_MINUTES)
 
+    @property
+    def used(self) -> Resources:
+        """The resources that it holds while it is active."""
+        return self.size.with_executors(self.executors or 0)
+
     def transition(self, to: RunState, at: datetime, details: str) -> StateChange:
         """Change the state.
 
@@ -92,6 +100,8 @@ class JobRun:
             self.queued_at = at
         elif previous is RunState.QUEUED:
             self.left_queue_at = at
+        if to is RunState.SCHEDULED:
+            self.scheduled_at = at
         if to is RunState.RUNNING:
             self.started_at = at
         if to in TERMINAL:
@@ -155,11 +165,11 @@ class JobRun:
         return description
 
     def _utilization(self, duration: timedelta) -> dict[str, float]:
-        hours = duration.total_seconds() / 3600
+        hours, used = duration.total_seconds() / 3600, self.used
         return {
-            "vCPUHour": round(self.size.vcpu * hours, 6),
-            "memoryGBHour": round(self.size.memory_gb * hours, 6),
-            "storageGBHour": round(self.size.disk_gb * hours, 6),
+            "vCPUHour": round(used.vcpu * hours, 6),
+            "memoryGBHour": round(used.memory_gb * hours, 6),
+            "storageGBHour": round(used.disk_gb * hours, 6),
         }
 
 

@@ -1,4 +1,7 @@
-"""Schedules runs: queues them, starts them when they fit, and cancels them at their timeout."""
+"""Schedules runs: queues them, starts them when they fit, and cancels them at their timeout.
+
+As on EMR Serverless a run leaves the queue as soon as its driver fits. Its executors may have to wait for other runs.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import threading
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from asya_local.emr.capacity import Limits, fits
+from asya_local.emr.capacity import Limits, driver_fits, executors_that_fit
 from asya_local.emr.drivers.pool import DriverPool, JobOutcome
 from asya_local.emr.logs import failure_details
 from asya_local.emr.run_registry import RunRegistry, now
@@ -26,6 +29,11 @@ _logger = logging.getLogger(__name__)
 _CAPACITY_EXCEEDED = (
     "ApplicationMaxCapacityExceededException: Worker could not be allocated as the application has exceeded "
     "maximumCapacity settings"
+)
+_NO_EXECUTOR_AFTER = timedelta(minutes=20)
+_NO_EXECUTOR = (
+    "Job failed. Abandoning job due to no executor being launched within "
+    f"{int(_NO_EXECUTOR_AFTER.total_seconds() * 1000)}ms after driver starts"
 )
 _TICK = 0.1
 """Seconds between two passes over the runs without changes."""
@@ -97,6 +105,8 @@ class Scheduler:
                 self._admit(run, runs)
             elif run.state is RunState.PENDING:
                 self._registry.transition(run, (RunState.SCHEDULED, "JobRun scheduled; resources are being allocated"))
+            elif run.state is RunState.SCHEDULED and run.executors is None:
+                self._allocate(run, runs)
             elif run.state is RunState.SCHEDULED and run.run_id not in self._runners:
                 self._start(run)
             elif run.state is RunState.RUNNING and run.started_at and now() - run.started_at > run.timeout:
@@ -107,9 +117,9 @@ class Scheduler:
 
     def _admit(self, run: JobRun, runs: list[JobRun]) -> None:
         others = [other for other in runs if other.application_id == run.application_id]
-        active = [other.size for other in others if other.state in ACTIVE]
+        used = [other.used for other in others if other.state in ACTIVE]
         first = next(other for other in others if other.state in WAITING)
-        if run is first and fits(run.size, active, self._limits(run)):
+        if run is first and driver_fits(run.size, used, self._limits(run)):
             self._registry.transition(run, (RunState.PENDING, "JobRun is being scheduled"))
             if self._faults.exceeds_capacity():
                 self._registry.transition(run, (RunState.FAILED, _CAPACITY_EXCEEDED))
@@ -117,6 +127,15 @@ class Scheduler:
             self._registry.transition(run, (RunState.QUEUED, "JobRun queued: the application's capacity is in use"))
         elif run.queued_at and now() - run.queued_at > self._queue_timeout(run):
             self._registry.transition(run, (RunState.FAILED, "JobRun timed out in the queue"))
+
+    def _allocate(self, run: JobRun, runs: list[JobRun]) -> None:
+        """Give a scheduled run its executors if they fit; fail it if they have not for 20 minutes."""
+        used = [each.used for each in runs if each.application_id == run.application_id and each.state in ACTIVE]
+        executors = executors_that_fit(run.size, used, self._limits(run))
+        if executors or not run.size.executors:
+            run.executors = executors
+        elif run.scheduled_at and now() - run.scheduled_at > _NO_EXECUTOR_AFTER:
+            self._registry.transition(run, (RunState.FAILED, _NO_EXECUTOR))
 
     def _limits(self, run: JobRun) -> Limits:
         application = self._registry.application(run.application_id).settings

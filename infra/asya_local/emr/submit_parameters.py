@@ -24,8 +24,12 @@ _SINGLE_OPTIONS = {
     "--name": "spark.app.name",
 }
 _DRIVER_ENVIRONMENT = "spark.emr-serverless.driverEnv."
+# The drivers and executors of the local cloud run on its own Python.
+_PYTHON_VARIABLES = frozenset({"PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "ASYA_JOB_PYTHON"})
 # A local Spark decides these itself.
 _IGNORED_PREFIXES = (
+    "spark.pyspark.",
+    *(f"spark.executorEnv.{name}" for name in sorted(_PYTHON_VARIABLES)),
     "spark.master",
     "spark.submit.deployMode",
     "spark.dynamicAllocation.",
@@ -52,9 +56,13 @@ class SubmitParameters:
         return [part.strip() for part in self.conf.get(name, "").split(",") if part.strip()]
 
     def driver_environment(self) -> dict[str, str]:
-        """Return the environment variables of the driver."""
-        start = len(_DRIVER_ENVIRONMENT)
-        return {key[start:]: value for key, value in self.conf.items() if key.startswith(_DRIVER_ENVIRONMENT)}
+        """Return the environment variables of the driver, without those that select its Python."""
+        variables = {
+            key.removeprefix(_DRIVER_ENVIRONMENT): value
+            for key, value in self.conf.items()
+            if key.startswith(_DRIVER_ENVIRONMENT)
+        }
+        return {name: value for name, value in variables.items() if name not in _PYTHON_VARIABLES}
 
     def local_conf(self) -> dict[str, str]:
         """Return the configuration that applies to a local Spark."""

@@ -24,7 +24,7 @@ def resolve(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> 
         decision = FailureDecision("again") if output.unreached is not None and output.error is None else CHARGED
     elif not event.job_run_id:
         decision = CHARGED  # EMR Serverless rejected the run; a smaller one would be rejected too
-    elif output.stage == "absent" and failed_for_capacity(event.state, event.details):
+    elif failed_for_capacity(event.state, event.details, has_driver_output=output.stage != "absent"):
         decision = WAITING
     else:
         failed_origin = run_failures.origin(manifest)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asya_local.emr.capacity import Size
+from asya_local.emr.capacity import Resources, Size
 from asya_local.emr.runs import IllegalTransitionError, JobRun, new_run_id
 from asya_local.emr.states import TERMINAL, RunState, may_transition
 
@@ -18,7 +18,8 @@ def make_run() -> JobRun:
         "executionRoleArn": "arn:aws:iam::000000000000:role/job",
         "jobDriver": {"sparkSubmit": {"entryPoint": "s3://b/e.py"}},
     }
-    return JobRun("00run", "00app", "arn", "emr-spark-8.1.0", "caller", BEGIN, request, {}, Size(2, 4, 40))
+    size = Size(Resources(1, 2, 20), Resources(1, 2, 20), 1)
+    return JobRun("00run", "00app", "arn", "emr-spark-8.1.0", "caller", BEGIN, request, {}, size, executors=1)
 
 
 def test_a_run_succeeds_and_its_durations_are_measured() -> None:

@@ -29,6 +29,18 @@ def test_the_local_configuration_leaves_out_cluster_options() -> None:
     assert parameters.local_conf() == {"spark.sql.x": "1"}
 
 
+def test_the_python_of_emr_serverless_is_not_used_locally() -> None:
+    pinned = "/usr/bin/python3.12"
+    parameters = parse(
+        f"--conf spark.emr-serverless.driverEnv.PYSPARK_PYTHON={pinned} --conf spark.executorEnv.PYSPARK_PYTHON={pinned} "
+        f"--conf spark.emr-serverless.driverEnv.PYSPARK_DRIVER_PYTHON={pinned} --conf spark.pyspark.python={pinned} "
+        f"--conf spark.pyspark.driver.python={pinned} --conf spark.emr-serverless.driverEnv.ASYA_JOB_PYTHON=3.12 "
+        "--conf spark.executorEnv.ASYA_JOB_PYTHON=3.12 --conf spark.executorEnv.REGION=eu"
+    )
+    assert parameters.driver_environment() == {}
+    assert parameters.local_conf() == {"spark.executorEnv.REGION": "eu"}
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

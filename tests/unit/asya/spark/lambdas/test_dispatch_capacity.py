@@ -12,7 +12,7 @@ from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.spark.aws.pending import Pending
 from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
-from tests.doubles.heavy import TABLE, HeavyWorld, heavy_world
+from tests.doubles.heavy import TABLE, HeavyWorld, done_result, heavy_world
 
 
 @pytest.fixture
@@ -207,3 +207,24 @@ def test_a_lack_of_capacity_is_no_failure_and_charges_no_envelope(world: HeavyWo
     world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
     world.dispatch()
     assert [(member.id, member.attempt) for member in world.manifest(2).members] == [("a", 1), ("b", 1)]
+
+
+@pytest.mark.rule("10.busy.no-room")
+def test_a_run_without_an_executor_charges_no_envelope_and_keeps_its_results(world: HeavyWorld) -> None:
+    enqueue_ids(world, "a", "b")
+    world.dispatch()
+    world.write_results(1, [done_result(0, {"rows": 3})], end="journal", at_work=1)
+    world.set_state(
+        "run1",
+        "FAILED",
+        details="Abandoning job due to no executor being launched within 1200000ms after driver starts.",
+    )
+    world.complete()
+
+    assert [body["id"] for body in world.bodies("publish")] == ["a"]
+    assert world.bodies("clean") == []
+    assert world.services.records.failures("clean", 1) == 0
+    world.services.requests.clear("clean")
+    world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
+    world.dispatch()
+    assert [(member.id, member.attempt) for member in world.manifest(2).members] == [("b", 1)]

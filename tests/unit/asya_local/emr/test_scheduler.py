@@ -1,0 +1,79 @@
+"""The scheduler admits drivers first, as EMR Serverless does, and executors when they fit."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from asya.spark.capacity import failed_for_capacity
+from asya_local.emr import scheduler
+from asya_local.emr.capacity import Resources, Size
+from asya_local.emr.faults import Faults
+from asya_local.emr.run_registry import RunRegistry, now
+from asya_local.emr.runs import JobRun
+from asya_local.emr.scheduler import Scheduler
+from asya_local.emr.settings import ApplicationSettings, EmrSettings, WorkerSettings
+from asya_local.emr.states import RunState
+
+ONE = Resources(1, 2, 20)
+
+
+class Stage:
+    """A scheduler with waiting runs, and no drivers to start."""
+
+    def __init__(self, folder: Path, *, runs: int, executors: int, max_concurrent_runs: int) -> None:
+        settings = EmrSettings(
+            port=1,
+            state=str(folder),
+            mark=str(folder),
+            aws_endpoint="http://127.0.0.1:1",
+            python="python",
+            java_home="",
+            temporary="",
+            cache="",
+            application=ApplicationSettings(max_concurrent_runs=max_concurrent_runs),
+            workers=WorkerSettings(slots=0),
+        )
+        self.registry = RunRegistry(settings, lambda _changes: None)
+        drivers: Any = SimpleNamespace(fill=lambda: None)
+        iam: Any = None
+        self.scheduler = Scheduler(settings, self.registry, iam, drivers, Faults(settings))
+        request = {"executionRoleArn": "arn:aws:iam::000000000000:role/job"}
+        for number in range(runs):
+            application, size = settings.application.application_id, Size(ONE, ONE, executors)
+            self.registry.add(JobRun(f"run{number}", application, "arn", "label", "caller", now(), request, {}, size))
+
+    def settle(self) -> "Counter[tuple[RunState, int | None]]":
+        """Advance until nothing changes; return the numbers of runs by state and executors."""
+        before: Sequence[Any] = ()
+        while (after := [(run.state, run.executors) for run in self.registry.runs()]) != before:
+            before = after
+            self.scheduler._advance()
+        return Counter((run.state, run.executors) for run in self.registry.runs())
+
+
+def test_the_default_of_emr_serverless_starves_executors(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, runs=20, executors=4, max_concurrent_runs=15)
+    assert stage.settle() == {(RunState.SCHEDULED, None): 15, (RunState.QUEUED, None): 5}
+
+
+def test_the_computed_limit_gives_each_run_its_executors(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, runs=20, executors=4, max_concurrent_runs=3)
+    assert stage.settle() == {(RunState.SCHEDULED, 4): 3, (RunState.QUEUED, None): 17}
+
+
+def test_a_run_without_an_executor_fails_for_capacity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(tmp_path, runs=15, executors=4, max_concurrent_runs=15)
+    stage.settle()
+    later: datetime = now() + timedelta(minutes=21)
+    monkeypatch.setattr(scheduler, "now", lambda: later)
+    stage.settle()
+
+    # Each failed driver makes room; the last runs get their executors.
+    assert stage.settle() == {(RunState.FAILED, None): 12, (RunState.SCHEDULED, 4): 3}
+    failed = [run for run in stage.registry.runs() if run.state is RunState.FAILED]
+    assert all(failed_for_capacity(run.state, run.details, has_driver_output=True) for run in failed)
