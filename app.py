@@ -10,6 +10,7 @@ use_packaged_node()  # before the CDK is imported
 from aws_cdk import App  # noqa: E402
 
 from asya_infra.build.packages import PackagesError  # noqa: E402
+from asya_infra.limits.gate import LimitError, check_mesh  # noqa: E402
 from asya_infra.mesh_file import MeshFileError  # noqa: E402
 from asya_infra.options import OptionError  # noqa: E402
 from asya_infra.synthesis import add_mesh  # noqa: E402
@@ -19,10 +20,10 @@ def main() -> None:
     """Synthesize the stacks. An error of the user is printed without a traceback."""
     app = App()
     try:
-        add_mesh(app, Path(__file__).parent)
-    except (MeshFileError, OptionError, PackagesError) as error:
+        mesh = add_mesh(app, Path(__file__).parent)
+        check_mesh(mesh, Path(app.synth().directory))
+    except (MeshFileError, OptionError, PackagesError, LimitError) as error:
         sys.exit(str(error))
-    app.synth()
 
 
 if __name__ == "__main__":

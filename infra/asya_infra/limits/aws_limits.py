@@ -63,7 +63,7 @@ FUNCTION_TIMEOUT: Final = Limit(900, "seconds of a function", _LAMBDA)
 NAME_OF_A_FUNCTION: Final = Limit(64, "characters of a function's name", _LAMBDA)
 CONCURRENCY_OF_AN_ACCOUNT: Final = Limit(1_000, "concurrent executions of an account", _LAMBDA)
 UNRESERVED_CONCURRENCY: Final = Limit(100, "concurrent executions that stay unreserved", _LAMBDA)
-LEAST_SOURCE_CONCURRENCY: Final = Limit(2, "concurrent executions of an event source, at least", _SQS_SOURCE)
+LEAST_SOURCE_CONCURRENCY: Final = Limit(2, "concurrent executions of an event source", _SQS_SOURCE)
 MOST_SOURCE_CONCURRENCY: Final = Limit(1_000, "concurrent executions of an event source", _SQS_SOURCE)
 
 # SQS, EventBridge, CloudWatch.

@@ -1,0 +1,189 @@
+"""Checks synthesized templates against the limits of AWS. Pure."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from asya_infra.limits import aws_limits as limits
+from asya_infra.limits.aws_limits import Limit
+from asya_infra.limits.rendering import policy_length, render
+from asya_infra.limits.violation import Violation
+
+Template = Mapping[str, Any]
+
+_ROLE, _POLICY, _FUNCTION = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy", "AWS::Lambda::Function"
+_QUEUE, _SOURCE, _ALARM = "AWS::SQS::Queue", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm"
+_RULE, _DASHBOARD, _APPLICATION = "AWS::Events::Rule", "AWS::CloudWatch::Dashboard", "AWS::EMRServerless::Application"
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource of a template.
+
+    Attributes:
+        stack: the name of its stack.
+        path: its path in the app, without the names of the CDK's own children.
+        properties: its properties, with intrinsic functions.
+    """
+
+    stack: str
+    path: str
+    kind: str
+    properties: Mapping[str, Any]
+
+
+def check(templates: Mapping[str, Template]) -> list[Violation]:
+    """Return the violations of all templates of a mesh.
+
+    Args:
+        templates: the templates by the name of the stack.
+    """
+    resources = [resource for stack, template in templates.items() for resource in _resources(stack, template)]
+    return [
+        *(violation for stack, template in templates.items() for violation in _stack(stack, template)),
+        *(violation for resource in resources for violation in _CHECKS.get(resource.kind, _nothing)(resource)),
+        *_sums(resources),
+        *_event_sources(resources),
+    ]
+
+
+def _resources(stack: str, template: Template) -> Iterator[Resource]:
+    for name, resource in template.get("Resources", {}).items():
+        path = resource.get("Metadata", {}).get("aws:cdk:path", f"{stack}/{name}").removesuffix("/Resource")
+        yield Resource(stack, path, resource["Type"], resource.get("Properties", {}))
+
+
+def _stack(stack: str, template: Template) -> Iterator[Violation]:
+    size = len(json.dumps(template, separators=(",", ":")).encode())
+    counts = (
+        (size, limits.TEMPLATE, "Spread the actors over meshes."),
+        (len(template.get("Resources", {})), limits.RESOURCES_OF_A_STACK, "Spread the actors over meshes."),
+        (len(template.get("Outputs", {})), limits.OUTPUTS_OF_A_STACK, "Remove outputs."),
+        (len(template.get("Parameters", {})), limits.PARAMETERS_OF_A_STACK, "Remove parameters."),
+    )
+    for value, limit, advice in counts:
+        if value > limit.usable:
+            yield Violation(stack, "", value, limit, advice)
+
+
+def _over(resource: Resource, value: int, limit: Limit, advice: str) -> Iterator[Violation]:
+    if value > limit.usable:
+        yield Violation(resource.stack, resource.path, value, limit, advice)
+
+
+def _role(role: Resource) -> Iterator[Violation]:
+    documents = [policy["PolicyDocument"] for policy in role.properties.get("Policies", [])]
+    inline = sum(map(policy_length, documents))
+    yield from _over(role, inline, limits.ROLE_INLINE_POLICIES, "Use fewer entries in `access`, or shorter patterns.")
+    attached = len(role.properties.get("ManagedPolicyArns", []))
+    yield from _over(role, attached, limits.MANAGED_POLICIES_OF_A_ROLE, "Set `can_send_to` to fewer actors.")
+    trust = policy_length(role.properties.get("AssumeRolePolicyDocument", {}))
+    yield from _over(role, trust, limits.TRUST_POLICY, "Shorten the trust policy.")
+    name = len(str(render(role.properties.get("RoleName", ""))))
+    yield from _over(role, name, limits.NAME_OF_A_ROLE, "Shorten the namespace or the name of the actor.")
+
+
+def _managed_policy(policy: Resource) -> Iterator[Violation]:
+    length = policy_length(policy.properties["PolicyDocument"])
+    yield from _over(policy, length, limits.MANAGED_POLICY, "Use fewer entries in `access`, or shorter patterns.")
+
+
+def _function(function: Resource) -> Iterator[Violation]:
+    variables = render(function.properties.get("Environment", {}).get("Variables", {}))
+    size = sum(len(str(name).encode()) + len(str(value).encode()) for name, value in variables.items())
+    yield from _over(function, size, limits.ENVIRONMENT, "Shorten `env` of the actor.")
+    yield from _over(
+        function, int(function.properties.get("Timeout", 3)), limits.FUNCTION_TIMEOUT, "Shorten `timeout`."
+    )
+    yield from _over(function, len(function.properties.get("Layers", [])), limits.LAYERS, "Use fewer layers.")
+    name = len(str(render(function.properties.get("FunctionName", ""))))
+    yield from _over(function, name, limits.NAME_OF_A_FUNCTION, "Shorten the namespace or the name of the actor.")
+
+
+def _queue(queue: Resource) -> Iterator[Violation]:
+    name = len(str(render(queue.properties.get("QueueName", ""))))
+    yield from _over(queue, name, limits.NAME_OF_A_QUEUE, "Shorten the namespace or the name of the actor.")
+    visibility = int(queue.properties.get("VisibilityTimeout", 30))
+    yield from _over(queue, visibility, limits.VISIBILITY_TIMEOUT, "Shorten `timeout` or `batch.window`.")
+
+
+def _dashboard(dashboard: Resource) -> Iterator[Violation]:
+    body = json.loads(str(render(dashboard.properties["DashboardBody"])))
+    widgets = body.get("widgets", [])
+    metrics = sum(len(widget.get("properties", {}).get("metrics", [])) for widget in widgets)
+    yield from _over(dashboard, metrics, limits.METRICS_OF_A_DASHBOARD, "Show fewer metrics.")
+    yield from _over(dashboard, len(widgets), limits.WIDGETS_OF_A_DASHBOARD, "Show fewer widgets.")
+
+
+def _application(application: Resource) -> Iterator[Violation]:
+    runs = int(application.properties.get("SchedulerConfiguration", {}).get("MaxConcurrentRuns", 1))
+    advice = "Set `spark.application.max_vcpu` or the sizes of the jobs."
+    yield from _over(application, runs, limits.CONCURRENT_RUNS, advice)
+
+
+def _nothing(_: Resource) -> Iterator[Violation]:
+    return iter(())
+
+
+_CHECKS: Mapping[str, Callable[[Resource], Iterator[Violation]]] = {
+    _ROLE: _role,
+    _POLICY: _managed_policy,
+    _FUNCTION: _function,
+    _QUEUE: _queue,
+    _DASHBOARD: _dashboard,
+    _APPLICATION: _application,
+}
+
+
+def _sums(resources: list[Resource]) -> Iterator[Violation]:
+    """Check what all stacks of the mesh need of the account together, if the mesh is alone in it."""
+    stack = resources[0].stack if resources else ""
+    reserved = sum(int(r.properties.get("ReservedConcurrentExecutions") or 0) for r in resources if r.kind == _FUNCTION)
+    kinds = (
+        (_ROLE, limits.ROLES_OF_AN_ACCOUNT),
+        (_POLICY, limits.MANAGED_POLICIES_OF_AN_ACCOUNT),
+        (_ALARM, limits.ALARMS_OF_AN_ACCOUNT),
+        (_RULE, limits.RULES_OF_AN_ACCOUNT),
+    )
+    for kind, limit in kinds:
+        count = sum(resource.kind == kind for resource in resources)
+        if count > limit.usable:
+            yield Violation(
+                stack, "the mesh", count, limit, "Ask for a higher quota, or spread the actors over accounts."
+            )
+    limit = limits.CONCURRENCY_OF_AN_ACCOUNT
+    if reserved > limit.value - limits.UNRESERVED_CONCURRENCY.value:
+        advice = f"Reserve less: {limits.UNRESERVED_CONCURRENCY.value} stay unreserved in an account."
+        yield Violation(stack, "the mesh", reserved, limit, advice)
+
+
+def _event_sources(resources: list[Resource]) -> Iterator[Violation]:
+    """Check each event source, with its queue and its function: concurrency, and the visibility timeout."""
+    timeouts = {_name(r, "FunctionName"): int(r.properties.get("Timeout", 3)) for r in resources if r.kind == _FUNCTION}
+    queues = {_name(r, "QueueName"): r for r in resources if r.kind == _QUEUE}
+    for source in resources:
+        if source.kind != _SOURCE:
+            continue
+        concurrency = source.properties.get("ScalingConfig", {}).get("MaximumConcurrency")
+        if concurrency is not None:
+            yield from _over(source, concurrency, limits.MOST_SOURCE_CONCURRENCY, "Set a lower `concurrency`.")
+            if concurrency < limits.LEAST_SOURCE_CONCURRENCY.value:
+                least = limits.LEAST_SOURCE_CONCURRENCY
+                yield Violation(
+                    source.stack, source.path, concurrency, least, "Set a higher `concurrency`.", least=True
+                )
+        name = str(render(source.properties.get("EventSourceArn", ""))).rpartition(":")[2]
+        queue, timeout = queues.get(name), timeouts.get(name)
+        if queue is None or timeout is None:
+            continue
+        needed = timeout + int(source.properties.get("MaximumBatchingWindowInSeconds") or 0)
+        visibility = int(queue.properties.get("VisibilityTimeout", 30))
+        if visibility < needed:
+            limit = Limit(needed, "seconds of a visibility timeout", limits.VISIBILITY_TIMEOUT.source)
+            advice = "Messages reappear while Lambda gathers or handles them."
+            yield Violation(queue.stack, queue.path, visibility, limit, advice, least=True)
+
+
+def _name(resource: Resource, key: str) -> str:
+    return str(render(resource.properties.get(key, "")))

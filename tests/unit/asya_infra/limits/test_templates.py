@@ -1,0 +1,161 @@
+"""The limit gate names what exceeds a limit of AWS, by how much, and what to do."""
+
+import json
+from typing import Any
+
+import pytest
+
+from asya_infra.limits.templates import check
+
+REGION, ACCOUNT = {"Ref": "AWS::Region"}, {"Ref": "AWS::AccountId"}
+
+
+def arn(name: str) -> dict[str, Any]:
+    return {"Fn::Join": ["", ["arn:aws:sqs:", REGION, ":", ACCOUNT, f":{name}"]]}
+
+
+def policy(resources: int) -> dict[str, Any]:
+    queues = [arn(f"asya-shop-actor-{number:04}") for number in range(resources)]
+    return {
+        "Version": "2012-10-17",
+        "Statement": [{"Effect": "Allow", "Action": "sqs:SendMessage", "Resource": queues}],
+    }
+
+
+def violations(*resources: dict[str, Any], **template: Any) -> list[str]:
+    """Return the violations of a stack `S` with the resources r0, r1 and so on."""
+    named = {f"r{number}": resource for number, resource in enumerate(resources)}
+    return [str(violation) for violation in check({"S": {"Resources": named, **template}})]
+
+
+def resource(kind: str, **properties: Any) -> dict[str, Any]:
+    return {"Type": kind, "Properties": properties}
+
+
+FINE = [
+    resource("AWS::IAM::Role", Policies=[{"PolicyDocument": policy(60)}, {"PolicyDocument": policy(60)}]),
+    resource("AWS::IAM::ManagedPolicy", PolicyDocument=policy(80)),
+    resource("AWS::Lambda::Function", FunctionName="f", Timeout=900, Environment={"Variables": {"A": "x" * 4000}}),
+    resource("AWS::SQS::Queue", QueueName="q" * 80, VisibilityTimeout=43_200),
+]
+
+
+def test_values_within_the_limits_pass() -> None:
+    assert violations(*FINE) == []
+
+
+def one_role_for_all(heavy_actors: int) -> dict[str, Any]:
+    """Return the role that the job runs of all actors shared, with the access of each of them inline."""
+    access = [
+        {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": [f"arn:aws:s3:::lake-of-the-company/in-{n:03}/*"]}
+        | {"Condition": {"StringLike": {"s3:prefix": ["x" * 740]}}}
+        for n in range(heavy_actors)
+    ]
+    return resource("AWS::IAM::Role", Policies=[{"PolicyDocument": {"Version": "2012-10-17", "Statement": access}}])
+
+
+def test_the_access_of_twelve_actors_does_not_fit_into_one_role() -> None:
+    assert violations(one_role_for_all(11)) == []
+    (violation,) = violations(one_role_for_all(12))
+    assert violation.startswith("S/r0: 10,")
+    assert "characters of all inline policies of a role; at most 10,240." in violation
+
+
+@pytest.mark.parametrize(
+    ("exceeding", "text"),
+    [
+        (
+            resource("AWS::IAM::Role", ManagedPolicyArns=[f"arn:{number}" for number in range(11)]),
+            "S/r0: 11 managed policies of a role; at most 10. Set `can_send_to` to fewer actors.",
+        ),
+        (
+            resource("AWS::IAM::Role", AssumeRolePolicyDocument=policy(40)),
+            "characters of a trust policy; at most 2,048",
+        ),
+        (resource("AWS::IAM::Role", RoleName="r" * 65), "S/r0: 65 characters of a role's name; at most 64."),
+        (resource("AWS::IAM::ManagedPolicy", PolicyDocument=policy(120)), "of a managed policy; at most 6,144."),
+        (resource("AWS::Lambda::Function", Timeout=901), "S/r0: 901 seconds of a function; at most 900."),
+        (
+            resource("AWS::Lambda::Function", Environment={"Variables": {"AB": "x" * 4095}}),
+            "S/r0: 4,097 bytes of a function's environment variables; at most 4,096. Shorten `env` of the actor.",
+        ),
+        (resource("AWS::Lambda::Function", Layers=["l"] * 6), "S/r0: 6 layers of a function; at most 5."),
+        (resource("AWS::Lambda::Function", FunctionName="f" * 65), "S/r0: 65 characters of a function's name"),
+        (resource("AWS::SQS::Queue", QueueName="q" * 81), "S/r0: 81 characters of a queue's name; at most 80."),
+        (resource("AWS::SQS::Queue", VisibilityTimeout=43_201), "S/r0: 43,201 seconds of a visibility timeout"),
+        (
+            resource(
+                "AWS::CloudWatch::Dashboard",
+                DashboardBody=json.dumps({"widgets": [{"properties": {"metrics": [["m"]] * 2501}}]}),
+            ),
+            "S/r0: 2,501 metrics of a dashboard; at most 2,500.",
+        ),
+        (
+            resource("AWS::EMRServerless::Application", SchedulerConfiguration={"MaxConcurrentRuns": 1001}),
+            "S/r0: 1,001 concurrent job runs of an application; at most 1,000.",
+        ),
+    ],
+)
+def test_a_value_beyond_a_limit_is_named(exceeding: dict[str, Any], text: str) -> None:
+    (violation,) = violations(exceeding)
+    assert text in violation
+    assert "(https://docs.aws.amazon.com/" in violation
+
+
+def test_a_violation_names_the_path_of_the_construct() -> None:
+    role = resource("AWS::IAM::Role", RoleName="r" * 65)
+    role["Metadata"] = {"aws:cdk:path": "Asya-shop-functions-3/score/Role/Resource"}
+    assert violations(role)[0].startswith("Asya-shop-functions-3/score/Role: 65 characters")
+
+
+def test_a_stack_uses_four_fifths_of_a_template_and_nine_tenths_of_the_resources() -> None:
+    wide = resource("AWS::SNS::Topic", TopicName="t" * 1750)
+    (size,) = violations(*[wide] * 450)
+    assert size.startswith("S: 8")
+    assert "bytes of a template; at most 800,000 of 1,000,000." in size
+    (count,) = violations(*[resource("AWS::SNS::Topic")] * 451)
+    assert count.startswith("S: 451 resources of a stack; at most 450 of 500.")
+
+
+def test_outputs_and_parameters_are_counted() -> None:
+    many = {f"o{number}": {} for number in range(201)}
+    assert violations(Outputs=many)[0].startswith("S: 201 outputs of a stack; at most 200.")
+    assert violations(Parameters=many)[0].startswith("S: 201 parameters of a stack; at most 200.")
+
+
+def source(concurrency: int = 2, window: int = 0) -> dict[str, Any]:
+    return resource(
+        "AWS::Lambda::EventSourceMapping",
+        EventSourceArn=arn("asya-shop-score"),
+        MaximumBatchingWindowInSeconds=window,
+        ScalingConfig={"MaximumConcurrency": concurrency},
+    )
+
+
+def test_messages_do_not_reappear_while_lambda_gathers_them() -> None:
+    function = resource("AWS::Lambda::Function", FunctionName="asya-shop-score", Timeout=80)
+    queue = resource("AWS::SQS::Queue", QueueName="asya-shop-score", VisibilityTimeout=110)
+    assert violations(function, queue, source(window=30)) == []
+    (violation,) = violations(function, queue, source(window=120))
+    assert violation.startswith("S/r1: 110 seconds of a visibility timeout; at least 200.")
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "bound"), [(1, "1 concurrent executions of an event source; at least 2."), (1001, "at most 1,000.")]
+)
+def test_the_concurrency_of_an_event_source(concurrency: int, bound: str) -> None:
+    (violation,) = violations(source(concurrency))
+    assert bound in violation
+
+
+def test_a_mesh_may_not_reserve_what_an_account_keeps_unreserved() -> None:
+    functions = [resource("AWS::Lambda::Function", ReservedConcurrentExecutions=450) for _ in range(2)]
+    assert violations(*functions) == []
+    (violation,) = violations(*functions, resource("AWS::Lambda::Function", ReservedConcurrentExecutions=1))
+    assert "the mesh: 901 concurrent executions of an account" in violation
+
+
+def test_the_quotas_of_an_account_are_counted_over_all_stacks() -> None:
+    stack = {"Resources": {f"r{number}": resource("AWS::Events::Rule") for number in range(151)}}
+    (violation,) = check({"A": stack, "B": stack})
+    assert str(violation).startswith("the mesh: 302 rules of an event bus; at most 300.")
