@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from random import Random
 from unittest import mock
 
-from asya.fan_in.lambdas import sweep as fan_in_sweep
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings
 from asya.protocol import names
@@ -17,7 +16,7 @@ from tests.simulation.calls import CallChecks
 from tests.simulation.event_log import EventLog
 from tests.simulation.event_source import EventSources
 from tests.simulation.faults import FaultProfile, Faults
-from tests.simulation.functions import ACCOUNT, BUCKET, QUEUES, REGION, Function, QuietTelemetry
+from tests.simulation.functions import ACCOUNT, BUCKET, QUEUES, REGION, Function
 from tests.simulation.gateway import GatewayFunction, api_of, ingest_of
 from tests.simulation.handlers import install_handlers
 from tests.simulation.heavy.job_faults import JobFaults
@@ -80,8 +79,6 @@ class Cloud:
             self.heavy.activate(handlers, self.mesh.programs, CallChecks(self.ledger)),
             mock.patch.object(clients, "sqs", self._sqs),
             mock.patch.object(clients, "s3", lambda: S3Client(current_process(), self.bucket)),
-            # The sweep creates telemetry for each fan-in actor.
-            mock.patch.object(fan_in_sweep, "Telemetry", lambda *_: QuietTelemetry(current_process())),
             mock.patch.object(clients, "dynamodb", lambda: DynamoClient(current_process(), self.tables)),
         ):
             yield
