@@ -1,16 +1,18 @@
 """DynamoDB in memory: the calls that the mesh makes, as strict as AWS; an unknown argument is an error."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from botocore.exceptions import ClientError
 
-from tests.doubles.dynamo_limits import Key, check_batch_size, check_distinct, check_item, check_key_condition, item_key
-from tests.doubles.dynamo_values import ExpressionError, Item, Value, kind_of, plain
+from tests.doubles.dynamo_limits import Key, check_batch_size, check_distinct, check_item, item_key
+from tests.doubles.dynamo_queries import Index, Paginator, Table, copied, query_page
+from tests.doubles.dynamo_values import ExpressionError, Item, Value
 from tests.doubles.expressions import Request
 
-T = TypeVar("T")
+__all__ = ("ConditionalCheckFailedException", "Index", "MemoryDynamo", "Paginator", "Table", "copied")
+
 _STATUS = 400
 
 
@@ -22,23 +24,6 @@ class Exceptions:
     """The `exceptions` of a client."""
 
     ConditionalCheckFailedException = ConditionalCheckFailedException
-
-
-@dataclass(frozen=True)
-class Index:
-    """A global secondary index: its keys and its further projected attributes."""
-
-    partition: str
-    sort: str | None = None
-    included: tuple[str, ...] = ()
-
-
-@dataclass
-class Table:
-    """A table with the string keys `pk` and `sk`, and with indexes by name."""
-
-    indexes: Mapping[str, Index] = field(default_factory=dict)
-    items: dict[Key, dict[str, Value]] = field(default_factory=dict)
 
 
 @dataclass
@@ -142,19 +127,19 @@ class MemoryDynamo:
         return {"Responses": responses, "UnprocessedKeys": {}}
 
     def batch_write_item(self, *, RequestItems: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:  # noqa: N803
-        """Up to 25 items written or removed, without conditions."""
+        """Write or delete up to 25 items, without conditions."""
         with _Validated("BatchWriteItem"):
-            check_batch_size([len(asked) for asked in RequestItems.values()], 25)
+            check_batch_size([len(requests) for requests in RequestItems.values()], 25)
             changes: list[_Change] = []
-            for name, asked in RequestItems.items():
-                for one in asked:
-                    ((what, content),) = one.items()
-                    if what == "PutRequest":
+            for name, requests in RequestItems.items():
+                for request in requests:
+                    ((kind, content),) = request.items()
+                    if kind == "PutRequest":
                         changes.append(self._put(name, content["Item"], None, Request()))
-                    elif what == "DeleteRequest":
+                    elif kind == "DeleteRequest":
                         changes.append(self._delete(name, content["Key"], None, Request()))
                     else:
-                        raise ExpressionError(f"the memory tables do not support {what}")
+                        raise ExpressionError(f"the memory tables do not support {kind}")
             check_distinct([(change.table, change.key) for change in changes])
             self._write_if_held(changes, "NONE", "BatchWriteItem")
         return {"UnprocessedItems": {}}
@@ -198,29 +183,18 @@ class MemoryDynamo:
             table = self._table(TableName)
             if IndexName is not None and ConsistentRead:
                 raise ExpressionError("Consistent reads are not supported on global secondary indexes")
-            index = _index(table, IndexName)
-            check_key_condition(conditions, index.partition, index.sort)
-            items = sorted(
-                (item for item in _of_partition(table, index, conditions) if _is_in(item, conditions)),
-                key=lambda item: (_sort_value(item, index.sort), item["pk"]["S"], item["sk"]["S"]),
-                reverse=not ScanIndexForward,
+            page, has_more = query_page(
+                table,
+                IndexName,
+                conditions,
+                forward=ScanIndexForward,
+                after=ExclusiveStartKey,
+                size=min(Limit or self.page_size, self.page_size),
             )
-            if ExclusiveStartKey is not None:
-                last = item_key(ExclusiveStartKey)
-                places = [place for place, item in enumerate(items) if item_key(item) == last]
-                if places:
-                    items = items[places[0] + 1 :]
-                elif IndexName is None:  # the item was deleted; the page starts after its key
-                    items = [item for item in items if (item_key(item) > last) == ScanIndexForward]
-            size = min(Limit or self.page_size, self.page_size)
-            page = items[:size]
-            answer: dict[str, Any] = {
-                "Items": [_projected(item, index, whole=IndexName is None) for item in page],
-                "Count": len(page),
-            }
+            answer: dict[str, Any] = {"Items": page, "Count": len(page)}
             if Select == "COUNT":
                 del answer["Items"]
-            if len(items) > size:
+            if has_more:
                 answer["LastEvaluatedKey"] = {name: page[-1][name] for name in ("pk", "sk")}
         return answer
 
@@ -313,22 +287,6 @@ class MemoryDynamo:
 
 
 @dataclass
-class Paginator:
-    """Requests one page after another."""
-
-    query: Callable[..., dict[str, Any]]
-
-    def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:
-        """Yield the pages."""
-        while True:
-            answer = self.query(**request)
-            yield answer
-            if "LastEvaluatedKey" not in answer:
-                return
-            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
-
-
-@dataclass
 class _Change:
     table: str
     key: Key
@@ -369,61 +327,3 @@ def _canceled(changes: list[_Change], failed: list[bool], parts: Sequence[Mappin
     return ClientError(
         _answer("TransactionCanceledException", message) | {"CancellationReasons": reasons}, "TransactWriteItems"
     )
-
-
-def copied(value: T) -> T:
-    """Return a deep copy."""
-    if isinstance(value, dict):
-        return cast("T", {name: copied(one) for name, one in value.items()})
-    if isinstance(value, list):
-        return cast("T", [copied(one) for one in value])
-    return cast("T", set(value)) if isinstance(value, set) else value
-
-
-def _projected(item: Item, index: Index, *, whole: bool) -> Item:
-    """Return the attributes of an item that the index projects."""
-    projection = {"pk", "sk", index.partition, index.sort, *index.included}
-    return copied({name: value for name, value in item.items() if whole or name in projection})
-
-
-def _index(table: Table, index: str | None) -> Index:
-    if index is None:
-        return Index("pk", "sk")
-    if index not in table.indexes:
-        raise ExpressionError(f"The table does not have the specified index: {index}")
-    return table.indexes[index]
-
-
-def _of_partition(table: Table, index: Index, conditions: list[tuple[str, str, list[Value]]]) -> Iterator[Item]:
-    """Return the items of the partition in a key condition."""
-    partition_value = next(operands[0] for name, sign, operands in conditions if (name, sign) == (index.partition, "="))
-    return (item for item in table.items.values() if item.get(index.partition) == partition_value)
-
-
-def _is_in(item: Item, conditions: list[tuple[str, str, list[Value]]]) -> bool:
-    return all(_fits(item.get(name), sign, operands) for name, sign, operands in conditions)
-
-
-def _fits(value: Value | None, sign: str, operands: list[Value]) -> bool:
-    if value is None or any(kind_of(one) != kind_of(value) for one in operands):
-        return False
-    left, right = plain(value), [plain(operand) for operand in operands]
-    match sign:
-        case "=":
-            return bool(left == right[0])
-        case "<":
-            return bool(left < right[0])
-        case "<=":
-            return bool(left <= right[0])
-        case ">":
-            return bool(left > right[0])
-        case ">=":
-            return bool(left >= right[0])
-        case "BETWEEN":
-            return bool(right[0] <= left <= right[1])
-        case _:
-            return bool(left.startswith(right[0]))
-
-
-def _sort_value(item: Item, sort: str | None) -> Any:
-    return plain(item[sort]) if sort is not None and sort in item else ""

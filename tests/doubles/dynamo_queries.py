@@ -1,0 +1,129 @@
+"""Tables in memory, and the items of a query: by partition, in order, from an index or from the table."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from tests.doubles.dynamo_limits import Key, check_key_condition, item_key
+from tests.doubles.dynamo_values import ExpressionError, Item, Value, kind_of, plain
+
+T = TypeVar("T")
+# The attribute, the operator and the operands of each part of a key condition.
+KeyConditions = list[tuple[str, str, list[Value]]]
+
+
+@dataclass(frozen=True)
+class Index:
+    """A global secondary index: its keys and its further projected attributes."""
+
+    partition: str
+    sort: str | None = None
+    included: tuple[str, ...] = ()
+
+
+@dataclass
+class Table:
+    """A table with the string keys `pk` and `sk`, and with indexes by name."""
+
+    indexes: Mapping[str, Index] = field(default_factory=dict)
+    items: dict[Key, dict[str, Value]] = field(default_factory=dict)
+
+
+@dataclass
+class Paginator:
+    """Requests one page after another."""
+
+    query: Callable[..., dict[str, Any]]
+
+    def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:
+        """Yield the pages."""
+        while True:
+            answer = self.query(**request)
+            yield answer
+            if "LastEvaluatedKey" not in answer:
+                return
+            request["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
+
+def query_page(
+    table: Table, index_name: str | None, conditions: KeyConditions, *, forward: bool, after: Item | None, size: int
+) -> tuple[list[Item], bool]:
+    """Return a page of a partition, in the order of the sort keys and as the index projects it, and whether items follow.
+
+    Args:
+        forward: whether the order is ascending.
+        after: the key of the last item of the previous page; None for the first page.
+    """
+    index = _index(table, index_name)
+    check_key_condition(conditions, index.partition, index.sort)
+    items = sorted(
+        (item for item in _of_partition(table, index, conditions) if _is_in(item, conditions)),
+        key=lambda item: (_sort_value(item, index.sort), item["pk"]["S"], item["sk"]["S"]),
+        reverse=not forward,
+    )
+    if after is not None:
+        last = item_key(after)
+        places = [place for place, item in enumerate(items) if item_key(item) == last]
+        if places:
+            items = items[places[0] + 1 :]
+        elif index_name is None:  # the item was deleted; the page starts after its key
+            items = [item for item in items if (item_key(item) > last) == forward]
+    return [_projected(item, index, whole=index_name is None) for item in items[:size]], len(items) > size
+
+
+def copied(value: T) -> T:
+    """Return a deep copy."""
+    if isinstance(value, dict):
+        return cast("T", {name: copied(one) for name, one in value.items()})
+    if isinstance(value, list):
+        return cast("T", [copied(one) for one in value])
+    return cast("T", set(value)) if isinstance(value, set) else value
+
+
+def _projected(item: Item, index: Index, *, whole: bool) -> Item:
+    """Return the attributes of an item that the index projects."""
+    projection = {"pk", "sk", index.partition, index.sort, *index.included}
+    return copied({name: value for name, value in item.items() if whole or name in projection})
+
+
+def _index(table: Table, index: str | None) -> Index:
+    if index is None:
+        return Index("pk", "sk")
+    if index not in table.indexes:
+        raise ExpressionError(f"The table does not have the specified index: {index}")
+    return table.indexes[index]
+
+
+def _of_partition(table: Table, index: Index, conditions: KeyConditions) -> Iterator[Item]:
+    """Return the items of the partition in a key condition."""
+    partition_value = next(operands[0] for name, sign, operands in conditions if (name, sign) == (index.partition, "="))
+    return (item for item in table.items.values() if item.get(index.partition) == partition_value)
+
+
+def _is_in(item: Item, conditions: KeyConditions) -> bool:
+    return all(_fits(item.get(name), sign, operands) for name, sign, operands in conditions)
+
+
+def _fits(value: Value | None, sign: str, operands: list[Value]) -> bool:
+    if value is None or any(kind_of(one) != kind_of(value) for one in operands):
+        return False
+    left, right = plain(value), [plain(operand) for operand in operands]
+    match sign:
+        case "=":
+            return bool(left == right[0])
+        case "<":
+            return bool(left < right[0])
+        case "<=":
+            return bool(left <= right[0])
+        case ">":
+            return bool(left > right[0])
+        case ">=":
+            return bool(left >= right[0])
+        case "BETWEEN":
+            return bool(right[0] <= left <= right[1])
+        case _:
+            return bool(left.startswith(right[0]))
+
+
+def _sort_value(item: Item, sort: str | None) -> Any:
+    return plain(item[sort]) if sort is not None and sort in item else ""
