@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import boto3
 import botocore.session
+import moto.core.models
+import moto.kms.models
 import pytest
 from hypothesis import settings
 
@@ -29,4 +31,17 @@ def cached_signing_session() -> Iterator[None]:
         patch.setattr(
             "asya.sidecar.lambdas.services.boto3", SimpleNamespace(DEFAULT_SESSION=None, Session=cache(boto3.Session))
         )
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def light_moto() -> Iterator[None]:
+    """Leave out what moto prepares for each account and no test uses.
+
+    It makes an RSA key for each key of KMS, also for an HMAC key, and registers thousands of addresses with the library
+    `requests`, which the mesh does not call AWS with.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(moto.kms.models, "generate_private_key", cache(moto.kms.models.generate_private_key))
+        patch.setattr(moto.core.models, "RESPONSES_METHODS", [])
         yield
