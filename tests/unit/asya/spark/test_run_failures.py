@@ -1,6 +1,7 @@
 """The fate of the envelopes of a failed run (`protocol §10`)."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency
 from asya.spark import run_failures, run_formation
 from asya.spark.run_failures import CHARGED, FAILURE_LIMIT, START_FAILURE_LIMIT, FailedRun, FailureDecision
 from tests.doubles.heavy import BUCKET, HeavyWorld, TimedContext, done_result, heavy_world
+from tests.unit.memory_tables import memory_tables
 
 NOTHING = FailedRun(missing=(0, 1, 2), stage="absent", at_work=None, failures=1)
 
@@ -96,7 +98,7 @@ def test_10_only_one_group_forms_a_run_and_returned_members_wait_for_the_close()
     assert not run_formation.select(halves, 10, is_closed=lambda _: False).more  # the close sends a request
 
 
-# The whole path, on moto
+# The whole path
 
 
 def table(size: int, attempts: int = 1) -> MeshTable:
@@ -120,16 +122,13 @@ def table(size: int, attempts: int = 1) -> MeshTable:
 
 @pytest.fixture
 def make(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., HeavyWorld]]:
-    open_worlds = []
+    with ExitStack() as open_worlds:
 
-    def open_world(size: int, attempts: int = 1) -> HeavyWorld:
-        context = heavy_world(monkeypatch, table(size, attempts))
-        open_worlds.append(context)
-        return context.__enter__()
+        def open_world(size: int, attempts: int = 1) -> HeavyWorld:
+            open_worlds.enter_context(memory_tables())
+            return open_worlds.enter_context(heavy_world(monkeypatch, table(size, attempts)))
 
-    yield open_world
-    for context in open_worlds:
-        context.__exit__(None, None, None)
+        yield open_world
 
 
 def send(world: HeavyWorld, actor: str, count: int) -> None:

@@ -17,6 +17,7 @@ from asya.protocol.times import format_time
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, ApiFunction, emulated_shop
 from tests.doubles.envelopes import mesh, message, raw, status
 from tests.doubles.tasks import event
+from tests.unit.memory_tables import memory_tables
 
 OPERATOR = {"userArn": "arn:aws:iam::123456789012:user/oscar", "userId": "AIDAOSCAR"}
 MESH = mesh({"x-fan-in": Actor(kind="fan_in")}, operators=(OPERATOR["userArn"],))
@@ -49,7 +50,7 @@ class Gateway(ApiFunction):
 
 @pytest.fixture
 def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gateway]:
-    with emulated_shop(monkeypatch, "infer", "post"):
+    with memory_tables(), emulated_shop(monkeypatch, "infer", "post"):
         yield Gateway()
 
 

@@ -26,6 +26,7 @@ from tests.doubles.emf import metric_values, metrics
 from tests.doubles.envelopes import NOW as PAUSED_AT
 from tests.doubles.envelopes import hop, mesh, message, status
 from tests.doubles.tasks import event
+from tests.unit.memory_tables import memory_tables
 
 BOB = {"userArn": "arn:aws:iam::123456789012:user/bob", "userId": "AIDABOB"}
 FIELDS = (PauseField(name="approved", type="boolean", prompt="Go on?"),)
@@ -91,7 +92,7 @@ def _paused_hop(task_id: str, members: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with emulated_shop(monkeypatch, "x-resume", "x-sink"):
+    with memory_tables(), emulated_shop(monkeypatch, "x-resume", "x-sink"):
         found = World()
         found.pause()
         yield found

@@ -16,6 +16,7 @@ from tests.doubles.heavy import HeavyWorld, done_result, failed_result, heavy_wo
 from tests.doubles.mesh_world import MeshWorld, batch_failures, sqs_event
 from tests.doubles.pipeline import Pipeline
 from tests.doubles.tables import MemoryDynamo, Table
+from tests.unit.memory_tables import memory_tables
 
 # Dimensions beside namespace and actor.
 SPLIT = {"Processed": "outcome", "Sent": "kind", "Failed": "reason", "JobRuns": "state"}
@@ -161,7 +162,7 @@ def test_15_progress_that_was_dropped(world: MeshWorld, capsys: pytest.CaptureFi
 
 @pytest.fixture
 def heavy(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
-    with heavy_world(monkeypatch) as made:
+    with memory_tables(), heavy_world(monkeypatch) as made:
         yield made
 
 
