@@ -48,6 +48,7 @@ def wait_for_members(folder: StateFolder, count: int) -> list[psutil.Process]:
     return processes
 
 
+@pytest.mark.slow
 def test_the_worker_of_a_killed_server_is_stopped(folder: StateFolder) -> None:
     record = start("server", PARENT, os.environ, folder, log=folder.logs / "log", port=0)
     assert read_records(folder) == [record]
@@ -77,6 +78,7 @@ def test_a_process_with_a_reused_id_is_not_stopped(folder: StateFolder) -> None:
         stranger.wait()
 
 
+@pytest.mark.slow
 def test_orphans_are_stopped_and_servers_with_their_workers_keep_running(folder: StateFolder) -> None:
     record = start("server", PARENT, os.environ, folder, log=folder.logs / "log", port=0)
     wait_for_members(folder, 2)

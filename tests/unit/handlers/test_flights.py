@@ -368,6 +368,7 @@ def test_the_handlers_work_on_a_bucket(handlers, sample, monkeypatch):
     data._s3.cache_clear()
 
 
+@pytest.mark.slow
 def test_the_example_envelope_equals_the_one_that_the_tool_starts(tmp_path):
     envelope = json.loads((PROJECT / "events/analyse-flights.json").read_text())
     mesh = yaml.safe_load((PROJECT / "mesh.yaml").read_text())

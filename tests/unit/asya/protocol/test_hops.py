@@ -95,6 +95,7 @@ REPORTS = [
 
 
 @given(st.permutations([*REPORTS, *REPORTS]))
+@pytest.mark.slow
 def test_single_reports_in_any_order_show_the_same_and_progress_never_decreases(order: list[TaskEvent]) -> None:
     record: TaskRecord | None = None
     percent = 0

@@ -221,7 +221,7 @@ class Sidecars(RuleBasedStateMachine):
             assert isinstance(admit(self.stored, "somebody", now=late, probe_seconds=PROBE), Probe)
 
 
-TestSidecars = Sidecars.TestCase
+TestSidecars = pytest.mark.slow(Sidecars.TestCase)
 TestSidecars.settings = settings(max_examples=200, stateful_step_count=40, deadline=None)
 
 

@@ -211,6 +211,7 @@ def _is_ours(name: str) -> bool:
 
 @pytest.mark.rule("1.raw-payload", "1.un-shifted", "3.others-survive")
 @given(samples(), st.lists(st.tuples(st.sampled_from(RELAYS), ROUTES.map(tuple)), max_size=8), st.sampled_from(ENDS))
+@pytest.mark.slow
 def test_any_payload_and_header_survive_any_number_of_relays_byte_for_byte(
     sample: Sample, steps: list[tuple[str, tuple[str, ...]]], end: str
 ) -> None:
@@ -282,6 +283,7 @@ def value(text: bytes) -> str:
 
 @pytest.mark.rule("1.strict-json")
 @given(samples(), st.lists(st.sampled_from(HANDLERS), max_size=6))
+@pytest.mark.slow
 def test_any_payload_and_header_survive_any_number_of_handlers_as_values(
     sample: Sample, handlers: list[Handler]
 ) -> None:
@@ -372,6 +374,7 @@ def routes_left(route: Route, commands: list[tuple[Any, ...]]) -> list[list[str]
 
 @pytest.mark.rule("1.shift")
 @given(samples(), st.lists(st.lists(COMMANDS, max_size=8), min_size=1, max_size=4), st.randoms())
+@pytest.mark.slow
 def test_the_shift_and_the_handler_alone_move_a_route(
     sample: Sample, hops: list[list[tuple[Any, ...]]], chance: Any
 ) -> None:

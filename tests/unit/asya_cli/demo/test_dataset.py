@@ -2,9 +2,12 @@
 
 import gzip
 
+import pytest
+
 from asya_cli.demo.dataset import dataset_files
 
 
+@pytest.mark.slow
 def test_the_data_are_the_five_tables_of_2013() -> None:
     files = dict(dataset_files())
     assert sorted(files) == [

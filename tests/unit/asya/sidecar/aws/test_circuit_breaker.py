@@ -156,6 +156,7 @@ def test_a_failure_that_cannot_be_recorded_is_only_logged(dynamo: CountingDynamo
     assert len(errors) == 1
 
 
+@pytest.mark.slow
 def test_many_failures_fit_into_one_item(dynamo: CountingDynamo) -> None:
     breaker = sidecar(dynamo, failures=1000, window=3600, open_for=60)
     for number in range(1000):

@@ -27,6 +27,7 @@ def make(s3: FakeS3) -> FrameBuffer:
 
 
 @given(st.lists(FRAMES, max_size=4))
+@pytest.mark.slow
 def test_what_is_kept_comes_back_equal(frames: list[Frame]) -> None:
     s3 = FakeS3()
     assert make(s3).save(ENVELOPE, frames) == frames

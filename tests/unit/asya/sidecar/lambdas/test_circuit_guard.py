@@ -195,6 +195,7 @@ def test_8_what_a_probe_tells(
     assert "probe" not in item
 
 
+@pytest.mark.slow
 def test_8_a_probe_whose_deadline_passes_tells_nothing(world: MeshWorld, dynamo: MemoryDynamo) -> None:
     open_circuit(function(world, Handler()))
     wait_until_half_open(dynamo)

@@ -112,6 +112,7 @@ def test_15_retries(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.rule("15.SlaExpired")
+@pytest.mark.slow
 def test_15_deadlines_before_and_within_the_handler(world: MeshWorld, capsys: pytest.CaptureFixture[str]) -> None:
     def never(_: Any) -> None:
         while True:

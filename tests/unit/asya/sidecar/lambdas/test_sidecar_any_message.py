@@ -161,6 +161,7 @@ def test_what_is_no_envelope_at_all_is_refused_whole(world: MeshWorld, body: str
 
 @given(st.data())
 @settings(parent=ONE_WORLD, max_examples=100)
+@pytest.mark.slow
 def test_an_envelope_that_lost_or_changed_some_bytes_goes_on_or_is_refused(
     world: MeshWorld, data: st.DataObject
 ) -> None:

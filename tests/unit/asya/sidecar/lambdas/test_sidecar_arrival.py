@@ -71,7 +71,7 @@ def test_5_4_canceled_or_paused_at_the_pre_flight(world: MeshWorld, state: TaskS
 
 
 @pytest.mark.rule("5.4.go-on")
-@pytest.mark.parametrize("trouble", ["status", "answer", "silent"])
+@pytest.mark.parametrize("trouble", ["status", "answer", pytest.param("silent", marks=pytest.mark.slow)])
 def test_5_4_no_answer_within_a_second_means_go_on(
     world: MeshWorld, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

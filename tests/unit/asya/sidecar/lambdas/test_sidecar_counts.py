@@ -19,6 +19,8 @@ from asya.tasks.event_batch import read_events, read_queries
 from tests.doubles.dynamo import TASK_INDEXES
 from tests.doubles.mesh_world import MeshWorld, batch_failures, mesh_world, sqs_event
 
+pytestmark = pytest.mark.slow
+
 ACTORS = ("one", "two", "three")
 ENVELOPES = 1_000
 HOPS = ENVELOPES * len(ACTORS)
@@ -81,7 +83,6 @@ def counts(request: pytest.FixtureRequest) -> Counts:
     return found
 
 
-@pytest.mark.slow
 def test_at_most_1_05_writes_and_a_quarter_of_a_call_for_each_envelope_and_hop(counts: Counts) -> None:
     assert 1 <= counts.for_each_hop(counts.writes["hop"]) <= 1.05
     # DynamoDB counts a write for each KB begun, and one for each entry of an index that changes.

@@ -129,6 +129,7 @@ def sleeps_in_a_generator(_: Any) -> Iterator[Any]:
 
 @pytest.mark.rule("5.11.own-limit")
 @pytest.mark.parametrize("handler", [sleeps, sleeps_async, sleeps_in_a_generator])
+@pytest.mark.slow
 def test_5_11_the_time_limit_interrupts_and_the_next_message_is_served(
     world: MeshWorld, handler: Callable[[Any], Any]
 ) -> None:

@@ -133,6 +133,7 @@ def test_a_task_whose_id_looks_like_a_key_is_a_task(store: TaskStore) -> None:
     assert store.load("KEY#abc", at(0)) is not None
 
 
+@pytest.mark.slow
 def test_many_tasks_and_hops_at_once(store: TaskStore) -> None:
     ids = [f"t{number}" for number in range(110)]
     for task_id in ids:
