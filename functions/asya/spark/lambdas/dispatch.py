@@ -15,13 +15,19 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
-from asya.protocol.job_runs import Manifest, Member
+from asya.protocol.job_runs import Manifest, Member, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
 from asya.sidecar.lambdas.metrics import record_diversion
 from asya.spark import run_formation
 from asya.spark.aws.dispatch_requests import DispatchRequest, decode_request
-from asya.spark.aws.emr_serverless import WAITING_STATES, BusyError, ConflictingRunError, RefusedRunError
+from asya.spark.aws.emr_serverless import (
+    TERMINAL_STATES,
+    WAITING_STATES,
+    BusyError,
+    ConflictingRunError,
+    RefusedRunError,
+)
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_request import RunRequestError, run_request
@@ -96,7 +102,7 @@ class Dispatcher:
         record = services.records.get(actor, number) if number else None
         unfinished = record is not None and record.state == "formed"
         # The quota first, so that a waiting run is not read repeatedly.
-        if unfinished and not (self._may_start(actor) and self._start(self._manifest(actor, number), spec)):
+        if unfinished and not (self._may_start(actor, number) and self._start(self._manifest(actor, number), spec)):
             return False
         closed = cache(lambda returned_by: self._is_closed(actor, returned_by))
         selection = run_formation.select(services.pending.members(actor), spec.batch.size, is_closed=closed)
@@ -108,7 +114,7 @@ class Dispatcher:
             # Another dispatcher formed this run of other members, so envelopes may be left.
             more = more or manifest.members != tuple(members)
             if services.records.open(manifest, now=self.services.now()).state == "formed" and not (
-                self._may_start(actor) and self._start(manifest, spec)
+                self._may_start(actor, manifest.number) and self._start(manifest, spec)
             ):
                 return False
         return more
@@ -193,13 +199,30 @@ class Dispatcher:
             self.services.base.telemetry.count("Sent", by=("kind", receipt.kind), actor=actor)
         self.services.pending.remove(actor, [member for member, _ in stopped])
 
-    def _may_start(self, actor: str) -> bool:
-        """Whether the start quota allows a start; if not, a delayed request is on its way."""
-        now = self.services.now()
-        wait = self.services.start_rate.take(now=now)
+    def _may_start(self, actor: str, number: int) -> bool:
+        """Whether a slot and the start quota allow a start; if not, a delayed request is on its way."""
+        services, now = self.services, self.services.now()
+        name = run_id(services.settings.namespace, actor, number)
+        if not services.run_slots.take(name, is_active=self._is_active):
+            services.base.telemetry.log.info("run waits for another one to end", run_id=name)
+            services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
+            seconds = CAPACITY_SECONDS * (0.5 + services.base.environment.random())
+            services.requests.ensure(actor, seconds, now=now, for_capacity=True)
+            return False
+        wait = services.start_rate.take(now=now)
         if wait:
-            self.services.requests.ensure(actor, wait, now=now)
+            services.requests.ensure(actor, wait, now=now)
         return not wait
+
+    def _is_active(self, name: str) -> bool:
+        """Whether a run may still use the application."""
+        parsed = parse_run_id(name, self.services.settings.namespace)
+        record = self.services.records.get(*parsed) if parsed else None
+        if record is None or record.state == "closed" or record.resolution is not None:
+            return False
+        if record.state == "formed":
+            return self.services.heavy_actor(record.actor) is not None  # only a run of the mesh will start
+        return bool(record.job_run_id) and record.job_state not in TERMINAL_STATES
 
     def _start(self, manifest: Manifest, spec: Actor) -> bool:
         """Deletes a run's pending envelopes and starts the run; idempotent.

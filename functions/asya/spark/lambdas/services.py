@@ -24,6 +24,7 @@ from asya.spark.aws.pending import Pending
 from asya.spark.aws.run_events import JobRunEvent, encode_event
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.aws.run_results import RunResults
+from asya.spark.aws.run_slots import RunSlots
 from asya.spark.aws.start_rate import StartRate
 from asya.spark.run_failures import SPARK_JOB_FAILED
 from asya.spark.run_request import JobDeployment
@@ -100,6 +101,12 @@ class SparkServices:
         return StartRate(
             clients.dynamodb(), table=self._table, per_second=limits.start_per_second, burst=limits.start_burst
         )
+
+    @cached_property
+    def run_slots(self) -> RunSlots:
+        """The slots of active runs."""
+        most = self.settings.table.spark.max_concurrent_runs
+        return RunSlots(clients.dynamodb(), table=self._table, most=most)
 
     @cached_property
     def job_runs(self) -> EmrServerless:

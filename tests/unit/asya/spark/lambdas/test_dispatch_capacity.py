@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
+from msgspec.structs import replace
 
+from asya.protocol.mesh_table import SparkApplication
 from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.spark.aws.pending import Pending
 from asya.spark.lambdas.dispatch import Dispatcher
@@ -228,3 +230,106 @@ def test_a_run_without_an_executor_charges_no_envelope_and_keeps_its_results(wor
     world.services.requests.ensure("clean", 0, now=datetime.now(UTC))
     world.dispatch()
     assert [(member.id, member.attempt) for member in world.manifest(2).members] == [("b", 1)]
+
+
+# --- an application of others
+
+
+@pytest.fixture
+def shared(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
+    """A mesh on an application that exists, with two active runs at most."""
+    spark = SparkApplication(start_per_second=100.0, start_burst=100, max_concurrent_runs=2)
+    with heavy_world(monkeypatch, replace(TABLE, spark=spark)) as heavy:
+        yield heavy
+
+
+def dispatch_now(world: HeavyWorld, actor: str) -> None:
+    """Runs the dispatcher for an actor, as after the delay of its request."""
+    world.services.requests.clear(actor)
+    world.services.requests.ensure(actor, 0, now=datetime.now(UTC))
+    while world.dispatch():
+        pass
+
+
+def fill(world: HeavyWorld) -> None:
+    """Starts a run of each actor, and makes an envelope of the first one pending."""
+    for actor in ("clean", "stats"):
+        world.send(f"first-{actor}", actor=actor)
+        world.enqueue(actor)
+        dispatch_now(world, actor)
+    enqueue_ids(world, "next")
+    dispatch_now(world, "clean")
+
+
+def names_of(world: HeavyWorld) -> list[str]:
+    return [run["name"] for run in world.emr.runs.values()]
+
+
+FIRST = ["asya.flights.clean.0000000001", "asya.flights.stats.0000000001"]
+
+
+@pytest.mark.rule("10.busy.slots")
+def test_no_run_starts_beyond_the_slots(shared: HeavyWorld) -> None:
+    fill(shared)
+
+    assert names_of(shared) == FIRST
+    assert shared.emr.calls == 2
+    assert waiting_requests(shared) == {"due": "0", "delayed": "1"}
+    dispatch_now(shared, "clean")
+    assert names_of(shared) == FIRST
+    assert shared.bodies("clean") == []
+    assert shared.bodies("x-sink") == []
+
+
+@pytest.mark.rule("10.busy.slots")
+def test_the_end_of_a_run_frees_its_slot(shared: HeavyWorld) -> None:
+    fill(shared)
+    shared.write_results(1, [done_result(0, {})], actor="stats")
+    shared.set_state("run2", "SUCCESS")
+    shared.complete()
+
+    assert shared.dispatch() == 1  # the close of the run sent a request for the actor that waits
+    assert names_of(shared) == [*FIRST, "asya.flights.clean.0000000002"]
+    assert [member.attempt for member in shared.manifest(2).members] == [1]
+
+
+@pytest.mark.rule("10.busy.slots")
+def test_a_dispatcher_that_died_after_taking_a_slot_starts_the_run_with_it(
+    shared: HeavyWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enqueue_ids(shared, "a")
+    with monkeypatch.context() as patch:
+        patch.setattr(Dispatcher, "_start", lambda *_: False)
+        dispatch_now(shared, "clean")
+    assert names_of(shared) == []
+    shared.services.run_slots.take("asya.flights.stats.0000000009", is_active=lambda _: True)
+    assert not shared.services.run_slots.take("asya.flights.stats.0000000010", is_active=lambda _: True)
+
+    dispatch_now(shared, "clean")
+
+    assert names_of(shared) == FIRST[:1]
+
+
+def test_a_refused_run_holds_no_slot(shared: HeavyWorld) -> None:
+    shared.emr.refusals = ["ValidationException", "ValidationException"]
+    fill(shared)
+    assert names_of(shared) == ["asya.flights.clean.0000000002"]
+
+
+def test_a_run_of_a_removed_actor_that_never_started_holds_no_slot(shared: HeavyWorld) -> None:
+    shared.emr.refusals = ["ThrottlingException"]
+    enqueue_ids(shared, "a")
+    shared.dispatch()
+    assert names_of(shared) == []
+    others = replace(shared.table, actors={"stats": shared.table.actors["stats"]})
+    remaining = Dispatcher(HeavyWorld(others).services)
+
+    assert Dispatcher(shared.services)._is_active(FIRST[0])
+    assert not remaining._is_active(FIRST[0])
+    assert not remaining._is_active("nightly")
+
+
+def test_an_application_of_the_mesh_needs_no_slots(world: HeavyWorld) -> None:
+    enqueue_ids(world, "a")
+    world.dispatch()
+    assert world.items("QUOTA#concurrent-runs") == []
