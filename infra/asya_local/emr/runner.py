@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_local.emr.access.readable_prefixes import expand_buckets, readable_prefixes
+from asya_local.emr.access.readable_prefixes import expand_buckets, folders, readable_prefixes
 from asya_local.emr.clients import client
 from asya_local.emr.drivers.pool import Driver, DriverJob, DriverPool, JobOutcome
 from asya_local.emr.logs import upload_logs
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from asya_local.emr.access.identity import IamClient
+    from asya_local.emr.access.readable_prefixes import ReadablePrefix
     from asya_local.emr.runs import JobRun
     from asya_local.emr.settings import EmrSettings
 
@@ -75,8 +76,10 @@ class Runner:
         try:
             session = self._session()
             driver_job = self._driver_job(session)
-            mirror = self._mirror(session)
+            documents = self._policy_documents()
+            mirror = self._mirror(session, documents)
             driver_job.conf.update(mounts(mirror))
+            driver_job.refused_paths.extend(mirror.refused_paths(self._expand(folders(documents))))
             return self._run_driver(driver_job, mirror, on_running)
         finally:
             if session is not None:
@@ -166,7 +169,20 @@ class Runner:
             raise RunFailedError(f"The job's file {uri} cannot be read with the job's role: {error}") from error
         return str(folder / name)
 
-    def _mirror(self, session: Session) -> Mirror:
+    def _policy_documents(self) -> list[str]:
+        """Return the policies that say what the run may do: those of its session, else the job role's."""
+        policy: Mapping[str, Any] = self._run.request.get("executionIamPolicy", {})
+        documents = [policy["policy"]] if policy.get("policy") else []
+        documents += [self._iam.managed_policy(arn) for arn in policy.get("policyArns", [])]
+        if not documents:
+            role = self._run.request["executionRoleArn"].rsplit("/", 1)[-1]
+            documents = list(self._iam.role_policies(role))
+        return documents
+
+    def _expand(self, prefixes: list[ReadablePrefix]) -> list[ReadablePrefix]:
+        return expand_buckets(prefixes, self._iam.buckets(), self._settings.code_buckets)
+
+    def _mirror(self, session: Session, documents: list[str]) -> Mirror:
         mirror = Mirror(
             self._folder / "s3",
             self._folder / "staging",
@@ -174,13 +190,7 @@ class Runner:
             self._settings.control,
             lambda: self._driver.open_for_writing() if self._driver else set(),
         )
-        policy: Mapping[str, Any] = self._run.request.get("executionIamPolicy", {})
-        documents = [policy["policy"]] if policy.get("policy") else []
-        documents += [self._iam.managed_policy(arn) for arn in policy.get("policyArns", [])]
-        if not documents:
-            role = self._run.request["executionRoleArn"].rsplit("/", 1)[-1]
-            documents = list(self._iam.role_policies(role))
-        prefixes = expand_buckets(readable_prefixes(documents), self._iam.buckets(), self._settings.code_buckets)
+        prefixes = self._expand(readable_prefixes(documents))
         count = mirror.fetch(prefixes)
         _logger.info("%s: %d objects mirrored from %d prefixes", self._run.run_id, count, len(prefixes))
         return mirror

@@ -1,7 +1,7 @@
-"""Derives the objects that a job may read from its policies. The stand-in mirrors them before the job starts. Pure.
+"""Derives the objects that a job may read, and the folders that it may open, from its policies. Pure.
 
-The prefixes only limit the mirroring. The stand-in lists and reads with the run's own credentials, so IAM decides which objects
-the job sees.
+The stand-in mirrors the objects before the job starts. The prefixes only limit the mirroring: the stand-in lists and reads with
+the run's own credentials, so IAM decides which objects the job sees.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _OBJECT = re.compile(r"arn:[^:]*:s3:::([^/]+)/(.*)", re.DOTALL)
 _ANYTHING = ("*", "*")
+_READ = "s3:getobject"
+_WRITE = "s3:putobject"
 
 
 @dataclass(frozen=True, order=True)
@@ -37,6 +39,12 @@ class ReadablePrefix:
         """Whether the pattern has no wildcard."""
         return self.key_prefix == self.pattern
 
+    @property
+    def folder(self) -> str | None:
+        """The key `clean` of the pattern `clean/*`; None if the pattern matches anything else than one folder."""
+        folder = self.pattern.removesuffix("/*")
+        return folder if folder and folder + "/" == self.key_prefix else None
+
     def covers(self, other: ReadablePrefix) -> bool:
         """Return whether this prefix includes all objects of the other."""
         return fnmatchcase(other.bucket, self.bucket) and (
@@ -47,17 +55,23 @@ class ReadablePrefix:
 
 def readable_prefixes(documents: Iterable[str]) -> list[ReadablePrefix]:
     """Return the prefixes that the policies allow to read, without those that others cover."""
-    allowed = {prefix for document in documents for prefix in _allowed(document)}
+    allowed = {prefix for document in documents for prefix in _allowed(document, _READ)}
     return sorted(
         prefix for prefix in allowed if not any(other != prefix and other.covers(prefix) for other in allowed)
     )
 
 
-def _allowed(document: str) -> Iterator[ReadablePrefix]:
+def folders(documents: Iterable[str]) -> list[ReadablePrefix]:
+    """Return the patterns of whole folders that the policies allow to read or to write."""
+    allowed = {prefix for document in documents for action in (_READ, _WRITE) for prefix in _allowed(document, action)}
+    return sorted(prefix for prefix in allowed if prefix.folder)
+
+
+def _allowed(document: str, operation: str) -> Iterator[ReadablePrefix]:
     for statement in statements(document):
         actions = as_list(statement.get("Action"))
-        reads = any(fnmatchcase("s3:getobject", action.lower()) for action in actions) or "NotAction" in statement
-        if statement.get("Effect") != "Allow" or not reads:
+        allows = any(fnmatchcase(operation, action.lower()) for action in actions) or "NotAction" in statement
+        if statement.get("Effect") != "Allow" or not allows:
             continue
         for resource in as_list(statement.get("Resource")) or ["*"]:
             match = _OBJECT.fullmatch(resource)

@@ -26,7 +26,10 @@ sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__mod
 
 from pyspark import SparkContext  # noqa: E402
 from pyspark.java_gateway import launch_gateway  # noqa: E402
-from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql import DataFrameReader, DataFrameWriter, SparkSession  # noqa: E402
+
+_REFUSED_PATHS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "refused_paths.py")
+_refusing = runpy.run_path(_REFUSED_PATHS, run_name="refused_paths")["refusing"]
 
 
 @contextlib.contextmanager
@@ -68,7 +71,7 @@ def _job_environment(job: dict[str, Any], gateway: Any) -> Iterator[None]:
 def _run(job: dict[str, Any], gateway: Any) -> dict[str, Any]:
     outcome: dict[str, Any] = {"exit_code": 0, "error": ""}
     try:
-        with _job_environment(job, gateway):
+        with _job_environment(job, gateway), _refusing(job["refused_paths"], DataFrameReader, DataFrameWriter):
             runpy.run_path(job["entry_point"], run_name="__main__")
     except SystemExit as system_exit:
         code = system_exit.code

@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import threading
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,7 @@ class DriverJob:
     folder: str
     stdout: str
     stderr: str
+    refused_paths: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _TRANSFERS = 8
-_DENIED = frozenset({"AccessDenied", "403", "AllAccessDisabled"})
+_DENIED = frozenset({"AccessDenied", "403", "AllAccessDisabled", "Forbidden"})
 
 
 class MirrorError(Exception):
@@ -64,9 +64,29 @@ class Mirror:
             (self.root / prefix.bucket).mkdir(parents=True, exist_ok=True)
             objects.update((prefix.bucket, key) for key in self._keys(prefix))
         with ThreadPoolExecutor(_TRANSFERS) as pool:
-            count = sum(pool.map(lambda each: self._fetch(*each), sorted(objects)))
+            count = sum(pool.map(lambda each: self._fetch(*each), sorted(objects - _folders_of(objects))))
         self._uploaded = self._scan()
         return count
+
+    def refused_paths(self, folders: Iterable[ReadablePrefix]) -> list[str]:
+        """Return the paths that S3A could not open as the run: before it lists a folder, it sends HEAD to its key.
+
+        Returns:
+            `s3://bucket/folder` for the folder itself, `s3://bucket/folder/` for everything below it.
+        """
+        places = [(place.bucket, f"{place.folder}{below}") for place in folders for below in ("", "/")]
+        with ThreadPoolExecutor(_TRANSFERS) as pool:
+            refused = pool.map(lambda each: self._refuses_head(*each), places)
+            return [f"s3://{bucket}/{key}" for (bucket, key), denied in zip(places, refused, strict=True) if denied]
+
+    def _refuses_head(self, bucket: str, key: str) -> bool:
+        # MiniStack checks `folder/` as `folder`, so another key stands for those below.
+        name = f"{key}_" if key.endswith("/") else key
+        try:
+            self.s3.head_object(Bucket=bucket, Key=name)
+        except ClientError as error:
+            return error.response["Error"]["Code"] in _DENIED
+        return False
 
     def _keys(self, prefix: ReadablePrefix) -> Iterator[str]:
         if prefix.is_single_object:
@@ -88,9 +108,14 @@ class Mirror:
             _logger.warning("s3://%s/%s is not a valid file path; the job does not see it", bucket, key)
             return False
         try:
+            body = self.s3.get_object(Bucket=bucket, Key=key)["Body"]
+        except ClientError as error:
+            _logger.info("the job cannot read s3://%s/%s: %s", bucket, key, error)
+            return False
+        try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("wb") as file:
-                shutil.copyfileobj(self.s3.get_object(Bucket=bucket, Key=key)["Body"], file)
+                shutil.copyfileobj(body, file)
         except (ClientError, OSError) as error:
             _logger.info("the job cannot read s3://%s/%s: %s", bucket, key, error)
             path.unlink(missing_ok=True)
@@ -194,6 +219,16 @@ class Mirror:
             except (ClientError, BotoCoreError) as error:
                 raise _mirror_error("s3:DeleteObject", name, error) from error
             self._uploaded.pop(name, None)
+
+
+def _folders_of(objects: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return the folders of these objects. A pattern `clean` beside `clean/*` names no file if there are files below it."""
+    return {
+        (bucket, "/".join(parts[:length]))
+        for bucket, key in objects
+        for parts in [key.split("/")]
+        for length in range(1, len(parts))
+    }
 
 
 def _mirror_error(action: str, name: str, error: Exception) -> MirrorError:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from asya_local.emr.access.policies import resolve_passed_service
-from asya_local.emr.access.readable_prefixes import ReadablePrefix, expand_buckets, readable_prefixes
+from asya_local.emr.access.readable_prefixes import ReadablePrefix, expand_buckets, folders, readable_prefixes
 
 
 def policy(*statements: dict[str, object]) -> str:
@@ -30,6 +30,21 @@ def test_a_job_may_read_the_objects_that_its_policies_allow() -> None:
         ReadablePrefix("b", "data/raw/*"),
         ReadablePrefix("b", "one"),
         ReadablePrefix("b", "runs/a/1/*"),
+    ]
+
+
+def test_the_folders_of_a_job_are_those_that_it_may_read_or_write() -> None:
+    names = ["raw/*", "raw/2013/*", "one", "*", "a*/b/*", "part*", "tables/*.csv"]
+    document = policy(
+        allow("s3:GetObject", [f"arn:aws:s3:::b/{name}" for name in names]),
+        allow(["s3:PutObject"], "arn:aws:s3:::b/out/*"),
+        allow("s3:DeleteObject", "arn:aws:s3:::b/gone/*"),
+    )
+    found = folders([document])
+    assert [(each.pattern, each.folder) for each in found] == [
+        ("out/*", "out"),
+        ("raw/*", "raw"),
+        ("raw/2013/*", "raw/2013"),
     ]
 
 

@@ -41,6 +41,13 @@ class Bucket:
             raise ClientError({"Error": {"Code": "NoSuchKey"}}, "GetObject")
         return {"Body": io.BytesIO(self.objects[Key])}
 
+    def head_object(self, Bucket: str, Key: str) -> dict[str, Any]:
+        if Key.startswith("denied/") or Key in {"data", "write-only", "write-only/_"}:
+            raise ClientError({"Error": {"Code": "403", "Message": "Forbidden"}}, "HeadObject")
+        if Key not in self.objects:
+            raise ClientError({"Error": {"Code": "404", "Message": "Not Found"}}, "HeadObject")
+        return {}
+
     def put_object(self, Bucket: str, Key: str, Body: io.BufferedReader) -> None:
         self._check(Key, "PutObject")
         self.objects[Key] = Body.read()
@@ -92,6 +99,28 @@ def test_only_what_matches_comes_in(tmp_path: Path) -> None:
     files = {str(path.relative_to(folder.root)) for path in folder.root.rglob("*") if path.is_file()}
     assert files == {"b/data/a.csv", "b/one"}
     assert not folder.mirror.push(everything=True)
+
+
+def test_a_folder_that_policies_name_is_no_file(tmp_path: Path) -> None:
+    """Policies allow `data` beside `data/*`, because S3A asks for it."""
+    folder = Folder(tmp_path, {f"data/{number}": b"1" for number in range(20)})
+
+    for names in (["data", "data/*", "none", "none/*"], ["none", "data/*", "data"]):
+        assert folder.mirror.fetch([ReadablePrefix("b", name) for name in names]) == 20
+
+    assert (folder.root / "b/data").is_dir()
+    assert not (folder.root / "b/none").exists()
+
+
+def test_an_object_may_have_the_name_of_a_folder_pattern(tmp_path: Path) -> None:
+    folder = Folder(tmp_path, {"data": b"1"})
+    assert folder.mirror.fetch([ReadablePrefix("b", "data"), ReadablePrefix("b", "data/*")]) == 1
+    assert (folder.root / "b/data").read_bytes() == b"1"
+
+
+def test_paths_are_refused_whose_head_is_refused(folder: Folder) -> None:
+    places = [ReadablePrefix("b", f"{name}/*") for name in ("clean", "data", "write-only")]
+    assert folder.mirror.refused_paths(places) == ["s3://b/data", "s3://b/write-only", "s3://b/write-only/"]
 
 
 def test_data_waits_until_a_control_file_needs_it(folder: Folder) -> None:
