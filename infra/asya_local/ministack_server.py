@@ -1,4 +1,4 @@
-"""MiniStack with the parts of AWS that it lacks: TLS, key checks, token checks and limited concurrency.
+"""MiniStack with the parts of AWS that it lacks: TLS, key checks, token checks, source accounts and limited concurrency.
 
 Runs in `.venv-cloud`, started by `asya_local.servers`. It imports nothing of this project.
 
@@ -10,11 +10,15 @@ where IAM is enforced.
 
 Tokens (JWT): the wrapper replaces MiniStack's signature check, which accepts tokens without an expiry.
 
+Source accounts: roles may be assumed by AWS services for this account only (`aws:SourceAccount`). MiniStack takes root for any
+service, and the wrapper adds the account that a service would name.
+
 Concurrency: MiniStack starts a process for each call that finds all processes busy. New processes slow the busy ones down, and
 more calls find them busy. The wrapper limits the processes of a function, and further calls wait.
 """
 
 import asyncio
+import dataclasses
 import os
 import re
 import resource
@@ -27,7 +31,7 @@ import jwt
 from hypercorn.asyncio import serve  # type: ignore[import-not-found,unused-ignore]
 from hypercorn.config import Config  # type: ignore[import-not-found,unused-ignore]
 from ministack.app import AUTH, app
-from ministack.core import lambda_runtime
+from ministack.core import iam_evaluator, lambda_runtime
 from ministack.services import apigateway, lambda_svc
 
 _WELL_KNOWN_KEY = re.compile(rb"Credential=(test|\d{12})/")
@@ -41,6 +45,7 @@ _MAX_PROCESSES = max(4, 2 * (os.cpu_count() or 1))
 _POLL_SECONDS = 1.0
 _worker_released = threading.Condition()
 _acquire, _release = lambda_svc.acquire_worker, lambda_svc.release_worker
+_evaluate_trust_policy = iam_evaluator.evaluate_trust_policy
 
 
 def acquire_worker(*function: Any, qualifier: str = "$LATEST", **_: Any) -> Any:
@@ -74,6 +79,14 @@ def has_valid_signature(token: str, key: dict[str, Any]) -> bool:
     return True
 
 
+def evaluate_trust_policy(document: Any, caller_arn: str, context: Any = None) -> bool:
+    """Return whether a role's trust policy admits the caller. Root stands for an AWS service, which names its account."""
+    if context is not None and caller_arn.endswith(":root"):
+        source = {"aws:sourceaccount": context.principal_account}
+        context = dataclasses.replace(context, service_context={**context.service_context, **source})
+    return bool(_evaluate_trust_policy(document, caller_arn, context))
+
+
 async def behind_tls(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """Serve MiniStack's ASGI application behind the headers of a proxy; refuse well-known keys."""
     if scope["type"] != "http":
@@ -97,6 +110,7 @@ async def behind_tls(scope: dict[str, Any], receive: Any, send: Any) -> None:
 def _patch_ministack() -> None:
     lambda_svc.acquire_worker, lambda_svc.release_worker = acquire_worker, release_worker
     apigateway._verify_rs256_signature = has_valid_signature
+    iam_evaluator.evaluate_trust_policy = evaluate_trust_policy
     runpy.run_path(str(Path(__file__).with_name("code_cache.py")))["install"](lambda_runtime)
 
 

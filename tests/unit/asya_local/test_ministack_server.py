@@ -1,4 +1,4 @@
-"""MiniStack's wrapper checks tokens as strictly as API Gateway, in the local cloud's own environment."""
+"""MiniStack's wrapper checks tokens and trust policies as strictly as AWS, in the local cloud's own environment."""
 
 import base64
 import json
@@ -20,6 +20,16 @@ server["_patch_ministack"]()
 check = server["apigateway"]._verify_rs256_signature
 print(json.dumps([check(token, key) for token, key in json.load(sys.stdin)]))
 """
+TRUST = """
+import json, runpy, sys
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]()
+from ministack.core.iam_evaluator import EvalContext, evaluate_trust_policy
+def admits(account, caller, document):
+    context = EvalContext(caller, "Root", account, "sts:AssumeRole", "*", "eu-central-1")
+    return evaluate_trust_policy(json.dumps(document), caller, context)
+print(json.dumps([admits(*case) for case in json.load(sys.stdin)]))
+"""
 KEY, OTHER = new_key(), new_key()
 ISSUER = Issuer("http://127.0.0.1:1", "us", KEY)
 
@@ -30,8 +40,12 @@ def encoded(content: object) -> str:
 
 def accepted(*tokens_and_keys: tuple[str, Mapping[str, Any]]) -> list[bool]:
     """Return the results of the check that MiniStack calls, from one process of its interpreter."""
-    command = [str(CLOUD_PYTHON), "-I", "-c", CHECK, str(PROJECT / "infra" / "asya_local" / "ministack_server.py")]
-    result = subprocess.run(command, input=json.dumps(tokens_and_keys), capture_output=True, text=True, check=False)
+    return results_of(CHECK, tokens_and_keys)
+
+
+def results_of(program: str, cases: object) -> list[bool]:
+    command = [str(CLOUD_PYTHON), "-I", "-c", program, str(PROJECT / "infra" / "asya_local" / "ministack_server.py")]
+    result = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     results: list[bool] = json.loads(result.stdout)
     return results
@@ -67,3 +81,20 @@ def test_only_tokens_of_the_issuer_with_rs256_and_an_expiry_are_accepted() -> No
     }
     results = dict(zip(cases, accepted(*cases.values()), strict=True))
     assert results == {name: name == "good" for name in cases}
+
+
+def test_a_service_assumes_a_role_for_its_own_account_only() -> None:
+    trust = {
+        "Effect": "Allow",
+        "Principal": {"Service": "emr-serverless.amazonaws.com"},
+        "Action": "sts:AssumeRole",
+        "Condition": {"StringEquals": {"aws:SourceAccount": "111122223333"}},
+    }
+    document = {"Version": "2012-10-17", "Statement": [trust]}
+    cases = {
+        "a service of the account": ("111122223333", "arn:aws:iam::111122223333:root", document),
+        "a service of another account": ("444455556666", "arn:aws:iam::444455556666:root", document),
+        "a user": ("111122223333", "arn:aws:iam::111122223333:user/ann", document),
+    }
+    results = dict(zip(cases, results_of(TRUST, list(cases.values())), strict=True))
+    assert results == {name: name == "a service of the account" for name in cases}
