@@ -27,7 +27,6 @@ from tests.doubles.gateway_functions import (
     signed_by,
     with_body,
 )
-from tests.doubles.gateway_functions import gateway as gateway  # noqa: PLC0414
 from tests.doubles.gateway_functions import module_clients as _clients  # noqa: F401
 from tests.doubles.tasks import at
 
