@@ -62,9 +62,10 @@ def _start_with_new_token(numbers: "count[int]", real: Any, self: Any, request: 
     return real(self, replace(request, client_token=f"token-{next(numbers)}"))
 
 
-def _failed_when_running(real: Any, body: bytes) -> Any:
-    event = real(body)
-    return replace(event, state="FAILED") if event is not None and event.state == "RUNNING" else event
+def _failed_when_running(real: Any, *args: Any) -> Any:
+    """The event or the state of a job run; it also replaces the state, because the completion compares the two."""
+    observed = real(*args)
+    return replace(observed, state="FAILED") if observed is not None and observed.state == "RUNNING" else observed
 
 
 def _claim_unconditionally(real: Any, self: MemoryDynamo, **request: Any) -> Any:
@@ -135,7 +136,10 @@ MISTAKES = (
     Mistake("does not reconcile", substitute(Reconciler, "sweep", lambda _: None), seed=17),
     Mistake(
         "treats a running run as ended",
-        wrap(completion_messages, "decode_event", _failed_when_running),
+        (
+            wrap(completion_messages, "decode_event", _failed_when_running),
+            wrap(EmrServerless, "state", _failed_when_running),
+        ),
         "fault-free",
     ),
     Mistake("loses envelopes without a result", substitute(RunOutput, "missing", lambda *_: []), "poison"),
