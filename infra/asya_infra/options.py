@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from asya.spark.job_python import JOB_PYTHON
 from asya_infra.build.packages import LAMBDA, Target
 from asya_infra.repository import REPOSITORY
-
-# The Python version of EMR Serverless.
-_SPARK_PYTHON = "3.12"
 
 
 class OptionError(Exception):
@@ -55,7 +53,7 @@ class Options:
         if self.layer_target == "host":
             return Target(interpreter=Path(sys.executable))
         machine = "aarch64" if architecture == "arm64" else "x86_64"
-        return Target(python_version=_SPARK_PYTHON, python_platform=f"{machine}-manylinux_2_28")
+        return Target(python_version=JOB_PYTHON, python_platform=f"{machine}-manylinux_2_28")
 
 
 def read_options(context: Callable[[str], Any], folder: Path) -> Options:

@@ -47,15 +47,18 @@ class Journal:
             {"sequence": self._sequence, "updated_at": now_text(), "at_work": at_work, "stage": stage},
         )
 
-    def commit(self, error: JobError | None, unreached: int | None = None) -> None:
+    def commit(self, error: JobError | None, unreached: int | None = None, *, python: str = "") -> None:
         """Writes the commit, the last file of an attempt.
 
         Args:
             error: the error of the whole job, such as a failing import.
             unreached: index of the first member that the run had no time for.
+            python: the version of the running Python.
         """
         content = None if error is None else asdict(error)
-        self._write("commit.json", {"finished_at": now_text(), "error": content, "unreached": unreached})
+        self._write(
+            "commit.json", {"finished_at": now_text(), "error": content, "unreached": unreached, "python": python}
+        )
 
     def write_error(self, error: JobError) -> None:
         """Writes the error that ends this process."""

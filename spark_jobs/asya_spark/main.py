@@ -23,6 +23,7 @@ from asya_spark.journal import Journal
 from asya_spark.manifest import read_manifest
 from asya_spark.partials import Partials
 from asya_spark.payload_job import run_payloads
+from asya_spark.python_version import EXPECTED_VARIABLE, WrongPythonError, check_version, running_version
 from asya_spark.results import ResultWriter
 
 
@@ -71,9 +72,14 @@ def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri
     journal.record(None, stage="starting")
     print(
         f"asya_spark: {manifest.run_id}: {len(manifest.members)} envelopes for {manifest.job}, "
-        f"attempt {journal.attempt}",
+        f"attempt {journal.attempt}, Python {sys.version}",
         flush=True,
     )
+    try:
+        check_version(os.environ.get(EXPECTED_VARIABLE))
+    except WrongPythonError as mismatch:
+        journal.commit(describe(mismatch), python=running_version())
+        return
     partials, writer = Partials(files, journal.folder), ResultWriter(files, journal.folder, journal)
     attempt = Attempt(spark, manifest, files, journal, writer, partials, RunClock(manifest.time_limit, started_at))
 
@@ -82,7 +88,7 @@ def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri
 
     with Heartbeat(files, journal.folder, partials, describe_run):
         error, unreached = _run_job(attempt)
-    journal.commit(error, unreached)
+    journal.commit(error, unreached, python=running_version())
 
 
 def _run_job(attempt: Attempt) -> tuple[JobError | None, int | None]:

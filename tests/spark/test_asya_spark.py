@@ -1,6 +1,7 @@
 """The job side of a run: from the manifest to the results and one commit (`protocol §10`)."""
 
 import json
+import platform
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -356,3 +357,27 @@ def test_references_resolve_against_the_data_uri(data_folder):
 def test_the_job_side_needs_nothing_but_the_standard_library_and_pyspark():
     forbid = "import sys; sys.modules['msgspec'] = sys.modules['boto3'] = sys.modules['pydantic'] = None; "
     subprocess.run([sys.executable, "-c", forbid + "import asya_spark.main"], check=True, timeout=60)
+
+
+@pytest.mark.rule("10.python")
+def test_10_a_run_on_another_python_fails_at_its_start(spark, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ASYA_JOB_PYTHON", "2.7")
+
+    done = Run(spark, tmp_path, [{"do": "none"}, {"do": "none"}])
+
+    running = f"{sys.version_info.major}.{sys.version_info.minor}"
+    assert done.heads == {}
+    assert done.commit.error.type == "asya_spark.python_version.WrongPythonError"
+    assert done.commit.error.message.startswith(f"the job runs on Python {running} (")
+    assert "built for Python 2.7" in done.commit.error.message
+    assert f"Python {sys.version}" in capsys.readouterr().out
+
+
+@pytest.mark.rule("10.python")
+@pytest.mark.parametrize("expected", [None, f"{sys.version_info.major}.{sys.version_info.minor}"])
+def test_10_the_commit_names_the_python(spark, tmp_path, monkeypatch, expected):
+    if expected:
+        monkeypatch.setenv("ASYA_JOB_PYTHON", expected)
+    done = Run(spark, tmp_path, [{"do": "none"}])
+    assert done.commit.error is None
+    assert json.loads(Path(f"{done.attempt}commit.json").read_text())["python"] == platform.python_version()

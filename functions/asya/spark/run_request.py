@@ -18,6 +18,7 @@ from asya.protocol.job_runs import (
     scratch_prefix,
 )
 from asya.protocol.mesh_table import SparkJob
+from asya.spark.job_python import python_conf
 
 POLICY_LIMIT = 2048  # characters of the session policy and of the ARNs of managed policies, together
 PARAMETERS_LIMIT = 102_400  # characters of sparkSubmitParameters
@@ -143,7 +144,7 @@ def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
     for name, value in (variables | job.env).items():
         conf[f"spark.emr-serverless.driverEnv.{name}"] = value
         conf[f"spark.executorEnv.{name}"] = value
-    return conf | job.conf
+    return conf | python_conf(job) | job.conf
 
 
 def _policy_arns(manifest: Manifest, deployment: JobDeployment) -> tuple[str, ...]:

@@ -92,6 +92,38 @@ def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
     assert words[words.index("--archives") + 1] == JOB.archives[0]
 
 
+PINNED = {
+    "spark.emr-serverless.driverEnv.PYSPARK_PYTHON": "/usr/bin/python3.12",
+    "spark.emr-serverless.driverEnv.PYSPARK_DRIVER_PYTHON": "/usr/bin/python3.12",
+    "spark.executorEnv.PYSPARK_PYTHON": "/usr/bin/python3.12",
+    "spark.pyspark.python": "/usr/bin/python3.12",
+    "spark.pyspark.driver.python": "/usr/bin/python3.12",
+    "spark.emr-serverless.driverEnv.ASYA_JOB_PYTHON": "3.12",
+}
+
+
+@pytest.mark.rule("10.python")
+def test_a_run_uses_the_python_that_its_code_was_built_for() -> None:
+    conf = conf_of(run_request(MANIFEST, JOB, DEPLOYMENT).submit_parameters)
+    assert PINNED.items() <= conf.items()
+
+
+@pytest.mark.rule("10.python")
+@pytest.mark.parametrize(
+    ("conf", "env"),
+    [
+        ({"spark.pyspark.python": "./env/bin/python"}, {}),
+        ({"spark.executorEnv.PYSPARK_PYTHON": "./env/bin/python"}, {}),
+        ({}, {"PYSPARK_PYTHON": "./env/bin/python"}),
+    ],
+)
+def test_an_actor_may_select_another_python(conf: dict[str, str], env: dict[str, str]) -> None:
+    made = conf_of(run_request(MANIFEST, replace(JOB, conf=conf, env=env), DEPLOYMENT).submit_parameters)
+    assert "/usr/bin/python3.12" not in made.values()
+    assert "spark.emr-serverless.driverEnv.ASYA_JOB_PYTHON" not in made
+    assert conf.items() <= made.items()
+
+
 def test_a_session_reaches_its_own_run_only() -> None:
     policy = session_policy(MANIFEST, JOB, DEPLOYMENT)
     own, data = f"arn:aws-cn:s3:::{DEPLOYMENT.bucket}", "arn:aws-cn:s3:::the-data-bucket/some/prefix/data"
