@@ -19,6 +19,8 @@ from asya_infra.synthesis import add_mesh  # noqa: E402
 from tests.paths import PROJECT  # noqa: E402
 
 HERE = Path(__file__).parent
+FLAGS: dict[str, Any] = json.loads((PROJECT / "cdk.json").read_text())["context"]
+"""The feature flags of a deployment."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,12 @@ def text_resources(path: str) -> dict[str, Any]:
     return dict(template)
 
 
-def synthesize(folder: Path, **context: str) -> SynthesizedMesh:
-    """Synthesize a mesh. An unexplained finding of cdk-nag raises an error."""
-    strength = {"@aws-cdk/core:defaultCrossStackReferences": "strong"}
-    app = App(outdir=str(folder), context={**strength, **context})
+def synthesize(folder: Path, *, flags: dict[str, Any] = FLAGS, **context: str) -> SynthesizedMesh:
+    """Synthesize a mesh, by default with the feature flags of a deployment.
+
+    An unexplained finding of cdk-nag raises an error.
+    """
+    app = App(outdir=str(folder), context={**flags, **context})
     mesh = add_mesh(app, PROJECT)
     assembly = app.synth()
     prefix = f"Asya-{mesh.namespace}-"

@@ -15,7 +15,6 @@ from typing import Any
 
 from tests.infra.conftest import synthesize
 from tests.infra.hundred_actors import write_mesh
-from tests.paths import PROJECT
 
 Templates = dict[str, dict[str, dict[str, Any]]]
 """Of each stack, by logical id: a resource, or an output or condition (`Outputs.GatewayUrl`)."""
@@ -33,8 +32,7 @@ _OWN_HANDLER = re.compile(r"asya(\.\w+)+")
 
 def hundred(folder: Path) -> Templates:
     """The normalized templates of the mesh of a hundred actors, with the settings that a deployment has."""
-    context = json.loads((PROJECT / "cdk.json").read_text())["context"]
-    synthesize(folder / "out", mesh=str(write_mesh(folder)), **context)
+    synthesize(folder / "out", mesh=str(write_mesh(folder)))
     return normalized(folder / "out")
 
 
