@@ -6,6 +6,8 @@ MARGIN = 30
 FUNCTION_TIMEOUT_LIMIT = 900
 QUEUE_RETENTION_DAYS = 4
 DLQ_RETENTION_DAYS = 14
+# With any batching window, one poll of Lambda may already wait this long for messages.
+SHORTEST_WAIT = 20
 
 
 def function_timeout(call_timeout: float, batch_size: int) -> int:
@@ -13,9 +15,16 @@ def function_timeout(call_timeout: float, batch_size: int) -> int:
     return math.ceil(call_timeout * batch_size) + MARGIN
 
 
-def visibility_timeout(function_seconds: int) -> int:
-    """Return the visibility timeout of a queue. Lambda requires at least the timeout of the function."""
-    return function_seconds + MARGIN
+def visibility_timeout(function_seconds: int, window: int = 0) -> int:
+    """Return the visibility timeout of a queue.
+
+    Messages are in flight from the moment that Lambda receives them, so the wait for a fuller batch counts too.
+
+    Args:
+        function_seconds: the timeout of the function.
+        window: the window of the event source mapping in seconds.
+    """
+    return function_seconds + (max(window, SHORTEST_WAIT) if window else 0) + MARGIN
 
 
 # The timeouts of functions without user code.

@@ -19,10 +19,49 @@ def test_each_queue_has_its_dead_letter_queue(shop: Any) -> None:
     assert queues.keys() == {f"asya-shop-{name}{suffix}" for name in WITH_QUEUE for suffix in ("", "-dlq")}
     for name in WITH_QUEUE:
         queue, dead_letters = queues[f"asya-shop-{name}"], queues[f"asya-shop-{name}-dlq"]
-        assert queue["RedrivePolicy"]["maxReceiveCount"] == 5
         assert queue["MessageRetentionPeriod"] == 4 * 86400
         assert dead_letters["MessageRetentionPeriod"] == 14 * 86400
         assert queue["SqsManagedSseEnabled"] is dead_letters["SqsManagedSseEnabled"] is True
+
+
+@pytest.mark.rule("4.dead-letters")
+def test_messages_of_the_end_actors_are_received_more_often(shop: Any) -> None:
+    receives = {
+        queue["QueueName"].removeprefix("asya-shop-"): queue["RedrivePolicy"]["maxReceiveCount"]
+        for queue in shop.resources("AWS::SQS::Queue")
+        if "RedrivePolicy" in queue
+    }
+    assert receives == {name: 50 if name in {"x-sink", "x-sump"} else 5 for name in WITH_QUEUE}
+
+
+def test_a_dead_letter_queue_accepts_dead_letters_of_its_own_queue_only(shop: Any) -> None:
+    queues = {queue["QueueName"]: queue for queue in shop.resources("AWS::SQS::Queue")}
+    for name in WITH_QUEUE:
+        assert queues[f"asya-shop-{name}-dlq"]["RedriveAllowPolicy"] == {
+            "redrivePermission": "byQueue",
+            "sourceQueueArns": [f"arn:<Partition>:sqs:<Region>:<AccountId>:asya-shop-{name}"],
+        }
+
+
+@pytest.mark.rule("4.visibility")
+@pytest.mark.parametrize(
+    ("actor", "window", "visibility"),
+    [
+        ("intake", 0, 130 + 30),
+        ("free", 5, 230 + 20 + 30),  # with any window, one poll of Lambda may wait 20 s
+        ("crunch", 1, 120 + 20 + 30),  # a heavy actor's own window of 2 s is about job runs
+        ("approve", 0, 120 + 30),
+        ("x-sink", 0, 120 + 30),
+    ],
+)
+def test_messages_stay_hidden_while_lambda_gathers_them(shop: Any, actor: str, window: int, visibility: int) -> None:
+    [source] = [
+        each
+        for each in shop.resources("AWS::Lambda::EventSourceMapping")
+        if each["EventSourceArn"].endswith(f":asya-shop-{actor}")
+    ]
+    assert source.get("MaximumBatchingWindowInSeconds", 0) == window
+    assert shop.one("AWS::SQS::Queue", QueueName=f"asya-shop-{actor}")["VisibilityTimeout"] == visibility
 
 
 def test_every_queue_refuses_requests_without_tls(shop: Any) -> None:

@@ -1,5 +1,6 @@
 """The stack with the queues of one shard of the actors."""
 
+import math
 from collections.abc import Iterable
 
 from aws_cdk import Stack
@@ -16,6 +17,9 @@ from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD
 
 _MAX_RECEIVES = 5
+# The end actors run no user code. Their receives fail while the account's concurrency is used up or the gateway is down, and
+# their dead letters would be results.
+_END_MAX_RECEIVES = 50
 
 
 class QueuesStack(Stack):
@@ -36,13 +40,17 @@ class QueuesStack(Stack):
             "pause": timings.PAUSE_TIMEOUT,
         }
         timeout = system_timeouts.get(actor.kind) or timings.function_timeout(actor.timeout, actor.batch.size)
-        return ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives)
+        # The batch of a heavy actor is about job runs, and other system functions have no window.
+        windows = {"spark": timings.ENQUEUE_WINDOW, "fan_in": 0, "pause": 0}
+        window = windows.get(actor.kind, math.ceil(actor.batch.window))
+        return ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives, window=window)
 
     def _crew(self, mesh: Mesh) -> None:
         self._actor(mesh, names.FAN_IN)
         self._actor(mesh, names.PAUSE)
         for name in (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME):
-            ActorQueue(self, mesh.namespace, name, timings.CREW_TIMEOUT, _MAX_RECEIVES)
+            receives = _END_MAX_RECEIVES if name in names.END_ACTORS else _MAX_RECEIVES
+            ActorQueue(self, mesh.namespace, name, timings.CREW_TIMEOUT, receives)
         if names.INDEX in mesh.table.actors:
             allow_schedule(self._actor(mesh, names.INDEX), mesh.addresses)
         if mesh.table.tools:

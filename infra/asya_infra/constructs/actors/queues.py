@@ -1,6 +1,8 @@
 """The queue of an actor with its dead-letter queue and alarm (`protocol §4`)."""
 
-from aws_cdk import Duration
+from typing import cast
+
+from aws_cdk import Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
@@ -10,9 +12,28 @@ from asya_infra import timings
 
 
 class ActorQueue(Construct):
-    """A queue, its dead-letter queue and an alarm. The visibility timeout follows from the function's timeout."""
+    """A queue, its dead-letter queue and an alarm."""
 
-    def __init__(self, scope: Construct, namespace: str, actor: str, function_timeout: int, max_receives: int) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        namespace: str,
+        actor: str,
+        function_timeout: int,
+        max_receives: int,
+        *,
+        window: int = 0,
+    ) -> None:
+        """Add the queues.
+
+        Args:
+            scope: the stack of the actor's shard.
+            namespace: the namespace with its stage.
+            actor: the name of an actor or a system function.
+            function_timeout: seconds.
+            max_receives: receives before a message becomes a dead letter.
+            window: the window of the event source mapping in seconds.
+        """
         super().__init__(scope, actor)
         dead_letters = sqs.Queue(
             self,
@@ -22,6 +43,7 @@ class ActorQueue(Construct):
             enforce_ssl=True,
             retention_period=Duration.days(timings.DLQ_RETENTION_DAYS),
         )
+        _accept_only_from(dead_letters, names.queue_name(namespace, actor))
         self.queue = sqs.Queue(
             self,
             "Queue",
@@ -29,7 +51,7 @@ class ActorQueue(Construct):
             encryption=sqs.QueueEncryption.SQS_MANAGED,
             enforce_ssl=True,
             retention_period=Duration.days(timings.QUEUE_RETENTION_DAYS),
-            visibility_timeout=Duration.seconds(timings.visibility_timeout(function_timeout)),
+            visibility_timeout=Duration.seconds(timings.visibility_timeout(function_timeout, window)),
             dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=max_receives),
         )
         cloudwatch.CfnAlarm(
@@ -47,3 +69,12 @@ class ActorQueue(Construct):
             comparison_operator="GreaterThanOrEqualToThreshold",
             treat_missing_data="notBreaching",
         )
+
+
+def _accept_only_from(dead_letters: sqs.Queue, queue_name: str) -> None:
+    """Allow one queue to use the dead-letter queue. The ARN is computed, because the two queues refer to each other."""
+    source = Stack.of(dead_letters).format_arn(service="sqs", resource=queue_name)
+    cast("sqs.CfnQueue", dead_letters.node.default_child).redrive_allow_policy = {
+        "redrivePermission": "byQueue",
+        "sourceQueueArns": [source],
+    }
