@@ -29,14 +29,30 @@ def _with_batch_actions(statement: dict[str, Any]) -> dict[str, Any]:
 
 
 def add_batch_actions(iam: Any, namespace: str) -> None:
-    """Add the batch actions to the policies of a mesh's roles."""
+    """Add the batch actions to the policies of a mesh's roles, inline and managed ones."""
+    managed: set[str] = set()
     for page in iam.get_paginator("list_roles").paginate():
         for role in page["Roles"]:
             if role["RoleName"].startswith(f"asya-{namespace}-"):
-                _add_batch_actions(iam, role["RoleName"])
+                _extend_inline(iam, role["RoleName"])
+                attached = iam.list_attached_role_policies(RoleName=role["RoleName"])["AttachedPolicies"]
+                managed |= {policy["PolicyArn"] for policy in attached}
+    for arn in sorted(managed):
+        _extend_managed(iam, arn)
 
 
-def _add_batch_actions(iam: Any, role: str) -> None:
+def _extend_managed(iam: Any, arn: str) -> None:
+    """Replace a managed policy; a policy may have five versions."""
+    current = iam.get_policy(PolicyArn=arn)["Policy"]["DefaultVersionId"]
+    text = iam.get_policy_version(PolicyArn=arn, VersionId=current)["PolicyVersion"]["Document"]
+    document = json.loads(text) if isinstance(text, str) else text
+    extended = with_batch_actions(document)
+    if extended != document:
+        iam.create_policy_version(PolicyArn=arn, PolicyDocument=json.dumps(extended), SetAsDefault=True)
+        iam.delete_policy_version(PolicyArn=arn, VersionId=current)
+
+
+def _extend_inline(iam: Any, role: str) -> None:
     for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
         text = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
         document = json.loads(text) if isinstance(text, str) else text
