@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from aws_cdk import Stack
+from aws_cdk import CfnWaitConditionHandle
 from constructs import Construct
 
 from asya.protocol import names
@@ -22,11 +22,12 @@ from asya_infra.constructs.spark.runs import Spark
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD
+from asya_infra.stacks.base import MeshStack
 
 _FACTORIES = {"spark": heavy_actor, "fan_in": fan_in_actor, "pause": pause_actor}
 
 
-class FunctionsStack(Stack):
+class FunctionsStack(MeshStack):
     """A function for each of these actors. The stack of the crew's shard also has the mesh's own functions."""
 
     def __init__(
@@ -39,9 +40,14 @@ class FunctionsStack(Stack):
         *,
         task_changes: str,
     ) -> None:
-        super().__init__(scope, names.stack_name(mesh.namespace, f"functions-{shard}"))
+        super().__init__(scope, mesh, f"functions-{shard}")
+        shard_actors = list(actors)
+        if not shard_actors and shard != CREW_SHARD:
+            # A template needs a resource.
+            CfnWaitConditionHandle(self, "NoActors")
+            return
         layer = mesh_layer(self, mesh)
-        for name in actors:
+        for name in shard_actors:
             add_actor = _FACTORIES.get(mesh.table.actors[name].kind, light_actor)
             add_actor(self, mesh, layer, gateway, name)
         if shard == CREW_SHARD:

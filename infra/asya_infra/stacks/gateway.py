@@ -1,16 +1,16 @@
 """The stack with the HTTP APIs, their functions and the sweep of deadlines."""
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import CfnOutput
 from constructs import Construct
 
-from asya.protocol import names
 from asya_infra.constructs.gateway.deadline_sweep import deadline_sweep
 from asya_infra.constructs.gateway.gateway import Gateway
 from asya_infra.constructs.layer import mesh_layer
 from asya_infra.mesh import Mesh
+from asya_infra.stacks.base import MeshStack
 
 
-class GatewayStack(Stack):
+class GatewayStack(MeshStack):
     """The gateway.
 
     Attributes:
@@ -18,7 +18,7 @@ class GatewayStack(Stack):
     """
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
-        super().__init__(scope, names.stack_name(mesh.namespace, "gateway"))
+        super().__init__(scope, mesh, "gateway")
         layer = mesh_layer(self, mesh)
         gateway = Gateway(self, mesh, layer)
         self.address = gateway.address

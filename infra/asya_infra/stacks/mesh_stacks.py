@@ -1,13 +1,11 @@
 """All stacks of a mesh and their order. Most resources refer to each other by computed names, not by exports."""
 
-from collections import defaultdict
-
 from aws_cdk import App, Tags
 
 from asya.protocol import names
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
-from asya_infra.placement import CREW_SHARD, shard_of
+from asya_infra.placement import CREW_SHARD, SHARDS, shard_of
 from asya_infra.stacks.functions import FunctionsStack
 from asya_infra.stacks.gateway import GatewayStack
 from asya_infra.stacks.queues import QueuesStack
@@ -18,14 +16,10 @@ from asya_infra.stacks.state import StateStack
 def add_stacks(app: App, mesh: Mesh) -> None:
     """Add the stacks of a mesh: state and queues first, then the gateway, then the functions.
 
-    A shard without actors has no stack.
+    A shard without actors has its stacks too. Otherwise the stacks of a shard that has lost its last actor would stay deployed:
+    their functions would consume with an old actor table and block the deletion of the gateway.
     """
-    shards: dict[int, list[str]] = defaultdict(list)
-    shards[CREW_SHARD] = []
-    for name in sorted(mesh.file.actors):
-        # Crew actors stay in the crew's shard even if the mesh file redefines them: queues never move.
-        if not names.is_reserved(name):
-            shards[shard_of(name)].append(name)
+    shards = _actors_by_shard(mesh)
     tags = {"asya:namespace": mesh.namespace, **mesh.file.tags}
     spark = SparkStack(app, mesh, tags) if heavy_actors(mesh.table) and not mesh.existing_application else None
     state = StateStack(app, mesh)
@@ -42,3 +36,15 @@ def add_stacks(app: App, mesh: Mesh) -> None:
         Tags.of(app).add(key, value)
         if spark is not None:
             Tags.of(spark).remove(key)
+
+
+def _actors_by_shard(mesh: Mesh) -> dict[int, list[str]]:
+    shards: dict[int, list[str]] = {CREW_SHARD: []}
+    if mesh.options.layer_target == "lambda":
+        # The local cloud saves the time to deploy empty stacks.
+        shards.update({shard: [] for shard in range(SHARDS)})
+    for name in sorted(mesh.file.actors):
+        # Crew actors stay in the crew's shard even if the mesh file redefines them: queues never move.
+        if not names.is_reserved(name):
+            shards.setdefault(shard_of(name), []).append(name)
+    return shards

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from aws_cdk import Stack
+from aws_cdk import CfnWaitConditionHandle
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -15,6 +15,7 @@ from asya_infra.constructs.spark.run_events import rule_arn
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD
+from asya_infra.stacks.base import MeshStack
 
 _MAX_RECEIVES = 5
 # The end actors run no user code. Their receives fail while the account's concurrency is used up or the gateway is down, and
@@ -22,15 +23,18 @@ _MAX_RECEIVES = 5
 _END_MAX_RECEIVES = 50
 
 
-class QueuesStack(Stack):
+class QueuesStack(MeshStack):
     """A queue and a dead-letter queue for each of these actors. The crew's shard also has the mesh's own queues."""
 
     def __init__(self, scope: Construct, mesh: Mesh, shard: int, actors: Iterable[str]) -> None:
-        super().__init__(scope, names.stack_name(mesh.namespace, f"queues-{shard}"))
+        super().__init__(scope, mesh, f"queues-{shard}")
         for name in actors:
             self._actor(mesh, name)
         if shard == CREW_SHARD:
             self._crew(mesh)
+        if not self.node.children:
+            # A template needs a resource.
+            CfnWaitConditionHandle(self, "NoActors")
 
     def _actor(self, mesh: Mesh, name: str) -> ActorQueue:
         actor = mesh.table.actors[name]

@@ -1,15 +1,16 @@
 """The stack with the tables and the bucket, which outlive all other stacks."""
 
-from aws_cdk import CfnOutput, Stack
+from aws_cdk import CfnOutput
 from constructs import Construct
 
 from asya.protocol import names
 from asya_infra.constructs.storage.bucket import MeshStorage
 from asya_infra.constructs.storage.tables import Table, table_kinds
 from asya_infra.mesh import Mesh
+from asya_infra.stacks.base import MeshStack
 
 
-class StateStack(Stack):
+class StateStack(MeshStack):
     """Tables and the bucket. Optional tables exist only if an actor needs them.
 
     Attributes:
@@ -18,7 +19,7 @@ class StateStack(Stack):
     """
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
-        super().__init__(scope, names.stack_name(mesh.namespace, "state"))
+        super().__init__(scope, mesh, "state")
         tables = {kind: Table(self, mesh.namespace, kind) for kind in table_kinds(mesh.table)}
         self.task_changes = self.export_value(tables["tasks"].changes)
         MeshStorage(self, mesh)

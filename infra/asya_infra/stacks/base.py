@@ -1,0 +1,32 @@
+"""The base of the stacks: the stack's name, and where its code is uploaded."""
+
+from aws_cdk import DefaultStackSynthesizer, Stack
+from constructs import Construct
+
+from asya.protocol import names
+from asya_infra.mesh import Mesh
+
+
+class MeshStack(Stack):
+    """A stack of a mesh.
+
+    Its assets have the prefix of the mesh, so that job roles may be granted all of them: a deployment does not remove
+    the permission of running jobs to read the code that they were started with.
+    """
+
+    def __init__(self, scope: Construct, mesh: Mesh, part: str) -> None:
+        """Add the stack.
+
+        Args:
+            scope: the app.
+            mesh: the mesh.
+            part: the last part of the stack's name, such as `state` or `queues-3`.
+        """
+        super().__init__(
+            scope,
+            names.stack_name(mesh.namespace, part),
+            synthesizer=DefaultStackSynthesizer(bucket_prefix=mesh.asset_prefix),
+            # CloudFormation gives a stack's tags to all of its resources. The tags of the mesh file, which may change, are on the
+            # resources only, because some resources refuse changes.
+            tags={"asya:namespace": mesh.namespace},
+        )
