@@ -32,10 +32,26 @@ def test_the_indexes_of_the_tasks_table_hold_keys_only(shop: Any) -> None:
     assert attributes == {name: (*keys, list(included)) for name, (*keys, included) in TASK_INDEXES.items()}
 
 
-def test_state_outlives_its_stack(shop: Any) -> None:
-    for resource in shop.templates["state"]["Resources"].values():
-        if resource["Type"] in {"AWS::DynamoDB::Table", "AWS::S3::Bucket"}:
-            assert resource["DeletionPolicy"] == resource["UpdateReplacePolicy"] == "Retain"
+def test_a_mesh_has_all_tables_even_those_that_no_actor_needs(plain: Any) -> None:
+    names = {table["TableName"] for table in plain.resources("AWS::DynamoDB::Table")}
+    assert names == {f"asya-plain-test-{kind}" for kind in ("tasks", "sink", "fan-in", "pending", "hops", "breaker")}
+
+
+def state_policies(mesh: Any) -> list[tuple[str, str]]:
+    """The policies of the tables and the bucket for deletion and replacement."""
+    return [
+        (resource["DeletionPolicy"], resource["UpdateReplacePolicy"])
+        for resource in mesh.templates["state"]["Resources"].values()
+        if resource["Type"] in {"AWS::DynamoDB::Table", "AWS::S3::Bucket"}
+    ]
+
+
+def test_state_outlives_its_stack_unless_its_creation_fails(shop: Any) -> None:
+    assert state_policies(shop) == [("RetainExceptOnCreate", "Retain")] * 7
+
+
+def test_state_is_deleted_with_the_mesh_if_the_mesh_file_says_so(plain: Any) -> None:
+    assert state_policies(plain) == [("Delete", "Delete")] * 7
 
 
 @pytest.mark.rule("4.claim-check.lifetime")

@@ -103,8 +103,8 @@ class GatewaySection(Section):
     jwt: JwtSection | None = None
     streaming: Literal["buffered", "adapter"] = "buffered"
     """Streams: `buffered` answers end with the new events; `adapter` adds an API with continuous streams."""
-    watchers: int = Field(default=50, ge=0, le=10_000)
-    """The reserved concurrency of streams; 0 reserves none."""
+    watchers: int = Field(default=0, ge=0, le=10_000)
+    """The reserved concurrency of streams, and the number of clients at once; 0 reserves and limits nothing."""
     max_body: Bytes = 256 * 1024
     allowed_hosts: tuple[str, ...] = ()
     """Further hosts for status callbacks, and hosts without a public address for push notifications."""
@@ -120,11 +120,13 @@ class RetentionSection(Section):
 
 
 class StorageSection(Section):
-    """Existing buckets, and retention."""
+    """Existing buckets, retention, and what the removal of the mesh deletes."""
 
     data_bucket: str | None = Field(default=None, min_length=3, max_length=63)
     results_bucket: str | None = Field(default=None, min_length=3, max_length=63)
     retention: RetentionSection = RetentionSection()
+    removal: Literal["keep", "delete"] = "keep"
+    """If the mesh is removed: `keep` its tables and its bucket, or `delete` them. A bucket with objects is never deleted."""
 
 
 class MeshFile(Section):

@@ -1,17 +1,23 @@
 """The stack with the tables and the bucket, which outlive all other stacks."""
 
-from aws_cdk import CfnOutput
+from aws_cdk import CfnOutput, RemovalPolicy
 from constructs import Construct
 
 from asya.protocol import names
 from asya_infra.constructs.storage.bucket import MeshStorage
-from asya_infra.constructs.storage.tables import Table, table_kinds
+from asya_infra.constructs.storage.tables import KINDS, Table
 from asya_infra.mesh import Mesh
 from asya_infra.stacks.base import MeshStack
 
+# `keep` still removes what a failed first deployment has created, which would block the second one.
+_REMOVAL = {"keep": RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE, "delete": RemovalPolicy.DESTROY}
+
 
 class StateStack(MeshStack):
-    """Tables and the bucket. Optional tables exist only if an actor needs them.
+    """Tables and the bucket.
+
+    All tables exist, whether an actor needs them or not. A kept table of a feature that was turned off would block the
+    deployment that turns it on again.
 
     Attributes:
         task_changes: the ARN of the stream of the tasks table. It is always exported: CloudFormation cannot remove an
@@ -20,9 +26,10 @@ class StateStack(MeshStack):
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, mesh, "state")
-        tables = {kind: Table(self, mesh.namespace, kind) for kind in table_kinds(mesh.table)}
+        removal = _REMOVAL[mesh.file.storage.removal]
+        tables = {kind: Table(self, mesh.namespace, kind, removal) for kind in KINDS}
         self.task_changes = self.export_value(tables["tasks"].changes)
-        MeshStorage(self, mesh)
+        MeshStorage(self, mesh, removal)
         CfnOutput(self, "DataUri", value=mesh.addresses.data.uri)
         CfnOutput(self, "ResultsUri", value=mesh.addresses.results.uri)
         CfnOutput(self, "TasksTable", value=names.table_name(mesh.namespace, "tasks"))

@@ -18,9 +18,12 @@ _RECENT_ROWS = 30
 
 
 class MeshStorage(Construct):
-    """A private, encrypted bucket that outlives the stack. Lifecycle rules expire transient objects."""
+    """A private, encrypted bucket. Lifecycle rules expire transient objects.
 
-    def __init__(self, scope: Construct, mesh: Mesh) -> None:
+    Even without the bucket's retention CloudFormation deletes no bucket that has objects.
+    """
+
+    def __init__(self, scope: Construct, mesh: Mesh, removal: RemovalPolicy) -> None:
         super().__init__(scope, "Storage")
         retention = mesh.file.storage.retention
         lifetimes = {
@@ -42,7 +45,7 @@ class MeshStorage(Construct):
             encryption=s3.BucketEncryption.S3_MANAGED,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
-            removal_policy=RemovalPolicy.RETAIN,
+            removal_policy=removal,
             lifecycle_rules=[
                 s3.LifecycleRule(
                     id="unfinished-uploads",

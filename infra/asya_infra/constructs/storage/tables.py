@@ -5,10 +5,11 @@ from aws_cdk import aws_dynamodb as dynamodb
 from constructs import Construct
 
 from asya.fan_in.aws.items import OPEN_INDEX
-from asya.protocol import mesh_table, names
+from asya.protocol import names
 from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.tasks.aws.items import WAITING_INDEX
-from asya_infra.permissions.spark import heavy_actors
+
+KINDS = ("tasks", "sink", "fan-in", "pending", "hops", "breaker")
 
 # Tasks by status, by parent and by deadline.
 _TASK_INDEXES = (
@@ -18,26 +19,14 @@ _TASK_INDEXES = (
 )
 
 
-def table_kinds(table: mesh_table.MeshTable) -> list[str]:
-    """Return the kinds of table that a mesh with these actors needs."""
-    kinds = ["tasks", "sink", "fan-in"]
-    if heavy_actors(table):
-        kinds.append("pending")
-    if any(actor.deduplicate for actor in table.actors.values()):
-        kinds.append("hops")
-    if any(actor.resiliency.circuit_breaker for actor in table.actors.values()):
-        kinds.append("breaker")
-    return kinds
-
-
 class Table(Construct):
-    """An on-demand table with point-in-time recovery that outlives the stack.
+    """An on-demand table with point-in-time recovery.
 
     Attributes:
         changes: the ARN of the stream; None for all tables but `tasks`.
     """
 
-    def __init__(self, scope: Construct, namespace: str, kind: str) -> None:
+    def __init__(self, scope: Construct, namespace: str, kind: str, removal: RemovalPolicy) -> None:
         super().__init__(scope, kind)
         table = dynamodb.Table(
             self,
@@ -51,7 +40,7 @@ class Table(Construct):
             ),
             time_to_live_attribute="expires_at",
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if kind == "tasks" else None,
-            removal_policy=RemovalPolicy.RETAIN,
+            removal_policy=removal,
         )
         self.changes = table.table_stream_arn
         if kind == "fan-in":
