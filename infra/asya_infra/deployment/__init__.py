@@ -1,0 +1,1 @@
+"""What a deployment does beside `cdk deploy`: checks before it, and protection after it."""

@@ -1,0 +1,157 @@
+"""Refuses a deployment that would delete queues with messages, and keeps CloudFormation from deleting other queues.
+
+Both are for the command that deploys, before and after `cdk deploy`. After that command, the stack policy also holds for a
+plain `cdk deploy`: CloudFormation refuses to delete a queue.
+"""
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from asya.protocol import names
+from asya_infra.deployment.queue_changes import (
+    RemovedQueue,
+    Template,
+    added_queues,
+    removed_queues,
+    stack_policy,
+)
+from asya_infra.placement import SHARDS
+
+# SQS refuses the name of a queue for this time after its deletion (QueueDeletedRecently).
+_BLOCKED = timedelta(seconds=60)
+_COUNTS = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesDelayed",
+    "ApproximateNumberOfMessagesNotVisible",
+)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A reason to refuse the deployment: the queue, and what to do."""
+
+    queue: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.queue}: {self.message}"
+
+
+@dataclass(frozen=True)
+class _Shard:
+    """The templates of a deployed stack of queues."""
+
+    stack: str
+    deployed: Template
+    synthesized: Template
+
+
+def check_removed_queues(
+    session: Any,
+    synthesized: Path,
+    namespace: str,
+    *,
+    dropped: Collection[str] = (),
+    now: datetime | None = None,
+) -> list[Problem]:
+    """Return the reasons against a deployment of the synthesized templates.
+
+    A removed queue must be empty, and a queue must not return within a minute of its deletion. The counts of SQS are
+    approximate, and messages may arrive after the check, so an actor is first taken out of all routes.
+
+    Args:
+        session: a boto3 session in the account and region of the mesh.
+        synthesized: the folder with the templates, such as `cdk.out`.
+        namespace: the namespace with its stage.
+        dropped: removed actors whose messages may be deleted.
+        now: the time; by default the current one.
+    """
+    cloudformation, sqs = session.client("cloudformation"), session.client("sqs")
+    moment = now or datetime.now(UTC)
+    problems: list[Problem] = []
+    for shard in _shards(cloudformation, synthesized, namespace):
+        removed = removed_queues(shard.deployed, shard.synthesized, namespace)
+        kept = [queue for queue in removed if queue.actor not in dropped]
+        problems += [_not_empty(queue, count) for queue in kept if (count := _messages(sqs, queue.name))]
+        if added := added_queues(shard.deployed, shard.synthesized):
+            deletions = _deletions(cloudformation, shard.stack, moment - _BLOCKED)
+            problems += [_deleted_recently(name, moment - deletions[name]) for name in added if name in deletions]
+    return problems
+
+
+def protect_queues(session: Any, synthesized: Path, namespace: str) -> None:
+    """Set the stack policies of the queues: an update may delete those that the synthesized templates lack, and no other.
+
+    Called before the deployment, after the check, and again after it, when the templates lack none. If the process dies in
+    between, the queues that were checked stay deletable until the next call.
+    """
+    cloudformation = session.client("cloudformation")
+    for shard in _shards(cloudformation, synthesized, namespace):
+        policy = stack_policy(removed_queues(shard.deployed, shard.synthesized, namespace))
+        cloudformation.set_stack_policy(StackName=shard.stack, StackPolicyBody=json.dumps(policy))
+
+
+def _shards(cloudformation: Any, synthesized: Path, namespace: str) -> Iterator[_Shard]:
+    for shard in range(SHARDS):
+        stack = names.stack_name(namespace, f"queues-{shard}")
+        file = synthesized / f"{stack}.template.json"
+        # `cdk deploy` changes no stack without a template.
+        if file.is_file() and (deployed := _deployed(cloudformation, stack)) is not None:
+            yield _Shard(stack, deployed, json.loads(file.read_text()))
+
+
+def _deployed(cloudformation: Any, stack: str) -> Template | None:
+    try:
+        body: Any = cloudformation.get_template(StackName=stack, TemplateStage="Original")["TemplateBody"]
+    except ClientError as error:
+        if "does not exist" in error.response["Error"]["Message"]:
+            return None
+        raise
+    return json.loads(body) if isinstance(body, str) else dict(body)
+
+
+def _messages(sqs: Any, queue: str) -> int:
+    """Return the approximate number of messages; 0 if the queue does not exist."""
+    try:
+        url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+        attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(_COUNTS))["Attributes"]
+    except sqs.exceptions.QueueDoesNotExist:
+        return 0
+    return sum(int(attributes[name]) for name in _COUNTS)
+
+
+def _deletions(cloudformation: Any, stack: str, since: datetime) -> dict[str, datetime]:
+    """Return when queues of a stack were deleted since a moment, by their names."""
+    deletions: dict[str, datetime] = {}
+    for page in cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack):
+        for event in page["StackEvents"]:  # the newest first
+            if event["Timestamp"] <= since:
+                return deletions
+            if event["ResourceType"] == "AWS::SQS::Queue" and event["ResourceStatus"] == "DELETE_COMPLETE":
+                deletions.setdefault(event["PhysicalResourceId"].rpartition("/")[2], event["Timestamp"])
+    return deletions
+
+
+def _not_empty(queue: RemovedQueue, messages: int) -> Problem:
+    redrive = f"`asya dlq redrive {queue.actor}`" if queue.name.endswith("-dlq") else "let the actor process them"
+    return Problem(
+        queue.name,
+        f"the deployment removes the actor {queue.actor}, and this queue has about {messages} messages that would be lost. "
+        f"Restore the actor in the mesh file, take it out of all routes, and deploy; empty the queue ({redrive}); then "
+        f"remove the actor. To lose the messages: --drop-messages {queue.actor}",
+    )
+
+
+def _deleted_recently(name: str, age: timedelta) -> Problem:
+    seconds = max(1, round((_BLOCKED - age).total_seconds()))
+    return Problem(
+        name,
+        "this queue was deleted less than a minute ago, and SQS refuses its name for 60 seconds (QueueDeletedRecently). "
+        f"Deploy again in {seconds} s",
+    )

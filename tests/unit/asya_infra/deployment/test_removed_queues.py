@@ -1,0 +1,171 @@
+"""A deployment that removes queues, on an emulated SQS."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from asya_infra.deployment.removed_queues import check_removed_queues, protect_queues
+from tests.unit.asya_infra.deployment.test_queue_changes import template
+
+STACK = "Asya-shop-queues-3"
+
+
+class Stacks:
+    """CloudFormation with one stack or none; moto's needs packages that are not installed."""
+
+    def __init__(self) -> None:
+        self.template: dict[str, Any] | None = None
+        self.events: list[dict[str, Any]] = []
+        self.policy: dict[str, Any] | None = None
+
+    def get_template(self, *, StackName: str, TemplateStage: str) -> dict[str, Any]:  # noqa: N803
+        assert (StackName, TemplateStage) == (STACK, "Original")
+        if self.template is None:
+            message = f"Stack with id {StackName} does not exist"
+            raise ClientError({"Error": {"Code": "ValidationError", "Message": message}}, "GetTemplate")
+        return {"TemplateBody": self.template}
+
+    def set_stack_policy(self, *, StackName: str, StackPolicyBody: str) -> None:  # noqa: N803
+        assert StackName == STACK
+        self.policy = json.loads(StackPolicyBody)
+
+    def get_paginator(self, operation: str) -> Any:
+        assert operation == "describe_stack_events"
+        return self
+
+    def paginate(self, *, StackName: str) -> Iterator[dict[str, Any]]:  # noqa: N803
+        assert StackName == STACK
+        yield from ({"StackEvents": [event]} for event in self.events)
+
+
+class Session:
+    """The clients of one account."""
+
+    def __init__(self) -> None:
+        self.stacks = Stacks()
+        self.sqs = boto3.client("sqs", region_name="eu-central-1")
+
+    def client(self, name: str) -> Any:
+        return {"cloudformation": self.stacks, "sqs": self.sqs}[name]
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
+    with mock_aws():
+        yield Session()
+
+
+def deploy(session: Session, *actors: str) -> None:
+    session.stacks.template = template(*actors)
+    for actor in actors:
+        session.sqs.create_queue(QueueName=f"asya-shop-{actor}")
+        session.sqs.create_queue(QueueName=f"asya-shop-{actor}-dlq")
+
+
+def synthesize(folder: Path, *actors: str) -> Path:
+    (folder / f"{STACK}.template.json").write_text(json.dumps(template(*actors)))
+    return folder
+
+
+def send(session: Session, queue: str, number: int) -> None:
+    sqs = session.sqs
+    url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
+    for _ in range(number):
+        sqs.send_message(QueueUrl=url, MessageBody="{}")
+
+
+def test_a_first_deployment_has_no_problems(session: Session, tmp_path: Path) -> None:
+    assert check_removed_queues(session, synthesize(tmp_path, "bill"), "shop") == []
+    protect_queues(session, tmp_path, "shop")
+    assert session.stacks.policy is None
+
+
+def test_a_removed_queue_with_messages_is_refused(session: Session, tmp_path: Path) -> None:
+    deploy(session, "bill", "ship")
+    send(session, "asya-shop-bill", 3)
+    send(session, "asya-shop-bill-dlq", 1)
+    send(session, "asya-shop-ship", 2)
+    problems = [str(each) for each in check_removed_queues(session, synthesize(tmp_path, "ship"), "shop")]
+    assert [text.partition(":")[0] for text in problems] == ["asya-shop-bill", "asya-shop-bill-dlq"]
+    assert "about 3 messages" in problems[0]
+    assert "asya dlq redrive bill" in problems[1]
+    assert all("--drop-messages bill" in text for text in problems)
+
+
+def test_messages_in_flight_and_delayed_ones_count(session: Session, tmp_path: Path) -> None:
+    deploy(session, "bill")
+    sqs = session.sqs
+    url = sqs.get_queue_url(QueueName="asya-shop-bill")["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="{}")
+    sqs.receive_message(QueueUrl=url)
+    sqs.send_message(QueueUrl=url, MessageBody="{}", DelaySeconds=900)
+    [problem] = check_removed_queues(session, synthesize(tmp_path), "shop")
+    assert "about 2 messages" in problem.message
+
+
+def test_an_empty_or_missing_queue_may_go(session: Session, tmp_path: Path) -> None:
+    deploy(session, "bill", "ship")
+    sqs = session.sqs
+    sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName="asya-shop-ship")["QueueUrl"])
+    assert check_removed_queues(session, synthesize(tmp_path), "shop") == []
+
+
+def test_messages_are_dropped_on_request_for_the_named_actor_only(session: Session, tmp_path: Path) -> None:
+    deploy(session, "bill", "ship")
+    send(session, "asya-shop-bill", 1)
+    send(session, "asya-shop-ship", 1)
+    problems = check_removed_queues(session, synthesize(tmp_path), "shop", dropped={"bill"})
+    assert [problem.queue for problem in problems] == ["asya-shop-ship"]
+
+
+def test_a_stack_without_a_synthesized_template_stays(session: Session, tmp_path: Path) -> None:
+    deploy(session, "bill")
+    send(session, "asya-shop-bill", 1)
+    assert check_removed_queues(session, tmp_path, "shop") == []
+
+
+def deletion(queue: str, when: datetime) -> dict[str, Any]:
+    return {
+        "ResourceType": "AWS::SQS::Queue",
+        "ResourceStatus": "DELETE_COMPLETE",
+        "PhysicalResourceId": f"https://sqs.eu-central-1.amazonaws.com/123456789012/{queue}",
+        "Timestamp": when,
+    }
+
+
+def test_a_queue_does_not_return_within_a_minute_of_its_deletion(session: Session, tmp_path: Path) -> None:
+    deploy(session, "ship")
+    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    events = [
+        deletion("asya-shop-bill", now - timedelta(seconds=20)),
+        deletion("asya-shop-bill-dlq", now - timedelta(seconds=61)),
+    ]
+    session.stacks.events = events
+    synthesize(tmp_path, "bill", "ship")
+    problems = check_removed_queues(session, tmp_path, "shop", now=now)
+    assert [str(problem) for problem in problems] == [
+        "asya-shop-bill: this queue was deleted less than a minute ago, and SQS refuses its name for 60 seconds "
+        "(QueueDeletedRecently). Deploy again in 40 s"
+    ]
+
+
+def test_only_removed_queues_can_be_deleted(session: Session, tmp_path: Path) -> None:
+    deploy(session, "bill", "ship")
+
+    def deletable() -> Any:
+        assert session.stacks.policy is not None
+        return session.stacks.policy["Statement"][1].get("NotResource")
+
+    protect_queues(session, synthesize(tmp_path, "ship"), "shop")
+    assert deletable() == ["LogicalResourceId/Dbill", "LogicalResourceId/Qbill"]
+    protect_queues(session, synthesize(tmp_path, "bill", "ship"), "shop")
+    assert deletable() is None
