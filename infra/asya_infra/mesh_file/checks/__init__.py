@@ -10,6 +10,7 @@ from asya_infra.mesh_file.checks import (
     kinds,
     limits,
     names,
+    notify,
     pauses,
     resiliency,
     routes,
@@ -31,6 +32,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     tools.check,
     agent.check,
     callers.check,
+    notify.check,
 )
 
 

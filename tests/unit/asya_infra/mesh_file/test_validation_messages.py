@@ -593,3 +593,73 @@ def test_only_a_light_actor_has_a_circuit_breaker(folder: Path) -> None:
     assert actor("resiliency: {circuit_breaker: {failures: 1001, window: 1m, open_for: 30s}}") == [
         "4: actors.a.resiliency.circuit_breaker.failures: should be at most 1000; got 1001"
     ]
+
+
+def notify(keys: str) -> list[str]:
+    """Return the problems of a section `notify` in line 4."""
+    return mistakes(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\nnotify: {{{keys}}}\n")
+
+
+def test_alarms_may_have_addresses_webhooks_a_topic_and_thresholds(folder: Path) -> None:
+    assert notify("email: [ops@example.com, b@example.com], https: 'https://events.example.com/x'") == []
+    assert notify("topic: 'arn:aws:sns:eu-central-1:111122223333:alarms'") == []
+    assert notify("thresholds: {failure_rate: 0.5%, failures: none, oldest_message: 2h, stuck_runs: none}") == []
+    assert notify("thresholds: {deadline_missed: 5, dead_letters: none, stopped_sweep: 10m, redelivered: 1}") == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ("email: [ops]", "4: notify.email[0]: should be an e-mail address such as ops@example.com; got 'ops'"),
+        ("email: [a@b.example, a@b.example]", "4: notify.email[1]: 'a@b.example' is there twice; remove one of them"),
+        (
+            "https: ['http://a.example']",
+            "4: notify.https[0]: should be a URL such as https://events.example.com/alarms; got 'http://a.example'",
+        ),
+        (
+            "topic: alarms",
+            "4: notify.topic: should be the ARN of a standard SNS topic such as "
+            "arn:aws:sns:eu-central-1:111122223333:alarms; got 'alarms'",
+        ),
+        (
+            "email: a@b.example, topic: 'arn:aws:sns:eu-central-1:111122223333:alarms'",
+            "4: notify.topic: excludes email and https: subscribe them to the topic, or remove the topic",
+        ),
+        ("mail: a@b.example", "4: notify.mail: unknown key; did you mean 'email'?"),
+        (
+            "thresholds: {failure_rate: 0.05}",
+            "4: notify.thresholds.failure_rate: should be a share such as 5%, or none for no alarm; got 0.05",
+        ),
+        (
+            "thresholds: {failure_rate: 0%}",
+            "4: notify.thresholds.failure_rate: should be more than 0% and at most 100%; got 0%",
+        ),
+        (
+            "thresholds: {failures: 0}",
+            "4: notify.thresholds.failures: should be a number of at least 1, or none for no alarm; got 0",
+        ),
+        (
+            "thresholds: {oldest_message: 90s}",
+            "4: notify.thresholds.oldest_message: should be whole minutes such as 15m, or none for no alarm; got '90s'",
+        ),
+        *(
+            (
+                f"thresholds: {{oldest_message: {age}}}",
+                "4: notify.thresholds.oldest_message: should be more than 15m, because retries and timers wait that long in "
+                f"queues, and less than 4d, their retention; got {age}",
+            )
+            for age in ("15m", "4d")
+        ),
+        (
+            "thresholds: {stuck_runs: 5}",
+            "4: notify.thresholds.stuck_runs: should be a duration such as 500ms, 30s, 10m, 2h or 7d; got 5",
+        ),
+        (
+            "thresholds: {stopped_sweep: 5m}",
+            "4: notify.thresholds.stopped_sweep: should be 10m to 1d, because some sweeps run every 5 minutes; got 5m",
+        ),
+        ("thresholds: {errors: 1}", "4: notify.thresholds.errors: unknown key"),
+    ],
+)
+def test_wrong_values_of_alarms(folder: Path, keys: str, problem: str) -> None:
+    assert notify(keys) == [problem]

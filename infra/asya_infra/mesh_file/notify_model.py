@@ -1,0 +1,84 @@
+"""The keys of `notify` in the mesh file: who is told about alarms, and when an alarm goes off."""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from asya_infra.mesh_file.base import Section, Texts
+from asya_infra.mesh_file.units import DURATION_SCHEMA, parse_duration
+
+_PERCENT = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?)%")
+_OFF = "none"
+
+
+def _parse_percent(text: Any) -> float | None:
+    match = _PERCENT.fullmatch(text) if isinstance(text, str) else None
+    if match is None and text != _OFF:
+        raise ValueError(f"should be a share such as 5%, or none for no alarm; got {text!r}")
+    percent = float(match[1]) if match else None
+    if percent is not None and not 0 < percent <= 100:
+        raise ValueError(f"should be more than 0% and at most 100%; got {text}")
+    return percent
+
+
+def _parse_count(value: Any) -> int | None:
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    if not is_count and value != _OFF:
+        raise ValueError(f"should be a number of at least 1, or none for no alarm; got {value!r}")
+    return value if is_count else None
+
+
+def _parse_age(text: Any) -> float | None:
+    if text == _OFF:
+        return None
+    seconds = parse_duration(text)
+    if seconds < 60 or seconds % 60:
+        raise ValueError(f"should be whole minutes such as 15m, or none for no alarm; got {text!r}")
+    return seconds
+
+
+_COUNT_SCHEMA = {"anyOf": [{"type": "integer", "minimum": 1}, {"const": _OFF}]}
+_AGE_SCHEMA = {"anyOf": [DURATION_SCHEMA, {"const": _OFF}]}
+_PERCENT_SCHEMA = {"anyOf": [{"type": "string", "pattern": f"^{_PERCENT.pattern}$"}, {"const": _OFF}]}
+
+Percent = Annotated[float | None, BeforeValidator(_parse_percent), WithJsonSchema(_PERCENT_SCHEMA)]
+Count = Annotated[int | None, BeforeValidator(_parse_count), WithJsonSchema(_COUNT_SCHEMA)]
+Age = Annotated[float | None, BeforeValidator(_parse_age), WithJsonSchema(_AGE_SCHEMA)]
+
+
+class ThresholdsSection(Section):
+    """The values at which alarms go off; `none` removes an alarm. Counts are per five minutes."""
+
+    failure_rate: Percent = Field(default=5.0, json_schema_extra={"default": "5%"})
+    """The share of failed tasks; periods with fewer than 20 ended tasks do not count."""
+    failures: Count = 1
+    """Envelopes at x-sump."""
+    oldest_message: Age = Field(default=1800.0, json_schema_extra={"default": "30m"})
+    """The age of the oldest message in a queue."""
+    deadline_missed: Count = 1
+    """Deadlines that passed."""
+    dead_letters: Count = 1
+    """Messages in a dead-letter queue."""
+    stuck_runs: Age = Field(default=3600.0, json_schema_extra={"default": "1h"})
+    """How long a job run waits to run, or exceeds `max_run`."""
+    redelivered: Count = 20
+    """Messages that were received before, after a crash, a timeout or an error of AWS."""
+    throttles: Count = 10
+    """Throttled calls of all Lambda functions in the account, which share its concurrency."""
+    function_errors: Count = 3
+    """Errors of the gateway's functions and of the sweeps."""
+    stopped_sweep: Age = Field(default=900.0, json_schema_extra={"default": "15m"})
+    """How long no sweep of a kind has finished."""
+
+
+class NotifySection(Section):
+    """Who is told about alarms."""
+
+    email: Texts = ()
+    """E-mail addresses; each must confirm its subscription."""
+    https: Texts = ()
+    """Webhooks (`https://`); each must confirm its subscription."""
+    topic: str | None = None
+    """The ARN of an existing SNS topic, instead of a topic of the mesh."""
+    thresholds: ThresholdsSection = Field(default=ThresholdsSection())
