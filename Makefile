@@ -16,6 +16,8 @@ unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 # A mesh file and a stage of one's own: make deploy MESH=../shop/mesh.yaml STAGE=staging
 MESH    ?=
 STAGE   ?=
+# Of deploy and destroy: make deploy OPTIONS="--help"
+OPTIONS ?=
 CONTEXT := $(if $(MESH),-c mesh=$(abspath $(MESH))) $(if $(STAGE),-c stage=$(STAGE))
 
 .PHONY: help
@@ -119,8 +121,12 @@ synth: setup  ## the CloudFormation templates, without an AWS account (MESH=file
 	@$(CDK) synth --quiet $(CONTEXT)
 
 .PHONY: deploy
-deploy: setup  ## the mesh to the AWS account of your credentials (MESH=file, STAGE=name)
-	@$(CDK) deploy --all $(CONTEXT)
+deploy: setup  ## the mesh to the AWS account of your credentials (MESH=file, STAGE=name, OPTIONS="--yes --no-wait")
+	@$(BIN)/python -m asya_infra.deploy $(CONTEXT) $(OPTIONS)
+
+.PHONY: destroy
+destroy: setup  ## remove the mesh from that account (MESH=file, STAGE=name, OPTIONS="--yes --no-wait")
+	@$(BIN)/python -m asya_infra.destroy $(CONTEXT) $(OPTIONS)
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt

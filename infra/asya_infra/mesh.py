@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 
-from aws_cdk import Aws
+from aws_cdk import Aws, Environment
 from aws_cdk import aws_lambda as lambda_
 
 from asya.protocol.mesh_table import MeshTable, encode_table
@@ -30,6 +30,14 @@ class Mesh:
     def file(self) -> MeshFile:
         """The model of the mesh file."""
         return self.loaded.mesh
+
+    @property
+    def environment(self) -> Environment | None:
+        """The account and region of the stacks; None for those of the credentials, and on the local cloud."""
+        account, region = self.file.account, self.file.region
+        if self.options.layer_target == "host" or not (account or region):
+            return None
+        return Environment(account=account, region=region)
 
     @cached_property
     def table(self) -> MeshTable:
@@ -62,6 +70,11 @@ class Mesh:
     def asset_prefix(self) -> str:
         """The prefix of all uploaded code in the bucket of `cdk bootstrap`, also that of earlier deployments."""
         return f"asya-{self.namespace}/"
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags of all resources."""
+        return {"asya:namespace": self.namespace, **self.file.tags}
 
     @property
     def existing_application(self) -> str | None:

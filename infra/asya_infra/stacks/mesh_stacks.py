@@ -20,8 +20,7 @@ def add_stacks(app: App, mesh: Mesh) -> None:
     their functions would consume with an old actor table and block the deletion of the gateway.
     """
     shards = _actors_by_shard(mesh)
-    tags = {"asya:namespace": mesh.namespace, **mesh.file.tags}
-    spark = SparkStack(app, mesh, tags) if heavy_actors(mesh.table) and not mesh.existing_application else None
+    spark = SparkStack(app, mesh) if heavy_actors(mesh.table) and not mesh.existing_application else None
     state = StateStack(app, mesh)
     gateway = GatewayStack(app, mesh)
     gateway.add_stack_dependency(state)
@@ -32,10 +31,8 @@ def add_stacks(app: App, mesh: Mesh) -> None:
             functions.add_stack_dependency(dependency)
         if spark is not None and shard == CREW_SHARD:
             functions.add_stack_dependency(spark)
-    for key, value in tags.items():
+    for key, value in mesh.tags.items():
         Tags.of(app).add(key, value)
-        if spark is not None:
-            Tags.of(spark).remove(key)
 
 
 def _actors_by_shard(mesh: Mesh) -> dict[int, list[str]]:

@@ -1,0 +1,127 @@
+"""Stops and tags the deployed Spark applications of a mesh."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from asya_infra.deployment.application_changes import Template
+
+# The states of a job run that has not ended.
+ACTIVE_RUNS = ("SUBMITTED", "PENDING", "SCHEDULED", "RUNNING", "CANCELLING", "QUEUED")
+# The states of an application that CloudFormation can change and delete.
+_AT_REST = frozenset({"CREATED", "STOPPED", "TERMINATED"})
+_POLL_SECONDS = 15.0
+_POLLS_TO_STOP = 40
+
+
+class BusyApplicationError(RuntimeError):
+    """An application has active job runs, or does not stop."""
+
+
+@dataclass(frozen=True)
+class Applications:
+    """The applications in the account and region of a session.
+
+    Attributes:
+        session: a boto3 session.
+        tell: prints a line for the user.
+        sleep: waits for seconds.
+    """
+
+    session: Any
+    tell: Callable[[str], None]
+    sleep: Callable[[float], None]
+    _clients: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    def deployed(self, stacks: Iterable[str]) -> dict[str, Template]:
+        """Return the templates of those of the stacks that are deployed."""
+        found: dict[str, Template] = {}
+        for stack in stacks:
+            try:
+                answer = self._client("cloudformation").get_template(StackName=stack, TemplateStage="Original")
+            except ClientError as error:
+                if "does not exist" not in error.response["Error"]["Message"]:
+                    raise
+                continue
+            body: Any = answer["TemplateBody"]
+            found[stack] = json.loads(body) if isinstance(body, str) else body
+        return found
+
+    def id_of(self, stack: str, logical_id: str) -> str | None:
+        """Return the id of a deployed application; None if its creation failed."""
+        answer = self._client("cloudformation").describe_stack_resource(StackName=stack, LogicalResourceId=logical_id)
+        identity: str | None = answer["StackResourceDetail"].get("PhysicalResourceId")
+        return identity
+
+    def active_runs(self, application_id: str) -> list[str]:
+        """Return the job runs that have not ended, each with its name and state."""
+        pages = (
+            self._client("emr-serverless")
+            .get_paginator("list_job_runs")
+            .paginate(applicationId=application_id, states=list(ACTIVE_RUNS))
+        )
+        return [f"{run.get('name') or run['id']} ({run['state']})" for page in pages for run in page["jobRuns"]]
+
+    def wait_for_runs(self, application_id: str) -> None:
+        """Wait until no job run is active, for as long as it takes."""
+        told: list[str] = []
+        while runs := self.active_runs(application_id):
+            if runs != told:
+                self.tell(f"waiting for {len(runs)} job runs of the application {application_id}: {', '.join(runs)}")
+                told = runs
+            self.sleep(_POLL_SECONDS)
+
+    def stop(self, application_id: str) -> None:
+        """Stop an application and wait until it is stopped.
+
+        Raises:
+            BusyApplicationError: it has active job runs, or does not stop.
+        """
+        emr = self._client("emr-serverless")
+        for _ in range(_POLLS_TO_STOP):
+            try:
+                state = emr.get_application(applicationId=application_id)["application"]["state"]
+            except emr.exceptions.ResourceNotFoundException:
+                return
+            if state in _AT_REST:
+                return
+            if state == "STARTED":
+                self.tell(f"stopping the application {application_id}")
+                try:
+                    emr.stop_application(applicationId=application_id)
+                except emr.exceptions.ValidationException as error:
+                    raise BusyApplicationError(
+                        f"the application {application_id} cannot be stopped: {error}"
+                    ) from error
+            self.sleep(_POLL_SECONDS)
+        raise BusyApplicationError(f"the application {application_id} does not stop; it is {state}. Try again later")
+
+    def tag(self, application_id: str, before: Mapping[str, str], tags: Mapping[str, str]) -> None:
+        """Change the tags of an application; EMR Serverless allows it while the application is started.
+
+        Args:
+            application_id: the id of the application.
+            before: the tags of the previous deployment; those that are gone are removed, and other tags stay.
+            tags: the tags of this deployment.
+        """
+        emr = self._client("emr-serverless")
+        application = emr.get_application(applicationId=application_id)["application"]
+        present: dict[str, str] = application.get("tags", {})
+        if missing := {key: value for key, value in tags.items() if present.get(key) != value}:
+            emr.tag_resource(resourceArn=application["arn"], tags=missing)
+        if removed := sorted((before.keys() - tags.keys()) & present.keys()):
+            emr.untag_resource(resourceArn=application["arn"], tagKeys=removed)
+
+    def delete_stack(self, stack: str) -> None:
+        """Delete a stack and wait until it is deleted."""
+        cloudformation = self._client("cloudformation")
+        cloudformation.delete_stack(StackName=stack)
+        cloudformation.get_waiter("stack_delete_complete").wait(StackName=stack)
+
+    def _client(self, service: str) -> Any:
+        if service not in self._clients:
+            self._clients[service] = self.session.client(service)
+        return self._clients[service]

@@ -1,0 +1,83 @@
+"""The command lines of `python -m asya_infra.deploy` and `python -m asya_infra.destroy`."""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import boto3
+
+from asya_infra.deployment.assembly import Assembly
+from asya_infra.deployment.commands import Deployment, DeploymentError
+from asya_infra.repository import REPOSITORY
+
+_DEFAULT_REGION = "us-east-1"  # that of `cdk` without a region
+
+
+def run(name: str, arguments: Sequence[str], action: Callable[[Deployment], None]) -> None:
+    """Synthesize the mesh and run an action on it.
+
+    Args:
+        name: the name of the module.
+        arguments: the command line.
+        action: deploys or destroys.
+    """
+    options = _parser(name).parse_args(arguments)
+    context = [word for pair in options.context for word in ("--context", pair)]
+    folder = REPOSITORY / "cdk.out"
+    if code := _cdk(["synth", "--quiet", "--output", str(folder), *context]):
+        sys.exit(code)
+    is_terminal = sys.stdin.isatty()
+    if not is_terminal and not options.yes:
+        _tell("no terminal: changes of permissions are deployed without a question")
+    session = boto3.Session(region_name=boto3.Session().region_name or _DEFAULT_REGION)
+    deployment = Deployment(
+        session=session,
+        assembly=Assembly.read(folder),
+        cdk=_cdk,
+        tell=_tell,
+        sleep=time.sleep,
+        asks=is_terminal and not options.yes,
+        waits=not options.no_wait,
+        dropped=tuple(options.drop_messages),
+    )
+    try:
+        action(deployment)
+    except DeploymentError as error:
+        sys.exit(str(error))
+
+
+def _parser(name: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"python -m {name}")
+    parser.add_argument(
+        "-c", "--context", action="append", default=[], metavar="KEY=VALUE", help="an option of the mesh"
+    )
+    parser.add_argument(
+        "-y", "--yes", action="store_true", help="ask nothing; without a terminal nothing is asked either"
+    )
+    parser.add_argument(
+        "--no-wait",
+        action="store_true",
+        help="if the Spark application changes while job runs are active, name them and end, instead of waiting for them",
+    )
+    parser.add_argument(
+        "--drop-messages",
+        action="append",
+        default=[],
+        metavar="ACTOR",
+        help="delete the queue of this removed actor with its messages",
+    )
+    return parser
+
+
+def _cdk(arguments: Sequence[str]) -> int:
+    command = [str(REPOSITORY / "node_modules" / ".bin" / "cdk"), *arguments]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # Node.js is beside Python
+    return subprocess.run(command, check=False, cwd=REPOSITORY, env={**os.environ, "PATH": path}).returncode
+
+
+def _tell(text: str) -> None:
+    print(f"asya: {text}", flush=True)

@@ -1,0 +1,137 @@
+"""The steps of `make deploy` and `make destroy` around `cdk deploy` and `cdk destroy`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from asya_infra.deployment.application_changes import (
+    ApplicationChange,
+    Template,
+    application_changes,
+    application_tags,
+    applications,
+)
+from asya_infra.deployment.applications import Applications, BusyApplicationError
+from asya_infra.deployment.assembly import Assembly
+from asya_infra.deployment.dispatcher import Dispatcher
+from asya_infra.deployment.removed_queues import check_removed_queues, protect_queues
+
+
+class DeploymentError(RuntimeError):
+    """The deployment is refused or failed; the message says why and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """Deploys and destroys one synthesized mesh.
+
+    Attributes:
+        session: a boto3 session in the account and region of the mesh.
+        assembly: the synthesized mesh.
+        cdk: runs `cdk` with these arguments and returns its exit code.
+        tell: prints a line for the user.
+        sleep: waits for seconds.
+        asks: whether `cdk` may ask the user.
+        waits: whether to wait for active job runs. If not, the command names them and ends.
+        dropped: removed actors whose messages may be deleted.
+    """
+
+    session: Any
+    assembly: Assembly
+    cdk: Callable[[Sequence[str]], int]
+    tell: Callable[[str], None]
+    sleep: Callable[[float], None]
+    asks: bool
+    waits: bool = True
+    dropped: Sequence[str] = ()
+
+    def deploy(self) -> None:
+        """Deploy the mesh. An application that changes is stopped before, and gets its tags after.
+
+        Raises:
+            DeploymentError: the deployment is refused or failed.
+        """
+        folder, namespace = self.assembly.folder, self.assembly.namespace
+        problems = check_removed_queues(self.session, folder, namespace, dropped=self.dropped)
+        if problems:
+            raise DeploymentError("\n".join(map(str, problems)))
+        protect_queues(self.session, folder, namespace)
+        deployed = self._apps.deployed(sorted({*self.assembly.templates, self.assembly.spark_stack}))
+        approval = () if self.asks else ("--require-approval", "never")
+        with self._stopped(application_changes(deployed, self.assembly.templates)):
+            self._cdk("deploy", "--all", *approval)
+            # `cdk deploy` leaves a stack that the mesh no longer has.
+            if self.assembly.spark_stack in deployed and self.assembly.spark_stack not in self.assembly.templates:
+                self.tell(f"deleting the stack {self.assembly.spark_stack}")
+                self._apps.delete_stack(self.assembly.spark_stack)
+        if self._dispatcher.resume():
+            self.tell("the dispatcher was paused, perhaps by an interrupted deployment; it runs again")
+        protect_queues(self.session, folder, namespace)
+        self._tag(deployed.get(self.assembly.spark_stack, {}))
+
+    def destroy(self) -> None:
+        """Destroy the mesh. Its application is stopped before.
+
+        Raises:
+            DeploymentError: the deletion is refused or failed.
+        """
+        deployed = self._apps.deployed(sorted({*self.assembly.templates, self.assembly.spark_stack}))
+        with self._stopped(application_changes(deployed, {})):
+            self._cdk("destroy", "--all", *(() if self.asks else ("--force",)))
+            if self._apps.deployed([self.assembly.spark_stack]) and (
+                self.assembly.spark_stack not in self.assembly.templates
+            ):
+                self._apps.delete_stack(self.assembly.spark_stack)
+
+    @contextmanager
+    def _stopped(self, changes: Sequence[ApplicationChange]) -> Iterator[None]:
+        """Keep the applications of these changes stopped, and the dispatcher paused so that no run starts one again."""
+        ids = [identity for each in changes if (identity := self._apps.id_of(each.stack, each.logical_id))]
+        if not ids:
+            yield
+            return
+        for change in changes:
+            self.tell(f"the deployment {change.action} the Spark application of {change.stack}; it is stopped first")
+        if not self.waits:
+            self._refuse_active_runs(ids)
+        self.tell("the dispatcher is paused; envelopes of heavy actors wait meanwhile")
+        try:
+            self._dispatcher.pause()
+            for identity in ids:
+                if self.waits:
+                    self._apps.wait_for_runs(identity)
+                self._apps.stop(identity)
+            yield
+        except (BusyApplicationError, TimeoutError) as error:
+            raise DeploymentError(str(error)) from error
+        finally:
+            self._dispatcher.resume()
+
+    def _refuse_active_runs(self, ids: Sequence[str]) -> None:
+        runs = [run for identity in ids for run in self._apps.active_runs(identity)]
+        if runs:
+            raise DeploymentError(
+                f"{len(runs)} job runs are active: {', '.join(runs)}. Deploy when they have ended, or without --no-wait"
+            )
+
+    def _tag(self, before: Template) -> None:
+        after = self.assembly.templates.get(self.assembly.spark_stack, {})
+        for logical_id in applications(after):
+            identity = self._apps.id_of(self.assembly.spark_stack, logical_id)
+            if identity is not None:
+                self._apps.tag(identity, application_tags(before), application_tags(after))
+
+    def _cdk(self, *arguments: str) -> None:
+        code = self.cdk((*arguments, "--app", str(self.assembly.folder)))
+        if code:
+            raise DeploymentError(f"`cdk {arguments[0]}` failed (exit code {code}); see its output, then run it again")
+
+    @cached_property
+    def _apps(self) -> Applications:
+        return Applications(self.session, self.tell, self.sleep)
+
+    @cached_property
+    def _dispatcher(self) -> Dispatcher:
+        return Dispatcher(self.session, self.assembly.namespace, self.sleep)

@@ -1,0 +1,33 @@
+"""The templates that `cdk synth` wrote."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from asya_infra.deployment.assembly import Assembly
+
+
+def write(folder: Path, *stacks: str) -> None:
+    artifacts = {"Tree": {"type": "cdk:tree", "properties": {"file": "tree.json"}}}
+    for stack in stacks:
+        artifacts[stack] = {
+            "type": "aws:cloudformation:stack",
+            "properties": {"templateFile": f"{stack}.template.json"},
+        }
+        (folder / f"{stack}.template.json").write_text(json.dumps({"Resources": {}, "Description": stack}))
+    (folder / "manifest.json").write_text(json.dumps({"artifacts": artifacts}))
+
+
+def test_the_stacks_of_a_mesh(tmp_path: Path) -> None:
+    write(tmp_path, "Asya-shop-test-gateway", "Asya-shop-test-state")
+    assembly = Assembly.read(tmp_path)
+    assert assembly.namespace == "shop-test"
+    assert assembly.spark_stack == "Asya-shop-test-spark"
+    assert assembly.templates["Asya-shop-test-state"]["Description"] == "Asya-shop-test-state"
+
+
+def test_a_folder_without_a_mesh(tmp_path: Path) -> None:
+    write(tmp_path, "Other")
+    with pytest.raises(ValueError, match="has no stack Asya-…-state"):
+        Assembly.read(tmp_path)

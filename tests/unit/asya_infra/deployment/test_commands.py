@@ -1,0 +1,190 @@
+"""The order of the steps around `cdk deploy` and `cdk destroy`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from asya_infra.deployment import commands
+from asya_infra.deployment.applications import BusyApplicationError
+from asya_infra.deployment.assembly import Assembly
+from asya_infra.deployment.commands import Deployment, DeploymentError
+
+SPARK, STATE = "Asya-shop-spark", "Asya-shop-state"
+
+
+def spark(vcpu: int = 16, **tags: str) -> dict[str, Any]:
+    return {
+        "Resources": {
+            "Application": {"Type": "AWS::EMRServerless::Application", "Properties": {"Cpu": vcpu}},
+            "ApplicationId": {"Type": "AWS::SSM::Parameter", "Properties": {"Tags": tags}},
+        }
+    }
+
+
+class Account:
+    """Records the steps of a deployment, in place of AWS and `cdk`."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **deployed: dict[str, Any]) -> None:
+        self.steps: list[str] = []
+        self.stacks = deployed
+        self.runs: list[str] = []
+        self.code = 0
+        self.is_paused = False
+        self.problems: list[str] = []
+        monkeypatch.setattr(commands, "check_removed_queues", lambda *_, **__: self.problems)
+        monkeypatch.setattr(commands, "protect_queues", lambda *_: self.steps.append("protect queues"))
+
+    def deployment(self, templates: dict[str, Any], **more: Any) -> Deployment:
+        made = Deployment(
+            session=None,
+            assembly=Assembly(Path("cdk.out"), "shop", {STATE: {}, **templates}),
+            cdk=self._cdk,
+            tell=lambda _: None,
+            sleep=lambda _: None,
+            **{"asks": False, **more},
+        )
+        made.__dict__["_apps"] = SimpleNamespace(
+            deployed=lambda names: {name: self.stacks[name] for name in names if name in self.stacks},
+            id_of=lambda stack, logical_id: f"{stack}/{logical_id}",
+            active_runs=lambda _: self.runs,
+            wait_for_runs=lambda identity: self.steps.append(f"wait for runs of {identity}"),
+            stop=self._stop,
+            tag=lambda identity, before, tags: self.steps.append(f"tag {identity} {before} {tags}"),
+            delete_stack=lambda stack: self.steps.append(f"delete {stack}"),
+        )
+        made.__dict__["_dispatcher"] = SimpleNamespace(pause=self._pause, resume=self._resume)
+        return made
+
+    def _cdk(self, arguments: Sequence[str]) -> int:
+        self.steps.append(f"cdk {' '.join(arguments)}")
+        return self.code
+
+    def _stop(self, identity: str) -> None:
+        self.steps.append(f"stop {identity}")
+        if self.runs:
+            raise BusyApplicationError("it has active job runs")
+
+    def _pause(self) -> None:
+        self.is_paused = True
+        self.steps.append("pause")
+
+    def _resume(self) -> bool:
+        was_paused, self.is_paused = self.is_paused, False
+        if was_paused:
+            self.steps.append("resume")
+        return was_paused
+
+
+DEPLOY = "cdk deploy --all --require-approval never --app cdk.out"
+APPLICATION = f"{SPARK}/Application"
+
+
+def test_a_deployment_that_leaves_the_application_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark(team="a")})
+    account.deployment({SPARK: spark(team="b")}).deploy()
+    assert account.steps == [
+        "protect queues",
+        DEPLOY,
+        "protect queues",
+        f"tag {APPLICATION} {{'team': 'a'}} {{'team': 'b'}}",
+    ]
+
+
+def test_the_first_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch)
+    account.deployment({SPARK: spark()}).deploy()
+    assert account.steps == ["protect queues", DEPLOY, "protect queues", f"tag {APPLICATION} {{}} {{}}"]
+
+
+def test_an_application_that_changes_is_stopped_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark(16)})
+    account.deployment({SPARK: spark(64)}).deploy()
+    assert account.steps[1:6] == ["pause", f"wait for runs of {APPLICATION}", f"stop {APPLICATION}", DEPLOY, "resume"]
+
+
+def test_without_waiting_active_runs_end_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark(16)})
+    account.runs = ["asya.shop.crunch.0000000001 (RUNNING)"]
+    with pytest.raises(DeploymentError, match=r"1 job runs are active: asya\.shop\.crunch\.0000000001 \(RUNNING\)"):
+        account.deployment({SPARK: spark(64)}, waits=False).deploy()
+    assert account.steps == ["protect queues"]
+
+    account.runs = []
+    account.deployment({SPARK: spark(64)}, waits=False).deploy()
+    assert account.steps[2:5] == ["pause", f"stop {APPLICATION}", DEPLOY]
+
+
+def test_the_dispatcher_goes_on_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark(16)})
+    account.code = 1
+    with pytest.raises(DeploymentError, match="`cdk deploy` failed"):
+        account.deployment({SPARK: spark(64)}).deploy()
+    assert account.steps[-1] == "resume"
+
+    account.runs = ["late"]
+    with pytest.raises(DeploymentError, match="it has active job runs"):
+        account.deployment({SPARK: spark(64)}).deploy()
+    assert account.steps[-1] == "resume"
+
+
+def test_a_deployment_resumes_what_a_killed_one_paused(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark()})
+    account.is_paused = True
+    account.deployment({SPARK: spark()}).deploy()
+    assert account.steps[1:3] == [DEPLOY, "resume"]
+
+
+def test_the_stack_of_an_application_that_the_mesh_no_longer_has_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark()})
+    account.deployment({}).deploy()
+    assert account.steps == [
+        "protect queues",
+        "pause",
+        f"wait for runs of {APPLICATION}",
+        f"stop {APPLICATION}",
+        DEPLOY,
+        f"delete {SPARK}",
+        "resume",
+        "protect queues",
+    ]
+
+
+def test_queues_with_messages_refuse_the_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch)
+    account.problems = ["asya-shop-bill: has messages"]
+    with pytest.raises(DeploymentError, match="asya-shop-bill: has messages"):
+        account.deployment({}).deploy()
+    assert account.steps == []
+
+
+def test_destroy_stops_the_application_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark()})
+    account.deployment({SPARK: spark()}).destroy()
+    assert account.steps == [
+        "pause",
+        f"wait for runs of {APPLICATION}",
+        f"stop {APPLICATION}",
+        "cdk destroy --all --force --app cdk.out",
+        "resume",
+    ]
+
+
+def test_destroy_deletes_the_stack_of_an_application_that_the_mesh_no_longer_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    account = Account(monkeypatch, **{SPARK: spark()})
+    account.deployment({}).destroy()
+    assert account.steps[3:] == ["cdk destroy --all --force --app cdk.out", f"delete {SPARK}", "resume"]
+
+
+def test_at_a_terminal_cdk_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch)
+    account.deployment({}, asks=True).deploy()
+    account.deployment({}, asks=True).destroy()
+    assert [step for step in account.steps if step.startswith("cdk")] == [
+        "cdk deploy --all --app cdk.out",
+        "cdk destroy --all --app cdk.out",
+    ]

@@ -1,0 +1,68 @@
+"""Pausing the dispatcher while the Spark application changes."""
+
+import pytest
+
+from asya_infra.deployment.dispatcher import Dispatcher
+from tests.unit.asya_infra.deployment.stubs import StubbedSession
+
+URL = "https://sqs.us-east-1.amazonaws.com/123456789012/asya-shop-x-dispatch"
+UUID = "14e0db71-5d35-4eb5-b481-8945cf9d10c2"
+ARN = "arn:aws:sqs:us-east-1:123456789012:asya-shop-x-dispatch"
+
+
+@pytest.fixture
+def session() -> StubbedSession:
+    return StubbedSession()
+
+
+def dispatcher(session: StubbedSession) -> Dispatcher:
+    return Dispatcher(session, "shop", lambda _: None)
+
+
+def mapping(session: StubbedSession, state: str) -> None:
+    session.answer("sqs", "get_queue_url", {"QueueUrl": URL}, QueueName="asya-shop-x-dispatch")
+    session.answer(
+        "sqs", "get_queue_attributes", {"Attributes": {"QueueArn": ARN}}, QueueUrl=URL, AttributeNames=["QueueArn"]
+    )
+    found = {"EventSourceMappings": [{"UUID": UUID, "State": state}]}
+    session.answer("lambda", "list_event_source_mappings", found, EventSourceArn=ARN)
+
+
+def test_it_is_disabled_and_awaited(session: StubbedSession) -> None:
+    mapping(session, "Enabled")
+    session.answer("lambda", "update_event_source_mapping", {}, UUID=UUID, Enabled=False)
+    mapping(session, "Disabling")
+    mapping(session, "Disabled")
+    dispatcher(session).pause()
+    session.check()
+
+
+def test_a_second_pause_changes_nothing(session: StubbedSession) -> None:
+    mapping(session, "Disabled")
+    mapping(session, "Disabled")
+    dispatcher(session).pause()
+    session.check()
+
+
+def test_it_that_does_not_stop(session: StubbedSession) -> None:
+    mapping(session, "Disabling")
+    for _ in range(60):
+        mapping(session, "Disabling")
+    with pytest.raises(TimeoutError, match="does not stop"):
+        dispatcher(session).pause()
+
+
+def test_it_is_enabled_again(session: StubbedSession) -> None:
+    mapping(session, "Disabled")
+    session.answer("lambda", "update_event_source_mapping", {}, UUID=UUID, Enabled=True)
+    assert dispatcher(session).resume()
+    mapping(session, "Enabled")
+    assert not dispatcher(session).resume()
+    session.check()
+
+
+def test_a_mesh_without_a_dispatcher(session: StubbedSession) -> None:
+    for _ in range(3):
+        session.refuse("sqs", "get_queue_url", "QueueDoesNotExist")
+    dispatcher(session).pause()
+    assert not dispatcher(session).resume()
