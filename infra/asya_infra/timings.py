@@ -1,4 +1,4 @@
-"""Timeouts in seconds, retention in days, and batch sizes of the mesh's own functions."""
+"""Timeouts in seconds, retention in days, receives, and batch sizes of the mesh's own functions."""
 
 import math
 
@@ -26,6 +26,11 @@ def visibility_timeout(function_seconds: int, window: int = 0) -> int:
     """
     return function_seconds + (max(window, SHORTEST_WAIT) if window else 0) + MARGIN
 
+
+# The receives before a message becomes a dead letter, where the mesh file does not say so. The end actors run no user code.
+# Their receives fail while the account's concurrency is used up or the gateway is down, and their dead letters would be results.
+MAX_RECEIVES = 5
+END_MAX_RECEIVES = 50
 
 # The timeouts of functions without user code.
 CREW_TIMEOUT = 120

@@ -5,6 +5,7 @@ from typing import Literal
 from asya.protocol import mesh_table as table
 from asya.protocol import names
 from asya.protocol.pause import Pause, PauseField
+from asya_infra import timings
 from asya_infra.mesh_file import result_index
 from asya_infra.mesh_file.actor_model import ActorSection, FanInSection, PauseSection, ResiliencySection
 from asya_infra.mesh_file.load import LoadedMesh
@@ -32,7 +33,7 @@ def to_table(loaded: LoadedMesh, *, existing_application: str | None = None) -> 
     actors = {name: _actor(loaded, name, section_of(mesh, name)) for name in dict.fromkeys((*mesh.actors, *crew))}
     return table.MeshTable(
         namespace=loaded.namespace,
-        actors={**actors, **{name: table.Actor(kind="crew") for name in CREW}},
+        actors={**actors, **{name: _crew_actor(name) for name in CREW}},
         tools={
             name: table.Tool(
                 description=tool.description,
@@ -66,6 +67,11 @@ def section_of(mesh: MeshFile, name: str) -> ActorSection:
     if name == names.INDEX:
         return result_index.SECTION
     return mesh.actors.get(name) or ActorSection(kind=_REDEFINABLE[name])
+
+
+def _crew_actor(name: str) -> table.Actor:
+    receives = timings.END_MAX_RECEIVES if name in names.END_ACTORS else timings.MAX_RECEIVES
+    return table.Actor(kind="crew", max_receives=receives)
 
 
 def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:

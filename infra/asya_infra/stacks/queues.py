@@ -17,11 +17,6 @@ from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD
 from asya_infra.stacks.base import MeshStack
 
-_MAX_RECEIVES = 5
-# The end actors run no user code. Their receives fail while the account's concurrency is used up or the gateway is down, and
-# their dead letters would be results.
-_END_MAX_RECEIVES = 50
-
 
 class QueuesStack(MeshStack):
     """A queue and a dead-letter queue for each of these actors. The crew's shard also has the mesh's own queues."""
@@ -53,15 +48,16 @@ class QueuesStack(MeshStack):
         self._actor(mesh, names.FAN_IN)
         self._actor(mesh, names.PAUSE)
         for name in (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME):
-            receives = _END_MAX_RECEIVES if name in names.END_ACTORS else _MAX_RECEIVES
-            ActorQueue(self, mesh.namespace, name, timings.CREW_TIMEOUT, receives)
+            ActorQueue(self, mesh.namespace, name, timings.CREW_TIMEOUT, mesh.table.actors[name].max_receives)
         if names.INDEX in mesh.table.actors:
             allow_schedule(self._actor(mesh, names.INDEX), mesh.addresses)
         if mesh.table.tools:
-            ActorQueue(self, mesh.namespace, names.PUSH, timings.PUSH_TIMEOUT, _MAX_RECEIVES)
+            ActorQueue(self, mesh.namespace, names.PUSH, timings.PUSH_TIMEOUT, timings.MAX_RECEIVES)
         if heavy_actors(mesh.table):
-            ActorQueue(self, mesh.namespace, names.DISPATCH, timings.DISPATCH_TIMEOUT, _MAX_RECEIVES)
-            completion = ActorQueue(self, mesh.namespace, names.COMPLETION, timings.COMPLETION_TIMEOUT, _MAX_RECEIVES)
+            ActorQueue(self, mesh.namespace, names.DISPATCH, timings.DISPATCH_TIMEOUT, timings.MAX_RECEIVES)
+            completion = ActorQueue(
+                self, mesh.namespace, names.COMPLETION, timings.COMPLETION_TIMEOUT, timings.MAX_RECEIVES
+            )
             completion.queue.add_to_resource_policy(
                 iam.PolicyStatement(
                     actions=["sqs:SendMessage"],

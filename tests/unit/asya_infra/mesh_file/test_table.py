@@ -34,8 +34,8 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
         actors={
             "a": table.Actor(kind="handler", handler="shop.one"),
             "b": table.Actor(kind="spark", spark=table.SparkJob(job="heavy.crunch")),
-            "x-sink": table.Actor(kind="crew"),
-            "x-sump": table.Actor(kind="crew"),
+            "x-sink": table.Actor(kind="crew", max_receives=50),
+            "x-sump": table.Actor(kind="crew", max_receives=50),
             "x-checkpoint": table.Actor(kind="crew"),
             "x-resume": table.Actor(kind="crew"),
             "x-pause": table.Actor(kind="pause", pause=Pause()),
