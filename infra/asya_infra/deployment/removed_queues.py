@@ -140,9 +140,10 @@ def _deletions(cloudformation: Any, stack: str, since: datetime) -> dict[str, da
 
 def _not_empty(queue: RemovedQueue, messages: int) -> Problem:
     redrive = f"`asya dlq redrive {queue.actor}`" if queue.name.endswith("-dlq") else "let the actor process them"
+    count = "1 message" if messages == 1 else f"{messages} messages"
     return Problem(
         queue.name,
-        f"the deployment removes the actor {queue.actor}, and this queue has about {messages} messages that would be lost. "
+        f"the deployment removes the actor {queue.actor}, and this queue has about {count} that would be lost. "
         f"Restore the actor in the mesh file, take it out of all routes, and deploy; empty the queue ({redrive}); then "
         f"remove the actor. To lose the messages: --drop-messages {queue.actor}",
     )
