@@ -1,65 +1,231 @@
-"""protocol §15: the dashboard shows every metric of the functions with its dimensions."""
+"""protocol §15: dashboards and alarms read metrics that the functions emit, and dashboards do not grow with the mesh.
+
+`tests/unit/repository/test_public_names.py` compares the names of the metrics with the source of the functions.
+"""
 
 import json
 import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from asya.protocol.mesh_table import Actor, MeshTable
-from asya_infra.constructs.observability.envelope_graphs import MAX_ACTORS, envelope_graphs
+from asya_infra.constructs.observability.actor_page import PLACEHOLDER, actor_page
+from asya_infra.constructs.observability.overview import overview
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file import load_mesh
+from asya_infra.options import Options
+from tests.infra.conftest import SynthesizedMesh
+from tests.paths import PROJECT
+from tests.unit.repository.test_public_names import METRICS
 
-LINE = re.compile(r'\["Asya","(\w+)",((?:"[^"]*",)*)\{')
+# A metric: its namespace, its name, and the names of its dimensions without the namespace and the actor of the mesh.
+Series = tuple[str, str, frozenset[str]]
+
+SEARCH = re.compile(r"SEARCH\('\{([^}]*)\} MetricName=\"(\w+)\" ([^']*)', '(\w+)', (\d+)\)")
+AWS_METRICS = {
+    *(("AWS/SQS", name, frozenset({"QueueName"})) for name in (
+        "ApproximateAgeOfOldestMessage", "ApproximateNumberOfMessagesVisible", "NumberOfMessagesSent"
+    )),
+    *(("AWS/Lambda", name, frozenset({"FunctionName"})) for name in ("Errors", "Throttles", "ConcurrentExecutions")),
+    ("AWS/Lambda", "Throttles", frozenset()),
+}  # fmt: skip
+"""The metrics of the AWS services that are used here, as their guides list them."""
+
+METRIC_LIMIT = 2500
+SEARCH_LIMIT = 1024
 
 
-def lines(mesh: Any) -> list[tuple[str, dict[str, str]]]:
-    """The mesh's own metrics on the dashboard, each with its dimensions."""
-    body = str(mesh.one("AWS::CloudWatch::Dashboard")["DashboardBody"]).replace('\\"', '"')
-    metrics = []
-    for name, rest in LINE.findall(body):
-        words = json.loads(f"[{rest.rstrip(',')}]")
-        metrics.append((name, dict(zip(words[::2], words[1::2], strict=True))))
-    return metrics
-
-
-def test_every_metric_has_a_graph(shop: Any) -> None:
-    assert {name for name, _ in lines(shop)} == {
-        *("Received", "Processed", "Sent", "Failed", "Retried", "SlaExpired", "HandlerDuration", "HopLatency"),
-        *("MessageSize", "InFlight", "HopLimit", "PendingEnvelopes", "JobRuns", "EnvelopesPerRun"),
-        *("ReportsDropped", "FanInOpen", "PausedAge"),
+def emitted() -> set[Series]:
+    """Every metric of the functions: per actor with its further dimension, and of the mesh."""
+    splits = METRICS | {"HopLimit": set()}
+    return {
+        ("Asya", name, frozenset(dimensions))
+        for name, split in splits.items()
+        for dimensions in ({"namespace", "actor", *split}, {"namespace"})
     }
 
 
-@pytest.mark.rule("15.dimensions")
-@pytest.mark.parametrize(
-    ("metric", "split"), [("Processed", "outcome"), ("Sent", "kind"), ("Failed", "reason"), ("JobRuns", "state")]
-)
-def test_these_metrics_have_one_more_dimension(shop: Any, metric: str, split: str) -> None:
-    metrics = [dimensions for name, dimensions in lines(shop) if name == metric]
-    assert metrics
-    for dimensions in metrics:
-        assert dimensions.keys() == {"namespace", "actor", split}
-
-
-@pytest.mark.rule("15.dimensions")
-def test_the_others_have_namespace_and_actor_only(shop: Any) -> None:
-    for name, dimensions in lines(shop):
-        assert dimensions["namespace"] == "shop"
-        if name not in ("Processed", "Sent", "Failed", "JobRuns"):
-            assert dimensions.keys() == {"namespace", "actor"}
-
-
-def test_only_heavy_actors_have_graphs_of_runs(shop: Any) -> None:
-    assert {dimensions["actor"] for name, dimensions in lines(shop) if name == "PendingEnvelopes"} == {
-        "crunch",
-        "x-index",
+def bodies(mesh: SynthesizedMesh) -> dict[str, dict[str, Any]]:
+    """The dashboards of a mesh by name."""
+    return {
+        each["DashboardName"]: json.loads(each["DashboardBody"])
+        for each in mesh.resources("AWS::CloudWatch::Dashboard", "dashboards")
     }
 
 
-def test_a_mesh_without_heavy_actors_has_no_graph_of_runs(plain: Any) -> None:
-    assert "JobRuns" not in {name for name, _ in lines(plain)}
+def on_dashboard(body: dict[str, Any]) -> set[Series]:
+    """Every metric that a dashboard shows."""
+    found: set[Series] = set()
+    for widget in body["widgets"]:
+        for metric in widget["properties"].get("metrics", ()):
+            if len(metric) == 1:
+                searches = SEARCH.findall(metric[0]["expression"])
+                assert searches, metric
+                for schema, name, *_ in searches:
+                    namespace, *dimensions = schema.split(",")
+                    found.add((namespace, name, frozenset(dimensions)))
+            else:
+                namespace, name, *dimensions = metric[:-1]
+                found.add((namespace, name, frozenset(dimensions[::2])))
+    return found
 
 
-def test_a_large_mesh_has_fewer_graphs() -> None:
-    actors = {f"a{number}": Actor(kind="handler") for number in range(MAX_ACTORS + 1)}
-    assert envelope_graphs(MeshTable(namespace="shop", actors=actors)) == {}
+def of_alarms(mesh: SynthesizedMesh) -> set[Series]:
+    """Every metric that an alarm reads."""
+    return {series for alarm in mesh.resources("AWS::CloudWatch::Alarm") for series in _sources(alarm)}
+
+
+def _sources(alarm: dict[str, Any]) -> Iterator[Series]:
+    for query in alarm.get("Metrics", ()):
+        if "MetricStat" in query:
+            metric = query["MetricStat"]["Metric"]
+            yield (
+                metric["Namespace"],
+                metric["MetricName"],
+                frozenset(each["Name"] for each in metric.get("Dimensions", ())),
+            )
+    if "MetricName" in alarm:
+        yield alarm["Namespace"], alarm["MetricName"], frozenset(each["Name"] for each in alarm.get("Dimensions", ()))
+
+
+@pytest.mark.rule("15.dimensions", "15.mesh")
+def test_every_metric_of_a_dashboard_or_an_alarm_is_emitted(shop: Any, plain: Any, example: Any) -> None:
+    known = emitted() | AWS_METRICS
+    for mesh in (shop, plain, example):
+        for name, body in bodies(mesh).items():
+            assert on_dashboard(body) <= known, name
+        assert of_alarms(mesh) <= known
+
+
+def test_every_emitted_metric_is_on_a_dashboard(shop: Any) -> None:
+    shown = {name for body in bodies(shop).values() for _, name, _ in on_dashboard(body)}
+    assert {name for _, name, _ in emitted()} <= shown
+
+
+def test_every_emitted_metric_is_in_the_protocol() -> None:
+    section = (PROJECT / "docs" / "protocol.md").read_text().partition("## 15. Metrics")[2].partition("\n## ")[0]
+    documented = set(re.findall(r"\*\*§15\.([A-Z]\w+)\*\*", section))
+    assert {name for _, name, _ in emitted()} == documented
+
+
+def test_the_overview_begins_with_four_numbers(shop: Any, plain: Any) -> None:
+    def numbers(mesh: Any, name: str) -> list[str]:
+        widgets = sorted(bodies(mesh)[name]["widgets"], key=lambda each: (each["y"], each["x"]))
+        assert widgets[0]["type"] == "text"
+        views = [each for each in widgets if each["properties"].get("view") == "singleValue"]
+        assert widgets[1 : 1 + len(views)] == views
+        return [each["properties"]["title"] for each in views]
+
+    all_four = ["Failures", "Oldest waiting message", "Open pauses", "Job runs"]
+    assert numbers(shop, "asya-shop-<Region>") == all_four
+    assert numbers(plain, "asya-plain-test-<Region>") == all_four[:3]
+
+
+def test_a_variable_picks_the_actor(shop: Any) -> None:
+    body = bodies(shop)["asya-shop-<Region>-actor"]
+    (variable,) = body["variables"]
+    assert (variable["type"], variable["pattern"], variable["populateFrom"]) == ("pattern", PLACEHOLDER, "actor")
+    assert variable["search"] == '{Asya,namespace,actor} MetricName="Received" namespace="shop"'
+    for widget in body["widgets"]:
+        is_comparison = "SORT(" in json.dumps(widget)
+        if widget["type"] != "text" and not is_comparison:
+            assert PLACEHOLDER in json.dumps(widget), widget["properties"]["title"]
+
+
+def test_the_crew_and_the_own_actors_have_graphs_of_their_own(shop: Any) -> None:
+    widgets = bodies(shop)["asya-shop-<Region>"]["widgets"]
+    graphs = {each["properties"].get("title"): str(each) for each in widgets}
+    for actor in ("x-sink", "x-sump", "x-dispatch", "x-completion"):
+        for title in ("Failures by actor and reason", "Dead letters by actor"):
+            assert f'NOT actor="{actor}"' in graphs[title]
+        for title in ("Messages received by the crew", "Dead letters of the crew"):
+            assert f'NOT actor="{actor}"' not in graphs[title]
+            assert f'actor="{actor}"' in graphs[title]
+
+
+def test_the_logs_on_the_dashboards_exist(shop: Any) -> None:
+    groups = {each["LogGroupName"] for each in shop.resources("AWS::Logs::LogGroup")}
+    tables = [
+        re.findall(r"SOURCE '([^']*)'", widget["properties"]["query"])
+        for body in bodies(shop).values()
+        for widget in body["widgets"]
+        if widget["type"] == "log"
+    ]
+    assert tables == [
+        ["/aws/lambda/asya-shop-x-sump", "/aws/lambda/asya-shop-x-dlq"],
+        [f"/aws/lambda/asya-shop-{PLACEHOLDER}"],
+    ]
+    assert set(tables[0]) <= groups
+
+
+def test_widgets_lie_side_by_side(shop: Any) -> None:
+    for body in bodies(shop).values():
+        cells = [
+            (x, y)
+            for each in body["widgets"]
+            for x in range(each["x"], each["x"] + each["width"])
+            for y in range(each["y"], each["y"] + each["height"])
+        ]
+        assert len(cells) == len(set(cells))
+        assert max(x for x, _ in cells) < 24
+
+
+def mesh_of(folder: Path, actors: int) -> Mesh:
+    """A mesh with this number of actors, a fifth of them heavy."""
+    for path, content in (
+        ("handlers/one.py", "def one(payload): return payload\n"),
+        ("jobs/heavy.py", "def heavy(spark, payload): return payload\n"),
+    ):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(content)
+    kinds = ("{spark: {job: heavy.heavy}}", *["{handler: one.one}"] * 4)
+    lines = [f"  actor-{number:03}: {kinds[number % 5]}" for number in range(actors)]
+    file = folder / "mesh.yaml"
+    file.write_text("\n".join(["namespace: large", "code: handlers", "jobs: jobs", "actors:", *lines]) + "\n")
+    return Mesh(load_mesh(file, ""), Options(mesh=file))
+
+
+def shown_metrics(body: dict[str, Any], actors: int) -> int:
+    """The number of metrics that a dashboard reads at most, those within expressions included."""
+    count = 0
+    for widget in body["widgets"]:
+        for metric in widget["properties"].get("metrics", ()):
+            searches = SEARCH.findall(metric[0]["expression"]) if len(metric) == 1 else [("", "", "", "", "")]
+            count += sum(_results(schema, name, terms, actors) for schema, name, terms, *_ in searches)
+    return count
+
+
+def _results(schema: str, name: str, terms: str, actors: int) -> int:
+    heavy_or_rare = {"RunDelay", "RunsQueued", "RunsRunning", "PendingEnvelopes"}
+    if not schema or re.search(r'(?<!NOT )\(?actor="', terms):
+        return 20
+    if name in ("PausesOpen", "PausedAge", "FanInOpen"):
+        return 10
+    if name in heavy_or_rare:
+        return actors // 5
+    if name == "JobRuns":
+        return actors // 5 * (terms.count("state=") or 6)
+    return actors + 20
+
+
+def test_the_dashboards_of_300_actors_are_as_large_as_those_of_6(tmp_path: Path) -> None:
+    few, many = mesh_of(tmp_path / "few", 6), mesh_of(tmp_path / "many", 300)
+    for body_of in (overview, actor_page):
+        assert len(json.dumps(body_of(few))) == len(json.dumps(body_of(many)))
+        assert shown_metrics(body_of(many), 300) <= METRIC_LIMIT
+
+
+def searches(body: dict[str, Any]) -> Iterable[str]:
+    for widget in body["widgets"]:
+        for metric in widget["properties"].get("metrics", ()):
+            if len(metric) == 1:
+                yield metric[0]["expression"]
+
+
+def test_searches_are_within_the_limit_of_characters(shop: Any) -> None:
+    for body in bodies(shop).values():
+        for expression in searches(body):
+            for query in re.findall(r"SEARCH\('([^']*)'", expression):
+                assert len(query) + 63 < SEARCH_LIMIT, query  # a namespace may be longer than this one

@@ -61,14 +61,13 @@ KEY = "Notifications of paused tasks of the mesh shop"
 
 
 def test_notifications_use_a_topic_with_its_own_key(shop: Any) -> None:
-    topic = shop.one("AWS::SNS::Topic")
-    assert topic["TopicName"] == "asya-shop-pauses"
+    topic = shop.one("AWS::SNS::Topic", TopicName="asya-shop-pauses")
     assert topic["KmsMasterKeyId"].startswith("<PauseNotificationsKey")
     assert shop.one("AWS::KMS::Key", Description=KEY)["EnableKeyRotation"] is True
 
 
 def test_the_topic_accepts_only_the_rule_and_only_tls(shop: Any) -> None:
-    (policy,) = shop.resources("AWS::SNS::TopicPolicy")
+    (policy,) = shop.resources("AWS::SNS::TopicPolicy", "functions")
     allowed = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Allow"]
     denied = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny"]
     rule = "arn:<Partition>:events:<Region>:<AccountId>:rule/asya-shop-pauses"
@@ -92,7 +91,7 @@ def test_the_rule_sends_the_meshs_own_events_to_the_topic(shop: Any) -> None:
 
 @pytest.mark.rule("11.pause.notify")
 def test_each_address_subscribes_to_its_actors(shop: Any) -> None:
-    subscriptions = shop.resources("AWS::SNS::Subscription")
+    subscriptions = shop.resources("AWS::SNS::Subscription", "functions")
     assert sorted((each["Protocol"], each["Endpoint"]) for each in subscriptions) == [
         ("email", "orders@example.org"),
         ("https", "https://example.org/orders"),

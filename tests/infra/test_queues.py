@@ -72,13 +72,6 @@ def test_every_queue_refuses_requests_without_tls(shop: Any) -> None:
         assert denials[0]["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
 
 
-@pytest.mark.rule("11.sump")
-def test_dead_letters_and_the_sump_raise_alarms_that_need_no_metric_math(shop: Any) -> None:
-    alarms = {alarm["AlarmName"]: alarm for alarm in shop.resources("AWS::CloudWatch::Alarm")}
-    assert alarms.keys() == {*(f"asya-shop-{name}-dlq" for name in WITH_QUEUE), "asya-shop-x-sump"}
-    assert all("Metrics" not in alarm and alarm["Threshold"] == 1 for alarm in alarms.values())
-
-
 def test_placement_never_changes() -> None:
     """These numbers never change: another one would move a queue and lose its messages."""
     assert SHARDS == 8
@@ -108,4 +101,12 @@ def test_a_shard_without_actors_keeps_its_stacks_without_anything_in_them(shop: 
 
 
 def test_the_local_cloud_deploys_no_empty_stacks(plain: Any) -> None:
-    assert plain.templates.keys() == {"state", "gateway", "queues-0", "functions-0", "queues-5", "functions-5"}
+    assert plain.templates.keys() == {
+        "state",
+        "gateway",
+        "queues-0",
+        "functions-0",
+        "queues-5",
+        "functions-5",
+        "dashboards",
+    }

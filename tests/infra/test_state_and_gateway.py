@@ -118,12 +118,6 @@ def test_integrations_use_version_2(shop: Any) -> None:
         assert integration["PayloadFormatVersion"] == "2.0"
 
 
-def test_one_dashboard(shop: Any) -> None:
-    dashboard = shop.one("AWS::CloudWatch::Dashboard")
-    for actor in ("intake", "crunch", "x-sink", "x-completion"):
-        assert f"asya-shop-{actor}" in str(dashboard["DashboardBody"])
-
-
 def test_every_taggable_resource_has_the_tags(shop: Any) -> None:
     for kind in (
         "AWS::SQS::Queue",

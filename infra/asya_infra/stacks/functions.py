@@ -17,7 +17,6 @@ from asya_infra.constructs.crew.result_index import result_index_schedule
 from asya_infra.constructs.gateway.gateway import GatewayAddress
 from asya_infra.constructs.gateway.push_notifications import PushNotifications
 from asya_infra.constructs.layer import mesh_layer
-from asya_infra.constructs.observability.dashboard import Monitoring
 from asya_infra.constructs.spark.runs import Spark
 from asya_infra.mesh import Mesh
 from asya_infra.permissions.spark import heavy_actors
@@ -65,4 +64,3 @@ class FunctionsStack(MeshStack):
             if names.INDEX in mesh.table.actors:
                 heavy_actor(self, mesh, layer, gateway, names.INDEX)
                 result_index_schedule(self, mesh)
-            Monitoring(self, mesh)

@@ -8,6 +8,7 @@ from asya_infra.permissions.spark import heavy_actors
 from asya_infra.placement import CREW_SHARD, SHARDS, shard_of
 from asya_infra.stacks.functions import FunctionsStack
 from asya_infra.stacks.gateway import GatewayStack
+from asya_infra.stacks.observability import AlarmsStack, DashboardsStack
 from asya_infra.stacks.queues import QueuesStack
 from asya_infra.stacks.spark import SparkStack
 from asya_infra.stacks.state import StateStack
@@ -24,11 +25,20 @@ def add_stacks(app: App, mesh: Mesh) -> None:
     state = StateStack(app, mesh)
     gateway = GatewayStack(app, mesh)
     gateway.add_stack_dependency(state)
+    # Alarms need metric math, which the local cloud refuses; no alarm has data there.
+    observability = [
+        DashboardsStack(app, mesh),
+        *([AlarmsStack(app, mesh)] if mesh.options.layer_target == "lambda" else []),
+    ]
     for shard, actors in sorted(shards.items()):
         queues = QueuesStack(app, mesh, shard, actors)
         functions = FunctionsStack(app, mesh, gateway.address, shard, actors, task_changes=state.task_changes)
         for dependency in (state, queues, gateway):
             functions.add_stack_dependency(dependency)
+        if shard == CREW_SHARD:
+            # Sweeps run before the alarms on their heartbeats exist.
+            for each in observability:
+                each.add_stack_dependency(functions)
         if spark is not None and shard == CREW_SHARD:
             functions.add_stack_dependency(spark)
     for key, value in mesh.tags.items():

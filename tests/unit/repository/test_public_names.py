@@ -47,6 +47,14 @@ METRICS = {
     "ReportsDropped": set(),
     "FanInOpen": set(),
     "PausedAge": set(),
+    "PausesOpen": set(),
+    "RunsQueued": set(),
+    "RunsRunning": set(),
+    "RunDelay": set(),
+    "TimeToResult": set(),
+    "Redelivered": set(),
+    "DeadLetters": set(),
+    "Sweeps": set(),
 }
 """The metrics by the dimension that splits them. `HopLimit` is missing: its name is in a table, not at a call."""
 

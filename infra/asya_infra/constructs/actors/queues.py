@@ -3,12 +3,12 @@
 from typing import cast
 
 from aws_cdk import Duration, Stack
-from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from asya.protocol import names
 from asya_infra import timings
+from asya_infra.constructs.observability.alarms import dead_letters_alarm
 
 
 class ActorQueue(Construct):
@@ -54,21 +54,7 @@ class ActorQueue(Construct):
             visibility_timeout=Duration.seconds(timings.visibility_timeout(function_timeout, window)),
             dead_letter_queue=sqs.DeadLetterQueue(queue=dead_letters, max_receive_count=max_receives),
         )
-        cloudwatch.CfnAlarm(
-            self,
-            "DeadLettersAlarm",
-            alarm_name=names.dlq_name(namespace, actor),
-            alarm_description=f"Messages that {actor} could not take lie in its dead-letter queue.",
-            namespace="AWS/SQS",
-            metric_name="ApproximateNumberOfMessagesVisible",
-            dimensions=[{"name": "QueueName", "value": names.dlq_name(namespace, actor)}],
-            statistic="Maximum",
-            period=60,
-            evaluation_periods=1,
-            threshold=1,
-            comparison_operator="GreaterThanOrEqualToThreshold",
-            treat_missing_data="notBreaching",
-        )
+        dead_letters_alarm(self, namespace, actor)
 
 
 def _accept_only_from(dead_letters: sqs.Queue, queue_name: str) -> None:

@@ -1,1 +1,1 @@
-"""Constructs of the dashboard and its alarms."""
+"""Alarms, their topic, and dashboards."""

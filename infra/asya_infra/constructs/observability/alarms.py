@@ -1,0 +1,135 @@
+"""CloudWatch alarms of a mesh, and the alarm of each dead-letter queue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+from constructs import Construct
+
+from asya.protocol import names
+
+METRICS_NAMESPACE = "Asya"
+PERIOD = 300
+# A metric-math alarm reads ten metrics at most.
+MAX_METRICS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricSource:
+    """One metric with its dimensions, as an alarm reads it."""
+
+    namespace: str
+    metric: str
+    statistic: str
+    dimensions: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """An alarm.
+
+    Attributes:
+        name: the name without the prefix of the mesh.
+        description: what happened, and where to look.
+        sources: the metrics; one without an expression.
+        expression: metric math over the sources, whose ids are m0, m1 and so on.
+        threshold: the value from which the alarm is on; below it, if `needs_data`.
+        period: seconds.
+        periods: how many periods the alarm looks at, and in how many of them the value must be bad.
+        needs_data: whether missing data means trouble, as for a heartbeat.
+    """
+
+    name: str
+    description: str
+    sources: tuple[MetricSource, ...]
+    expression: str = ""
+    threshold: float
+    period: int = PERIOD
+    periods: tuple[int, int] = (1, 1)
+    needs_data: bool = False
+
+
+def add_alarm(
+    scope: Construct, namespace: str, alarm: Alarm, actions: Sequence[str] = (), *, construct_id: str | None = None
+) -> None:
+    """Add an alarm.
+
+    Args:
+        scope: the parent construct.
+        namespace: the namespace of the mesh with its stage.
+        alarm: the alarm.
+        actions: ARNs of topics to tell when the alarm goes on or off.
+        construct_id: the construct id, if it does not follow from the name of the alarm.
+    """
+    periods, bad_periods = alarm.periods
+    made = cloudwatch.CfnAlarm(
+        scope,
+        construct_id or _construct_id(alarm.name),
+        alarm_name=f"asya-{namespace}-{alarm.name}",
+        alarm_description=alarm.description,
+        evaluation_periods=periods,
+        datapoints_to_alarm=bad_periods,
+        threshold=alarm.threshold,
+        comparison_operator="LessThanThreshold" if alarm.needs_data else "GreaterThanOrEqualToThreshold",
+        treat_missing_data="breaching" if alarm.needs_data else "notBreaching",
+        alarm_actions=list(actions) or None,
+        ok_actions=list(actions) or None,
+    )
+    if alarm.expression:
+        made.metrics = [
+            cloudwatch.CfnAlarm.MetricDataQueryProperty(id="value", expression=alarm.expression, return_data=True),
+            *(_query(f"m{number}", source, alarm.period) for number, source in enumerate(alarm.sources)),
+        ]
+        return
+    (source,) = alarm.sources
+    made.namespace, made.metric_name, made.statistic = source.namespace, source.metric, source.statistic
+    made.period = alarm.period
+    made.dimensions = [
+        cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value) for name, value in source.dimensions.items()
+    ]
+
+
+def dead_letters_alarm(scope: Construct, namespace: str, actor: str) -> None:
+    """Add the alarm of one dead-letter queue. It tells nobody: it wakes the DLQ function through a rule.
+
+    The function reports the messages within a minute or two, and measures them for the one alarm of the mesh that tells people.
+    """
+    queue = names.dlq_name(namespace, actor)
+    source = MetricSource(
+        namespace="AWS/SQS",
+        metric="ApproximateNumberOfMessagesVisible",
+        statistic="Maximum",
+        dimensions={"QueueName": queue},
+    )
+    alarm = Alarm(
+        name=queue.removeprefix(f"asya-{namespace}-"),
+        description=f"Messages that {actor} could not take lie in its dead-letter queue.",
+        sources=(source,),
+        threshold=1,
+        period=60,
+    )
+    # A deployed alarm keeps its logical id: CloudFormation cannot create a second one of the same name.
+    add_alarm(scope, namespace, alarm, construct_id="DeadLettersAlarm")
+
+
+def _query(query_id: str, source: MetricSource, period: int) -> cloudwatch.CfnAlarm.MetricDataQueryProperty:
+    return cloudwatch.CfnAlarm.MetricDataQueryProperty(
+        id=query_id,
+        return_data=False,
+        metric_stat=cloudwatch.CfnAlarm.MetricStatProperty(
+            metric=cloudwatch.CfnAlarm.MetricProperty(
+                namespace=source.namespace,
+                metric_name=source.metric,
+                dimensions=[
+                    cloudwatch.CfnAlarm.DimensionProperty(name=name, value=value)
+                    for name, value in source.dimensions.items()
+                ],
+            ),
+            period=period,
+            stat=source.statistic,
+        ),
+    )
+
+
+def _construct_id(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("-")) + "Alarm"

@@ -1,0 +1,38 @@
+"""The queues, functions and sweeps of a mesh that alarms and dashboards show."""
+
+from asya.protocol import names
+from asya.protocol.mesh_table import MeshTable
+from asya_infra.mesh import Mesh
+from asya_infra.permissions.spark import heavy_actors
+
+# The actors and system functions with a queue that the mesh brings along.
+CREW = (
+    *(names.SINK, names.SUMP, names.PAUSE, names.RESUME, names.CHECKPOINT, names.FAN_IN, names.INDEX),
+    *(names.DISPATCH, names.COMPLETION, names.PUSH),
+)
+
+
+def queue_actors(table: MeshTable) -> list[str]:
+    """Return the actors and system functions with a queue, sorted; the crew comes last."""
+    system = [names.DISPATCH, names.COMPLETION] if heavy_actors(table) else []
+    system += [names.PUSH] if table.tools else []
+    return sorted((*table.actors, *system), key=lambda actor: (names.is_reserved(actor), actor))
+
+
+def sweeps(table: MeshTable) -> dict[str, str]:
+    """Return the functions that sweep the mesh on a schedule, each with the work that stops without it."""
+    return {
+        names.TASK_SWEEP: "tasks past their deadline stay open",
+        names.PAUSE_SWEEP: "an unfinished resume is not repeated",
+        names.FAN_IN_SWEEP: "overdue sets may stay open",
+        names.DLQ: "dead letters are not reported",
+        **({names.RECONCILE: "lost job runs are not repaired"} if heavy_actors(table) else {}),
+    }
+
+
+def unqueued_functions(mesh: Mesh) -> list[str]:
+    """Return the functions without a queue: a message does not come again after their errors."""
+    gateway = [names.GATEWAY_INGEST, names.GATEWAY_API, names.GATEWAY_STREAM]
+    gateway += [names.GATEWAY_LIVE] if mesh.file.gateway.streaming == "adapter" else []
+    gateway += [names.PUSH_FEED] if mesh.table.tools else []
+    return [*gateway, *sweeps(mesh.table)]

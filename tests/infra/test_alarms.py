@@ -1,0 +1,193 @@
+"""The alarms of a mesh: one for each concern, told to the receivers of the mesh file."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from asya_infra.constructs.observability.alarms import MAX_METRICS
+from asya_infra.constructs.observability.inventory import queue_actors, unqueued_functions
+from asya_infra.constructs.observability.mesh_alarms import mesh_alarms
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file import load_mesh
+from asya_infra.mesh_file.notify_model import ThresholdsSection
+from asya_infra.options import Options
+from tests.infra.test_monitoring import mesh_of
+from tests.paths import PROJECT
+
+HANDLER = "def one(payload): return payload\n"
+TOPIC = "<NotificationsTopic"
+
+
+def alarms(mesh: Any, part: str = "alarms") -> dict[str, dict[str, Any]]:
+    return {
+        alarm["AlarmName"].removeprefix("asya-shop-"): alarm for alarm in mesh.resources("AWS::CloudWatch::Alarm", part)
+    }
+
+
+def light_mesh(folder: Path, notify: str = "") -> Mesh:
+    (folder / "handlers").mkdir(parents=True)
+    (folder / "handlers" / "one.py").write_text(HANDLER)
+    file = folder / "mesh.yaml"
+    file.write_text(f"namespace: shop\ncode: handlers\nactors:\n  a: {{handler: one.one}}\n{notify}\n")
+    return Mesh(load_mesh(file, ""), Options(mesh=file))
+
+
+@pytest.mark.rule("11.sump")
+def test_each_concern_has_an_alarm(shop: Any) -> None:
+    found = alarms(shop)
+    groups = {name for name in found if name.startswith("oldest-message-")}
+    assert found.keys() - groups == {
+        *("x-sump", "failure-rate", "deadline-missed", "dead-letters", "throttles", "function-errors", "stuck-runs"),
+        *(f"{name}-stopped" for name in ("x-task-sweep", "x-pause-sweep", "x-fan-in-sweep", "x-dlq", "x-reconcile")),
+    }  # without `redelivered`, whose threshold is none
+    assert (found["x-sump"]["MetricName"], found["x-sump"]["Threshold"]) == ("NumberOfMessagesSent", 1)
+    assert found["failure-rate"]["Threshold"] == 2.5
+    assert {found[name]["Threshold"] for name in groups} == {3600}
+    assert found["stuck-runs"]["Threshold"] == 3600
+    assert all("asya-shop" in alarm["AlarmDescription"] for alarm in found.values())
+
+
+def test_the_alarms_tell_the_receivers_when_they_go_on_and_off(shop: Any) -> None:
+    for alarm in alarms(shop).values():
+        for key in ("AlarmActions", "OKActions"):
+            (topic,) = alarm[key]
+            assert topic.startswith(TOPIC)
+    subscriptions = shop.resources("AWS::SNS::Subscription", "alarms")
+    assert sorted((each["Protocol"], each["Endpoint"]) for each in subscriptions) == [
+        ("email", "ops@example.org"),
+        ("email", "orders@example.org"),
+        ("https", "https://events.example.org/asya"),
+    ]
+
+
+def test_the_topic_is_encrypted_and_takes_messages_of_the_meshs_alarms_alone(shop: Any) -> None:
+    (topic,) = shop.resources("AWS::SNS::Topic", "alarms")
+    assert topic["TopicName"] == "asya-shop-alarms"
+    assert topic["KmsMasterKeyId"].startswith("<NotificationsKey")
+    (key,) = shop.resources("AWS::KMS::Key", "alarms")
+    assert key["EnableKeyRotation"] is True
+    (use,) = [each for each in key["KeyPolicy"]["Statement"] if "Service" in each["Principal"]]
+    assert use["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert use["Action"] == ["kms:Decrypt", "kms:GenerateDataKey*"]
+    (policy,) = shop.resources("AWS::SNS::TopicPolicy", "alarms")
+    (allowed,) = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Allow"]
+    (denied,) = [each for each in policy["PolicyDocument"]["Statement"] if each["Effect"] == "Deny"]
+    assert allowed["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert allowed["Condition"] == {
+        "ArnLike": {"aws:SourceArn": "arn:<Partition>:cloudwatch:<Region>:<AccountId>:alarm:asya-shop-*"},
+        "StringEquals": {"aws:SourceAccount": "<AccountId>"},
+    }
+    assert denied["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_without_receivers_the_alarms_tell_nobody(example: Any) -> None:
+    assert example.resources("AWS::SNS::Topic", "alarms") == []
+    assert all("AlarmActions" not in alarm for alarm in example.resources("AWS::CloudWatch::Alarm"))
+
+
+def test_the_local_cloud_has_dashboards_but_no_alarms_of_the_mesh(plain: Any) -> None:
+    assert "alarms" not in plain.templates
+    assert len(plain.resources("AWS::CloudWatch::Dashboard")) == 2
+    assert all("Metrics" not in alarm for alarm in plain.resources("AWS::CloudWatch::Alarm"))
+
+
+@pytest.mark.rule("11.dlq")
+def test_the_alarm_of_a_dead_letter_queue_only_wakes_the_dlq_function(shop: Any) -> None:
+    found = alarms(shop, "queues")
+    assert found.keys() == {q["QueueName"].removeprefix("asya-shop-") for q in shop.resources("AWS::SQS::Queue")
+                            if q["QueueName"].endswith("-dlq")}  # fmt: skip
+    for alarm in found.values():
+        assert (alarm["MetricName"], alarm["Threshold"], alarm["Period"]) == (
+            "ApproximateNumberOfMessagesVisible", 1, 60,
+        )  # fmt: skip
+        assert "AlarmActions" not in alarm
+
+
+def test_the_age_of_every_queue_is_watched(shop: Any) -> None:
+    watched = [
+        (query["MetricStat"]["Metric"]["MetricName"], dimension["Value"])
+        for name, alarm in alarms(shop).items()
+        if name.startswith("oldest-message-")
+        for query in alarm["Metrics"]
+        if "MetricStat" in query
+        for dimension in query["MetricStat"]["Metric"]["Dimensions"]
+    ]
+    queues = {q["QueueName"] for q in shop.resources("AWS::SQS::Queue") if not q["QueueName"].endswith("-dlq")}
+    assert sorted(watched) == sorted(("ApproximateAgeOfOldestMessage", queue) for queue in queues)
+
+
+def test_every_function_without_a_queue_is_watched(shop: Any) -> None:
+    functions = {f["FunctionName"] for f in shop.resources("AWS::Lambda::Function")}
+    fed = {each["FunctionName"] for each in shop.resources("AWS::Lambda::EventSourceMapping")}
+    watched = {
+        dimension["Value"]
+        for query in alarms(shop)["function-errors"]["Metrics"]
+        if "MetricStat" in query
+        for dimension in query["MetricStat"]["Metric"]["Dimensions"]
+    }
+    queues = {q["QueueName"] for q in shop.resources("AWS::SQS::Queue")}
+    assert watched == {name for name in functions if name not in queues}
+    assert fed
+
+
+@pytest.mark.rule("15.Sweeps")
+def test_a_sweep_that_stops_goes_off_by_missing_data(shop: Any) -> None:
+    stopped = [alarm for name, alarm in alarms(shop).items() if name.endswith("-stopped")]
+    functions = {f["FunctionName"] for f in shop.resources("AWS::Lambda::Function")}
+    for alarm in stopped:
+        assert alarm["TreatMissingData"] == "breaching"
+        assert alarm["ComparisonOperator"] == "LessThanThreshold"
+        assert (alarm["EvaluationPeriods"], alarm["DatapointsToAlarm"], alarm["Period"]) == (3, 3, 300)
+        (actor,) = [each["Value"] for each in alarm["Dimensions"] if each["Name"] == "actor"]
+        assert f"asya-shop-{actor}" in functions
+    others = [alarm for name, alarm in alarms(shop).items() if not name.endswith("-stopped")]
+    assert {alarm["TreatMissingData"] for alarm in others} == {"notBreaching"}
+
+
+def test_expressions_use_their_metrics_and_no_search(shop: Any) -> None:
+    for name, alarm in alarms(shop).items():
+        if "Metrics" in alarm:
+            (expression,) = [query["Expression"] for query in alarm["Metrics"] if "Expression" in query]
+            sources = {query["Id"] for query in alarm["Metrics"] if "MetricStat" in query}
+            assert set(re.findall(r"m\d+", expression)) == sources, name
+            assert "SEARCH" not in expression
+            assert len(sources) <= MAX_METRICS, name
+
+
+def test_a_threshold_of_none_removes_its_alarm(tmp_path: Path) -> None:
+    every = {alarm.name for alarm in mesh_alarms(light_mesh(tmp_path / "a"))}
+    keys = "failure_rate failures oldest_message deadline_missed dead_letters stuck_runs redelivered throttles"
+    off = ", ".join(f"{key}: none" for key in f"{keys} function_errors stopped_sweep".split())
+    assert "failure-rate" in every
+    assert mesh_alarms(light_mesh(tmp_path / "b", f"notify: {{thresholds: {{{off}}}}}")) == []
+
+
+def test_alarms_grow_by_one_for_ten_queues(tmp_path: Path) -> None:
+    few, many = mesh_of(tmp_path / "few", 6), mesh_of(tmp_path / "many", 300)
+    groups = [sum(alarm.name.startswith("oldest-message") for alarm in mesh_alarms(mesh)) for mesh in (few, many)]
+    assert groups == [-(-len(queue_actors(mesh.table)) // MAX_METRICS) for mesh in (few, many)]
+    assert len(mesh_alarms(many)) - groups[1] == len(mesh_alarms(few)) - groups[0] == 13
+    assert len(unqueued_functions(many)) <= MAX_METRICS
+    for alarm in mesh_alarms(many):
+        assert len(alarm.description) <= 1024
+
+
+def test_the_guide_states_the_price_of_the_alarms(tmp_path: Path) -> None:
+    guide = (PROJECT / "docs" / "how-to" / "watch-a-mesh.md").read_text()
+    (row,) = [line for line in guide.splitlines() if line.startswith("| Metrics that alarms read |")]
+    stated = [(int(count), float(price)) for count, price in re.findall(r"(\d+): \$([\d.]+)", row)]
+    meshes = [mesh_of(tmp_path / str(actors), actors) for actors in (10, 100)]
+    # Each queue also has the alarm of its dead-letter queue.
+    counts = [sum(len(alarm.sources) for alarm in mesh_alarms(mesh)) + len(queue_actors(mesh.table)) for mesh in meshes]
+    assert stated == [(count, round(count * 0.10, 2)) for count in counts]
+
+
+def test_the_guide_explains_each_alarm_and_the_reference_each_threshold(shop: Any) -> None:
+    guide = (PROJECT / "docs" / "how-to" / "watch-a-mesh.md").read_text()
+    names = {re.sub(r"-\d+$", "-{n}", re.sub(r"^x-.*-stopped", "{sweep}-stopped", name)) for name in alarms(shop)}
+    for name in names:
+        assert f"| `{name}` |" in guide
+    for threshold in ThresholdsSection.model_fields:
+        assert f"`{threshold}`" in guide
