@@ -22,7 +22,7 @@ class Options:
 
     Attributes:
         mesh: the path of the mesh file.
-        stage: a suffix of the namespace; empty for the default stage.
+        stage: a suffix of the namespace, and a key of `stages` if the mesh file has any; empty for the base.
         emr_application_id: an existing Spark application, which overrides the mesh file.
         web_adapter_layer: the ARN of a layer with AWS Lambda Web Adapter, which overrides the public layer.
         layer_target: `lambda` builds packages for AWS, `host` for the local cloud.

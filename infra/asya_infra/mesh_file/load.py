@@ -1,15 +1,16 @@
 """Loads a mesh file: parses, upgrades, validates and checks it, and collects all problems."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from asya_infra.mesh_file.checks import run_checks
-from asya_infra.mesh_file.checks.context import Context, Finding
+from asya_infra.mesh_file.checks.context import Context
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import MeshFileError, Problem
 from asya_infra.mesh_file.source import Source, read_source
-from asya_infra.mesh_file.validation import validate
+from asya_infra.mesh_file.stages import declared_stages, name_stage, stage_problems, with_stage
+from asya_infra.mesh_file.validation import ValidationResult, validate
 
 
 @dataclass(frozen=True)
@@ -37,26 +38,49 @@ def load_mesh(path: Path, stage: str | None = None) -> LoadedMesh:
 
     Args:
         path: the mesh file.
-        stage: a suffix of the namespace (`shop-staging`); None or empty for the default stage.
+        stage: a suffix of the namespace (`shop-staging`), and a key of `stages` if the file has any; None or empty for
+            the base.
 
     Raises:
         MeshFileError: the file has problems; each has its line and key.
     """
-    source = read_source(path)
+    stage = stage or ""
+    base = read_source(path)
+    stages = declared_stages(base)
+    source = with_stage(base, stage) if stage in stages else base
     validated = validate(source)
     problems = list(validated.problems)
+    namespace = ""
+    if validated.mesh is not None:
+        namespace = f"{validated.mesh.namespace}-{stage}" if stage else validated.mesh.namespace
+        problems += _check(source, validated, path, namespace)
+    if stages:
+        problems = [*stage_problems(base, stage), *_by_stage(base, path, {stage: problems})]
+    if problems or validated.mesh is None:
+        raise MeshFileError(problems)
+    return LoadedMesh(path, validated.mesh, namespace, source)
+
+
+def _check(source: Source, validated: ValidationResult, path: Path, namespace: str) -> list[Problem]:
+    """Return the findings of all checks but those that are consequences of reported problems."""
     if validated.mesh is None:
-        raise MeshFileError(problems)
-    mesh = validated.mesh
-    namespace = f"{mesh.namespace}-{stage}" if stage else mesh.namespace
-    context = Context(mesh, path.parent, namespace)
-    problems += _problems(
-        source, (finding for finding in run_checks(context) if not validated.is_consequence(finding[0]))
-    )
-    if problems:
-        raise MeshFileError(problems)
-    return LoadedMesh(path, mesh, namespace, source)
+        return []
+    findings = run_checks(Context(validated.mesh, path.parent, namespace))
+    return [source.problem(place, text) for place, text in findings if not validated.is_consequence(place)]
 
 
-def _problems(source: Source, findings: Iterable[Finding]) -> list[Problem]:
-    return [source.problem(location, message) for location, message in findings]
+def _by_stage(base: Source, path: Path, problems: dict[str, list[Problem]]) -> Iterator[Problem]:
+    """Yield the problems of all stages, and name the stage in those that the base does not have.
+
+    Stages other than the selected one are validated without the checks that read code.
+    """
+    for stage in declared_stages(base).keys() - problems.keys():
+        problems[stage] = validate(with_stage(base, stage)).problems
+    if not any(problems.values()):
+        return
+    validated = validate(base.copy())
+    known = set(validated.problems)
+    if validated.mesh is not None:
+        known.update(_check(base, validated, path, validated.mesh.namespace))
+    for stage, own in problems.items():
+        yield from (problem if problem in known or not stage else name_stage(problem, stage) for problem in own)

@@ -22,6 +22,24 @@ def _check_address(text: str) -> str:
     return text
 
 
+def _check_account(text: str) -> str:
+    if not re.fullmatch(r"[0-9]{12}", text):
+        raise ValueError(f"should be the 12 digits of an AWS account, in quotes; got {text!r}")
+    return text
+
+
+def _check_region(text: str) -> str:
+    if not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-[0-9]", text):
+        raise ValueError(f"should be an AWS region such as eu-central-1; got {text!r}")
+    return text
+
+
+Account = Annotated[Text, AfterValidator(_check_account)]
+Region = Annotated[str, AfterValidator(_check_region)]
+# `mesh_file.stages` merges a stage into the file before the values are validated, and `schema` describes them.
+Stages = dict[str, dict[str, JsonValue]]
+
+
 class ToolSection(Section):
     """A route with a name and a schema, for callers and agents."""
 
@@ -155,3 +173,9 @@ class MeshFile(Section):
     """Callers that may act on all tasks: IAM ARNs or claims of a token (`groups=mesh-operators`); `*` matches any text."""
     tags: dict[str, Text] = Field(default={})
     """Tags of all resources."""
+    account: Account | None = None
+    """The AWS account to deploy to; other credentials are refused. By default that of the credentials."""
+    region: Region | None = None
+    """The AWS region to deploy to; by default that of the credentials."""
+    stages: Stages = Field(default={})
+    """Stage → values over those of the file."""

@@ -4,16 +4,19 @@ import json
 from typing import Any
 
 from asya_infra.mesh_file.mesh_model import GatewaySection, MeshFile
+from asya_infra.mesh_file.stages import FIXED_KEYS, KEY
 from asya_infra.mesh_file.units import DURATION_SCHEMA, SIZE_SCHEMA, format_duration
 from asya_infra.repository import REPOSITORY
 
 PATH = REPOSITORY / "docs" / "reference" / "mesh.schema.json"
+_REFERENCE = "#/$defs/"
 
 
 def schema_text() -> str:
     """Return the schema as JSON text."""
     schema = MeshFile.model_json_schema(by_alias=True)
     _restore_file_units(schema)
+    _describe_stages(schema)
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
@@ -36,6 +39,52 @@ def _restore_file_units(schema: Any) -> None:
             schema.pop("default", None)  # each key of the section has its own default
         for value in schema.values():
             _restore_file_units(value)
+
+
+def _describe_stages(schema: dict[str, Any]) -> None:
+    """Describe a stage: the keys of the mesh file, none of them required, because the base may have them."""
+    sections: dict[str, Any] = schema["$defs"]
+    keys = {key: value for key, value in schema["properties"].items() if key not in FIXED_KEYS}
+    stage = {"additionalProperties": False, "properties": keys, "title": "Stage", "type": "object"}
+    with_required = _with_required_keys(sections)
+    added = {"Stage": _without_required(stage, with_required)}
+    while missing := sorted(_references(added) - sections.keys() - added.keys()):
+        for name in missing:
+            added[name] = _without_required(sections[name.removeprefix("Stage")], with_required)
+    sections |= added
+    schema["properties"][KEY]["additionalProperties"] = {"$ref": f"{_REFERENCE}Stage"}
+
+
+def _with_required_keys(sections: dict[str, Any]) -> set[str]:
+    """Return the sections that have required keys, or contain a section that has."""
+    found = {name for name, section in sections.items() if "required" in section}
+    while more := {name for name, section in sections.items() if _references(section) & found} - found:
+        found |= more
+    return found
+
+
+def _references(schema: Any) -> set[str]:
+    """Return the sections that a schema refers to, without those in lists: a stage replaces a whole list."""
+    if isinstance(schema, list):
+        return {name for value in schema for name in _references(value)}
+    if not isinstance(schema, dict):
+        return set()
+    own = {schema["$ref"].removeprefix(_REFERENCE)} if "$ref" in schema else set()
+    return own.union(*(_references(value) for key, value in schema.items() if key != "items"))
+
+
+def _without_required(schema: dict[str, Any], with_required: set[str]) -> dict[str, Any]:
+    """Return the schema of a value that a stage overrides: without required keys at any depth, and without defaults."""
+    kept = {key: value for key, value in schema.items() if key not in ("required", "minProperties", "default")}
+    if (name := kept.get("$ref", "").removeprefix(_REFERENCE)) in with_required:
+        kept["$ref"] = f"{_REFERENCE}Stage{name}"
+    if "properties" in kept:
+        kept["properties"] = {key: _without_required(value, with_required) for key, value in kept["properties"].items()}
+    if isinstance(kept.get("additionalProperties"), dict):
+        kept["additionalProperties"] = _without_required(kept["additionalProperties"], with_required)
+    if "anyOf" in kept:
+        kept["anyOf"] = [_without_required(option, with_required) for option in kept["anyOf"]]
+    return kept
 
 
 if __name__ == "__main__":

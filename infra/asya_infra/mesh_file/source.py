@@ -3,6 +3,7 @@
 Plain scalars follow the core schema of YAML 1.2: `no`, `on`, dates and `1:30` are text.
 """
 
+import copy
 import math
 import re
 from collections.abc import Hashable, Mapping
@@ -49,9 +50,7 @@ class Source:
 
     def problem(self, location: Location, message: str) -> Problem:
         """Create a problem at this key, or at the nearest enclosing key in the file."""
-        origin = location
-        while origin in self._inherited:  # an actor's value may come from `defaults`, and that from a legacy form
-            origin = self._inherited[origin]
+        origin = self._origin(location)
         return Problem(self.file, self.line(origin), format_location(origin), message)
 
     def line(self, location: Location) -> int:
@@ -65,6 +64,33 @@ class Source:
         """Record that the merged value at `location` was written at `origin`."""
         if location != origin:
             self._inherited[location] = origin
+
+    def copy(self) -> "Source":
+        """Return a copy to merge other values into."""
+        return Source(self.file, copy.deepcopy(self.values), self._lines)
+
+    def _origin(self, location: Location) -> Location:
+        """Return where a value was written: an actor's may come from `defaults`, and that from a stage or a legacy form."""
+        while location in self._inherited:
+            location = self._inherited[location]
+        if location in self._lines:
+            return location
+        # A missing key: it is missing where the mapping around it was written.
+        for end in range(len(location) - 1, 0, -1):
+            if location[:end] in self._inherited:
+                return self._origin((*self._inherited[location[:end]], *location[end:]))
+            if location[:end] in self._lines:
+                break
+        return location
+
+
+def places(value: Any) -> list[Location]:
+    """Return the location of each value within a value, starting with itself."""
+    found: list[Location] = [()]
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        found += [(key, *inner) for inner in places(item)]
+    return found
 
 
 def format_location(location: Location) -> str:

@@ -13,7 +13,7 @@ from asya_infra.mesh_file.base import Section
 from asya_infra.mesh_file.legacy import upgrade
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.problems import Problem, did_you_mean
-from asya_infra.mesh_file.source import Location, Source
+from asya_infra.mesh_file.source import Location, Source, places
 from asya_infra.mesh_file.units import format_duration
 
 _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
@@ -105,17 +105,8 @@ def _inherit(source: Source, own: dict[str, Any], defaults: Mapping[str, Any], a
             _inherit(source, own[key], value, (*at, key), (*origin, key))
         elif key not in own:
             own[key] = copy.deepcopy(value)
-            for inner in _places(value):
+            for inner in places(value):
                 source.inherit((*at, key, *inner), (*origin, key, *inner))
-
-
-def _places(value: Any) -> list[Location]:
-    """Return the location of each value within a value, starting with itself."""
-    places: list[Location] = [()]
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        places += [(key, *inner) for inner in _places(item)]
-    return places
 
 
 def _remove(values: Any, location: Location) -> bool:

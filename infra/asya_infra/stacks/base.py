@@ -25,6 +25,7 @@ class MeshStack(Stack):
         super().__init__(
             scope,
             names.stack_name(mesh.namespace, part),
+            env=mesh.environment,
             synthesizer=DefaultStackSynthesizer(bucket_prefix=mesh.asset_prefix),
             # CloudFormation gives a stack's tags to all of its resources. The tags of the mesh file, which may change, are on the
             # resources only, because some resources refuse changes.
