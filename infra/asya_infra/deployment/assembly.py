@@ -7,6 +7,9 @@ from typing import Any
 
 from asya.protocol import names
 
+# The environment of stacks without account and region.
+_ANY = "aws://unknown-account/unknown-region"
+
 
 @dataclass(frozen=True)
 class Assembly:
@@ -15,6 +18,8 @@ class Assembly:
     folder: Path
     namespace: str
     templates: dict[str, dict[str, Any]]
+    region: str | None = None
+    """The region of the stacks; None for that of the credentials."""
 
     @classmethod
     def read(cls, folder: Path) -> "Assembly":
@@ -34,7 +39,9 @@ class Assembly:
         first, _, last = names.stack_name("{}", "state").partition("{}")
         for stack in templates:
             if stack.startswith(first) and stack.endswith(last):
-                return cls(folder, stack.removeprefix(first).removesuffix(last), templates)
+                region = artifacts[stack].get("environment", _ANY).rpartition("/")[2]
+                namespace = stack.removeprefix(first).removesuffix(last)
+                return cls(folder, namespace, templates, None if region in _ANY else region)
         raise ValueError(f"{folder} has no stack {first}…{last}; synthesize the mesh again")
 
     @property

@@ -33,10 +33,11 @@ def run(name: str, arguments: Sequence[str], action: Callable[[Deployment], None
     is_terminal = sys.stdin.isatty()
     if not is_terminal and not options.yes:
         _tell("no terminal: changes of permissions are deployed without a question")
-    session = boto3.Session(region_name=boto3.Session().region_name or _DEFAULT_REGION)
+    assembly = Assembly.read(folder)
+    region = assembly.region or boto3.Session().region_name or _DEFAULT_REGION
     deployment = Deployment(
-        session=session,
-        assembly=Assembly.read(folder),
+        session=boto3.Session(region_name=region),
+        assembly=assembly,
         cdk=_cdk,
         tell=_tell,
         sleep=time.sleep,

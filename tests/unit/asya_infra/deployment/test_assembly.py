@@ -2,17 +2,19 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from asya_infra.deployment.assembly import Assembly
 
 
-def write(folder: Path, *stacks: str) -> None:
-    artifacts = {"Tree": {"type": "cdk:tree", "properties": {"file": "tree.json"}}}
+def write(folder: Path, *stacks: str, environment: str = "aws://unknown-account/unknown-region") -> None:
+    artifacts: dict[str, Any] = {"Tree": {"type": "cdk:tree", "properties": {"file": "tree.json"}}}
     for stack in stacks:
         artifacts[stack] = {
             "type": "aws:cloudformation:stack",
+            "environment": environment,
             "properties": {"templateFile": f"{stack}.template.json"},
         }
         (folder / f"{stack}.template.json").write_text(json.dumps({"Resources": {}, "Description": stack}))
@@ -24,7 +26,13 @@ def test_the_stacks_of_a_mesh(tmp_path: Path) -> None:
     assembly = Assembly.read(tmp_path)
     assert assembly.namespace == "shop-test"
     assert assembly.spark_stack == "Asya-shop-test-spark"
+    assert assembly.region is None
     assert assembly.templates["Asya-shop-test-state"]["Description"] == "Asya-shop-test-state"
+
+
+def test_the_region_of_a_stage(tmp_path: Path) -> None:
+    write(tmp_path, "Asya-shop-state", environment="aws://123456789012/eu-west-1")
+    assert Assembly.read(tmp_path).region == "eu-west-1"
 
 
 def test_a_folder_without_a_mesh(tmp_path: Path) -> None:
