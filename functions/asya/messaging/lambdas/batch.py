@@ -92,6 +92,8 @@ class BatchProcessor:
         redelivered = sum(record.arrival.receive_count > 1 for record in items)
         if redelivered:
             self.telemetry.count("Redelivered", redelivered)
+            # One of them may crash the process, and with it the metrics that are not written yet.
+            self.telemetry.flush()
         failures: list[Record] = []
         if redelivered:
             for record in _isolation_order(items):

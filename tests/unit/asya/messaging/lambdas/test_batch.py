@@ -187,8 +187,12 @@ def test_the_callback_runs_for_each_accepted_record() -> None:
 @pytest.mark.rule("15.Redelivered")
 def test_15_messages_that_were_received_before_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     made = worker(FakeSqs(), outlet := FakeOutlet())
-    made.process(records(recorded("sqs-redelivered")), handing_over(outlet))
-    made.telemetry.flush()
+
+    def crash(_: Record) -> list[Receipt]:
+        raise SystemExit
+
+    with pytest.raises(SystemExit):
+        made.process(records(recorded("sqs-redelivered")), crash)
     assert metric_values(metrics(capsys), "Redelivered", actor="infer") == [2]
     made.process(records(sqs_event(b"1", b"2")), handing_over(outlet))
     made.telemetry.flush()
