@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from asya.protocol import names
 from asya_infra.build.folder import digest
+from asya_infra.mesh_file.spark_capacity import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
 from asya_local.accounts import OperatorScope, aws_client, make_deployer, make_operator
 from asya_local.batch_actions import add_batch_actions
 from asya_local.connection import LocalConnection, bucket_and_prefix
@@ -120,11 +121,16 @@ class Installation:
         return Cdk(self.folder, self.tools)
 
     def _application(self) -> ApplicationSettings:
-        """Return the Spark application with the limits of the mesh file."""
+        """Return the Spark application with the limits that it has on AWS."""
         section = self.mesh.mesh.spark.application
-        application = ApplicationSettings(release_label=section.release, max_vcpu=section.max_vcpu)
-        runs = section.max_concurrent_runs
-        return replace(application, max_concurrent_runs=runs) if runs else application
+        capacity = application_capacity(section)
+        return ApplicationSettings(
+            release_label=section.release,
+            max_vcpu=capacity.vcpu,
+            max_memory_gb=capacity.memory_gb,
+            max_concurrent_runs=max_concurrent_runs(self.mesh.mesh),
+            queue_timeout_minutes=QUEUE_TIMEOUT_MINUTES,
+        )
 
     def _server_options(self) -> ServerOptions:
         workers = self.options.workers if self.tools.java_home else replace(self.options.workers, spares=0)
