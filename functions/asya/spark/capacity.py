@@ -10,12 +10,14 @@ _CAPACITY_ERRORS = (
     "timed out in the queue",
     "queue timeout",
 )
+# Said by the mesh itself, of a run that ended in the queue.
+LEFT_QUEUE = "left the queue unstarted"
 # The driver ran, and waited 20 minutes for its first executor.
 _WITHOUT_EXECUTOR = ("no executor being launched",)
 
 
 def failed_for_capacity(state: str, details: str, *, has_driver_output: bool) -> bool:
-    """Whether a run failed for lack of workers, so that it may start again unchanged.
+    """Whether a run ended for lack of workers, so that it may start again unchanged.
 
     Args:
         state: the final state.
@@ -24,5 +26,7 @@ def failed_for_capacity(state: str, details: str, *, has_driver_output: bool) ->
             failed for another reason.
     """
     text = details.casefold()
+    if LEFT_QUEUE in text:
+        return True
     errors = _WITHOUT_EXECUTOR if has_driver_output else (*_CAPACITY_ERRORS, *_WITHOUT_EXECUTOR)
     return state == "FAILED" and any(error.casefold() in text for error in errors)

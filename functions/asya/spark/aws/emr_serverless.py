@@ -1,5 +1,6 @@
 """The job runs of EMR Serverless: start, state, cancel, find (`protocol §10`)."""
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol.job_runs import Usage
+from asya.spark.capacity import LEFT_QUEUE
 from asya.spark.run_request import RunRequest
 
 if TYPE_CHECKING:
@@ -31,6 +33,10 @@ _AT_CAPACITY = frozenset({"ServiceQuotaExceededException", "ApplicationMaxCapaci
 _UNAVAILABLE = frozenset(
     {"InternalServerException", "InternalFailure", "ServiceUnavailableException", "ServiceUnavailable"}
 )
+# EMR Serverless does not document the state and the words of a run that exceeded its queue timeout. A timeout has 15
+# minutes at least, and 360 by default; a run that is canceled sooner may have been canceled by a person.
+_QUEUE_MINUTES = {"FAILED": 15, "CANCELLED": 360}
+_QUEUE_WORDS = ("queue", "timeout", "timed out")
 
 
 class BusyError(RuntimeError):
@@ -126,8 +132,9 @@ class EmrServerless:
     def state(self, job_run_id: str) -> JobRunState:
         """The state of a run; an account may call GetJobRun 10 times per second."""
         run = self._emr.get_job_run(applicationId=self._application_id, jobRunId=job_run_id)["jobRun"]
-        details, since = run.get("stateDetails", ""), run.get("updatedAt")
-        return JobRunState(job_run_id, run.get("name", ""), run["state"], details, _usage(run), since)
+        return JobRunState(
+            job_run_id, run.get("name", ""), run["state"], _details(run), _usage(run), run.get("updatedAt")
+        )
 
     def cancel(self, job_run_id: str) -> None:
         """Cancels a run; an ended run stays unchanged.
@@ -153,6 +160,16 @@ class EmrServerless:
             applicationId=self._application_id, createdAtAfter=since
         )
         return next((run["id"] for page in pages for run in page["jobRuns"] if run.get("name") == name), None)
+
+
+def _details(run: "JobRunTypeDef") -> str:
+    """The reason of the state, with the time in the queue if the run ended there."""
+    details, minutes = run.get("stateDetails", ""), run.get("queuedDurationMilliseconds", 0) / 60_000
+    if "startedAt" in run or minutes < _QUEUE_MINUTES.get(run["state"], math.inf):
+        return details
+    if run["state"] == "FAILED" and not any(word in details.casefold() for word in _QUEUE_WORDS):
+        return details
+    return f"{details} ({LEFT_QUEUE} after {minutes:.0f} minutes)".lstrip()
 
 
 def _usage(run: "JobRunTypeDef") -> Usage | None:

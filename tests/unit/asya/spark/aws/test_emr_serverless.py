@@ -10,6 +10,7 @@ from botocore.stub import ANY, Stubber
 
 from asya.spark.aws.emr_serverless import BusyError, ConflictingRunError, EmrServerless, RefusedRunError
 from asya.spark.aws.run_events import JobRunEvent, decode_event, encode_event
+from asya.spark.capacity import failed_for_capacity
 from asya.spark.run_request import RunRequest
 
 ARN = "arn:aws:emr-serverless:us-east-1:123456789012:/applications/00app/jobruns/run1"
@@ -119,3 +120,42 @@ def _summary(job_run_id: str, name: str) -> dict[str, Any]:
         "stateDetails": "as requested",
         "releaseLabel": "emr-spark-8.1.0",
     }
+
+
+@pytest.mark.rule("10.busy.no-room")
+@pytest.mark.parametrize(
+    ("state", "details", "minutes", "more", "lacked_capacity"),
+    [
+        ("FAILED", "Job run exceeded the time that it may queue", 20, {}, True),
+        ("FAILED", "The execution role cannot be assumed", 20, {}, False),
+        ("FAILED", "Job timed out", 20, {"startedAt": datetime(2026, 1, 1, tzinfo=UTC)}, False),
+        ("CANCELLED", "Job run timed out", 360, {}, True),
+        ("CANCELLED", "JobRun cancelled by the user", 20, {}, False),
+        ("SUCCESS", "queue", 400, {}, False),
+    ],
+)
+def test_a_run_that_ended_in_the_queue_lacked_capacity(
+    stub: Stubber, state: str, details: str, minutes: int, more: dict[str, Any], lacked_capacity: bool
+) -> None:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    run = {
+        "applicationId": "00app",
+        "jobRunId": "run1",
+        "arn": ARN,
+        "createdBy": REQUEST.role_arn,
+        "createdAt": at,
+        "updatedAt": at,
+        "executionRole": REQUEST.role_arn,
+        "state": state,
+        "stateDetails": details,
+        "releaseLabel": "emr-spark-8.1.0",
+        "jobDriver": {"sparkSubmit": {"entryPoint": "s3://assets/entry.py"}},
+        "queuedDurationMilliseconds": minutes * 60_000,
+        **more,
+    }
+    stub.add_response("get_job_run", {"jobRun": run}, {"applicationId": "00app", "jobRunId": "run1"})
+
+    ended = job_runs(stub).state("run1")
+
+    assert failed_for_capacity(ended.state, ended.details, has_driver_output=False) is lacked_capacity
+    assert ended.details.startswith(details)
