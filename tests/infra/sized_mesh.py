@@ -1,0 +1,48 @@
+"""A mesh of a given size with a fifth of heavy actors, each of which asks for much of what AWS limits."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+_HANDLER = "def keep(payload):\n    return payload\n"
+_JOB = "def one(spark, payload):\n    return payload\n"
+
+
+def write_sized_mesh(folder: Path, actors: int) -> Path:
+    """Write the mesh and its code to a folder; return the path of the mesh file."""
+    for name, source in (("handlers/work.py", _HANDLER), ("jobs/heavy.py", _JOB)):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(source)
+    file = folder / "mesh.yaml"
+    names = [f"actor-with-a-long-name-{number:03}" for number in range(actors)]
+    mesh = {
+        "namespace": f"sized-{actors}",
+        "code": "handlers",
+        "jobs": "jobs",
+        "actors": {name: _actor(number) for number, name in enumerate(names)},
+        "tools": {"all": {"route": names[:20], "input_schema": {"type": "object"}}},
+    }
+    file.write_text(json.dumps(mesh))  # JSON is YAML
+    return file
+
+
+def _actor(number: int) -> dict[str, Any]:
+    access = [
+        {"bucket": "data", "read": ["raw/*", f"in-{number}/*"], "write": f"out-{number}/*"},
+        {"bucket": "partner-files", "read": f"incoming/{number}/*"},
+        {"secret": f"partner-key-{number}", "read": True},
+    ]
+    if number % 5 == 0:
+        # A window, because messages reappear while Lambda gathers a batch unless their timeout includes it.
+        return {
+            "spark": {"job": "heavy.one"},
+            "timeout": "10m",
+            "batch": {"size": 100, "window": "30s"},
+            "access": access,
+        }
+    light: dict[str, Any] = {"handler": "work.keep", "access": access, "can_send_to": "*"}
+    if number % 5 == 1:
+        light |= {"timeout": "1s", "batch": {"size": 50, "window": "2m"}, "concurrency": 2}
+    if number % 5 == 2:
+        light |= {"env": {"MODEL": "m" * 500, "REGION_OF_MODEL": "eu-central-1"}, "concurrency": 1000}
+    return light

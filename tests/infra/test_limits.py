@@ -1,0 +1,41 @@
+"""The limit gate over meshes of 6, 50, 100 and 300 actors, a fifth of them heavy: AWS would accept each."""
+
+from pathlib import Path
+
+import pytest
+from aws_cdk import App
+
+from asya_infra.limits.gate import LimitError, check_mesh
+from asya_infra.mesh import Mesh
+from asya_infra.mesh_file import load_mesh
+from asya_infra.options import read_options
+from asya_infra.stacks.mesh_stacks import add_stacks
+from tests.infra.conftest import FLAGS
+from tests.infra.sized_mesh import write_sized_mesh
+from tests.paths import PROJECT
+
+
+def synthesize(folder: Path, mesh_file: Path) -> None:
+    """Synthesize a mesh, and hold it against the limits. It saves time to leave out cdk-nag, which other tests have."""
+    app = App(outdir=str(folder / "out"), context={**FLAGS, "mesh": str(mesh_file)})
+    options = read_options(app.node.try_get_context, PROJECT)
+    mesh = Mesh(load_mesh(options.mesh, options.stage), options)
+    add_stacks(app, mesh)
+    check_mesh(mesh, Path(app.synth().directory))
+
+
+@pytest.mark.parametrize("actors", [6, 50, 100, 300])
+def test_aws_accepts_a_mesh_of_any_size(tmp_path: Path, no_aws_environment: None, actors: int) -> None:
+    synthesize(tmp_path, write_sized_mesh(tmp_path, actors))
+
+
+def test_a_mesh_that_aws_would_refuse_is_refused(tmp_path: Path, no_aws_environment: None) -> None:
+    mesh = write_sized_mesh(tmp_path, 6)
+    text = mesh.read_text().replace('"raw/*"', ", ".join(f'"raw-{number}-{"x" * 100}/*"' for number in range(60)))
+    mesh.write_text(text)
+    with pytest.raises(LimitError) as refusal:
+        synthesize(tmp_path, mesh)
+    lines = str(refusal.value).splitlines()
+    assert lines[0] == "AWS would refuse this mesh:"
+    policy = [line for line in lines if "of a managed policy" in line]
+    assert {number for number in range(6) if any(f"{number:03}" in line for line in policy)} == {*range(6)}, lines
