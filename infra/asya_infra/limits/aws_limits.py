@@ -5,14 +5,13 @@ not show, such as policies that an account attaches to every role.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
 _CLOUDFORMATION = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html"
 _CLOUDWATCH = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_limits.html"
 _SQS_SOURCE = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html"
-_EMR_WORKERS = "https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.html"
 _EMR_API = "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html"
 _EVENTBRIDGE = "https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-quota.html"
 
@@ -87,17 +86,16 @@ CONCURRENT_RUNS: Final = Limit(1_000, "concurrent job runs of an application", _
 RUN_MINUTES: Final = Limit(10_080, "minutes of a job run", _EMR_API)
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerShape:
-    """The memory that EMR Serverless offers for a number of vCPU, in gigabytes; `step` from `least` to `most`."""
+class WorkerShape(NamedTuple):
+    """The memory in gigabytes that EMR Serverless offers for a number of vCPU, in steps."""
 
-    least: int
-    most: int
-    step: int
+    min_gb: int
+    max_gb: int
+    step_gb: int
 
 
 # https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.html#worker-configs
-WORKER_SHAPES: Final = {
+WORKERS: Final = {
     1: WorkerShape(2, 8, 1),
     2: WorkerShape(4, 16, 1),
     4: WorkerShape(8, 30, 1),

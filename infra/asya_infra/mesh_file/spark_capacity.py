@@ -7,10 +7,10 @@ vCPU with idle drivers, and the executors that they wait for would not fit.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from asya_infra.limits.aws_limits import CONCURRENT_RUNS, WORKERS
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.mesh_file.result_index import SECTION, compacts_index
 from asya_infra.mesh_file.spark_model import (
-    WORKERS,
     ApplicationSection,
     SparkSection,
     WorkerSection,
@@ -18,7 +18,6 @@ from asya_infra.mesh_file.spark_model import (
 )
 
 QUEUE_TIMEOUT_MINUTES = 360
-MAX_CONCURRENT_RUNS = 1000
 MEMORY_PER_VCPU_GB = 8
 _MB_PER_GB = 1024
 _MIN_OVERHEAD_MB = 384
@@ -116,10 +115,10 @@ def max_concurrent_runs(mesh: MeshFile) -> int:
     if section.max_concurrent_runs is not None:
         return section.max_concurrent_runs
     capacity = application_capacity(section)
-    runs = min((_runs_of(spark, section, capacity) for spark in _jobs(mesh)), default=MAX_CONCURRENT_RUNS)
+    runs = min((_runs_of(spark, section, capacity) for spark in _jobs(mesh)), default=CONCURRENT_RUNS.usable)
     if not knows_capacity(section):
         runs = max(1, runs)  # its capacity is a guess; one run at a time is always right
-    return min(runs, MAX_CONCURRENT_RUNS)
+    return min(runs, CONCURRENT_RUNS.usable)
 
 
 def _runs_of(spark: SparkSection, section: ApplicationSection, capacity: Capacity) -> int:

@@ -1,32 +1,13 @@
 """The keys for Spark: the job of a heavy actor, and the application of the mesh."""
 
 import re
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from pydantic import Field
 
 from asya_infra.mesh_file.base import Section, Text
 from asya_infra.mesh_file.units import Duration, Megabytes
 
-
-class WorkerShape(NamedTuple):
-    """The memory in gigabytes that EMR Serverless offers for a number of vCPU."""
-
-    min_gb: int
-    max_gb: int
-    step_gb: int
-
-
-# https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.html
-WORKERS = {
-    1: WorkerShape(2, 8, 1),
-    2: WorkerShape(4, 16, 1),
-    4: WorkerShape(8, 30, 1),
-    8: WorkerShape(16, 60, 4),
-    16: WorkerShape(32, 120, 8),
-}
-# The longest `executionTimeoutMinutes` of StartJobRun.
-MAX_RUN_MINUTES = 10_080
 _MEGABYTES = {"": 1.0, "b": 1 / 1024**2, "k": 1 / 1024, "m": 1.0, "g": 1024.0, "t": 1024.0**2}
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
+from asya_infra.limits.aws_limits import RUN_MINUTES, WORKERS
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.mesh_model import StorageSection
@@ -16,8 +17,6 @@ from asya_infra.mesh_file.spark_capacity import (
     run_size,
 )
 from asya_infra.mesh_file.spark_model import (
-    MAX_RUN_MINUTES,
-    WORKERS,
     ApplicationSection,
     SparkSection,
     WorkerSection,
@@ -77,8 +76,8 @@ def _actor(actor: ActorSection, spark: SparkSection) -> Iterator[Finding]:
             ("timeout",),
             f"is longer than the time limit of a job run (spark.max_run, {format_duration(spark.max_run)})",
         )
-    if spark.max_run > MAX_RUN_MINUTES * 60:
-        yield ("spark", "max_run"), f"should be at most {MAX_RUN_MINUTES // 1440}d, the limit of EMR Serverless"
+    if spark.max_run > RUN_MINUTES.usable * 60:
+        yield ("spark", "max_run"), f"should be at most {RUN_MINUTES.usable // 1440}d, the limit of EMR Serverless"
     if spark.executors.min > spark.executors.max:
         yield ("spark", "executors", "min"), f"is more than max ({spark.executors.max})"
     for key, kind, worker in (("driver", "driver", spark.driver), ("executors", "executor", spark.executors)):
