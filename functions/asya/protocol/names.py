@@ -106,7 +106,7 @@ def table_name(namespace: str, kind: str) -> str:
 
 
 def stack_name(namespace: str, part: str) -> str:
-    """The name of a stack; the parts are state, queues-{k}, functions-{k} and gateway."""
+    """The name of a stack; the parts are state, spark, queues-{k}, functions-{k}, gateway, alarms, dashboards."""
     return f"Asya-{namespace}-{part}"
 
 
