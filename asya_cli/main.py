@@ -9,6 +9,7 @@ import typer
 
 from asya_cli.demo.command import demo
 from asya_cli.dlq import app as dlq
+from asya_cli.doctor import doctor
 from asya_cli.errors import CommandError
 from asya_cli.local import app as local
 from asya_cli.replay import replay
@@ -55,6 +56,7 @@ app.command("list")(list_tasks)
 app.command()(cancel)
 app.command()(replay)
 app.command()(resume)
+app.command()(doctor)
 app.add_typer(dlq, name="dlq")
 app.add_typer(run, name="run")
 app.add_typer(local, name="local")

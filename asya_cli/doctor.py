@@ -1,0 +1,123 @@
+"""`asya doctor`: checks an account before a deployment."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from asya_cli.errors import CommandError
+from asya_cli.options import Region
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asya_infra.preflight.finding import Finding
+
+_COLORS = {"ok": "green", "warning": "yellow", "problem": "red"}
+
+
+def doctor(
+    mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
+    *,
+    stage: Annotated[str, typer.Option("--stage", help="The stage to deploy.")] = "",
+    synthesized: Annotated[
+        Path | None,
+        typer.Option(
+            "--synthesized",
+            help="Read this output folder of `make synth`, instead of synthesizing the mesh.",
+            metavar="DIR",
+        ),
+    ] = None,
+    region: Region = None,
+) -> None:
+    """Check before a deployment that the AWS account can hold the mesh. Changes nothing.
+
+    Checks credentials, `cdk bootstrap`, the stacks, names that are taken, and the quotas of Lambda, EMR Serverless and IAM.
+    What you may not read is a warning. Exit code 1 if there is a problem.
+    """
+    with _assembly(synthesized, mesh, stage) as folder:
+        findings = _examine(_session(region), folder)
+    for finding in findings:
+        typer.echo(line(finding))
+    problems = sum(finding.level == "problem" for finding in findings)
+    if problems:
+        typer.echo(f"{problems} {'problem' if problems == 1 else 'problems'}: the deployment would fail", err=True)
+        raise typer.Exit(1)
+
+
+def line(finding: Finding) -> str:
+    """Return the line of a finding."""
+    return f"{typer.style(f'{finding.level:<8}', fg=_COLORS[finding.level])} {finding.subject:<20} {finding.message}"
+
+
+def _session(region: str | None) -> Any:
+    from boto3.session import Session
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        session = Session(region_name=region)
+    except BotoCoreError as error:  # such as an unknown profile
+        raise CommandError(f"cannot use the AWS configuration: {error}", "Check AWS_PROFILE.") from error
+    if session.region_name is None:
+        raise CommandError("no AWS region is configured", "Set --region or AWS_REGION.")
+    return session
+
+
+def _examine(session: Any, folder: Path) -> list[Finding]:
+    from asya_infra.preflight.account import Unknown
+    from asya_infra.preflight.checks import check
+    from asya_infra.preflight.demand import AssemblyError, read_demand
+    from asya_infra.preflight.finding import Finding
+    from asya_infra.preflight.read_account import read_account, read_identity
+
+    try:
+        demand = read_demand(folder)
+    except AssemblyError as error:
+        raise CommandError(str(error), "Run `make synth` first, or leave out --synthesized.") from error
+    identity = read_identity(session)
+    if isinstance(identity, Unknown):
+        message = f"no valid AWS credentials ({identity.reason}); configure them as for the AWS CLI"
+        return [Finding("problem", "credentials", message)]
+    return check(demand, read_account(session, demand, identity))
+
+
+@contextmanager
+def _assembly(synthesized: Path | None, mesh: Path, stage: str) -> Iterator[Path]:
+    """Yield the folder with the templates; it is temporary if the mesh has to be synthesized."""
+    if synthesized is not None:
+        yield synthesized
+        return
+    with TemporaryDirectory(prefix="asya-doctor-") as folder:
+        synthesize(mesh, stage, Path(folder))
+        yield Path(folder)
+
+
+def synthesize(mesh: Path, stage: str, folder: Path) -> None:
+    """Write the templates of a mesh, as `cdk synth` does.
+
+    Raises:
+        CommandError: The mesh file is invalid, or AWS would refuse the mesh.
+    """
+    from asya_infra.repository import REPOSITORY
+
+    configuration = json.loads((REPOSITORY / "cdk.json").read_text(encoding="utf-8"))
+    context = {**configuration["context"], "mesh": str(mesh.resolve()), "stage": stage}
+    environment = {"CDK_OUTDIR": str(folder), "CDK_CONTEXT_JSON": json.dumps(context)}
+    process = subprocess.run(
+        [sys.executable, str(REPOSITORY / "app.py")],
+        env={**os.environ, **environment},
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if process.returncode:
+        raise CommandError(f"cannot synthesize {mesh}", process.stderr.strip() or process.stdout.strip())

@@ -1,0 +1,93 @@
+"""What an account has, as far as its user may read it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from asya_infra.preflight.demand import NamedResource
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A fact that could not be read.
+
+    Attributes:
+        reason: the error of AWS.
+        action: the IAM action that reads it.
+    """
+
+    reason: str
+    action: str
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who calls, and where.
+
+    Attributes:
+        arn: the ARN of the caller.
+    """
+
+    account: str
+    arn: str
+    region: str
+
+
+@dataclass(frozen=True)
+class Concurrency:
+    """The concurrent executions of Lambda.
+
+    Attributes:
+        total: the quota of the account and region.
+        unreserved: the part that no function has reserved.
+        own: what the deployed functions of this mesh have reserved.
+    """
+
+    total: int
+    unreserved: int
+    own: int = 0
+
+
+@dataclass(frozen=True)
+class IamUsage:
+    """The number of roles and customer managed policies, and their quotas."""
+
+    roles: int
+    roles_quota: int
+    policies: int
+    policies_quota: int
+
+
+@dataclass(frozen=True)
+class DeployedStack:
+    """A stack of the mesh that exists.
+
+    Attributes:
+        status: the status of CloudFormation, such as `UPDATE_COMPLETE`.
+        resources: the tables, buckets, queues and log groups in it.
+        roles, policies: the number of IAM roles and of managed policies in it.
+    """
+
+    status: str
+    resources: frozenset[NamedResource] = frozenset()
+    roles: int = 0
+    policies: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """What an account has. Each fact may be unknown, because its user may not read it.
+
+    Attributes:
+        bootstrap_version: None without `cdk bootstrap`.
+        spark_vcpu: the quota of EMR Serverless, in vCPU at once.
+        stacks: the deployed stacks of the mesh by their names.
+        existing: those of the demanded resources that exist, by kind.
+    """
+
+    identity: Identity
+    bootstrap_version: int | Unknown | None
+    concurrency: Concurrency | Unknown
+    spark_vcpu: int | Unknown
+    iam: IamUsage | Unknown
+    stacks: Mapping[str, DeployedStack] | Unknown
+    existing: Mapping[str, frozenset[NamedResource] | Unknown] = field(default_factory=dict)

@@ -1,0 +1,197 @@
+"""Compares what a mesh asks with what an account has. Pure."""
+
+from collections.abc import Iterator
+
+from asya_infra.limits.aws_limits import UNRESERVED_CONCURRENCY
+from asya_infra.preflight.account import Account, Concurrency, DeployedStack, Unknown
+from asya_infra.preflight.demand import Demand, Kind
+from asya_infra.preflight.finding import Finding
+
+# Quotas of the Service Quotas console, for requests.
+LAMBDA_CONCURRENCY = "L-B99A9384"
+SPARK_VCPU = "L-D05C8A75"
+
+# From this part of a quota a check warns.
+_NEARLY_FULL = 0.9
+_RESTORE = "docs/how-to/remove-and-restore.md"
+_ADVICE: dict[Kind, str] = {
+    "table": f"Import it into the stack, or delete it: {_RESTORE}",
+    "bucket": f"Import it into the stack, or empty and delete it: {_RESTORE}",
+    "queue": "Take its messages out, then delete it with `aws sqs delete-queue`",
+    "log group": "Delete it with `aws logs delete-log-group`",
+}
+
+
+def check(demand: Demand, account: Account) -> list[Finding]:
+    """Return a finding for each check, problems included."""
+    return [
+        *_place(demand, account),
+        *_bootstrap(demand, account),
+        *_stacks(account),
+        *_existing(demand, account),
+        *_concurrency(demand, account.concurrency),
+        *_spark(demand, account.spark_vcpu),
+        *_iam(demand, account),
+    ]
+
+
+def _place(demand: Demand, account: Account) -> Iterator[Finding]:
+    identity = account.identity
+    subject = "credentials"
+    wrong = [
+        f"the {what} of the stage is {expected}, and that of the credentials {actual}"
+        for what, expected, actual in (
+            ("account", demand.account, identity.account),
+            ("region", demand.region, identity.region),
+        )
+        if expected is not None and expected != actual
+    ]
+    if wrong:
+        yield Finding("problem", subject, f"{'; '.join(wrong)}. Use the profile of the stage, or another stage")
+    elif identity.arn.endswith(":root"):
+        yield Finding("warning", subject, f"{identity.arn} is the root user; deploy with a role")
+    else:
+        yield Finding("ok", subject, f"{identity.arn}, region {identity.region}")
+
+
+def _bootstrap(demand: Demand, account: Account) -> Iterator[Finding]:
+    version, needed = account.bootstrap_version, demand.bootstrap_version
+    command = f"run `npx cdk bootstrap aws://{account.identity.account}/{account.identity.region}`"
+    if isinstance(version, Unknown):
+        yield _unknown("cdk bootstrap", "the version of `cdk bootstrap`", version)
+    elif version is None:
+        yield Finding(
+            "problem",
+            "cdk bootstrap",
+            f"the region has no bootstrap stack ({demand.bootstrap_parameter} is missing); {command}",
+        )
+    elif version < needed:
+        yield Finding("problem", "cdk bootstrap", f"version {version}; the stacks need {needed}: {command}")
+    else:
+        yield Finding("ok", "cdk bootstrap", f"version {version}; the stacks need {needed}")
+
+
+def _stacks(account: Account) -> Iterator[Finding]:
+    if isinstance(account.stacks, Unknown):
+        yield _unknown("stacks", "the stacks of the mesh", account.stacks)
+        return
+    stuck = [(name, advice) for name, stack in sorted(account.stacks.items()) if (advice := _obstacle(stack))]
+    for name, advice in stuck:
+        yield Finding("problem", "stacks", f"{name} is {account.stacks[name].status}: {advice}")
+    if not stuck:
+        count = len(account.stacks)
+        yield Finding("ok", "stacks", f"{count} deployed, none is blocked" if count else "none yet: a first deployment")
+
+
+def _obstacle(stack: DeployedStack) -> str:
+    """Return what to do about a stack that cannot be deployed; empty if it can."""
+    if stack.status.endswith("_IN_PROGRESS") and stack.status != "REVIEW_IN_PROGRESS":
+        return "wait for its end"
+    if stack.status == "UPDATE_ROLLBACK_FAILED":
+        return "repair the cause in its events, then `aws cloudformation continue-update-rollback`"
+    if stack.status in {"DELETE_FAILED", "ROLLBACK_FAILED"}:
+        return "repair the cause in its events, then delete the stack"
+    return ""
+
+
+def _existing(demand: Demand, account: Account) -> Iterator[Finding]:
+    if isinstance(account.stacks, Unknown):
+        yield Finding("warning", "names", "not checked: without the stacks, their resources cannot be told from others")
+        return
+    owned = {resource for stack in account.stacks.values() for resource in stack.resources}
+    found = 0
+    for kind, existing in account.existing.items():
+        if isinstance(existing, Unknown):
+            yield _unknown("names", f"the {kind}s of the account", existing)
+            continue
+        for resource in sorted(existing - owned):
+            found += 1
+            yield Finding(
+                "problem",
+                "names",
+                f"the {kind} {resource.name} exists outside the stacks of the mesh, and the deployment cannot create it. "
+                f"{_ADVICE[resource.kind]}",
+            )
+    if not found:
+        yield Finding("ok", "names", f"nothing outside the stacks has a name that the mesh {demand.namespace} needs")
+
+
+def _concurrency(demand: Demand, concurrency: Concurrency | Unknown) -> Iterator[Finding]:
+    subject = "Lambda concurrency"
+    if isinstance(concurrency, Unknown):
+        yield _unknown(subject, "the concurrent executions of the account", concurrency)
+        return
+    total, unreserved = concurrency.total, concurrency.unreserved + concurrency.own
+    kept = min(UNRESERVED_CONCURRENCY.value, total)
+    reserved = sum(demand.reserved.values()) + demand.provisioned
+    request = f"Ask for a higher quota (Lambda, {LAMBDA_CONCURRENCY})"
+    if reserved and reserved > unreserved - kept:
+        functions = ", ".join(f"{name}: {value}" for name, value in sorted(demand.reserved.items()))
+        details = f" ({functions})" if functions else ""
+        yield Finding(
+            "problem",
+            subject,
+            f"the mesh reserves {reserved} concurrent executions{details}, and the account can give {max(0, unreserved - kept)}: "
+            f"{unreserved} of its {total} are unreserved, and AWS keeps {kept} of them. {request}, or reserve less: "
+            "`gateway.watchers`, `provisioned`",
+        )
+        return
+    remaining = unreserved - reserved
+    needs = (
+        f"the queues of the mesh may use {demand.source_concurrency} at once; the account has {remaining} of {total}"
+    )
+    if demand.source_concurrency > remaining:
+        yield Finding(
+            "warning",
+            subject,
+            f"{needs} unreserved for all its functions. Under full load Lambda throttles, which delays messages. {request}, "
+            "or lower `concurrency` of actors",
+        )
+    else:
+        yield Finding("ok", subject, f"{needs} unreserved")
+
+
+def _spark(demand: Demand, quota: int | Unknown) -> Iterator[Finding]:
+    subject = "EMR Serverless vCPU"
+    if demand.max_vcpu is None:
+        return
+    if isinstance(quota, Unknown):
+        yield _unknown(subject, "the vCPU quota of EMR Serverless", quota)
+    elif quota < demand.max_vcpu:
+        yield Finding(
+            "problem",
+            subject,
+            f"`spark.application.max_vcpu` is {demand.max_vcpu}, and the account may use {quota} at once. The mesh would start "
+            f"more drivers than there is room for executors. Set {quota} or less, or ask for a higher quota "
+            f"(EMR Serverless, {SPARK_VCPU})",
+        )
+    else:
+        yield Finding(
+            "ok", subject, f"`max_vcpu` is {demand.max_vcpu}; the account may use {quota}, all applications together"
+        )
+
+
+def _iam(demand: Demand, account: Account) -> Iterator[Finding]:
+    if isinstance(account.iam, Unknown):
+        yield _unknown("IAM", "the number of roles and policies", account.iam)
+        return
+    stacks = {} if isinstance(account.stacks, Unknown) else account.stacks
+    new_roles = max(0, demand.roles - sum(stack.roles for stack in stacks.values()))
+    new_policies = max(0, demand.policies - sum(stack.policies for stack in stacks.values()))
+    yield from _quota("IAM roles", new_roles, account.iam.roles, account.iam.roles_quota)
+    yield from _quota("IAM policies", new_policies, account.iam.policies, account.iam.policies_quota)
+
+
+def _quota(subject: str, new: int, used: int, quota: int) -> Iterator[Finding]:
+    what = subject.removeprefix("IAM ")
+    message = f"the deployment adds {new} {what} to {used}; the account may have {quota}"
+    if used + new > quota:
+        yield Finding("problem", subject, f"{message}. Ask for a higher quota (IAM), or remove unused {what}")
+    elif used + new > quota * _NEARLY_FULL:
+        yield Finding("warning", subject, f"{message}. Ask for a higher quota (IAM) before the mesh grows")
+    else:
+        yield Finding("ok", subject, message)
+
+
+def _unknown(subject: str, what: str, unknown: Unknown) -> Finding:
+    return Finding("warning", subject, f"cannot read {what} ({unknown.reason}); allow {unknown.action} to check it")

@@ -1,0 +1,186 @@
+"""What a synthesized mesh asks of an account."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from asya.protocol import names
+
+Template = Mapping[str, Any]
+Kind = Literal["table", "bucket", "queue", "log group"]
+
+# The resources that survive their stack, or that may exist without it, and the property with their name.
+_NAMED: Mapping[str, tuple[Kind, str]] = {
+    "AWS::DynamoDB::Table": ("table", "TableName"),
+    "AWS::S3::Bucket": ("bucket", "BucketName"),
+    "AWS::SQS::Queue": ("queue", "QueueName"),
+    "AWS::Logs::LogGroup": ("log group", "LogGroupName"),
+}
+NAMED_KINDS: Mapping[str, Kind] = {resource: kind for resource, (kind, _) in _NAMED.items()}
+ROLE, MANAGED_POLICY = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy"
+
+_ENVIRONMENT = re.compile(r"aws://([^/]+)/(.+)")
+_BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
+
+
+@dataclass(frozen=True, order=True)
+class NamedResource:
+    """A resource with a name of its own: a second one of the same name cannot be created."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """What a mesh asks of an account.
+
+    Attributes:
+        namespace: the namespace with its stage.
+        account, region: where the stacks go; None if the credentials decide.
+        stacks: the names of the stacks.
+        bootstrap_version: the lowest version of `cdk bootstrap` that can deploy the stacks.
+        reserved: the reserved concurrency by function.
+        provisioned: the provisioned concurrency of all functions.
+        source_concurrency: how many concurrent executions the queues may start, together.
+        max_vcpu: the capacity of the mesh's own Spark application; None without one.
+        roles, policies: the number of IAM roles and of managed policies.
+        resources: the resources that must not exist outside the stacks. Names may contain `{account}` and `{region}`.
+    """
+
+    namespace: str
+    account: str | None = None
+    region: str | None = None
+    stacks: tuple[str, ...] = ()
+    bootstrap_parameter: str = _BOOTSTRAP_PARAMETER
+    bootstrap_version: int = 0
+    reserved: Mapping[str, int]
+    provisioned: int = 0
+    source_concurrency: int = 0
+    max_vcpu: int | None = None
+    roles: int = 0
+    policies: int = 0
+    resources: tuple[NamedResource, ...] = ()
+
+    def named(self, account: str, region: str) -> frozenset[NamedResource]:
+        """Return the resources with their names in an account and region."""
+        return frozenset(
+            NamedResource(each.kind, each.name.replace("{account}", account).replace("{region}", region))
+            for each in self.resources
+        )
+
+
+class AssemblyError(Exception):
+    """A folder is not the output of `cdk synth` for a mesh."""
+
+
+def read_demand(folder: Path) -> Demand:
+    """Read the demand of a synthesized mesh.
+
+    Args:
+        folder: the output folder of `cdk synth`, such as `cdk.out`.
+
+    Raises:
+        AssemblyError: the folder has no manifest, or no stacks of a mesh.
+    """
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise AssemblyError(f"{folder} is not the output of `cdk synth`: {error}") from error
+    artifacts = manifest["artifacts"]
+    stacks = {
+        artifact["properties"].get("stackName", name): json.loads(
+            (folder / artifact["properties"]["templateFile"]).read_text(encoding="utf-8")
+        )
+        for name, artifact in artifacts.items()
+        if artifact["type"] == "aws:cloudformation:stack"
+    }
+    return demand(artifacts.values(), stacks, folder)
+
+
+def demand(artifacts: Any, templates: Mapping[str, Template], folder: Path) -> Demand:
+    """Compute the demand of a mesh.
+
+    Args:
+        artifacts: the artifacts of the manifest.
+        templates: the templates by the name of the stack.
+        folder: where they are from, for the error.
+
+    Raises:
+        AssemblyError: there is no stack of a mesh.
+    """
+    resources = [resource for template in templates.values() for resource in template.get("Resources", {}).values()]
+    places = [
+        match.groups() for each in artifacts if (match := _ENVIRONMENT.fullmatch(str(each.get("environment", ""))))
+    ]
+    properties = [each.get("properties", {}) for each in artifacts]
+    parameters = [each["bootstrapStackVersionSsmParameter"] for each in properties if _has_parameter(each)]
+    return Demand(
+        namespace=_namespace(templates, folder),
+        account=next((account for account, _ in places if account != "unknown-account"), None),
+        region=next((region for _, region in places if region != "unknown-region"), None),
+        stacks=tuple(sorted(templates)),
+        bootstrap_parameter=parameters[0] if parameters else _BOOTSTRAP_PARAMETER,
+        bootstrap_version=max((int(each.get("requiresBootstrapStackVersion") or 0) for each in properties), default=0),
+        reserved={
+            text(each.get("FunctionName", "")): int(reserved)
+            for each in _of(resources, "AWS::Lambda::Function")
+            if (reserved := each.get("ReservedConcurrentExecutions"))
+        },
+        provisioned=sum(
+            int(each.get("ProvisionedConcurrencyConfig", {}).get("ProvisionedConcurrentExecutions", 0))
+            for each in _of(resources, "AWS::Lambda::Alias")
+        ),
+        source_concurrency=sum(
+            int(each.get("ScalingConfig", {}).get("MaximumConcurrency") or 0)
+            for each in _of(resources, "AWS::Lambda::EventSourceMapping")
+        ),
+        max_vcpu=next(
+            (
+                int(float(each["MaximumCapacity"]["Cpu"].split()[0]))
+                for each in _of(resources, "AWS::EMRServerless::Application")
+                if "MaximumCapacity" in each
+            ),
+            None,
+        ),
+        roles=len(list(_of(resources, ROLE))),
+        policies=len(list(_of(resources, MANAGED_POLICY))),
+        resources=tuple(sorted(_named(resources))),
+    )
+
+
+def text(value: Any) -> str:
+    """Return a name of a template as text, with `{account}` and `{region}` for what only a deployment knows."""
+    if isinstance(value, dict):
+        if "Fn::Join" in value:
+            return str(value["Fn::Join"][0]).join(map(text, value["Fn::Join"][1]))
+        placeholders = {"AWS::AccountId": "{account}", "AWS::Region": "{region}"}
+        return placeholders.get(value.get("Ref", ""), "")
+    return str(value)
+
+
+def _has_parameter(properties: Mapping[str, Any]) -> bool:
+    return bool(properties.get("bootstrapStackVersionSsmParameter"))
+
+
+def _namespace(templates: Mapping[str, Template], folder: Path) -> str:
+    first, _, last = names.stack_name("{}", "state").partition("{}")
+    for stack in templates:
+        if stack.startswith(first) and stack.endswith(last):
+            return stack.removeprefix(first).removesuffix(last)
+    raise AssemblyError(f"{folder} has no stack {first}…{last}: it is not the output of `cdk synth` for a mesh")
+
+
+def _of(resources: list[Any], kind: str) -> Iterator[Mapping[str, Any]]:
+    return (resource.get("Properties", {}) for resource in resources if resource["Type"] == kind)
+
+
+def _named(resources: list[Any]) -> Iterator[NamedResource]:
+    for resource in resources:
+        if resource["Type"] in _NAMED:
+            kind, key = _NAMED[resource["Type"]]
+            if name := text(resource.get("Properties", {}).get(key, "")):
+                yield NamedResource(kind, name)

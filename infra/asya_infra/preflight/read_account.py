@@ -1,0 +1,169 @@
+"""Reads from AWS what an account has. Reads only; a refused read is an unknown fact."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya_infra.preflight.account import Account, Concurrency, DeployedStack, IamUsage, Identity, Unknown
+from asya_infra.preflight.checks import SPARK_VCPU
+from asya_infra.preflight.demand import MANAGED_POLICY, NAMED_KINDS, ROLE, Demand, NamedResource
+
+T = TypeVar("T")
+
+_LOGGING_SERVICES = ("lambda", "vendedlogs")
+_NOT_FOUND = frozenset({"404", "NoSuchBucket", "NotFound"})
+
+
+def read_identity(session: Any) -> Identity | Unknown:
+    """Return who calls; unknown without valid credentials."""
+    return _read(lambda: _identity(session), "sts:GetCallerIdentity")
+
+
+def read_account(session: Any, demand: Demand, identity: Identity) -> Account:
+    """Return what the account of a session has of what a mesh asks.
+
+    Args:
+        session: a boto3 session in the account and region of the mesh.
+        demand: what the mesh asks.
+        identity: the caller.
+    """
+    named = demand.named(identity.account, identity.region)
+    return Account(
+        identity=identity,
+        bootstrap_version=_read(lambda: _bootstrap_version(session, demand.bootstrap_parameter), "ssm:GetParameter"),
+        concurrency=_read(
+            lambda: _concurrency(session, demand), "lambda:GetAccountSettings and lambda:GetFunctionConcurrency"
+        ),
+        spark_vcpu=_read(lambda: _spark_vcpu(session), "servicequotas:GetServiceQuota"),
+        iam=_read(lambda: _iam(session), "iam:GetAccountSummary"),
+        stacks=_read(
+            lambda: dict(_stacks(session, demand)),
+            "cloudformation:DescribeStacks and cloudformation:ListStackResources",
+        ),
+        existing={
+            "table": _existing(named, lambda: _tables(session), "dynamodb:ListTables"),
+            "bucket": _existing(named, lambda: _buckets(session, named), "s3:ListBucket"),
+            "queue": _existing(named, lambda: _queues(session, demand.namespace), "sqs:ListQueues"),
+            "log group": _existing(named, lambda: _log_groups(session, demand.namespace), "logs:DescribeLogGroups"),
+        },
+    )
+
+
+def _read(read: Callable[[], T], action: str) -> T | Unknown:
+    try:
+        return read()
+    except (ClientError, BotoCoreError) as error:
+        return Unknown(str(error), action)
+
+
+def _identity(session: Any) -> Identity:
+    answer = session.client("sts").get_caller_identity()
+    return Identity(answer["Account"], answer["Arn"], session.region_name)
+
+
+def _bootstrap_version(session: Any, parameter: str) -> int | None:
+    ssm = session.client("ssm")
+    try:
+        return int(ssm.get_parameter(Name=parameter)["Parameter"]["Value"])
+    except ssm.exceptions.ParameterNotFound:
+        return None
+
+
+def _concurrency(session: Any, demand: Demand) -> Concurrency:
+    functions = session.client("lambda")
+    limit = functions.get_account_settings()["AccountLimit"]
+    own = 0
+    for name in demand.reserved:
+        try:
+            own += functions.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions", 0)
+        except functions.exceptions.ResourceNotFoundException:
+            continue
+    return Concurrency(limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"], own)
+
+
+def _spark_vcpu(session: Any) -> int:
+    quotas = session.client("service-quotas")
+    quota = {"ServiceCode": "emr-serverless", "QuotaCode": SPARK_VCPU}
+    try:
+        answer = quotas.get_service_quota(**quota)
+    except quotas.exceptions.NoSuchResourceException:
+        # The account has never changed the quota.
+        answer = quotas.get_aws_default_service_quota(**quota)
+    return int(answer["Quota"]["Value"])
+
+
+def _iam(session: Any) -> IamUsage:
+    summary = session.client("iam").get_account_summary()["SummaryMap"]
+    return IamUsage(summary["Roles"], summary["RolesQuota"], summary["Policies"], summary["PoliciesQuota"])
+
+
+def _stacks(session: Any, demand: Demand) -> Iterator[tuple[str, DeployedStack]]:
+    cloudformation = session.client("cloudformation")
+    for stack in demand.stacks:
+        try:
+            status = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]["StackStatus"]
+        except ClientError as error:
+            if "does not exist" in error.response["Error"].get("Message", ""):
+                continue
+            raise
+        pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
+        resources = [each for page in pages for each in page["StackResourceSummaries"]]
+        kinds = [each["ResourceType"] for each in resources if each["ResourceStatus"] != "DELETE_COMPLETE"]
+        yield (
+            stack,
+            DeployedStack(
+                status,
+                frozenset(
+                    NamedResource(NAMED_KINDS[each["ResourceType"]], _name(each))
+                    for each in resources
+                    if each["ResourceType"] in NAMED_KINDS and each["ResourceStatus"] != "DELETE_COMPLETE"
+                ),
+                kinds.count(ROLE),
+                kinds.count(MANAGED_POLICY),
+            ),
+        )
+
+
+def _name(resource: Any) -> str:
+    """Return the name of a deployed resource. The physical id of a queue is its URL."""
+    physical_id: str = resource.get("PhysicalResourceId", "")
+    return physical_id.rpartition("/")[2] if resource["ResourceType"] == "AWS::SQS::Queue" else physical_id
+
+
+def _existing(
+    named: frozenset[NamedResource], read: Callable[[], Iterator[NamedResource]], action: str
+) -> frozenset[NamedResource] | Unknown:
+    return _read(lambda: named & frozenset(read()), action)
+
+
+def _tables(session: Any) -> Iterator[NamedResource]:
+    for page in session.client("dynamodb").get_paginator("list_tables").paginate():
+        yield from (NamedResource("table", name) for name in page["TableNames"])
+
+
+def _buckets(session: Any, named: frozenset[NamedResource]) -> Iterator[NamedResource]:
+    s3 = session.client("s3")
+    for resource in named:
+        if resource.kind != "bucket":
+            continue
+        try:
+            s3.head_bucket(Bucket=resource.name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_FOUND:
+                continue
+            raise
+        yield resource
+
+
+def _queues(session: Any, namespace: str) -> Iterator[NamedResource]:
+    pages = session.client("sqs").get_paginator("list_queues").paginate(QueueNamePrefix=f"asya-{namespace}-")
+    for page in pages:
+        yield from (NamedResource("queue", url.rpartition("/")[2]) for url in page.get("QueueUrls", []))
+
+
+def _log_groups(session: Any, namespace: str) -> Iterator[NamedResource]:
+    pages = session.client("logs").get_paginator("describe_log_groups")
+    for service in _LOGGING_SERVICES:
+        for page in pages.paginate(logGroupNamePrefix=f"/aws/{service}/asya-{namespace}-"):
+            yield from (NamedResource("log group", group["logGroupName"]) for group in page["logGroups"])

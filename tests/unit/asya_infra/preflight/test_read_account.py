@@ -1,0 +1,189 @@
+"""Reading from AWS what an account has. Stubs hold requests and answers against the service models of botocore."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from asya_infra.preflight.account import Account, Concurrency, DeployedStack, IamUsage, Identity, Unknown
+from asya_infra.preflight.demand import Demand, NamedResource
+from asya_infra.preflight.read_account import read_account, read_identity
+
+REGION = "eu-central-1"
+ACCOUNT = "123456789012"
+IDENTITY = Identity(ACCOUNT, "arn:aws:iam::123456789012:user/me", REGION)
+TASKS, SINK = NamedResource("table", "asya-shop-tasks"), NamedResource("table", "asya-shop-sink")
+BILL = NamedResource("queue", "asya-shop-bill")
+LOGS = NamedResource("log group", "/aws/lambda/asya-shop-bill")
+API_LOGS = NamedResource("log group", "/aws/vendedlogs/asya-shop-gateway")
+BUCKET = NamedResource("bucket", f"asya-shop-{ACCOUNT}-{REGION}")
+DEMAND = Demand(
+    namespace="shop",
+    stacks=("Asya-shop-queues-0", "Asya-shop-state"),
+    reserved={"asya-shop-x-gateway-live": 50},
+    resources=(TASKS, SINK, BILL, LOGS, API_LOGS, NamedResource("bucket", "asya-shop-{account}-{region}")),
+)
+
+
+@cache  # a client takes a tenth of a second
+def client_of(service: str) -> Any:
+    return boto3.Session("testing", "testing", region_name=REGION).client(service)  # type: ignore[call-overload]
+
+
+class Session:
+    """The stubbed clients of one account. A call without a prepared answer fails, so its fact is unknown."""
+
+    region_name = REGION
+
+    def __init__(self) -> None:
+        self._stubbers: dict[str, Stubber] = {}
+
+    def client(self, service: str) -> Any:
+        return self.stub(service).client
+
+    def stub(self, service: str) -> Stubber:
+        if service not in self._stubbers:
+            self._stubbers[service] = Stubber(client_of(service))
+            self._stubbers[service].activate()
+        return self._stubbers[service]
+
+    def close(self) -> None:
+        for stubber in self._stubbers.values():
+            stubber.assert_no_pending_responses()
+            stubber.deactivate()
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    made = Session()
+    yield made
+    made.close()
+
+
+def read(session: Session) -> Account:
+    return read_account(session, DEMAND, IDENTITY)
+
+
+def test_the_caller_with_the_region_of_the_session(session: Session) -> None:
+    session.stub("sts").add_response("get_caller_identity", {"Account": ACCOUNT, "Arn": IDENTITY.arn})
+    assert read_identity(session) == IDENTITY
+
+
+def test_invalid_credentials_are_unknown(session: Session) -> None:
+    session.stub("sts").add_client_error("get_caller_identity", "ExpiredToken", "expired")
+    identity = read_identity(session)
+    assert isinstance(identity, Unknown)
+    assert "ExpiredToken" in identity.reason
+
+
+def test_the_version_of_the_bootstrap(session: Session) -> None:
+    ssm, asked = session.stub("ssm"), {"Name": "/cdk-bootstrap/hnb659fds/version"}
+    ssm.add_client_error("get_parameter", "ParameterNotFound", expected_params=asked)
+    ssm.add_response("get_parameter", {"Parameter": {"Value": "30"}}, asked)
+    assert read(session).bootstrap_version is None
+    assert read(session).bootstrap_version == 30
+
+
+def test_the_concurrency_with_that_of_the_deployed_functions(session: Session) -> None:
+    functions = session.stub("lambda")
+    limit = {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 850}
+    functions.add_response("get_account_settings", {"AccountLimit": limit})
+    asked = {"FunctionName": "asya-shop-x-gateway-live"}
+    functions.add_response("get_function_concurrency", {"ReservedConcurrentExecutions": 50}, asked)
+    assert read(session).concurrency == Concurrency(1000, 850, own=50)
+
+
+def test_a_function_that_is_not_deployed_has_no_reservation(session: Session) -> None:
+    functions = session.stub("lambda")
+    limit = {"ConcurrentExecutions": 10, "UnreservedConcurrentExecutions": 10}
+    functions.add_response("get_account_settings", {"AccountLimit": limit})
+    functions.add_client_error("get_function_concurrency", "ResourceNotFoundException")
+    assert read(session).concurrency == Concurrency(10, 10)
+
+
+def test_the_quota_of_emr_serverless(session: Session) -> None:
+    quotas, asked = session.stub("service-quotas"), {"ServiceCode": "emr-serverless", "QuotaCode": "L-D05C8A75"}
+    quotas.add_response("get_service_quota", {"Quota": {"Value": 64.0}}, asked)
+    assert read(session).spark_vcpu == 64
+    # A quota that was never changed may only have a default.
+    quotas.add_client_error("get_service_quota", "NoSuchResourceException")
+    quotas.add_response("get_aws_default_service_quota", {"Quota": {"Value": 16.0}}, asked)
+    assert read(session).spark_vcpu == 16
+
+
+def test_roles_and_policies_with_their_quotas(session: Session) -> None:
+    summary = {"Roles": 40, "RolesQuota": 1000, "Policies": 20, "PoliciesQuota": 1500}
+    session.stub("iam").add_response("get_account_summary", {"SummaryMap": summary})
+    assert read(session).iam == IamUsage(40, 1000, 20, 1500)
+
+
+def test_a_refused_read_is_unknown_and_names_the_action(session: Session) -> None:
+    session.stub("iam").add_client_error("get_account_summary", "AccessDenied", "not authorized")
+    usage = read(session).iam
+    assert isinstance(usage, Unknown)
+    assert usage.action == "iam:GetAccountSummary"
+    assert "not authorized" in usage.reason
+
+
+def summary(kind: str, physical_id: str, status: str = "CREATE_COMPLETE") -> dict[str, Any]:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    return {
+        "LogicalResourceId": "Any",
+        "ResourceType": kind,
+        "PhysicalResourceId": physical_id,
+        "ResourceStatus": status,
+        "LastUpdatedTimestamp": now,
+    }
+
+
+def test_the_stacks_with_their_resources(session: Session) -> None:
+    stacks = session.stub("cloudformation")
+    missing = "Stack with id Asya-shop-queues-0 does not exist"
+    stacks.add_client_error("describe_stacks", "ValidationError", missing)
+    status = {
+        "StackName": "Asya-shop-state",
+        "CreationTime": datetime(2026, 1, 1, tzinfo=UTC),
+        "StackStatus": "UPDATE_COMPLETE",
+    }
+    stacks.add_response("describe_stacks", {"Stacks": [status]}, {"StackName": "Asya-shop-state"})
+    first = [
+        summary("AWS::DynamoDB::Table", TASKS.name),
+        summary("AWS::DynamoDB::Table", SINK.name, "DELETE_COMPLETE"),
+        summary("AWS::IAM::Role", "asya-shop-bill-role"),
+    ]
+    second = [summary("AWS::SQS::Queue", f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/{BILL.name}")]
+    stacks.add_response("list_stack_resources", {"StackResourceSummaries": first, "NextToken": "more"})
+    stacks.add_response("list_stack_resources", {"StackResourceSummaries": second})
+    stack = DeployedStack("UPDATE_COMPLETE", frozenset({TASKS, BILL}), roles=1)
+    assert read(session).stacks == {"Asya-shop-state": stack}
+
+
+def test_existing_resources_with_a_name_of_the_mesh(session: Session) -> None:
+    session.stub("dynamodb").add_response("list_tables", {"TableNames": [TASKS.name, "asya-shop-staging-tasks"]})
+    prefix = f"https://sqs.{REGION}.amazonaws.com/{ACCOUNT}/"
+    urls = {"QueueUrls": [prefix + BILL.name, f"{prefix}asya-shop-staging-bill"]}
+    session.stub("sqs").add_response("list_queues", urls, {"QueueNamePrefix": "asya-shop-"})
+    for group, folder in ((LOGS, "lambda"), (API_LOGS, "vendedlogs")):
+        asked = {"logGroupNamePrefix": f"/aws/{folder}/asya-shop-"}
+        session.stub("logs").add_response("describe_log_groups", {"logGroups": [{"logGroupName": group.name}]}, asked)
+    session.stub("s3").add_response("head_bucket", {}, {"Bucket": BUCKET.name})
+    assert read(session).existing == {
+        "table": {TASKS},
+        "queue": {BILL},
+        "log group": {LOGS, API_LOGS},
+        "bucket": {BUCKET},
+    }
+
+
+def test_a_free_name_of_the_bucket(session: Session) -> None:
+    session.stub("s3").add_client_error("head_bucket", "404", http_status_code=404)
+    assert read(session).existing["bucket"] == frozenset()
+
+
+def test_a_bucket_that_may_not_be_seen_is_unknown(session: Session) -> None:
+    session.stub("s3").add_client_error("head_bucket", "403", "Forbidden", http_status_code=403)
+    assert isinstance(read(session).existing["bucket"], Unknown)
