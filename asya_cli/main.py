@@ -17,6 +17,7 @@ from asya_cli.result import result
 from asya_cli.resume import resume
 from asya_cli.run import app as run
 from asya_cli.send import send
+from asya_cli.smoke.command import smoke
 from asya_cli.status import status
 from asya_cli.tasks import cancel, list_tasks
 from asya_local.errors import LocalCloudError
@@ -57,6 +58,7 @@ app.command()(cancel)
 app.command()(replay)
 app.command()(resume)
 app.command()(doctor)
+app.command()(smoke)
 app.add_typer(dlq, name="dlq")
 app.add_typer(run, name="run")
 app.add_typer(local, name="local")

@@ -201,6 +201,22 @@ class MeshClient:
             raise CommandError(f"there is no task {envelope_id!r}") from None
         return _decode(answer, Replayed)
 
+    def call_tool(self, name: str, arguments: bytes) -> str:
+        """Call a tool and return the id of its task, which may not have ended.
+
+        Args:
+            name: The name of the tool.
+            arguments: A JSON object.
+
+        Raises:
+            CommandError: There is no such tool, the arguments are invalid, or the gateway fails or does not answer.
+        """
+        body = b'{"name": ' + msgspec.json.encode(name) + b', "arguments": ' + arguments + b"}"
+        try:
+            return _decode(self._request("POST", "/tools/call", body), _Started).id
+        except NotFoundError:
+            raise CommandError(f"the mesh {self.connection.namespace!r} has no tool {name!r}") from None
+
     def resume(self, envelope_id: str, answers: bytes) -> None:
         """Resume a paused task.
 
@@ -311,6 +327,10 @@ class MeshClient:
         except urllib3.exceptions.HTTPError as error:
             raise CommandError(f"the gateway did not answer ({url}): {error}") from error
         return answer.status, answer.data
+
+
+class _Started(msgspec.Struct):
+    id: str
 
 
 class _Problem(msgspec.Struct):

@@ -1,0 +1,1 @@
+"""`asya smoke`: sends test envelopes through a deployed mesh."""

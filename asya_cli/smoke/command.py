@@ -1,0 +1,104 @@
+"""The command line of `asya smoke`."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asya_cli.errors import CommandError
+from asya_cli.options import DEFAULT_STATE, Namespace, Region, State, client
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from asya_cli.smoke.steps import Smoke, Step
+
+_COLORS = {"ok": "green", "skipped": "yellow", "failed": "red"}
+_MESH_FILE = Path("mesh.yaml")
+
+
+def smoke(
+    *,
+    mesh: Annotated[
+        Path | None, typer.Option("--mesh", help="Test the mesh of this file on AWS.", show_default=False)
+    ] = None,
+    stage: Annotated[
+        str | None, typer.Option("--stage", help="Test this stage on AWS; --mesh is mesh.yaml by default.")
+    ] = None,
+    tool: Annotated[str | None, typer.Option("--tool", help="Also call this tool, which runs your own actors.")] = None,
+    arguments: Annotated[
+        Path | None, typer.Option("--arguments", help="With --tool: a JSON file with its arguments; {} by default.")
+    ] = None,
+    alarms: Annotated[bool, typer.Option("--alarms", help="Also send a test message to each alarm topic.")] = False,
+    timeout: Annotated[float, typer.Option("--timeout", help="How many minutes a job run or a tool may take.")] = 20.0,
+    state: State = DEFAULT_STATE,
+    namespace: Namespace = None,
+    region: Region = None,
+) -> None:
+    """Send test envelopes through a deployed mesh: one light, one job run, and optionally a tool of yours.
+
+    Without --tool no user code runs: x-checkpoint takes the light envelope, and x-index the heavy one. Exit code 1 if a
+    step fails.
+    """
+    from asya_cli.smoke.steps import Smoke
+
+    if arguments is not None and tool is None:
+        raise CommandError("--arguments needs --tool")
+    body = _read(arguments) if arguments is not None else b"{}"
+    if mesh is not None or stage is not None:
+        if namespace is not None:
+            raise CommandError(
+                "--namespace excludes --mesh and --stage", "Use --namespace alone, with the stage in it."
+            )
+        namespace = _namespace(mesh or _MESH_FILE, stage)
+    steps = Smoke(client(state, namespace, region), uuid.uuid4().hex[:12], timeout * 60)
+    failed = False
+    for step in run(steps, tool, body, alarms=alarms):
+        failed = failed or step.state == "failed"
+        typer.echo(line(step))
+        if step.advice:
+            typer.echo(f"{'':<19}{step.advice}")
+    if failed:
+        raise typer.Exit(1)
+
+
+def run(steps: Smoke, tool: str | None, arguments: bytes, *, alarms: bool) -> Iterator[Step]:
+    """Run the steps in order. Without the gateway no other step can be followed, so the first failure ends them."""
+    from asya_cli.smoke.alarm_topics import tell_topics
+    from asya_cli.smoke.steps import measured
+
+    gateway = steps.gateway()
+    yield gateway
+    if gateway.state == "failed":
+        return
+    yield steps.light()
+    yield steps.index()
+    if tool is not None:
+        yield steps.tool(tool, arguments)
+    if alarms:
+        yield measured("alarms", lambda: tell_topics(steps.mesh.connection))
+
+
+def line(step: Step) -> str:
+    """Return the line of a step."""
+    state = typer.style(f"{step.state:<7}", fg=_COLORS[step.state])
+    return f"{state} {step.name:<10} {step.seconds:6.1f} s  {step.detail}"
+
+
+def _namespace(mesh: Path, stage: str | None) -> str:
+    from asya_infra.mesh_file import MeshFileError, load_mesh
+
+    try:
+        return load_mesh(mesh, stage).namespace
+    except MeshFileError as error:
+        raise CommandError(f"{mesh} is invalid", str(error)) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CommandError(f"cannot read {path}: {error.strerror}") from error

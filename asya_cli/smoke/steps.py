@@ -1,0 +1,186 @@
+"""The steps of `asya smoke`. Each sends one envelope and waits for its end."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+from botocore.exceptions import BotoCoreError, ClientError
+
+from asya.protocol import names
+from asya.protocol.envelope import Envelope
+from asya.protocol.job_runs import attempts_prefix, parse_run_id
+from asya.protocol.route import Route
+from asya.spark.job_python import JOB_PYTHON
+from asya_cli.errors import CommandError
+from asya_cli.progress.watch import watch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from asya.tasks.view import TaskView
+    from asya_cli.mesh_client import MeshClient
+
+State = Literal["ok", "skipped", "failed"]
+LIGHT_SECONDS = 300.0
+"""How long a light envelope may take; cold starts and a busy account included."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """The result of one step.
+
+    Attributes:
+        detail: What the step has shown, or why it failed.
+        advice: Where to look after a failure.
+    """
+
+    name: str
+    state: State
+    seconds: float
+    detail: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class Smoke:
+    """The steps on one mesh.
+
+    Attributes:
+        mark: The suffix of the ids of all envelopes, different in each call of the command.
+        heavy_seconds: How long a job run may take, the start of the Spark application included.
+    """
+
+    mesh: MeshClient
+    mark: str
+    heavy_seconds: float
+
+    def gateway(self) -> Step:
+        """Read the list of tasks: the API, the caller's permission, the function and its table."""
+        return measured("gateway", self._read_tasks)
+
+    def light(self) -> Step:
+        """Send an envelope to x-checkpoint, which runs no user code: queue, sidecar, x-sink, S3, reports."""
+        return measured("light", lambda: self._run_light(f"smoke-light-{self.mark}"))
+
+    def index(self) -> Step:
+        """Let x-index compact the rows of today: dispatcher, EMR Serverless, job role, completion."""
+        if not self._has_actor(names.INDEX):
+            reason = "the mesh has no x-index, because it has no heavy actor or `sink.index` is off"
+            return Step("index", "skipped", 0.0, reason)
+        return measured("index", lambda: self._run_index(f"smoke-index-{self.mark}"))
+
+    def tool(self, name: str, arguments: bytes) -> Step:
+        """Call a tool of the mesh file: the mesh's own actors.
+
+        Args:
+            name: The name of the tool.
+            arguments: A JSON object.
+        """
+        return measured(name, lambda: self._call_tool(name, arguments))
+
+    def _read_tasks(self) -> str:
+        self.mesh.tasks(status=None, parent=None, limit=1)
+        return self.mesh.connection.gateway_url
+
+    def _run_light(self, envelope_id: str) -> str:
+        task = self._send(envelope_id, names.CHECKPOINT, {"smoke": True}, LIGHT_SECONDS)
+        stored = self.mesh.stored(envelope_id, task.result_uri)
+        if stored is None:
+            raise CommandError(f"{envelope_id} succeeded, but its object is missing: {task.result_uri or 'no address'}")
+        return f"x-checkpoint → x-sink, {stored.uri}"
+
+    def _run_index(self, envelope_id: str) -> str:
+        today = datetime.now(UTC).date().isoformat()
+        self._send(envelope_id, names.INDEX, {"days": [today]}, self.heavy_seconds)
+        run_id = next((entry.run.run_id for entry in reversed(self.mesh.timeline(envelope_id)) if entry.run), None)
+        if run_id is None:
+            return f"{envelope_id}: the timeline names no job run"
+        version = self._python(run_id)
+        expected = f"{JOB_PYTHON}."
+        if self.mesh.connection.endpoint_url is None and version and not version.startswith(expected):
+            raise CommandError(f"{run_id} ran on Python {version}, but its code was built for {JOB_PYTHON}")
+        return f"{run_id}, Python {version or 'unknown: the commit names none'}; `asya run show {run_id}`"
+
+    def _call_tool(self, name: str, arguments: bytes) -> str:
+        task = self._ended(self.mesh.call_tool(name, arguments), self.heavy_seconds)
+        return f"{task.id}, {task.result_uri or 'no result is stored'}"
+
+    def _send(self, envelope_id: str, actor: str, payload: object, seconds: float) -> TaskView:
+        raw = msgspec.Raw(msgspec.json.encode(payload))
+        self.mesh.send(Envelope(id=envelope_id, route=Route((), actor, ()), payload=raw))
+        return self._ended(envelope_id, seconds)
+
+    def _ended(self, envelope_id: str, seconds: float) -> TaskView:
+        advice = f"`asya status {envelope_id} --timeline` shows its hops. Then see the dead letters: `asya dlq list`."
+        task: TaskView | None = None
+        try:
+            for task in watch(self.mesh, envelope_id, seconds):
+                if task is not None and task.status == "paused":
+                    break
+        except CommandError as error:
+            raise CommandError(error.problem, error.advice or advice) from error
+        assert task is not None  # `watch` ends with the ended task
+        if task.status == "paused":
+            raise CommandError(
+                f"{envelope_id} waits for an answer", f"Answer it: `asya resume {envelope_id} --input JSON`."
+            )
+        if task.status != "succeeded":
+            error_text = f"{task.error.type}: {task.error.message}" if task.error else task.reason or "no reason given"
+            raise CommandError(f"{envelope_id} {task.status} at {task.actor or 'no actor'}: {error_text}", advice)
+        return task
+
+    def _has_actor(self, actor: str) -> bool:
+        return self._queue_url(actor) is not None
+
+    def _queue_url(self, actor: str) -> str | None:
+        sqs = self.mesh.connection.sqs()
+        try:
+            return sqs.get_queue_url(QueueName=names.queue_name(self.mesh.connection.namespace, actor))["QueueUrl"]
+        except ClientError as error:
+            if error.response["Error"]["Code"].endswith(("NonExistentQueue", "QueueDoesNotExist")):
+                return None
+            raise CommandError(f"cannot look up the queue of {actor}: {error}") from error
+        except BotoCoreError as error:
+            raise CommandError(f"cannot look up the queue of {actor}: {error}") from error
+
+    def _python(self, run_id: str) -> str | None:
+        """Return the version of Python in the commit of a run; None if there is none."""
+        connection = self.mesh.connection
+        place, url = parse_run_id(run_id, connection.namespace), self._queue_url(names.INDEX)
+        if place is None or url is None:
+            return None
+        bucket = names.bucket_name(connection.namespace, url.split("/")[-2], connection.region)
+        try:
+            pages = (
+                connection.s3().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=attempts_prefix(*place))
+            )
+            keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
+        except (ClientError, BotoCoreError) as error:
+            raise CommandError(f"cannot read the commit of {run_id}: {error}", "Allow s3:ListBucket on it.") from error
+        commits = (self.mesh.fetch(f"s3://{bucket}/{key}") for key in keys if key.endswith("/commit.json"))
+        return next((version for body in commits if body and (version := _version(body))), None)
+
+
+def measured(name: str, run: Callable[[], str]) -> Step:
+    """Run a step; a `CommandError` is a failed step."""
+    began = time.monotonic()
+    try:
+        detail = run()
+    except CommandError as error:
+        return Step(name, "failed", time.monotonic() - began, error.problem, error.advice)
+    return Step(name, "ok", time.monotonic() - began, detail)
+
+
+class _Commit(msgspec.Struct):
+    python: str = ""
+
+
+def _version(body: bytes) -> str | None:
+    try:
+        return msgspec.json.decode(body, type=_Commit).python or None
+    except msgspec.MsgspecError:
+        return None

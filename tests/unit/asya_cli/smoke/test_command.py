@@ -1,0 +1,93 @@
+"""`asya smoke`: the order of its steps and their lines."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import typer
+
+from asya_cli.errors import CommandError
+from asya_cli.smoke import command
+from asya_cli.smoke.command import run, smoke
+from asya_cli.smoke.steps import Step
+
+
+class Steps:
+    """Steps with fixed results."""
+
+    mesh = SimpleNamespace(connection=None)
+
+    def __init__(self, *failing: str) -> None:
+        self.failing = failing
+
+    def _step(self, name: str) -> Step:
+        return Step(name, "failed" if name in self.failing else "ok", 1.0, "detail", "")
+
+    def gateway(self) -> Step:
+        return self._step("gateway")
+
+    def light(self) -> Step:
+        return self._step("light")
+
+    def index(self) -> Step:
+        return self._step("index")
+
+    def tool(self, name: str, _arguments: bytes) -> Step:
+        return self._step(name)
+
+
+def names(steps: Any, tool: str | None = None) -> list[str]:
+    return [step.name for step in run(steps, tool, b"{}", alarms=False)]
+
+
+def test_the_order_of_the_steps() -> None:
+    assert names(Steps()) == ["gateway", "light", "index"]
+    assert names(Steps(), "analyse") == ["gateway", "light", "index", "analyse"]
+
+
+def test_without_the_gateway_nothing_is_sent() -> None:
+    assert names(Steps("gateway")) == ["gateway"]
+
+
+def test_a_failed_envelope_does_not_end_the_command() -> None:
+    assert names(Steps("light")) == ["gateway", "light", "index"]
+
+
+def test_a_stage_selects_the_mesh_of_the_file_on_aws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mesh = tmp_path / "mesh.yaml"
+    mesh.write_text("namespace: shop\ncode: .\nactors:\n  bill: {handler: bills.pay}\n")
+    (tmp_path / "bills.py").write_text("def pay(payload):\n    return payload\n")
+    connected: list[str | None] = []
+
+    def connect(_state: Path, namespace: str | None, _region: str | None) -> Any:
+        connected.append(namespace)
+        raise CommandError("no such mesh")
+
+    monkeypatch.setattr(command, "client", connect)
+    with pytest.raises(CommandError, match="no such mesh"):
+        smoke(mesh=mesh, stage="prod")
+    with pytest.raises(CommandError, match="no such mesh"):
+        smoke()
+    assert connected == ["shop-prod", None]
+
+
+def test_options_that_exclude_each_other() -> None:
+    with pytest.raises(CommandError, match="--arguments needs --tool"):
+        smoke(arguments=Path("arguments.json"))
+    with pytest.raises(CommandError, match="--namespace excludes"):
+        smoke(stage="prod", namespace="shop")
+
+
+def test_a_failed_step_is_exit_code_1(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(command, "client", lambda *_: None)
+    failed = Step("light", "failed", 1.0, "it failed", "look here")
+    monkeypatch.setattr(command, "run", lambda *_, **__: iter([failed, Step("index", "ok", 1.0, "fine")]))
+    with pytest.raises(typer.Exit) as caught:
+        smoke()
+    assert caught.value.exit_code == 1
+    assert [text.strip() for text in capsys.readouterr().out.splitlines()] == [
+        "failed  light         1.0 s  it failed",
+        "look here",
+        "ok      index         1.0 s  fine",
+    ]
