@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from asya_infra.preflight.finding import Finding
 
+_DEFAULT_REGION = "us-east-1"  # that of `cdk` without a region
 _COLORS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
@@ -44,7 +45,7 @@ def doctor(
     What you may not read is a warning. Exit code 1 if there is a problem.
     """
     with _assembly(synthesized, mesh, stage) as folder:
-        findings = _examine(_session(region), folder)
+        findings = _examine(folder, region)
     for finding in findings:
         typer.echo(line(finding))
     problems = sum(finding.level == "problem" for finding in findings)
@@ -58,20 +59,7 @@ def line(finding: Finding) -> str:
     return f"{typer.style(f'{finding.level:<8}', fg=_COLORS[finding.level])} {finding.subject:<20} {finding.message}"
 
 
-def _session(region: str | None) -> Any:
-    from boto3.session import Session
-    from botocore.exceptions import BotoCoreError
-
-    try:
-        session = Session(region_name=region)
-    except BotoCoreError as error:  # such as an unknown profile
-        raise CommandError(f"cannot use the AWS configuration: {error}", "Check AWS_PROFILE.") from error
-    if session.region_name is None:
-        raise CommandError("no AWS region is configured", "Set --region or AWS_REGION.")
-    return session
-
-
-def _examine(session: Any, folder: Path) -> list[Finding]:
+def _examine(folder: Path, region: str | None) -> list[Finding]:
     from asya_infra.preflight.account import Unknown
     from asya_infra.preflight.checks import check
     from asya_infra.preflight.demand import AssemblyError, read_demand
@@ -82,11 +70,23 @@ def _examine(session: Any, folder: Path) -> list[Finding]:
         demand = read_demand(folder)
     except AssemblyError as error:
         raise CommandError(str(error), "Run `make synth` first, or leave out --synthesized.") from error
+    session = _session(region or demand.region)
     identity = read_identity(session)
     if isinstance(identity, Unknown):
         message = f"no valid AWS credentials ({identity.reason}); configure them as for the AWS CLI"
         return [Finding("problem", "credentials", message)]
     return check(demand, read_account(session, demand, identity))
+
+
+def _session(region: str | None) -> Any:
+    """Return a session in this region, or else where `make deploy` would deploy."""
+    from boto3.session import Session
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        return Session(region_name=region or Session().region_name or _DEFAULT_REGION)
+    except BotoCoreError as error:  # such as an unknown profile
+        raise CommandError(f"cannot use the AWS configuration: {error}", "Check AWS_PROFILE.") from error
 
 
 @contextmanager

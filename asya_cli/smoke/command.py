@@ -53,7 +53,7 @@ def smoke(
             raise CommandError(
                 "--namespace excludes --mesh and --stage", "Use --namespace alone, with the stage in it."
             )
-        namespace = _namespace(mesh or _MESH_FILE, stage)
+        namespace, region = _place(mesh or _MESH_FILE, stage, region)
     steps = Smoke(client(state, namespace, region), uuid.uuid4().hex[:12], timeout * 60)
     failed = False
     for step in run(steps, tool, body, alarms=alarms):
@@ -88,13 +88,15 @@ def line(step: Step) -> str:
     return f"{state} {step.name:<10} {step.seconds:6.1f} s  {step.detail}"
 
 
-def _namespace(mesh: Path, stage: str | None) -> str:
+def _place(mesh: Path, stage: str | None, region: str | None) -> tuple[str, str | None]:
+    """Return the namespace of a stage, and the region: the given one, or that of the stage if it has one."""
     from asya_infra.mesh_file import MeshFileError, load_mesh
 
     try:
-        return load_mesh(mesh, stage).namespace
+        loaded = load_mesh(mesh, stage)
     except MeshFileError as error:
         raise CommandError(f"{mesh} is invalid", str(error)) from error
+    return loaded.namespace, region or loaded.mesh.region
 
 
 def _read(path: Path) -> bytes:

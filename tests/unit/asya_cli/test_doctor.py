@@ -88,12 +88,44 @@ def test_a_folder_without_a_mesh_is_an_error(tmp_path: Path) -> None:
         doctor(synthesized=tmp_path, region="eu-central-1")
 
 
-def test_without_a_region_the_command_says_so(synthesized: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"):
+@pytest.mark.parametrize(
+    ("stage", "option", "configured", "expected"),
+    [
+        ("eu-central-1", "eu-west-1", "us-west-2", "eu-west-1"),
+        ("eu-central-1", None, "us-west-2", "eu-central-1"),
+        (None, None, "us-west-2", "us-west-2"),
+        (None, None, None, "us-east-1"),
+    ],
+)
+def test_the_region_is_the_one_of_the_deployment(
+    synthesized: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stage: str | None,
+    option: str | None,
+    configured: str | None,
+    expected: str,
+) -> None:
+    for name in ("AWS_REGION", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere/config")
-    with pytest.raises(CommandError, match="no AWS region is configured"):
-        doctor(synthesized=synthesized)
+    if configured:
+        monkeypatch.setenv("AWS_DEFAULT_REGION", configured)
+    else:
+        monkeypatch.delenv("AWS_DEFAULT_REGION", raising=False)
+    if stage:
+        manifest = json.loads((synthesized / "manifest.json").read_text())
+        manifest["artifacts"]["Asya-shop-state"]["environment"] = f"aws://123456789012/{stage}"
+        (synthesized / "manifest.json").write_text(json.dumps(manifest))
+    regions: list[str] = []
+
+    def identify(session: Any) -> Unknown:
+        regions.append(session.region_name)
+        return Unknown("stop here", "")
+
+    monkeypatch.setattr(aws, "read_identity", identify)
+    with pytest.raises(typer.Exit):
+        doctor(synthesized=synthesized, region=option)
+    assert regions == [expected]
 
 
 @pytest.mark.slow

@@ -56,20 +56,35 @@ def test_a_failed_envelope_does_not_end_the_command() -> None:
 
 def test_a_stage_selects_the_mesh_of_the_file_on_aws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mesh = tmp_path / "mesh.yaml"
-    mesh.write_text("namespace: shop\ncode: .\nactors:\n  bill: {handler: bills.pay}\n")
+    mesh.write_text(
+        "namespace: shop\ncode: .\nactors:\n  bill: {handler: bills.pay}\n"
+        "stages:\n  dev: {}\n  prod: {account: '123456789012', region: eu-central-1}\n"
+    )
     (tmp_path / "bills.py").write_text("def pay(payload):\n    return payload\n")
-    connected: list[str | None] = []
+    connected: list[tuple[str | None, str | None]] = []
 
-    def connect(_state: Path, namespace: str | None, _region: str | None) -> Any:
-        connected.append(namespace)
+    def connect(_state: Path, namespace: str | None, region: str | None) -> Any:
+        connected.append((namespace, region))
         raise CommandError("no such mesh")
 
     monkeypatch.setattr(command, "client", connect)
-    with pytest.raises(CommandError, match="no such mesh"):
-        smoke(mesh=mesh, stage="prod")
-    with pytest.raises(CommandError, match="no such mesh"):
-        smoke()
-    assert connected == ["shop-prod", None]
+    selections: tuple[dict[str, Any], ...] = (
+        {"mesh": mesh, "stage": "prod"},
+        {"mesh": mesh, "stage": "prod", "region": "us-east-1"},
+        {"mesh": mesh, "stage": "dev"},
+        {"mesh": mesh},
+        {},
+    )
+    for options in selections:
+        with pytest.raises(CommandError, match="no such mesh"):
+            smoke(**options)
+    assert connected == [
+        ("shop-prod", "eu-central-1"),
+        ("shop-prod", "us-east-1"),
+        ("shop-dev", None),
+        ("shop", None),
+        (None, None),
+    ]
 
 
 def test_options_that_exclude_each_other() -> None:
