@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import boto3
+from botocore.exceptions import BotoCoreError, ClientError
 
 from asya_infra.deployment.assembly import Assembly
 from asya_infra.deployment.commands import Deployment, DeploymentError
@@ -49,6 +50,8 @@ def run(name: str, arguments: Sequence[str], action: Callable[[Deployment], None
         action(deployment)
     except DeploymentError as error:
         sys.exit(str(error))
+    except (BotoCoreError, ClientError) as error:
+        sys.exit(f"a call of AWS failed: {error}")
 
 
 def _parser(name: str) -> argparse.ArgumentParser:

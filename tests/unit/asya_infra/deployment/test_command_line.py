@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from botocore.exceptions import NoCredentialsError
 
 from asya_infra import deploy, destroy
 from asya_infra.deployment import command_line
@@ -77,6 +78,17 @@ def test_a_refusal_is_printed_without_a_traceback(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(SystemExit) as end:
         command_line.run("asya_infra.deploy", [], refuse)
     assert end.value.code == "the queue has messages"
+
+
+def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    Shell(monkeypatch, tmp_path, is_terminal=False)
+
+    def ask(_: Deployment) -> None:
+        raise NoCredentialsError
+
+    with pytest.raises(SystemExit) as end:
+        command_line.run("asya_infra.deploy", [], ask)
+    assert end.value.code == "a call of AWS failed: Unable to locate credentials"
 
 
 def test_the_modules_name_their_actions(monkeypatch: pytest.MonkeyPatch) -> None:
