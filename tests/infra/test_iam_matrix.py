@@ -21,6 +21,14 @@ def table(name: str) -> str:
     return f"arn:aws:dynamodb:eu-west-1:111122223333:table/{name}"
 
 
+def secret(name: str) -> str:
+    return f"arn:aws:secretsmanager:eu-west-1:111122223333:secret:{name}"
+
+
+def parameter(name: str) -> str:
+    return f"arn:aws:ssm:eu-west-1:111122223333:parameter/{name}"
+
+
 def role_arn(name: str) -> str:
     return f"arn:aws:iam::111122223333:role/{name}-eu-west-1"
 
@@ -44,6 +52,7 @@ GET, PUT, LIST, REMOVE = "s3:GetObject", "s3:PutObject", "s3:ListBucket", "s3:De
 READ_ITEM, WRITE_ITEM, UPDATE_ITEM, DELETE_ITEM = (
     f"dynamodb:{verb}Item" for verb in ("Get", "Put", "Update", "Delete")
 )
+SECRET, PARAMETER = "secretsmanager:GetSecretValue", "ssm:GetParameter"
 START, PASS = "emr-serverless:StartJobRun", "iam:PassRole"
 TO_EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
 
@@ -57,7 +66,12 @@ NEEDED = {
         (PUT, f"{BUCKET}/payloads/ab/abc.json"),
         (READ_ITEM, table("rates")),
     ],
-    "score": [(SEND, sqs("asya-shop-audit")), (WRITE_ITEM, table("asya-shop-breaker"))],
+    "score": [
+        (SEND, sqs("asya-shop-audit")),
+        (WRITE_ITEM, table("asya-shop-breaker")),
+        (SECRET, secret("shop/rates-a1B2c3")),
+        (PARAMETER, parameter("shop/token")),
+    ],
     "audit": [(WRITE_ITEM, table("asya-shop-hops")), (PUT, f"{BUCKET}/hops/x")],
     "crunch": [(SEND, sqs("asya-shop-x-dispatch")), (WRITE_ITEM, table("asya-shop-pending"))],
     "gather": [(SEND, sqs("asya-shop-score")), (WRITE_ITEM, table("asya-shop-fan-in"))],
@@ -103,8 +117,18 @@ FORBIDDEN = {
         (READ_ITEM, table("asya-shop-sink")),
         (START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a"),
     ],
-    "score": [(SEND, sqs("asya-shop-intake")), (GET, f"{BUCKET}/data/raw/a.csv")],
-    "audit": [(DELETE_ITEM, table("asya-shop-hops"))],
+    "score": [
+        (SEND, sqs("asya-shop-intake")),
+        (GET, f"{BUCKET}/data/raw/a.csv"),
+        (SECRET, secret("shop/rates-test-a1B2c3")),
+        (SECRET, secret("partner-key-a1B2c3")),
+        (PARAMETER, parameter("shop/token/other")),
+    ],
+    "audit": [
+        (DELETE_ITEM, table("asya-shop-hops")),
+        (SECRET, secret("shop/rates-a1B2c3")),
+        (PARAMETER, parameter("shop/token")),
+    ],
     "crunch": [
         (SEND, sqs("asya-shop-score")),
         (GET, f"{BUCKET}/data/clean/a"),

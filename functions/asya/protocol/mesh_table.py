@@ -112,6 +112,7 @@ class Actor(msgspec.Struct, frozen=True, kw_only=True):
     failed_payload: Literal["plain", "wrapped"] = "plain"
     validate: bool = True
     fair_by: str | None = None
+    secrets: dict[str, str] = {}
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -44,6 +44,15 @@ class HandlerCrashed(HandlerFailed):
 
 class HandlerTimedOut(Exception):  # noqa: N818 - as above
     """The time limit interrupted the handler."""
+
+
+class Invoker(Protocol):
+    """Calls one handler."""
+
+    def frames(
+        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
+    ) -> Generator[Frame, None, None]:
+        """See `HandlerInvoker.frames`."""
 
 
 @dataclass(frozen=True, slots=True)

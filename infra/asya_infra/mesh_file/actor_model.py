@@ -6,12 +6,15 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from asya.protocol.pause import DEFAULT_PROMPT
+from asya.sidecar.secret_values import PARAMETER_PREFIX
 from asya_infra.mesh_file.base import Section, Text, Texts
 from asya_infra.mesh_file.legacy.variables import END_ACTOR_VARIABLES, S3_ENDPOINT
 from asya_infra.mesh_file.spark_model import SparkSection
 from asya_infra.mesh_file.units import Duration, Megabytes
 
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]+")
+_SECRET = re.compile(r"[A-Za-z0-9/_+=.@-]{1,512}")
+_PARAMETER = re.compile(r"(/?[A-Za-z0-9_.-]+)(/[A-Za-z0-9_.-]+)*")
 _RESERVED_VARIABLES = ("AWS_", "ASYA_", "LAMBDA_", "POWERTOOLS_")
 # Reserved by prefix, but free for users: a setting of the AWS SDKs, and the variables of legacy end handlers.
 _ALLOWED_VARIABLES = (S3_ENDPOINT, *END_ACTOR_VARIABLES)
@@ -28,7 +31,20 @@ def _check_variables(env: dict[str, str]) -> dict[str, str]:
     return env
 
 
+def _check_secrets(secrets: dict[str, str]) -> dict[str, str]:
+    for variable, reference in _check_variables(secrets).items():
+        is_parameter = reference.startswith(PARAMETER_PREFIX)
+        if not (_PARAMETER if is_parameter else _SECRET).fullmatch(reference.removeprefix(PARAMETER_PREFIX)):
+            kind = "a parameter of Systems Manager" if is_parameter else "a secret of Secrets Manager"
+            # Without the text, which may be a secret.
+            raise ValueError(
+                f"the text for {variable} is not the name of {kind}; the mesh file has names, never values"
+            )
+    return secrets
+
+
 Environment = Annotated[dict[str, Text], AfterValidator(_check_variables)]
+Secrets = Annotated[dict[str, str], AfterValidator(_check_secrets)]
 
 
 def _pattern_list(value: Any) -> Any:
@@ -196,3 +212,5 @@ class ActorSection(ActorSettings):
     kind: Literal["fan_in", "pause", "end"] | None = None
     fan_in: FanInSection | None = None
     pause: PauseSection | None = None
+    secrets: Secrets = Field(default={})
+    """Variable → the name of a secret of Secrets Manager, or `ssm:` and the name of a parameter of Systems Manager."""

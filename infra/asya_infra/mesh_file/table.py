@@ -96,6 +96,7 @@ def _actor(loaded: LoadedMesh, name: str, actor: ActorSection) -> table.Actor:
         failed_payload=actor.failed_payload,
         validate=actor.validate_,
         fair_by=actor.fair_by,
+        secrets=dict(actor.secrets),
     )
 
 

@@ -14,7 +14,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.status import Reason
 from asya.protocol.strict_json import decode_value
 from asya.protocol.times import format_duration
-from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerInvoker, HandlerTimedOut
+from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerTimedOut, Invoker
 from asya.sidecar import arrival
 from asya.sidecar.envelope_view import envelope_view
 from asya.sidecar.lambdas.metrics import record_arrivals
@@ -30,7 +30,7 @@ class EndActor:
     """
 
     services: Services
-    call: HandlerInvoker
+    call: Invoker
     timeout: float
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:

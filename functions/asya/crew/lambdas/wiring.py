@@ -8,9 +8,10 @@ from asya.crew.lambdas.sink import SinkActor
 from asya.crew.lambdas.sump import SumpActor
 from asya.messaging.aws import clients
 from asya.runtime.call import HandlerInvoker
-from asya.runtime.load import LoadError, load
+from asya.runtime.load import LoadError
 from asya.runtime.modes import EndMode, EnvelopeMode
 from asya.sidecar.lambdas.entry_point import queue_entry_point
+from asya.sidecar.lambdas.secret_calls import load_handler, with_secrets
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.wiring import own_actor
 
@@ -37,13 +38,15 @@ def build_end_actor(services: Services) -> EndActor:
 
     Raises:
         LoadError: the handler cannot be loaded, or the actor's options do not suit an end actor.
+        SecretError: a secret of the actor cannot be read.
     """
     spec, name = own_actor(services)
-    handler = load(name)
+    handler = load_handler(services, name)
     if spec.handler_mode == "payload" or spec.validate:
         raise LoadError(f"end actor {services.settings.actor!r} needs handler_mode: envelope and validate: false")
     mode = EndMode(EnvelopeMode(spec.handler_mode))
-    return EndActor(services, HandlerInvoker(handler, mode, timer=services.environment), spec.timeout)
+    call = HandlerInvoker(handler, mode, timer=services.environment)
+    return EndActor(services, with_secrets(services, call), spec.timeout)
 
 
 def _results(services: Services) -> Results:

@@ -5,7 +5,7 @@ standard mode of the SDK; callers do not retry throttling or broken connections 
 """
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import botocore
@@ -84,6 +84,18 @@ def events() -> "EventBridgeClient":
 def kms() -> "KMSClient":
     """The client of KMS."""
     return boto3.client("kms", config=_config(read_timeout=5))
+
+
+@cache
+def secrets_manager() -> Any:
+    """The client of Secrets Manager. Its timeouts fit into the margin of a function's own."""
+    return boto3.client("secretsmanager", config=_config(read_timeout=3, attempts=2))
+
+
+@cache
+def ssm() -> Any:
+    """The client of Systems Manager, for its Parameter Store."""
+    return boto3.client("ssm", config=_config(read_timeout=3, attempts=2))
 
 
 def _config(read_timeout: int, attempts: int = _ATTEMPTS) -> Config:

@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
-from asya.messaging.lambdas.batch import BatchResponse
+from asya.messaging.aws.receipt import Receipt
+from asya.messaging.lambdas.batch import BatchResponse, Record, records
+from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services, services
+from asya.sidecar.secret_values import SecretError
 
 
 class BatchActor(Protocol):
@@ -27,9 +30,27 @@ def queue_entry_point(build: Callable[[Services], BatchActor]) -> Callable[[Mapp
     actor = cache(lambda: build(services()))
 
     def handle(event: Mapping[str, Any], _context: object) -> BatchResponse:
-        return actor().process(event)
+        try:
+            built = actor()
+        except SecretError as error:
+            return _keep_all(services(), event, error)
+        return built.process(event)
 
     return handle
+
+
+def _keep_all(own: Services, event: Mapping[str, Any], error: SecretError) -> BatchResponse:
+    """Keep all messages on the queue: they return sooner than after an error of the function."""
+
+    def refuse(_record: Record) -> list[Receipt]:
+        raise error
+
+    items = records(event)
+    record_arrivals(own, items)
+    try:
+        return own.worker.process(items, refuse)
+    finally:
+        own.telemetry.flush()
 
 
 def schedule_entry_point(build: Callable[[Services], Sweep]) -> Callable[[Mapping[str, Any], object], None]:

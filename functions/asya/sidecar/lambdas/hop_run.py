@@ -14,7 +14,7 @@ from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
 from asya.reporting import reports
 from asya.runtime.abi import EnvelopeView
-from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerInvoker, HandlerTimedOut
+from asya.runtime.call import HandlerCrashed, HandlerFailed, HandlerTimedOut, Invoker
 from asya.sidecar import outcome, slices
 from asya.sidecar.envelope_view import envelope_view
 from asya.sidecar.lambdas.circuit_guard import CircuitGuard, CircuitOpenError
@@ -28,7 +28,7 @@ class _UnreadableError(ValueError):
 class HopRun:
     """The run of one hop; used once."""
 
-    def __init__(self, services: Services, call: HandlerInvoker, hop: Hop) -> None:
+    def __init__(self, services: Services, call: Invoker, hop: Hop) -> None:
         self._services = services
         self._call = call
         self._hop = hop

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
 import boto3
 
@@ -25,6 +26,10 @@ from asya.sidecar.aws.circuit_breaker import Breaker
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.aws.input_archive import InputArchive
+from asya.sidecar.secret_values import SecretError
+
+if TYPE_CHECKING:
+    from asya.sidecar.aws.secrets import Secrets
 
 # The time of a circuit breaker's probe beyond the handler's own timeout.
 PROBE_MARGIN_SECONDS = 10.0
@@ -98,6 +103,17 @@ class Services:
         )
 
     @cached_property
+    def secrets(self) -> "Secrets | None":
+        """The secrets of this function's actor, if it has any."""
+        spec = self.settings.table.actors.get(self.settings.actor)
+        if spec is None or not spec.secrets:
+            return None
+        # Imported for these actors alone: Powertools' providers would lengthen each cold start.
+        from asya.sidecar.aws.secrets import Secrets
+
+        return Secrets(spec.secrets, os.environ, self.environment, self._secret_is_stale)
+
+    @cached_property
     def worker(self) -> BatchProcessor:
         """Processes batches of this function's queue."""
         queue_url = self.settings.queue_url(self.settings.actor)
@@ -136,6 +152,9 @@ class Services:
 
     def _breaker_failed(self, error: Exception) -> None:
         self.telemetry.log.warning("circuit breaker unavailable; calls proceed without it", exc_info=error)
+
+    def _secret_is_stale(self, error: SecretError) -> None:
+        self.telemetry.log.warning("secret not refreshed; its earlier value is used", problem=str(error))
 
     def _progress_dropped(self, count: int, problem: str) -> None:
         self.telemetry.count("ReportsDropped", count)

@@ -10,7 +10,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
-from asya.runtime.call import HandlerInvoker
+from asya.runtime.call import Invoker
 from asya.sidecar.lambdas.hop_run import HopRun
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
@@ -22,7 +22,7 @@ class Sidecar:
     """The sidecar of one actor, with its handler loaded."""
 
     services: Services
-    call: HandlerInvoker
+    call: Invoker
     deduplicates: bool = False
 
     def process(self, event: Mapping[str, Any]) -> BatchResponse:

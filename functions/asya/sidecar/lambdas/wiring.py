@@ -5,10 +5,11 @@ from typing import Any
 
 from asya.protocol.mesh_table import Actor
 from asya.runtime.call import HandlerInvoker
-from asya.runtime.load import LoadError, load
+from asya.runtime.load import LoadError
 from asya.runtime.modes import EnvelopeMode, Mode, PayloadMode
 from asya.runtime.signatures import adapter
 from asya.sidecar.lambdas.entry_point import queue_entry_point
+from asya.sidecar.lambdas.secret_calls import load_handler, with_secrets
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.sidecar import Sidecar
 
@@ -18,11 +19,12 @@ def build_sidecar(services: Services) -> Sidecar:
 
     Raises:
         LoadError: the handler cannot be loaded.
+        SecretError: a secret of the actor cannot be read.
     """
     spec, name = own_actor(services)
-    handler = load(name)
+    handler = load_handler(services, name)
     call = HandlerInvoker(handler, _mode(spec, adapter(name, handler)), spec.fan_out_lists, services.environment)
-    return Sidecar(services, call, spec.deduplicate)
+    return Sidecar(services, with_secrets(services, call), spec.deduplicate)
 
 
 def own_actor(services: Services) -> tuple[Actor, str]:

@@ -13,6 +13,7 @@ from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.legacy.variables import handler_variables
 from asya_infra.permissions import actors
 from asya_infra.permissions.access import access_grants
+from asya_infra.permissions.secrets import secret_grants
 
 _SIDECAR = "asya.sidecar.lambdas.wiring.sidecar"
 _END_ACTOR = "asya.crew.lambdas.wiring.end_actor"
@@ -26,7 +27,7 @@ def light_actor(
     folder = build_handlers(
         mesh.options.build_folder, mesh.options.packages_target, mesh.loaded.code_folder, mesh.table_bytes
     )
-    access = access_grants(section.access, addresses)
+    access = [*access_grants(section.access, addresses), *secret_grants(section.secrets.values(), addresses)]
     if actor.kind == "end":
         grants = actors.end(addresses, mesh.table, name, access)
     else:

@@ -14,6 +14,7 @@ from asya_infra.mesh_file.checks import (
     pauses,
     resiliency,
     routes,
+    secrets,
     spark,
     tools,
 )
@@ -28,6 +29,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     resiliency.check,
     routes.check,
     access.check,
+    secrets.check,
     pauses.check,
     tools.check,
     agent.check,

@@ -1,0 +1,59 @@
+"""Loads and calls a handler whose actor has secrets (`protocol §6`)."""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from asya.protocol.frame import Frame
+from asya.runtime.abi import EnvelopeView
+from asya.runtime.call import HandlerFailed, Invoker
+from asya.runtime.load import Handler, LoadError, load
+from asya.sidecar.lambdas.services import Services
+from asya.sidecar.secret_values import redact, redact_error
+
+if TYPE_CHECKING:
+    from asya.sidecar.aws.secrets import Secrets
+
+
+@dataclass(frozen=True, slots=True)
+class SecretInvoker:
+    """Refreshes the secrets before each call, and keeps their values out of the handler's errors."""
+
+    invoker: Invoker
+    secrets: "Secrets"
+
+    def frames(
+        self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
+    ) -> Generator[Frame, None, None]:
+        """See `Invoker`.
+
+        Raises:
+            SecretError: a secret cannot be read, and the handler was not called.
+        """
+        self.secrets.refresh()
+        try:
+            yield from self.invoker.frames(payload, open_view, seconds)
+        except HandlerFailed as failure:
+            raise type(failure)(redact_error(failure.error, self.secrets.values)) from None
+
+
+def load_handler(services: Services, name: str) -> Handler:
+    """Load a handler after the secrets of its actor: its module may read the variables when it is imported.
+
+    Raises:
+        LoadError: the handler cannot be loaded.
+        SecretError: a secret cannot be read.
+    """
+    secrets = services.secrets
+    if secrets is None:
+        return load(name)
+    secrets.refresh()
+    try:
+        return load(name)
+    except LoadError as error:
+        raise LoadError(redact(str(error), secrets.values)) from None
+
+
+def with_secrets(services: Services, invoker: Invoker) -> Invoker:
+    """Return the invoker of a handler with the secrets of its actor, if it has any."""
+    return invoker if services.secrets is None else SecretInvoker(invoker, services.secrets)

@@ -1,0 +1,89 @@
+"""`secrets` in the mesh file: names of secrets, and the actors that may have them."""
+
+from pathlib import Path
+
+import pytest
+
+from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "functions/handlers").mkdir(parents=True)
+    (tmp_path / "functions/handlers/shop.py").write_text("def one(payload): return payload\n")
+    (tmp_path / "spark_jobs").mkdir()
+    (tmp_path / "spark_jobs/heavy.py").write_text("def crunch(spark, payload): return payload\n")
+    return tmp_path
+
+
+def problems(keys: str) -> list[str]:
+    """The problems of an actor with these keys in line 3."""
+    Path("mesh.yaml").write_text(f"namespace: shop\nactors:\n  a: {{{keys}}}\n")
+    try:
+        load_mesh(Path("mesh.yaml"))
+    except MeshFileError as error:
+        return [str(problem).removeprefix("mesh.yaml:") for problem in error.problems]
+    return []
+
+
+def test_the_table_has_the_names() -> None:
+    assert (
+        problems("handler: shop.one, secrets: {KEY: prod/openai.key, TOKEN: 'ssm:/shop/token', PLAIN: 'ssm:plain'}")
+        == []
+    )
+    table = to_table(load_mesh(Path("mesh.yaml")))
+    assert table.actors["a"].secrets == {"KEY": "prod/openai.key", "TOKEN": "ssm:/shop/token", "PLAIN": "ssm:plain"}
+
+
+def test_an_end_actor_may_have_secrets() -> None:
+    keys = "kind: end, handler: shop.one, handler_mode: envelope, validate: false, secrets: {KEY: key}"
+    assert problems(keys) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        (
+            "handler: shop.one, secrets: {KEY: 'my secret!'}",
+            "3: actors.a.secrets: the text for KEY is not the name of a secret of Secrets Manager; "
+            "the mesh file has names, never values",
+        ),
+        (
+            "handler: shop.one, secrets: {KEY: 'ssm:/shop/*'}",
+            "3: actors.a.secrets: the text for KEY is not the name of a parameter of Systems Manager; "
+            "the mesh file has names, never values",
+        ),
+        (
+            "handler: shop.one, secrets: {AWS_KEY: key}",
+            "3: actors.a.secrets: 'AWS_KEY' is reserved: the mesh sets the variables of AWS, Lambda, Powertools and Asya",
+        ),
+        (
+            "handler: shop.one, secrets: {KEY: key}, env: {KEY: x}",
+            "3: actors.a.secrets.KEY: is in env too; keep one of them",
+        ),
+        ("handler: shop.one, secrets: [KEY]", "3: actors.a.secrets: should be a mapping; got a list"),
+        (
+            "spark: {job: heavy.crunch}, secrets: {KEY: key}",
+            "3: actors.a.secrets: a heavy actor cannot have secrets; grant a secret in access "
+            "({secret: NAME, read: true}) and read it in the job",
+        ),
+        (
+            "kind: pause, secrets: {KEY: key}",
+            "3: actors.a.secrets: needs a handler, because the values are for its code",
+        ),
+    ],
+)
+def test_messages(keys: str, problem: str) -> None:
+    assert problems(keys) == [problem]
+
+
+def test_a_message_does_not_repeat_a_value() -> None:
+    assert "hunter2 & co" not in str(problems("handler: shop.one, secrets: {KEY: 'hunter2 & co'}"))
+
+
+def test_defaults_give_no_secrets() -> None:
+    """Each actor names its own secrets."""
+    Path("mesh.yaml").write_text("namespace: shop\ndefaults: {secrets: {K: k}}\nactors:\n  a: {handler: shop.one}\n")
+    with pytest.raises(MeshFileError, match="defaults.secrets: unknown key"):
+        load_mesh(Path("mesh.yaml"))
