@@ -133,7 +133,7 @@ def test_environment(shop: Any) -> None:
 def test_the_dispatcher_has_the_settings_of_job_runs(shop: Any) -> None:
     for actor in ("x-dispatch", "x-completion"):
         variables = shop.function(actor)["Environment"]["Variables"]
-        assert variables["ASYA_SPARK_APPLICATION_ID"].startswith("<SparkApplication")
+        assert variables["ASYA_SPARK_APPLICATION_ID"].startswith("<SsmParameterValueasyashopsparkapplicationid")
         assert variables["ASYA_ROLE_PREFIX"] == "arn:<Partition>:iam::<AccountId>:role/"
         assert variables["ASYA_JOB_ENTRY_POINT"].endswith(".py")
         assert len(variables["ASYA_JOB_PY_FILES"].split(",")) == 2

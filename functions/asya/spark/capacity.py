@@ -1,4 +1,23 @@
-"""Detects runs that EMR Serverless gave up for lack of capacity; they charge no envelope (`protocol §10`)."""
+"""What happens when EMR Serverless has no capacity for a job run: it waits, and charges no envelope (`protocol §10`).
+
+There are four cases:
+
+- StartJobRun refuses the run (`refused_for_capacity`): `asya.spark.lambdas.dispatch` starts it again later.
+- EMR Serverless accepts the run and gives it up (`failed_for_capacity`): `asya.spark.lambdas.resolution` makes its members
+  pending again.
+- The previous run of the actor still waits: the dispatcher forms no further one that is not full.
+- The application belongs to others, and all slots of the mesh are taken: `asya.spark.aws.run_slots`.
+
+How many runs fit is computed at synthesis (`asya_infra.mesh_file.spark_capacity`).
+"""
+
+# The delay of the next dispatch request. A run that starts or ends before sends one earlier.
+RETRY_SECONDS = 15.0
+# The delay while another run of the mesh waits or has the capacity.
+POLL_SECONDS = 10.0
+
+# Error codes of StartJobRun.
+_REFUSALS = frozenset({"ServiceQuotaExceededException", "ApplicationMaxCapacityExceededException"})
 
 # Texts in `stateDetails` of runs that EMR Serverless gave up before they had their workers.
 _CAPACITY_ERRORS = (
@@ -14,6 +33,11 @@ _CAPACITY_ERRORS = (
 LEFT_QUEUE = "left the queue unstarted"
 # The driver ran, and waited 20 minutes for its first executor.
 _WITHOUT_EXECUTOR = ("no executor being launched",)
+
+
+def refused_for_capacity(code: str) -> bool:
+    """Whether an error code of StartJobRun means that another run has to end first."""
+    return code in _REFUSALS
 
 
 def failed_for_capacity(state: str, details: str, *, has_driver_output: bool) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol.job_runs import Usage
-from asya.spark.capacity import LEFT_QUEUE
+from asya.spark.capacity import LEFT_QUEUE, RETRY_SECONDS, refused_for_capacity
 from asya.spark.run_request import RunRequest
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ _THROTTLED = frozenset(
         "SlowDown",
     }
 )
-_AT_CAPACITY = frozenset({"ServiceQuotaExceededException", "ApplicationMaxCapacityExceededException"})
 _UNAVAILABLE = frozenset(
     {"InternalServerException", "InternalFailure", "ServiceUnavailableException", "ServiceUnavailable"}
 )
@@ -191,8 +190,8 @@ def _typed_error(error: ClientError) -> Exception:
     message = f"{code}: {error.response['Error'].get('Message', '')}"
     if code in _THROTTLED:
         return BusyError(message, seconds=2)
-    if code in _AT_CAPACITY:
-        return BusyError(message, seconds=15, for_capacity=True)
+    if refused_for_capacity(code):
+        return BusyError(message, seconds=RETRY_SECONDS, for_capacity=True)
     if code in _UNAVAILABLE:
         return BusyError(message, seconds=5)
     if code == "ConflictException":

@@ -20,6 +20,7 @@ from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import RunRecord, state_rank
 from asya.spark.aws.watch_requests import WatchRequest
+from asya.spark.capacity import RETRY_SECONDS
 from asya.spark.lambdas.cancellation import RunCancellation, UnknownStatesError
 from asya.spark.lambdas.resolution import is_duplicate_run
 from asya.spark.lambdas.result_routing import OutOfTime, ResultRouter
@@ -33,8 +34,6 @@ _REPORT_BATCH = 500
 # The last receive of a message before the queue makes it a dead letter.
 LAST_RECEIVE = 4
 
-# Delay before a run that failed for lack of capacity is formed again.
-CAPACITY_SECONDS = 15.0
 # States that show free capacity, so the next run may start.
 STARTING_STATES = frozenset({"SCHEDULED", "RUNNING"})
 
@@ -190,7 +189,7 @@ class Completion:
 
     def _request_returned(self, actor: str, decision: FailureDecision) -> None:
         if decision.fate != "charged":
-            delay = CAPACITY_SECONDS if decision.fate == "waiting" else 0.0
+            delay = RETRY_SECONDS if decision.fate == "waiting" else 0.0
             self.services.requests.ensure(actor, delay, now=self.services.now(), for_capacity=delay > 0)
 
     def _with_details(self, record: RunRecord, event: JobRunEvent) -> tuple[JobRunEvent, Usage | None]:

@@ -29,6 +29,7 @@ from asya.spark.aws.emr_serverless import (
     RefusedRunError,
 )
 from asya.spark.aws.run_items import RunRecord
+from asya.spark.capacity import POLL_SECONDS
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_request import RunRequestError, run_request
 from asya.spark.stopped_envelopes import check_before_run, is_too_late_to_start
@@ -37,8 +38,6 @@ from asya.spark.stopped_envelopes import check_before_run, is_too_late_to_start
 TOKEN_LIFETIME = timedelta(hours=1)
 # Clock skew: a run is started after it was formed.
 CLOCK_MARGIN = timedelta(minutes=5)
-# Delay while the previous run waits for capacity; an event of that run expedites the request.
-CAPACITY_SECONDS = 10.0
 # A conflict can mean that the application starts or stops.
 CONFLICT_SECONDS = 30.0
 
@@ -151,7 +150,7 @@ class Dispatcher:
             return False
         if state not in WAITING_STATES:
             return False
-        self.services.requests.ensure(actor, CAPACITY_SECONDS, now=self.services.now(), for_capacity=True)
+        self.services.requests.ensure(actor, POLL_SECONDS, now=self.services.now(), for_capacity=True)
         return True
 
     def _is_closed(self, actor: str, number: int) -> bool:
@@ -206,7 +205,7 @@ class Dispatcher:
         if not services.run_slots.take(name, is_active=self._is_active):
             services.base.telemetry.log.info("run waits for another one to end", run_id=name)
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
-            seconds = CAPACITY_SECONDS * (0.5 + services.base.environment.random())
+            seconds = POLL_SECONDS * (0.5 + services.base.environment.random())
             services.requests.ensure(actor, seconds, now=now, for_capacity=True)
             return False
         wait = services.start_rate.take(now=now)
