@@ -99,11 +99,18 @@ class Smoke:
         run_id = next((entry.run.run_id for entry in reversed(self.mesh.timeline(envelope_id)) if entry.run), None)
         if run_id is None:
             return f"{envelope_id}: the timeline names no job run"
-        version = self._python(run_id)
-        expected = f"{JOB_PYTHON}."
-        if self.mesh.connection.endpoint_url is None and version and not version.startswith(expected):
+        try:
+            version = self._python(run_id) or "unknown: the commit names none"
+        except CommandError as error:
+            # The run has succeeded, and its job compares the version too.
+            version = f"unknown: {error.problem}"
+        if (
+            self.mesh.connection.endpoint_url is None
+            and version[0].isdigit()
+            and not version.startswith(f"{JOB_PYTHON}.")
+        ):
             raise CommandError(f"{run_id} ran on Python {version}, but its code was built for {JOB_PYTHON}")
-        return f"{run_id}, Python {version or 'unknown: the commit names none'}; `asya run show {run_id}`"
+        return f"{run_id}; Python {version}"
 
     def _call_tool(self, name: str, arguments: bytes) -> str:
         task = self._ended(self.mesh.call_tool(name, arguments), self.heavy_seconds)
@@ -148,7 +155,11 @@ class Smoke:
             raise CommandError(f"cannot look up the queue of {actor}: {error}") from error
 
     def _python(self, run_id: str) -> str | None:
-        """Return the version of Python in the commit of a run; None if there is none."""
+        """Return the version of Python in the commit of a run; None if there is none.
+
+        Raises:
+            CommandError: The caller may not read the files of runs.
+        """
         connection = self.mesh.connection
         place, url = parse_run_id(run_id, connection.namespace), self._queue_url(names.INDEX)
         if place is None or url is None:
@@ -160,7 +171,7 @@ class Smoke:
             )
             keys = [item["Key"] for page in pages for item in page.get("Contents", [])]
         except (ClientError, BotoCoreError) as error:
-            raise CommandError(f"cannot read the commit of {run_id}: {error}", "Allow s3:ListBucket on it.") from error
+            raise CommandError(f"cannot read the commit of {run_id}: {error}") from error
         commits = (self.mesh.fetch(f"s3://{bucket}/{key}") for key in keys if key.endswith("/commit.json"))
         return next((version for body in commits if body and (version := _version(body))), None)
 

@@ -116,7 +116,7 @@ def test_the_index_run_names_its_python() -> None:
     mesh = MemoryMesh()
     step = smoke(mesh).index()
     assert step.state == "ok"
-    assert f"{RUN}, Python 3.12.11" in step.detail
+    assert step.detail == f"{RUN}; Python 3.12.11"
     [envelope] = mesh.sent
     assert envelope.route.curr == "x-index"
     assert len(json.loads(bytes(envelope.payload))["days"]) == 1
@@ -165,6 +165,15 @@ def test_an_error_of_a_step_is_its_result() -> None:
         "the gateway answered 403",
         "You need execute-api:Invoke.",
     )
+
+
+def test_an_operator_who_may_not_read_the_files_of_runs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def deny(_self: MemoryMesh, _uri: str) -> bytes:
+        raise CommandError("cannot read the commit: AccessDenied")
+
+    monkeypatch.setattr(MemoryMesh, "fetch", deny)
+    step = smoke(MemoryMesh()).index()
+    assert (step.state, step.detail) == ("ok", f"{RUN}; Python unknown: cannot read the commit: AccessDenied")
 
 
 @pytest.mark.parametrize("body", ["", "not JSON"])
