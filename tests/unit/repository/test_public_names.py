@@ -71,6 +71,7 @@ Timeline TimelineEntry ToolAnswer ToolRequest Usage
 COMMANDS = {
     "demo": "--keep --approve --state",
     "send": "EVENT --actor --next --id --new-id --state --namespace --region",
+    "smoke": "--mesh --stage --tool --arguments --alarms --timeout --state --namespace --region",
     "status": "ENVELOPE_ID --follow -f --timeline --json --state --namespace --region",
     "result": "ENVELOPE_ID --output -o --payload --state --namespace --region",
     "list": "--status --parent --limit -n --json --state --namespace --region",
@@ -82,6 +83,7 @@ COMMANDS = {
     "dlq redrive": "ACTOR --id --error --limit --dry-run --force --state --namespace --region",
     "run show": "RUN_ID --state --namespace --region",
     "local up": "--mesh --state --auth",
+    "doctor": "--mesh --stage --synthesized --region",
     "local down": "--state",
     "local status": "--state",
 }
