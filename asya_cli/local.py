@@ -25,6 +25,11 @@ def up(
     mesh: Annotated[Path, typer.Option("--mesh", help="The mesh file.")] = Path("mesh.yaml"),
     state: State = DEFAULT_STATE,
     auth: Annotated[bool, typer.Option("--auth", help="Enforce IAM, as AWS does.")] = False,
+    stage: Annotated[str, typer.Option("--stage", help="The stage of the mesh file.", show_default=False)] = "",
+    secrets: Annotated[
+        Path | None,
+        typer.Option("--secrets", help="File with the values of secrets; by default secrets.env in the state folder."),
+    ] = None,
 ) -> None:
     """Start a local cloud with a mesh, or deploy the mesh again. Returns when the mesh takes messages."""
     from rich.console import Console
@@ -40,7 +45,7 @@ def up(
 
     signal.signal(signal.SIGTERM, _leave)
     with console.status("starting the local cloud"):
-        connection = start_cloud(mesh, state, UpOptions(auth=auth), Steps(print_step))
+        connection = start_cloud(mesh, state, UpOptions(auth=auth, stage=stage, secrets=secrets), Steps(print_step))
     console.print(f"\n[bold]{connection.namespace}[/] takes messages. Its endpoints and keys: {state / 'local.json'}")
 
 

@@ -11,6 +11,7 @@ from asya_local.errors import LocalCloudError
 from asya_local.installation import Installation, UpOptions
 from asya_local.keys import read_keys
 from asya_local.processes import end_all, end_orphans, sigint_ignored
+from asya_local.secret_file import FILE_NAME, secret_values
 from asya_local.servers import running_servers
 from asya_local.state_folder import StateFolder
 from asya_local.steps import Steps
@@ -30,14 +31,16 @@ def up(mesh: Path, state: Path, options: UpOptions | None = None, steps: Steps |
     Raises:
         LocalCloudError: The mesh file is invalid, a tool is missing, or a step fails.
     """
-    loaded, folder = _load(mesh), StateFolder.at(state)
+    options = options or UpOptions()
+    loaded, folder = _load(mesh, options.stage), StateFolder.at(state)
+    secrets = secret_values(loaded.mesh, options.secrets or folder.root / FILE_NAME)
     tools = find_tools(spark=any(actor.spark is not None for actor in loaded.mesh.actors.values()))
-    installation = Installation(folder, tools, loaded, options or UpOptions(), steps or Steps())
+    installation = Installation(folder, tools, loaded, options, steps or Steps(), secrets)
     with folder.locked():
         servers = running_servers(folder)
         connection = LocalConnection.read(folder.connection)
         if servers is not None and connection is not None:
-            _require_same_cloud(folder, connection, loaded, installation.options)
+            _require_same_cloud(folder, connection, loaded, options)
             end_orphans(folder)
             installation.synthesize()
             return installation.deploy(servers, read_keys(folder.keys)["deployer"])
@@ -62,9 +65,9 @@ def down(state: Path) -> int:
         return _clean_up(folder)
 
 
-def _load(mesh: Path) -> LoadedMesh:
+def _load(mesh: Path, stage: str) -> LoadedMesh:
     try:
-        return load_mesh(mesh)
+        return load_mesh(mesh, stage)
     except MeshFileError as error:
         raise LocalCloudError(str(error)) from error
 

@@ -32,7 +32,7 @@ class Cdk:
     folder: StateFolder
     tools: Tools
 
-    def synthesize(self, mesh: Path, application_id: str) -> None:
+    def synthesize(self, mesh: Path, application_id: str, stage: str = "") -> None:
         """Write the templates and assets of a mesh into `cdk.out`.
 
         Raises:
@@ -43,6 +43,7 @@ class Cdk:
             "layer_target": "host",
             "host_python": self.tools.cloud_python,
             "emr_application_id": application_id,
+            **({"stage": stage} if stage else {}),
         }
         # Without `exec` the command takes quoted text as the name of one program.
         arguments = ["synth", "--quiet", "--app", f'exec "{self.tools.python}" "{PROJECT / "app.py"}"']

@@ -19,6 +19,7 @@ from asya_local.emr.settings import ApplicationSettings, WorkerSettings
 from asya_local.errors import LocalCloudError
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey, new_root_key, write_keys
 from asya_local.processes import end_all, sigint_ignored
+from asya_local.secret_file import store_secrets
 from asya_local.servers import ServerOptions, Servers, start_servers, wait_until
 from asya_local.tools import PROJECT, Tools
 
@@ -47,6 +48,10 @@ class UpOptions:
     starts_per_second: float = 1.0
     start_burst: int = 25
     """The quota of StartJobRun."""
+    stage: str = ""
+    """The stage of the mesh; empty for the mesh file without a stage."""
+    secrets: Path | None = None
+    """The file with the values of the secrets; by default `secrets.env` in the state folder."""
     faults: str = ""
     """A Python module whose class `Faults` injects faults into the EMR Serverless stand-in (tests)."""
 
@@ -60,6 +65,8 @@ class Installation:
     mesh: LoadedMesh
     options: UpOptions
     steps: Steps
+    secrets: dict[str, str] = field(default_factory=dict, repr=False)
+    """The values of the mesh's secrets and parameters, by name."""
 
     def start(self) -> tuple[Servers, AccessKey]:
         """Start the servers and synthesize the mesh in parallel; return the servers and the deployer's key."""
@@ -91,18 +98,23 @@ class Installation:
             self.mesh.jobs_folder,
             *(PROJECT / name for name in _PROJECT_SOURCES),
         )
-        source_digest = digest([str(self.mesh.path.resolve()), application_id, self.tools.cloud_python, *sources])
+        source_digest = digest(
+            [self.options.stage, str(self.mesh.path.resolve()), application_id, self.tools.cloud_python, *sources]
+        )
         previous = self.folder.source_digest.read_text() if self.folder.source_digest.exists() else ""
         if previous == source_digest and (self.folder.cdk_out / "manifest.json").exists():
             return
         with self.steps.step("cdk synth"):
             self.folder.source_digest.unlink(missing_ok=True)
             shutil.rmtree(self.folder.cdk_out, ignore_errors=True)
-            self._cdk.synthesize(self.mesh.path.resolve(), application_id)
+            self._cdk.synthesize(self.mesh.path.resolve(), application_id, self.options.stage)
         self.folder.source_digest.write_text(source_digest)
 
     def deploy(self, servers: Servers, deployer: AccessKey) -> LocalConnection:
         """Deploy the templates; return when all queues are polled."""
+        if self.secrets:
+            with self.steps.step("secrets"):
+                store_secrets(self.secrets, servers.endpoint, deployer)
         with self.steps.step("cdk deploy"):
             outputs = self._cdk.deploy(servers, deployer)
         with self.steps.step("ready"):

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 
 MESHES = Path(__file__).parent / "meshes"
+SECRETS = {"vault/key": "vault-key-5d1f0c7e", "ssm:/vault/token": "vault-token-93ab62d4"}
+"""The values of the secrets of the gateway mesh."""
 
 
 @pytest.fixture(scope="session")
@@ -86,6 +88,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterato
     shutil.copytree(MESHES / "gateway", mesh, ignore=shutil.ignore_patterns("__pycache__"))
     file = mesh / "mesh.yaml"
     file.write_text(file.read_text().replace("http://127.0.0.1:0", issuer.url))
+    (state / "secrets.env").write_text("".join(f"{name}={value}\n" for name, value in SECRETS.items()))
     try:
         up(file, state, UpOptions(auth=True))
         yield DeployedCloud(MeshClient(read_local(state)), state)

@@ -17,6 +17,7 @@ NEUTRAL = {
     "health": "asks whether the parts are up",
     "keys": "makes random keys",
     "processes": "finds and ends processes",
+    "secret_file": "stores the values of secrets",
     "servers": "starts the servers",
     "state_folder": "names files",
     "steps": "prints the time of each step",

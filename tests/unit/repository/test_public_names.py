@@ -82,7 +82,7 @@ COMMANDS = {
     "dlq show": "ENVELOPE_ID ACTOR --state --namespace --region",
     "dlq redrive": "ACTOR --id --error --limit --dry-run --force --state --namespace --region",
     "run show": "RUN_ID --state --namespace --region",
-    "local up": "--mesh --state --auth",
+    "local up": "--mesh --state --auth --stage --secrets",
     "doctor": "--mesh --stage --synthesized --region",
     "local down": "--state",
     "local status": "--state",
