@@ -28,7 +28,8 @@ OF_LIGHT_ACTORS = {
 OF_HEAVY_ACTORS = {"PendingEnvelopes", "JobRuns", "EnvelopesPerRun"}
 UNITS = {
     **dict.fromkeys(("HandlerDuration", "HopLatency", "TimeToResult"), "Milliseconds"),
-    **{"MessageSize": "Bytes", "RunDelay": "Seconds"},
+    "MessageSize": "Bytes",
+    "RunDelay": "Seconds",
 }
 
 

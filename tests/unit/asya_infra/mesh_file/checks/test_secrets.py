@@ -85,5 +85,5 @@ def test_a_message_does_not_repeat_a_value() -> None:
 def test_defaults_give_no_secrets() -> None:
     """Each actor names its own secrets."""
     Path("mesh.yaml").write_text("namespace: shop\ndefaults: {secrets: {K: k}}\nactors:\n  a: {handler: shop.one}\n")
-    with pytest.raises(MeshFileError, match="defaults.secrets: unknown key"):
+    with pytest.raises(MeshFileError, match=r"defaults\.secrets: unknown key"):
         load_mesh(Path("mesh.yaml"))
