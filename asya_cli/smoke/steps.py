@@ -122,14 +122,15 @@ class Smoke:
         return self._ended(envelope_id, seconds)
 
     def _ended(self, envelope_id: str, seconds: float) -> TaskView:
-        advice = f"`asya status {envelope_id} --timeline` shows its hops. Then see the dead letters: `asya dlq list`."
+        advice = f"`asya status {envelope_id} --timeline` shows its hops. Then see the dead letters: `asya dlq list`. "
+        advice += "If the mesh file names `operators`, you must be one to follow the task."
         task: TaskView | None = None
         try:
             for task in watch(self.mesh, envelope_id, seconds):
                 if task is not None and task.status == "paused":
                     break
         except CommandError as error:
-            raise CommandError(error.problem, error.advice or advice) from error
+            raise CommandError(error.problem, advice) from error
         assert task is not None  # `watch` ends with the ended task
         if task.status == "paused":
             raise CommandError(

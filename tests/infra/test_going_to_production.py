@@ -1,0 +1,79 @@
+"""Tests the numbers in `docs/how-to/going-to-production.md` against the templates of the example and the limits."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from asya_infra.limits import aws_limits as limits
+from asya_infra.preflight.checks import LAMBDA_CONCURRENCY, SPARK_VCPU
+from tests.infra.conftest import SynthesizedMesh
+from tests.paths import PROJECT
+
+PAGE = (PROJECT / "docs" / "how-to" / "going-to-production.md").read_text()
+
+
+def row(name: str) -> str:
+    """The rest of the table row that begins with this cell."""
+    [match] = re.findall(rf"^\| {re.escape(name)} \|(.*)$", PAGE, re.MULTILINE)
+    return str(match)
+
+
+def dollars(text: str) -> list[float]:
+    return [float(number.replace(",", "")) for number in re.findall(r"(?<![\d.$])(\d+\.\d\d)(?!\d)", text)]
+
+
+@pytest.mark.parametrize(("kind", "actor"), [("light actor", "inspectdataset"), ("heavy actor", "cleanflights")])
+def test_the_resources_of_an_actor(example: SynthesizedMesh, kind: str, actor: str) -> None:
+    kinds = Counter(
+        resource["Type"]
+        for template in example.templates.values()
+        for name, resource in template["Resources"].items()
+        if name.lower().startswith(actor)
+    )
+    assert int(row(kind).split(":")[0]) == sum(kinds.values())
+
+
+def test_the_idle_numbers_of_the_example(example: SynthesizedMesh) -> None:
+    queues = [each for each in example.resources("AWS::Lambda::EventSourceMapping") if "ScalingConfig" in each]
+    assert row(f"Lambda polls {len(queues)} queues")
+    schedules = Counter(each.get("ScheduleExpression") for each in example.resources("AWS::Events::Rule"))
+    assert (schedules["rate(1 minute)"], schedules["rate(5 minutes)"]) == (2, 3)
+    alarms = example.resources("AWS::CloudWatch::Alarm")
+    metrics = sum(
+        sum("MetricStat" in metric for metric in alarm["Metrics"]) if "Metrics" in alarm else 1 for alarm in alarms
+    )
+    assert f"{metrics} metrics × $0.10" in row("Alarms")
+    assert f"{len(example.resources('AWS::CloudWatch::Dashboard'))} × $3" in row("Dashboards")
+    assert len(example.resources("AWS::KMS::Key")) == 1
+    assert row("EventBridge, rules of a bus").split("|")[1].strip() == str(len(example.resources("AWS::Events::Rule")))
+
+
+def test_the_sums_of_the_tables() -> None:
+    idle = re.search(r"### Idle\n(.*?)\*\*Together", PAGE, re.DOTALL)
+    assert idle is not None
+    assert round(sum(dollars(line)[-1] for line in idle[1].splitlines() if dollars(line))) == 17
+    for title, total in (("one light hop", "per million hops"), ("one task", "per million tasks")):
+        table = re.search(rf"^\| {title}.*?\*\*{total}\*\*(.*?)$", PAGE, re.DOTALL | re.MULTILINE)
+        assert table is not None
+        prices = [dollars(line)[-2:] for line in table[0].splitlines() if dollars(line)]
+        *rows, sums = prices
+        assert [round(sum(column), 2) for column in zip(*rows, strict=True)] == pytest.approx(sums)
+
+
+def test_the_quotas_are_those_of_the_checks() -> None:
+    for name, limit in (
+        (f"Lambda, concurrent executions (`{LAMBDA_CONCURRENCY}`)", limits.CONCURRENCY_OF_AN_ACCOUNT),
+        ("IAM, roles", limits.ROLES_OF_AN_ACCOUNT),
+        ("IAM, managed policies", limits.MANAGED_POLICIES_OF_AN_ACCOUNT),
+        ("EventBridge, rules of a bus", limits.RULES_OF_AN_ACCOUNT),
+        ("CloudWatch, alarms", limits.ALARMS_OF_AN_ACCOUNT),
+        ("CloudFormation, resources of a stack", limits.RESOURCES_OF_A_STACK),
+        ("CloudFormation, bytes of a template", limits.TEMPLATE),
+    ):
+        default, need = row(name).strip(" |").split(" | ")
+        assert default.startswith(f"{limit.value:,}")
+        if limit.usable != limit.value:
+            assert need.startswith(f"{limit.usable:,} at most")
+    assert f"AWS keeps {limits.UNRESERVED_CONCURRENCY.value}" in row("Lambda, unreserved executions")
+    assert row(f"EMR Serverless, vCPU at once (`{SPARK_VCPU}`)").startswith(" 16 ")
