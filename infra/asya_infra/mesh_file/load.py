@@ -49,38 +49,41 @@ def load_mesh(path: Path, stage: str | None = None) -> LoadedMesh:
     stages = declared_stages(base)
     source = with_stage(base, stage) if stage in stages else base
     validated = validate(source)
-    problems = list(validated.problems)
-    namespace = ""
-    if validated.mesh is not None:
-        namespace = f"{validated.mesh.namespace}-{stage}" if stage else validated.mesh.namespace
-        problems += _check(source, validated, path, namespace)
+    problems = [*validated.problems, *_check(source, validated, path, stage)]
     if stages:
         problems = [*stage_problems(base, stage), *_by_stage(base, path, {stage: problems})]
     if problems or validated.mesh is None:
         raise MeshFileError(problems)
-    return LoadedMesh(path, validated.mesh, namespace, source)
+    return LoadedMesh(path, validated.mesh, _namespace(validated.mesh, stage), source)
 
 
-def _check(source: Source, validated: ValidationResult, path: Path, namespace: str) -> list[Problem]:
+def _namespace(mesh: MeshFile, stage: str) -> str:
+    return f"{mesh.namespace}-{stage}" if stage else mesh.namespace
+
+
+def _check(source: Source, validated: ValidationResult, path: Path, stage: str) -> list[Problem]:
     """Return the findings of all checks but those that are consequences of reported problems."""
     if validated.mesh is None:
         return []
-    findings = run_checks(Context(validated.mesh, path.parent, namespace))
+    findings = run_checks(Context(validated.mesh, path.parent, _namespace(validated.mesh, stage)))
     return [source.problem(place, text) for place, text in findings if not validated.is_consequence(place)]
 
 
 def _by_stage(base: Source, path: Path, problems: dict[str, list[Problem]]) -> Iterator[Problem]:
     """Yield the problems of all stages, and name the stage in those that the base does not have.
 
-    Stages other than the selected one are validated without the checks that read code.
+    Args:
+        base: the mesh file.
+        path: its path.
+        problems: those of the selected stage, which may be none.
     """
     for stage in declared_stages(base).keys() - problems.keys():
-        problems[stage] = validate(with_stage(base, stage)).problems
+        source = with_stage(base, stage)
+        validated = validate(source)
+        problems[stage] = [*validated.problems, *_check(source, validated, path, stage)]
     if not any(problems.values()):
         return
     validated = validate(base.copy())
-    known = set(validated.problems)
-    if validated.mesh is not None:
-        known.update(_check(base, validated, path, validated.mesh.namespace))
+    known = {*validated.problems, *_check(base, validated, path, "")}
     for stage, own in problems.items():
         yield from (problem if problem in known or not stage else name_stage(problem, stage) for problem in own)

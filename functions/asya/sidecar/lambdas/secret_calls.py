@@ -1,7 +1,6 @@
 """Loads and calls a handler whose actor has secrets (`protocol §6`)."""
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from asya.protocol.frame import Frame
@@ -15,12 +14,12 @@ if TYPE_CHECKING:
     from asya.sidecar.aws.secrets import Secrets
 
 
-@dataclass(frozen=True, slots=True)
 class SecretInvoker:
     """Refreshes the secrets before each call, and keeps their values out of the handler's errors."""
 
-    invoker: Invoker
-    secrets: "Secrets"
+    def __init__(self, invoker: Invoker, secrets: "Secrets") -> None:
+        self._invoker = invoker
+        self._secrets = secrets
 
     def frames(
         self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
@@ -30,11 +29,11 @@ class SecretInvoker:
         Raises:
             SecretError: a secret cannot be read, and the handler was not called.
         """
-        self.secrets.refresh()
+        self._secrets.refresh()
         try:
-            yield from self.invoker.frames(payload, open_view, seconds)
+            yield from self._invoker.frames(payload, open_view, seconds)
         except HandlerFailed as failure:
-            raise type(failure)(redact_error(failure.error, self.secrets.values)) from None
+            raise type(failure)(redact_error(failure.error, self._secrets.values)) from None
 
 
 def load_handler(services: Services, name: str) -> Handler:

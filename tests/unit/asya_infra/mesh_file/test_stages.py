@@ -143,12 +143,12 @@ def test_stages_that_are_not_selected_are_validated_too(selected: str) -> None:
     ]
 
 
-def test_a_value_of_the_base_that_does_not_fit_the_stage() -> None:
+@pytest.mark.parametrize("stage", ["", "prod"])
+def test_a_value_of_the_base_that_does_not_fit_the_stage(stage: str) -> None:
     text = "namespace: shop\nactors:\n  b:\n    spark: {job: heavy.crunch, executors: {cores: 2}}\n"
     text += "stages: {prod: {spark: {application: {max_vcpu: 2}}}}\n"
-    load(text)
     with pytest.raises(MeshFileError) as caught:
-        load(text, "prod")
+        load(text, stage)
     (problem,) = map(str, caught.value.problems)
     assert problem == (
         "mesh.yaml:4: actors.b.spark.executors: a job run needs 3 vCPU to start, but the application has 2 "
