@@ -20,6 +20,8 @@ class Assembly:
     templates: dict[str, dict[str, Any]]
     region: str | None = None
     """The region of the stacks; None for that of the credentials."""
+    account: str | None = None
+    """The account of the stacks; None for that of the credentials."""
 
     @classmethod
     def read(cls, folder: Path) -> "Assembly":
@@ -39,9 +41,10 @@ class Assembly:
         first, _, last = names.stack_name("{}", "state").partition("{}")
         for stack in templates:
             if stack.startswith(first) and stack.endswith(last):
-                region = artifacts[stack].get("environment", _ANY).rpartition("/")[2]
+                place = artifacts[stack].get("environment", _ANY).removeprefix("aws://").partition("/")
+                account, region = (None if part in _ANY else part for part in place[::2])
                 namespace = stack.removeprefix(first).removesuffix(last)
-                return cls(folder, namespace, templates, None if region in _ANY else region)
+                return cls(folder, namespace, templates, region, account)
         raise ValueError(f"{folder} has no stack {first}…{last}; synthesize the mesh again")
 
     @property

@@ -53,6 +53,7 @@ class Deployment:
         Raises:
             DeploymentError: the deployment is refused or failed.
         """
+        self._check_account()
         folder, namespace = self.assembly.folder, self.assembly.namespace
         problems = check_removed_queues(self.session, folder, namespace, dropped=self.dropped)
         if problems:
@@ -77,6 +78,7 @@ class Deployment:
         Raises:
             DeploymentError: the deletion is refused or failed.
         """
+        self._check_account()
         deployed = self._apps.deployed(sorted({*self.assembly.templates, self.assembly.spark_stack}))
         with self._stopped(application_changes(deployed, {})):
             self._cdk("destroy", "--all", *(() if self.asks else ("--force",)))
@@ -84,6 +86,17 @@ class Deployment:
                 self.assembly.spark_stack not in self.assembly.templates
             ):
                 self._apps.delete_stack(self.assembly.spark_stack)
+
+    def _check_account(self) -> None:
+        """Refuse credentials of another account before anything changes there; `cdk` would refuse them later."""
+        if self.assembly.account is None:
+            return
+        account = self.session.client("sts").get_caller_identity()["Account"]
+        if account != self.assembly.account:
+            raise DeploymentError(
+                f"the mesh {self.assembly.namespace} belongs to the account {self.assembly.account}, but the credentials "
+                f"are of {account}; use credentials of that account, or another stage"
+            )
 
     @contextmanager
     def _stopped(self, changes: Sequence[ApplicationChange]) -> Iterator[None]:

@@ -26,13 +26,24 @@ def test_the_stacks_of_a_mesh(tmp_path: Path) -> None:
     assembly = Assembly.read(tmp_path)
     assert assembly.namespace == "shop-test"
     assert assembly.spark_stack == "Asya-shop-test-spark"
-    assert assembly.region is None
+    assert (assembly.account, assembly.region) == (None, None)
     assert assembly.templates["Asya-shop-test-state"]["Description"] == "Asya-shop-test-state"
 
 
-def test_the_region_of_a_stage(tmp_path: Path) -> None:
-    write(tmp_path, "Asya-shop-state", environment="aws://123456789012/eu-west-1")
-    assert Assembly.read(tmp_path).region == "eu-west-1"
+@pytest.mark.parametrize(
+    ("environment", "account", "region"),
+    [
+        ("aws://123456789012/eu-west-1", "123456789012", "eu-west-1"),
+        ("aws://unknown-account/eu-west-1", None, "eu-west-1"),
+        ("aws://123456789012/unknown-region", "123456789012", None),
+    ],
+)
+def test_the_account_and_the_region_of_a_stage(
+    tmp_path: Path, environment: str, account: str | None, region: str | None
+) -> None:
+    write(tmp_path, "Asya-shop-state", environment=environment)
+    assembly = Assembly.read(tmp_path)
+    assert (assembly.account, assembly.region) == (account, region)
 
 
 def test_a_folder_without_a_mesh(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The order of the steps around `cdk deploy` and `cdk destroy`."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -188,3 +189,19 @@ def test_at_a_terminal_cdk_asks(monkeypatch: pytest.MonkeyPatch) -> None:
         "cdk deploy --all --app cdk.out",
         "cdk destroy --all --app cdk.out",
     ]
+
+
+@pytest.mark.parametrize("action", [Deployment.deploy, Deployment.destroy])
+def test_credentials_of_another_account_are_refused_before_anything_changes(
+    monkeypatch: pytest.MonkeyPatch, action: Callable[[Deployment], None]
+) -> None:
+    account = Account(monkeypatch)
+    made = account.deployment({})
+    caller = SimpleNamespace(get_caller_identity=lambda: {"Account": "210987654321"})
+    session = SimpleNamespace(client=lambda _: caller)
+    there = replace(made, session=session, assembly=replace(made.assembly, account="123456789012"))
+    with pytest.raises(
+        DeploymentError, match=r"the mesh shop belongs to the account 123456789012, but .* 210987654321"
+    ):
+        action(there)
+    assert account.steps == []
