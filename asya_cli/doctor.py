@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asya_cli.errors import CommandError
-from asya_cli.options import Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,11 +36,16 @@ def doctor(
             metavar="DIR",
         ),
     ] = None,
-    region: Region = None,
+    region: Annotated[
+        str | None,
+        typer.Option("--region", help="AWS region; by default that of the stage, or of your AWS configuration."),
+    ] = None,
 ) -> None:
     """Check before a deployment that the AWS account can hold the mesh. Changes nothing.
 
-    Checks credentials, `cdk bootstrap`, the stacks, names that are taken, and the quotas of Lambda, EMR Serverless and IAM.
+    Checks credentials, `cdk bootstrap`, the stacks, names that are taken, and the quotas of Lambda, SQS, EMR Serverless
+    and IAM.
+
     What you may not read is a warning. Exit code 1 if there is a problem.
     """
     with _assembly(synthesized, mesh, stage) as folder:

@@ -64,6 +64,7 @@ def test_the_sums_of_the_tables() -> None:
 def test_the_quotas_are_those_of_the_checks() -> None:
     for name, limit in (
         (f"Lambda, concurrent executions (`{LAMBDA_CONCURRENCY}`)", limits.CONCURRENCY_OF_AN_ACCOUNT),
+        ("SQS, messages in flight of a queue", limits.IN_FLIGHT),
         ("IAM, roles", limits.ROLES_OF_AN_ACCOUNT),
         ("IAM, managed policies", limits.MANAGED_POLICIES_OF_AN_ACCOUNT),
         ("EventBridge, rules of a bus", limits.RULES_OF_AN_ACCOUNT),

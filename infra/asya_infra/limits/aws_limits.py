@@ -76,10 +76,22 @@ VISIBILITY_TIMEOUT: Final = Limit(
     "seconds of a visibility timeout",
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html",
 )
+IN_FLIGHT: Final = Limit(
+    120_000,
+    "messages in flight of a queue",
+    "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html",
+)
 RULES_OF_AN_ACCOUNT: Final = Limit(300, "rules of an event bus", _EVENTBRIDGE)
 METRICS_OF_A_DASHBOARD: Final = Limit(2_500, "metrics of a dashboard", _CLOUDWATCH)
 WIDGETS_OF_A_DASHBOARD: Final = Limit(500, "widgets of a dashboard", _CLOUDWATCH)
 ALARMS_OF_AN_ACCOUNT: Final = Limit(5_000, "metric alarms of an account", _CLOUDWATCH)
+
+# The days that CloudWatch offers to keep logs.
+# https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html
+LOG_DAYS: Final = (
+    *(1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180),
+    *(365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653),
+)
 
 # EMR Serverless.
 CONCURRENT_RUNS: Final = Limit(1_000, "concurrent job runs of an application", _EMR_API)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from asya_infra.limits.aws_limits import UNRESERVED_CONCURRENCY
+from asya_infra.limits.aws_limits import IN_FLIGHT, UNRESERVED_CONCURRENCY
 from asya_infra.preflight.account import Account, Concurrency, DeployedStack, Unknown
 from asya_infra.preflight.demand import Demand, Kind
 from asya_infra.preflight.finding import Finding
@@ -30,6 +30,7 @@ def check(demand: Demand, account: Account) -> list[Finding]:
         *_stacks(account),
         *_existing(demand, account),
         *_concurrency(demand, account.concurrency),
+        *_in_flight(demand),
         *_spark(demand, account.spark_vcpu),
         *_iam(demand, account),
     ]
@@ -149,6 +150,23 @@ def _concurrency(demand: Demand, concurrency: Concurrency | Unknown) -> Iterator
         )
     else:
         yield Finding("ok", subject, f"{needs} unreserved")
+
+
+def _in_flight(demand: Demand) -> Iterator[Finding]:
+    subject = "SQS"
+    most = max(demand.in_flight.values(), default=0)
+    for queue, count in sorted(demand.in_flight.items()):
+        if count > IN_FLIGHT.value:
+            yield Finding(
+                "warning",
+                subject,
+                f"{queue} may have {count:,} messages in flight, `concurrency` × `batch.size`; SQS gives out {IN_FLIGHT.value:,} "
+                "at once. Lower one of them: more functions would wait than work",
+            )
+    if most <= IN_FLIGHT.value:
+        yield Finding(
+            "ok", subject, f"at most {most:,} messages of a queue are in flight; SQS allows {IN_FLIGHT.value:,}"
+        )
 
 
 def _spark(demand: Demand, quota: int | Unknown) -> Iterator[Finding]:

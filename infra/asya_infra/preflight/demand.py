@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,6 +46,7 @@ class Demand:
         reserved: the reserved concurrency by function.
         provisioned: the provisioned concurrency of all functions.
         source_concurrency: how many concurrent executions the queues may start, together.
+        in_flight: how many messages of a queue its function may handle at once, by queue.
         max_vcpu: the capacity of the mesh's own Spark application; None without one.
         roles, policies: the number of IAM roles and of managed policies.
         resources: the resources that must not exist outside the stacks. Names may contain `{account}` and `{region}`.
@@ -60,6 +61,7 @@ class Demand:
     reserved: Mapping[str, int]
     provisioned: int = 0
     source_concurrency: int = 0
+    in_flight: Mapping[str, int] = field(default_factory=dict)
     max_vcpu: int | None = None
     roles: int = 0
     policies: int = 0
@@ -138,6 +140,12 @@ def demand(artifacts: Any, templates: Mapping[str, Template], folder: Path) -> D
             int(each.get("ScalingConfig", {}).get("MaximumConcurrency") or 0)
             for each in _of(resources, "AWS::Lambda::EventSourceMapping")
         ),
+        in_flight={
+            text(each["EventSourceArn"]).rpartition(":")[2]: each["BatchSize"]
+            * each["ScalingConfig"]["MaximumConcurrency"]
+            for each in _of(resources, "AWS::Lambda::EventSourceMapping")
+            if "MaximumConcurrency" in each.get("ScalingConfig", {}) and "BatchSize" in each
+        },
         max_vcpu=next(
             (
                 int(float(each["MaximumCapacity"]["Cpu"].split()[0]))

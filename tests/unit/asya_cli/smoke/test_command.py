@@ -16,7 +16,7 @@ from asya_cli.smoke.steps import Step
 class Steps:
     """Steps with fixed results."""
 
-    mesh = SimpleNamespace(connection=None)
+    mesh = SimpleNamespace(connection=SimpleNamespace(endpoint_url="http://127.0.0.1:1"))
 
     def __init__(self, *failing: str) -> None:
         self.failing = failing
@@ -44,6 +44,13 @@ def names(steps: Any, tool: str | None = None) -> list[str]:
 def test_the_order_of_the_steps() -> None:
     assert names(Steps()) == ["gateway", "light", "index"]
     assert names(Steps(), "analyse") == ["gateway", "light", "index", "analyse"]
+
+
+def test_a_local_cloud_has_no_alarm_topic() -> None:
+    """No call of a test on a local cloud may reach AWS."""
+    steps: Any = Steps()
+    *_, alarms = run(steps, None, b"{}", alarms=True)
+    assert (alarms.name, alarms.state) == ("alarms", "skipped")
 
 
 def test_without_the_gateway_nothing_is_sent() -> None:

@@ -50,6 +50,7 @@ def test_a_fitting_account_has_a_line_for_each_check() -> None:
         ("ok", "stacks"),
         ("ok", "names"),
         ("ok", "Lambda concurrency"),
+        ("ok", "SQS"),
         ("ok", "EMR Serverless vCPU"),
         ("ok", "IAM roles"),
         ("ok", "IAM policies"),
@@ -144,6 +145,13 @@ def test_queues_that_may_use_more_than_the_account_has_are_a_warning() -> None:
     level, text = only(replace(ACCOUNT, concurrency=Concurrency(10, 10)))
     assert level == "warning"
     assert "the queues of the mesh may use 400 at once; the account has 10 of 10 unreserved" in text
+
+
+def test_more_messages_in_flight_than_sqs_allows_are_a_warning() -> None:
+    assert findings(asked=replace(DEMAND, in_flight={"asya-shop-bill": 120_000})) == {}
+    level, text = only(asked=replace(DEMAND, in_flight={"asya-shop-bill": 120_001, "asya-shop-ship": 500}))
+    assert level == "warning"
+    assert "asya-shop-bill may have 120,001 messages in flight" in text
 
 
 def test_an_application_larger_than_the_quota_is_a_problem() -> None:

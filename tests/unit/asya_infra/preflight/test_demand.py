@@ -32,7 +32,11 @@ FUNCTIONS: dict[str, Any] = {
         },
         "FeedA": {
             "Type": "AWS::Lambda::EventSourceMapping",
-            "Properties": {"ScalingConfig": {"MaximumConcurrency": 50}},
+            "Properties": {
+                "ScalingConfig": {"MaximumConcurrency": 50},
+                "BatchSize": 100,
+                "EventSourceArn": {"Fn::Join": ["", ["arn:aws:sqs:", {"Ref": "AWS::Region"}, ":1:asya-shop-bill"]]},
+            },
         },
         "FeedB": {
             "Type": "AWS::Lambda::EventSourceMapping",
@@ -63,6 +67,7 @@ def test_the_demand_is_the_sum_of_all_templates() -> None:
     assert made.namespace == "shop"
     assert made.reserved == {"asya-shop-x-gateway-live": 50}
     assert (made.provisioned, made.source_concurrency, made.max_vcpu) == (3, 70, 16)
+    assert made.in_flight == {"asya-shop-bill": 5_000}
     assert (made.roles, made.policies) == (1, 1)
     assert (made.bootstrap_version, made.bootstrap_parameter) == (6, "/cdk-bootstrap/mine/version")
 
