@@ -37,6 +37,11 @@ def test_every_actor_has_a_function(shop: Any) -> None:
     assert names == {f"asya-shop-{name}" for name in (*ACTORS, *SYSTEM)}
 
 
+def test_templates_have_no_variables_for_secrets(shop: Any) -> None:
+    variables = shop.function("score")["Environment"]["Variables"]
+    assert not {"RATES_KEY", "RATES_TOKEN"} & variables.keys()
+
+
 @pytest.mark.parametrize(
     ("actor", "handler"),
     [
@@ -145,7 +150,7 @@ def test_the_dispatcher_has_the_settings_of_job_runs(shop: Any) -> None:
 def test_each_function_has_a_log_group_with_retention(shop: Any) -> None:
     groups = {group["LogGroupName"]: group["RetentionInDays"] for group in shop.resources("AWS::Logs::LogGroup")}
     assert {f"/aws/lambda/asya-shop-{name}" for name in (*ACTORS, *SYSTEM)} <= groups.keys()
-    assert set(groups.values()) == {30}
+    assert set(groups.values()) == {90}
 
 
 def test_a_stage_is_part_of_every_name(plain: Any) -> None:
@@ -159,3 +164,28 @@ def test_existing_buckets_are_used_from_their_root(plain: Any) -> None:
     assert variables["ASYA_DATA_URI"] == "s3://lake/"
     assert variables["ASYA_RESULTS_URI"] == "s3://lake-results/"
     assert variables["ASYA_BUCKET"] == "asya-plain-test-<AccountId>-<Region>"
+
+
+def test_reserved_concurrency(shop: Any, plain: Any) -> None:
+    assert shop.function("intake")["ReservedConcurrentExecutions"] == 20
+    functions = [*shop.resources("AWS::Lambda::Function"), *plain.resources("AWS::Lambda::Function")]
+    reserved = {f["FunctionName"] for f in functions if "ReservedConcurrentExecutions" in f}
+    # Nothing is reserved unless the mesh file says so: an account of ten executions could not deploy the mesh.
+    assert reserved == {"asya-shop-intake", "asya-shop-x-gateway-stream", "asya-shop-x-gateway-live"}
+
+
+def test_pollers_replace_the_maximum_of_concurrent_executions(shop: Any) -> None:
+    sources = {
+        source["EventSourceArn"].rpartition(":")[2]: source
+        for source in shop.resources("AWS::Lambda::EventSourceMapping")
+        if "sqs" in source["EventSourceArn"]
+    }
+    assert sources["asya-shop-free"]["ProvisionedPollerConfig"] == {"MinimumPollers": 3, "MaximumPollers": 9}
+    assert "ScalingConfig" not in sources["asya-shop-free"]
+    assert sources["asya-shop-intake"]["ScalingConfig"] == {"MaximumConcurrency": 20}
+
+
+def test_functions_and_queues_name_their_actor_for_the_allocation_of_costs(shop: Any) -> None:
+    tagged = [shop.function("intake"), shop.one("AWS::SQS::Queue", QueueName="asya-shop-intake")]
+    for resource in tagged:
+        assert {"Key": "asya:actor", "Value": "intake"} in resource["Tags"]
