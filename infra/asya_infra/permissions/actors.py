@@ -1,4 +1,8 @@
-"""Permissions of the functions of actors: targets (`protocol §1`), objects in S3 (`§4`, `§6`), tables."""
+"""Permissions of the functions of actors: targets (`protocol §1`), objects in S3 (`§4`, `§6`), tables.
+
+What the mesh file grants is in `permissions.access` and `permissions.secrets`, the job runs of heavy actors are in
+`permissions.spark`.
+"""
 
 from collections.abc import Iterable
 
