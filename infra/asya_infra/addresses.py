@@ -99,6 +99,12 @@ class Addresses:
         """The ARN of a role without its name."""
         return f"arn:{self.partition}:iam::{self.account}:role/"
 
+    def boundary_arn(self, policy: str | None) -> str | None:
+        """Return the ARN of a permissions boundary, from its ARN or its name; None for none."""
+        if policy is None or policy.startswith("arn:"):
+            return policy
+        return f"arn:{self.partition}:iam::{self.account}:policy/{policy}"
+
     def log_group_name(self, actor: str) -> str:
         """Return the name of a function's log group."""
         return f"/aws/lambda/{names.function_name(self.namespace, actor)}"

@@ -5,13 +5,19 @@ from functools import cached_property
 
 from aws_cdk import Aws, Environment
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
 
 from asya.protocol.mesh_table import MeshTable, encode_table
 from asya_infra.addresses import Addresses
 from asya_infra.build.functions import build_table
+from asya_infra.limits.aws_limits import LOG_DAYS
 from asya_infra.mesh_file import LoadedMesh, to_table
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.options import Options
+
+_DAY = 86400
+# The CDK lists them in the same order, and `INFINITE` last.
+_LOG_RETENTIONS = dict(zip(LOG_DAYS, logs.RetentionDays, strict=False))
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,17 @@ class Mesh:
             data_bucket=self.file.storage.data_bucket,
             results_bucket=self.file.storage.results_bucket,
         )
+
+    @property
+    def log_retention(self) -> logs.RetentionDays:
+        """The retention of logs."""
+        return _LOG_RETENTIONS[round(self.file.storage.retention.logs / _DAY)]
+
+    @property
+    def asset_bucket(self) -> str:
+        """The name of the bucket of `cdk bootstrap`, where all code is uploaded."""
+        qualifier, addresses = self.file.bootstrap_qualifier, self.addresses
+        return f"cdk-{qualifier}-assets-{addresses.account}-{addresses.region}"
 
     @property
     def asset_prefix(self) -> str:

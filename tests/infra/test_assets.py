@@ -13,3 +13,8 @@ def test_all_code_of_a_mesh_has_its_prefix(shop: Any) -> None:
     variables = shop.function("x-dispatch")["Environment"]["Variables"]
     uris = [variables["ASYA_JOB_ENTRY_POINT"], *variables["ASYA_JOB_PY_FILES"].split(",")]
     assert all(uri.partition("/")[2].partition("/")[2].partition("/")[2].startswith(PREFIX) for uri in uris)
+
+
+def test_the_qualifier_of_the_bootstrap_names_the_bucket(plain: Any) -> None:
+    buckets = {function["Code"]["S3Bucket"] for function in plain.resources("AWS::Lambda::Function")}
+    assert buckets == {"cdk-team-assets-<AccountId>-<Region>"}

@@ -293,3 +293,9 @@ def test_an_end_actor_neither_routes_nor_reports() -> None:
     sent = [resource for grant in grants if "sqs:SendMessage" in grant.actions for resource in grant.resources]
     assert sorted(sent) == [f"arn:aws:sqs:r:1:asya-shop-{name}" for name in ("audit", "gather", "x-sink", "x-sump")]
     assert not any("execute-api:Invoke" in grant.actions for grant in grants)
+
+
+def test_a_permissions_boundary_limits_every_role(plain: Any, shop: Any) -> None:
+    boundaries = {role.get("PermissionsBoundary") for role in plain.resources("AWS::IAM::Role")}
+    assert boundaries == {"arn:<Partition>:iam::<AccountId>:policy/team/boundary"}
+    assert {role.get("PermissionsBoundary") for role in shop.resources("AWS::IAM::Role")} == {None}

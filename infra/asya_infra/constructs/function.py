@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import cast
 
-from aws_cdk import Duration, RemovalPolicy
+from aws_cdk import Duration, RemovalPolicy, Tags
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct
@@ -11,6 +11,7 @@ from constructs import Construct
 from asya.protocol import names
 from asya_infra.constructs.role import mesh_role
 from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.actor_model import PollersSection
 from asya_infra.nag import acknowledge
 from asya_infra.permissions.grant import Grant
 
@@ -47,12 +48,21 @@ class FunctionSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class EventSourceSettings:
-    """The settings of an event source mapping; the window is in seconds."""
+    """The settings of an event source mapping.
+
+    Attributes:
+        batch_size: messages per invocation, at most.
+        window: seconds that Lambda waits for a full batch.
+        concurrency: the maximum of concurrent executions; ignored with pollers.
+        provisioned: instances that are always warm.
+        pollers: pollers that Lambda keeps; None for those that it starts on demand.
+    """
 
     batch_size: int = 10
     window: int = 0
     concurrency: int = 50
     provisioned: int = 0
+    pollers: PollersSection | None = None
 
 
 class MeshFunction(Construct):
@@ -60,13 +70,14 @@ class MeshFunction(Construct):
 
     def __init__(self, scope: Construct, mesh: Mesh, layer: lambda_.ILayerVersion, settings: FunctionSettings) -> None:
         super().__init__(scope, settings.name)
+        Tags.of(self).add("asya:actor", settings.name)  # for the allocation of costs
         addresses = mesh.addresses
         self._mesh, self._name = mesh, settings.name
         log_group = logs.LogGroup(
             self,
             "Logs",
             log_group_name=addresses.log_group_name(settings.name),
-            retention=logs.RetentionDays.ONE_MONTH,
+            retention=mesh.log_retention,
             removal_policy=RemovalPolicy.DESTROY,
         )
         self.function = lambda_.Function(
@@ -114,7 +125,8 @@ class MeshFunction(Construct):
             event_source_arn=self._mesh.addresses.queue_arn(self._name),
             batch_size=feed.batch_size,
             max_batching_window=Duration.seconds(feed.window) if feed.window else None,
-            max_concurrency=feed.concurrency,
+            max_concurrency=None if feed.pollers else feed.concurrency,
+            provisioned_poller_config=_pollers(feed.pollers),
             report_batch_item_failures=True,
         )
 
@@ -126,3 +138,9 @@ class MeshFunction(Construct):
             version=self.function.current_version,
             provisioned_concurrent_executions=instances,
         )
+
+
+def _pollers(section: PollersSection | None) -> lambda_.ProvisionedPollerConfig | None:
+    if section is None:
+        return None
+    return lambda_.ProvisionedPollerConfig(minimum_pollers=section.min, maximum_pollers=section.max)

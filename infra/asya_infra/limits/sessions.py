@@ -25,7 +25,7 @@ def check_sessions(mesh: Mesh) -> Iterator[str]:
         data_bucket=mesh.file.storage.data_bucket,
         results_bucket=mesh.file.storage.results_bucket,
     )
-    code = f"s3://cdk-hnb659fds-assets-{_ACCOUNT}-{_REGION}/{mesh.asset_prefix}{_HASH}"
+    code = f"s3://cdk-{mesh.file.bootstrap_qualifier}-assets-{_ACCOUNT}-{_REGION}/{mesh.asset_prefix}{_HASH}"
     deployment = JobDeployment(
         bucket=addresses.bucket,
         data_uri=addresses.data.uri,

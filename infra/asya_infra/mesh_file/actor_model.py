@@ -95,6 +95,13 @@ class AccessEntry(Section):
     statement: Statement | None = None
 
 
+class PollersSection(Section):
+    """Pollers that Lambda keeps for the queue of one actor, instead of those that it starts on demand."""
+
+    min: int = Field(default=2, ge=2, le=200)
+    max: int = Field(default=20, ge=2, le=2000)
+
+
 class PolicySection(Section):
     """A retry policy."""
 
@@ -179,6 +186,10 @@ class ActorSettings(Section):
     """The maximum number of instances that process the queue at once."""
     provisioned: int = Field(default=0, ge=0)
     """Provisioned concurrency: instances that are always warm."""
+    reserved: int | None = Field(default=None, ge=2, le=1000)
+    """Reserved concurrency: executions that no other function of the account may use."""
+    pollers: PollersSection | None = None
+    """Provisioned pollers of the queue, for bursts; excludes `concurrency`."""
     max_receives: int = Field(default=5, ge=1, le=1000)
     """Receives before a message goes to the dead-letter queue."""
     env: Environment = Field(default={})

@@ -136,6 +136,8 @@ class RetentionSection(Section):
     payloads: Duration = Field(default=45 * _DAY, gt=0)
     runs: Duration = Field(default=14 * _DAY, gt=0)
     results: Lifetime = None
+    logs: Duration = Field(default=30 * _DAY, gt=0)
+    """The logs of functions and APIs; a number of days that CloudWatch offers."""
 
 
 class StorageSection(Section):
@@ -177,5 +179,11 @@ class MeshFile(Section):
     """The AWS account to deploy to; other credentials are refused. By default that of the credentials."""
     region: Region | None = None
     """The AWS region to deploy to; by default that of the credentials."""
+    permissions_boundary: str | None = Field(
+        default=None, pattern=r"^(arn:[^:]+:iam::(\d{12}|aws):policy/)?[\w+=,.@/-]+$"
+    )
+    """The policy, by name or ARN, that limits every role of the mesh."""
+    bootstrap_qualifier: str = Field(default="hnb659fds", pattern=r"^[A-Za-z0-9_-]{1,10}$")
+    """The qualifier of `cdk bootstrap`."""
     stages: Stages = Field(default={})
     """Stage → values over those of the file."""

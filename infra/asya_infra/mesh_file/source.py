@@ -70,17 +70,15 @@ class Source:
         return Source(self.file, copy.deepcopy(self.values), self._lines)
 
     def _origin(self, location: Location) -> Location:
-        """Return where a value was written: an actor's may come from `defaults`, and that from a stage or a legacy form."""
-        while location in self._inherited:
-            location = self._inherited[location]
-        if location in self._lines:
-            return location
-        # A missing key: it is missing where the mapping around it was written.
-        for end in range(len(location) - 1, 0, -1):
-            if location[:end] in self._inherited:
-                return self._origin((*self._inherited[location[:end]], *location[end:]))
-            if location[:end] in self._lines:
-                break
+        """Return where a value was written: an actor's may come from `defaults`, and that from a stage or a legacy form.
+
+        A missing key is missing where the mapping around it was written.
+        """
+        for end in range(len(location), 0, -1):
+            origin = self._inherited.get(location[:end])
+            # A legacy form may be a part of the value that replaces it.
+            if origin is not None and origin[:end] != location[:end]:
+                return self._origin((*origin, *location[end:]))
         return location
 
 

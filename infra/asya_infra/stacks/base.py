@@ -1,6 +1,7 @@
 """The base of the stacks: the stack's name, and where its code is uploaded."""
 
 from aws_cdk import DefaultStackSynthesizer, Stack
+from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from asya.protocol import names
@@ -26,8 +27,14 @@ class MeshStack(Stack):
             scope,
             names.stack_name(mesh.namespace, part),
             env=mesh.environment,
-            synthesizer=DefaultStackSynthesizer(bucket_prefix=mesh.asset_prefix),
+            synthesizer=DefaultStackSynthesizer(
+                qualifier=mesh.file.bootstrap_qualifier, bucket_prefix=mesh.asset_prefix
+            ),
             # CloudFormation gives a stack's tags to all of its resources. The tags of the mesh file, which may change, are on the
             # resources only, because some resources refuse changes.
             tags={"asya:namespace": mesh.namespace},
         )
+        boundary = mesh.addresses.boundary_arn(mesh.file.permissions_boundary)
+        if boundary is not None:
+            policy = iam.ManagedPolicy.from_managed_policy_arn(self, "PermissionsBoundary", boundary)
+            iam.PermissionsBoundary.of(self).apply(policy)

@@ -45,6 +45,7 @@ def light_actor(
             memory=section.memory,
             environment={**section.env, **handler_variables(actor), "ASYA_GATEWAY_URL": gateway.url},
             in_routes=True,
+            reserved=section.reserved,
         ),
     )
     function.add_event_source(
@@ -53,6 +54,7 @@ def light_actor(
             window=math.ceil(actor.batch.window),
             concurrency=section.concurrency,
             provisioned=section.provisioned,
+            pollers=section.pollers,
         )
     )
     return function

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from aws_cdk import Duration, Stack
+from aws_cdk import Duration, Stack, Tags
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
@@ -35,6 +35,7 @@ class ActorQueue(Construct):
             window: the window of the event source mapping in seconds.
         """
         super().__init__(scope, actor)
+        Tags.of(self).add("asya:actor", actor)  # for the allocation of costs
         dead_letters = sqs.Queue(
             self,
             "DeadLetters",

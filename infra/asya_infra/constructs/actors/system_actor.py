@@ -43,6 +43,7 @@ def system_actor(
         memory=section.memory,
         environment={"ASYA_GATEWAY_URL": gateway.url},
         in_routes=names.is_routable(name),
+        reserved=section.reserved,
     )
     function = MeshFunction(scope, mesh, layer, settings)
     function.add_event_source(
@@ -51,6 +52,7 @@ def system_actor(
             window=window,
             concurrency=section.concurrency,
             provisioned=section.provisioned,
+            pollers=section.pollers,
         )
     )
     return function

@@ -65,6 +65,7 @@ class Gateway(Construct):
                 functions=functions,
                 authorizer=HttpIamAuthorizer(),
                 caller="identity.userArn",
+                log_retention=mesh.log_retention,
             ),
         )
         for function in functions.values():

@@ -41,6 +41,7 @@ class ApiSettings:
         functions: the functions of the calls, by name.
         authorizer: authenticates callers.
         caller: the context variable with the caller, for the access log.
+        log_retention: the retention of the access log.
     """
 
     name: str
@@ -48,6 +49,7 @@ class ApiSettings:
     functions: Mapping[str, lambda_.IFunction]
     authorizer: apigateway.IHttpRouteAuthorizer
     caller: str
+    log_retention: logs.RetentionDays
 
 
 def http_api(scope: Construct, entrance: ApiSettings) -> apigateway.HttpApi:
@@ -85,7 +87,7 @@ def _default_stage(
         "AccessLog",
         # Log groups with this prefix need no entry in the account's log delivery policy, which is small.
         log_group_name=f"/aws/vendedlogs/{entrance.name}-gateway",
-        retention=logs.RetentionDays.ONE_MONTH,
+        retention=entrance.log_retention,
         removal_policy=RemovalPolicy.DESTROY,
     )
     fields = _LOG_FIELDS | {"caller": entrance.caller}

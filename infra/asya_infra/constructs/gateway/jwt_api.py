@@ -44,5 +44,6 @@ def jwt_api(
             functions={name: function for name, function in functions.items() if name in answering},
             authorizer=HttpJwtAuthorizer("Issuer", jwt.issuer, jwt_audience=list(jwt.audience)),
             caller="authorizer.claims.sub",
+            log_retention=mesh.log_retention,
         ),
     )

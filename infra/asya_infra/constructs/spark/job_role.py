@@ -1,6 +1,5 @@
 """The role of a heavy actor's job runs. A session policy narrows each run to its own files."""
 
-from aws_cdk import DefaultStackSynthesizer
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
@@ -9,9 +8,6 @@ from asya_infra.constructs.role import mesh_role
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.table import section_of
 from asya_infra.permissions import spark
-
-# The bucket of `cdk bootstrap`, where the code of job runs lies.
-_QUALIFIER = DefaultStackSynthesizer.DEFAULT_QUALIFIER
 
 
 def job_role(scope: Construct, mesh: Mesh, actor: str, access: iam.IManagedPolicy) -> None:
@@ -27,9 +23,7 @@ def job_role(scope: Construct, mesh: Mesh, actor: str, access: iam.IManagedPolic
     """
     addresses = mesh.addresses
     job = section_of(mesh.file, actor).spark
-    code = addresses.objects_arn(
-        f"cdk-{_QUALIFIER}-assets-{addresses.account}-{addresses.region}", f"{mesh.asset_prefix}*"
-    )
+    code = addresses.objects_arn(mesh.asset_bucket, f"{mesh.asset_prefix}*")
     grants = [
         *spark.job(addresses, actor, code),
         *(spark.referenced_files(addresses, (*job.archives, *job.py_files)) if job is not None else []),

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 
 from asya_infra import timings
+from asya_infra.limits.aws_limits import LOG_DAYS
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.checks.context import Context, Finding
 from asya_infra.mesh_file.mesh_model import RetentionSection
@@ -29,6 +30,16 @@ def check(context: Context) -> Iterator[Finding]:
 
 
 def _actor(actor: ActorSection) -> Iterator[Finding]:
+    if actor.pollers is not None:
+        if "concurrency" in actor.model_fields_set:
+            yield ("concurrency",), "conflicts with pollers: Lambda takes one of them; remove this key"
+        if actor.pollers.min > actor.pollers.max:
+            yield ("pollers", "min"), f"is more than max ({actor.pollers.max})"
+    elif actor.reserved is not None and actor.reserved < actor.concurrency:
+        yield (
+            ("reserved",),
+            f"is less than concurrency ({actor.concurrency}), so messages would use up receives; set both to the same",
+        )
     size = sum(len(name) + len(value) for name, value in actor.env.items())
     if size > _VARIABLES_LIMIT:
         yield ("env",), f"has {size} characters; at most {_VARIABLES_LIMIT} fit into Lambda's 4 KB"
@@ -61,6 +72,9 @@ def _retention(retention: RetentionSection) -> Iterator[Finding]:
         seconds: float | None = getattr(retention, key)
         if seconds is not None and (seconds < _DAY or seconds % _DAY):
             yield ("storage", "retention", key), "should be whole days, such as 30d"
+    if retention.logs not in {days * _DAY for days in LOG_DAYS}:
+        days = ", ".join(map(str, LOG_DAYS))
+        yield ("storage", "retention", "logs"), f"should be a number of days that CloudWatch offers: {days}"
     if retention.payloads < _MIN_PAYLOAD_DAYS * _DAY:
         yield (
             ("storage", "retention", "payloads"),

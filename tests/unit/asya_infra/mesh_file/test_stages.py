@@ -156,6 +156,21 @@ def test_a_value_of_the_base_that_does_not_fit_the_stage(stage: str) -> None:
     )
 
 
+def test_a_list_that_a_stage_replaces() -> None:
+    """Also where the list of the file has the missing key."""
+    base = "  b: {handler: shop.one, access: [{secret: key, read: true}]}"
+    assert problems("prod:\n  actors:\n    b: {access: [{read: true}]}", more=base) == [
+        "8: stages.prod.actors.b.access[0]: has no resource; an entry needs exactly one of bucket, table, secret and statement"
+    ]
+    assert problems("prod:\n  tools:\n    t: {route: [c]}", more=f"{base}\ntools: {{t: {{route: [a, b]}}}}") == [
+        "9: stages.prod.tools.t.route[0]: there is no actor 'c'"
+    ]
+    statement = base.replace("secret: key, read: true", "statement: {Action: a, Resource: r}")
+    assert problems("prod:\n  actors:\n    b: {access: [{statement: {Action: a}}]}", more=statement) == [
+        "8: stages.prod.actors.b.access[0].statement.Resource: missing"
+    ]
+
+
 def test_a_conflict_with_a_legacy_form() -> None:
     (problem,) = problems("prod: {crew: {x-sink: {memory: 2g}}}", more="happy-end: {memory: 1g}")
     assert problem == "4: happy-end.memory: is 1g, but crew.x-sink.memory is 2g; keep one of them (in the stage 'prod')"

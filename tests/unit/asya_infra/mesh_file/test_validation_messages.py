@@ -102,6 +102,16 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
         ("memory: lots", "4: actors.a.memory: should be a size such as 512 (megabytes), 256k or 4g; got 'lots'"),
         ("concurrency: 1", "4: actors.a.concurrency: should be at least 2; got 1"),
         ("concurrency: 1001", "4: actors.a.concurrency: should be at most 1000; got 1001"),
+        (
+            "reserved: 10",
+            "4: actors.a.reserved: is less than concurrency (50), so messages would use up receives; set both to the same",
+        ),
+        ("pollers: {min: 1}", "4: actors.a.pollers.min: should be at least 2; got 1"),
+        ("pollers: {min: 30}", "4: actors.a.pollers.min: is more than max (20)"),
+        (
+            "concurrency: 20, pollers: {}",
+            "4: actors.a.concurrency: conflicts with pollers: Lambda takes one of them; remove this key",
+        ),
         ("concurrency: many", "4: actors.a.concurrency: should be a whole number; got 'many'"),
         (
             "frames: bufered",
@@ -491,6 +501,11 @@ def test_skills_of_the_agent_are_tools(folder: Path, skills: str, problem: list[
         (
             "gateway: {max_body: 11m}",
             "4: gateway.max_body: should be from 1k to 10m; API Gateway accepts no larger body",
+        ),
+        (
+            "storage: {retention: {logs: 45d}}",
+            "4: storage.retention.logs: should be a number of days that CloudWatch offers: 1, 3, 5, 7, 14, 30, 60, 90, 120, "
+            "150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653",
         ),
     ],
 )
