@@ -91,7 +91,7 @@ class Smoke:
         stored = self.mesh.stored(envelope_id, task.result_uri)
         if stored is None:
             raise CommandError(f"{envelope_id} succeeded, but its object is missing: {task.result_uri or 'no address'}")
-        return f"x-checkpoint → x-sink, {stored.uri}"
+        return f"{envelope_id}: x-checkpoint → x-sink, {stored.uri}"
 
     def _run_index(self, envelope_id: str) -> str:
         today = datetime.now(UTC).date().isoformat()
@@ -110,11 +110,11 @@ class Smoke:
             and not version.startswith(f"{JOB_PYTHON}.")
         ):
             raise CommandError(f"{run_id} ran on Python {version}, but its code was built for {JOB_PYTHON}")
-        return f"{run_id}; Python {version}"
+        return f"{envelope_id}: {run_id}, Python {version}"
 
     def _call_tool(self, name: str, arguments: bytes) -> str:
         task = self._ended(self.mesh.call_tool(name, arguments), self.heavy_seconds)
-        return f"{task.id}, {task.result_uri or 'no result is stored'}"
+        return f"{task.id}: {task.result_uri or 'no result is stored'}"
 
     def _send(self, envelope_id: str, actor: str, payload: object, seconds: float) -> TaskView:
         raw = msgspec.Raw(msgspec.json.encode(payload))

@@ -9,10 +9,10 @@ def test_the_demand_of_a_mesh_is_that_of_its_templates(shop: SynthesizedMesh) ->
     assert (demand.namespace, len(demand.stacks)) == ("shop", len(shop.templates))
     assert demand.roles == len(shop.resources("AWS::IAM::Role"))
     assert demand.policies == len(shop.resources("AWS::IAM::ManagedPolicy"))
-    sources = shop.resources("AWS::Lambda::EventSourceMapping")
-    assert demand.source_concurrency == sum(
-        each.get("ScalingConfig", {}).get("MaximumConcurrency", 0) for each in sources
-    )
+    sources = [each for each in shop.resources("AWS::Lambda::EventSourceMapping") if "ScalingConfig" in each]
+    names = {each["EventSourceArn"].rpartition(":")[2] for each in sources}
+    assert names <= demand.in_flight.keys() <= {each["QueueName"] for each in shop.resources("AWS::SQS::Queue")}
+    assert demand.source_concurrency >= sum(each["ScalingConfig"]["MaximumConcurrency"] for each in sources)
     application = shop.one("AWS::EMRServerless::Application")
     assert f"{demand.max_vcpu} vCPU" == application["MaximumCapacity"]["Cpu"]
     # The stacks need no newer bootstrap than that of 2021, and name no account.

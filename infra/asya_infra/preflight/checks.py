@@ -11,6 +11,7 @@ from asya_infra.preflight.finding import Finding
 LAMBDA_CONCURRENCY = "L-B99A9384"
 SPARK_VCPU = "L-D05C8A75"
 
+_DEFAULT_QUALIFIER = "hnb659fds"
 # From this part of a quota a check warns.
 _NEARLY_FULL = 0.9
 _RESTORE = "docs/how-to/remove-and-restore.md"
@@ -57,7 +58,7 @@ def _place(demand: Demand, account: Account) -> Iterator[Finding]:
 
 def _bootstrap(demand: Demand, account: Account) -> Iterator[Finding]:
     version, needed = account.bootstrap_version, demand.bootstrap_version
-    command = f"run `npx cdk bootstrap aws://{account.identity.account}/{account.identity.region}`"
+    command = f"run `npx cdk bootstrap aws://{account.identity.account}/{account.identity.region}{_qualifier(demand)}`"
     if isinstance(version, Unknown):
         yield _unknown("cdk bootstrap", "the version of `cdk bootstrap`", version)
     elif version is None:
@@ -70,6 +71,14 @@ def _bootstrap(demand: Demand, account: Account) -> Iterator[Finding]:
         yield Finding("problem", "cdk bootstrap", f"version {version}; the stacks need {needed}: {command}")
     else:
         yield Finding("ok", "cdk bootstrap", f"version {version}; the stacks need {needed}")
+
+
+def _qualifier(demand: Demand) -> str:
+    """Return the options of `cdk bootstrap` for a mesh with a qualifier of its own."""
+    qualifier = demand.bootstrap_parameter.split("/")[2]
+    if qualifier == _DEFAULT_QUALIFIER:
+        return ""
+    return f" --qualifier {qualifier} --toolkit-stack-name CDKToolkit-{qualifier}"
 
 
 def _stacks(account: Account) -> Iterator[Finding]:

@@ -22,6 +22,8 @@ _NAMED: Mapping[str, tuple[Kind, str]] = {
 NAMED_KINDS: Mapping[str, Kind] = {resource: kind for resource, (kind, _) in _NAMED.items()}
 ROLE, MANAGED_POLICY = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy"
 
+# https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
+_EXECUTIONS_PER_POLLER = 10
 _ENVIRONMENT = re.compile(r"aws://([^/]+)/(.+)")
 _BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
@@ -136,15 +138,11 @@ def demand(artifacts: Any, templates: Mapping[str, Template], folder: Path) -> D
             int(each.get("ProvisionedConcurrencyConfig", {}).get("ProvisionedConcurrentExecutions", 0))
             for each in _of(resources, "AWS::Lambda::Alias")
         ),
-        source_concurrency=sum(
-            int(each.get("ScalingConfig", {}).get("MaximumConcurrency") or 0)
-            for each in _of(resources, "AWS::Lambda::EventSourceMapping")
-        ),
+        source_concurrency=sum(map(_concurrency, _of(resources, "AWS::Lambda::EventSourceMapping"))),
         in_flight={
-            text(each["EventSourceArn"]).rpartition(":")[2]: each["BatchSize"]
-            * each["ScalingConfig"]["MaximumConcurrency"]
+            text(each.get("EventSourceArn", "")).rpartition(":")[2]: concurrency * int(each.get("BatchSize", 10))
             for each in _of(resources, "AWS::Lambda::EventSourceMapping")
-            if "MaximumConcurrency" in each.get("ScalingConfig", {}) and "BatchSize" in each
+            if (concurrency := _concurrency(each))
         },
         max_vcpu=next(
             (
@@ -168,6 +166,12 @@ def text(value: Any) -> str:
         placeholders = {"AWS::AccountId": "{account}", "AWS::Region": "{region}"}
         return placeholders.get(value.get("Ref", ""), "")
     return str(value)
+
+
+def _concurrency(source: Mapping[str, Any]) -> int:
+    """Return how many concurrent executions the event source of a queue may start; 0 for any other source."""
+    pollers = source.get("ProvisionedPollerConfig", {}).get("MaximumPollers", 0)
+    return int(source.get("ScalingConfig", {}).get("MaximumConcurrency") or pollers * _EXECUTIONS_PER_POLLER)
 
 
 def _has_parameter(properties: Mapping[str, Any]) -> bool:

@@ -94,7 +94,7 @@ def smoke(mesh: MemoryMesh) -> Smoke:
 def test_the_light_envelope_passes_no_user_code() -> None:
     mesh = MemoryMesh()
     step = smoke(mesh).light()
-    assert (step.state, step.detail) == ("ok", "x-checkpoint → x-sink, s3://bucket/one.json")
+    assert (step.state, step.detail) == ("ok", "smoke-light-0123: x-checkpoint → x-sink, s3://bucket/one.json")
     [envelope] = mesh.sent
     assert (envelope.id, envelope.route.curr, envelope.route.next) == ("smoke-light-0123", "x-checkpoint", ())
 
@@ -116,7 +116,7 @@ def test_the_index_run_names_its_python() -> None:
     mesh = MemoryMesh()
     step = smoke(mesh).index()
     assert step.state == "ok"
-    assert step.detail == f"{RUN}; Python 3.12.11"
+    assert step.detail == f"smoke-index-0123: {RUN}, Python 3.12.11"
     [envelope] = mesh.sent
     assert envelope.route.curr == "x-index"
     assert len(json.loads(bytes(envelope.payload))["days"]) == 1
@@ -141,7 +141,7 @@ def test_a_tool_runs_the_own_actors() -> None:
     mesh = MemoryMesh()
     step = smoke(mesh).tool("analyse", b'{"n": 1}')
     assert (step.name, step.state) == ("analyse", "ok")
-    assert step.detail == "task-of-the-tool, s3://bucket/one.json"
+    assert step.detail == "task-of-the-tool: s3://bucket/one.json"
     assert mesh.called == [("analyse", b'{"n": 1}')]
 
 
@@ -173,7 +173,10 @@ def test_an_operator_who_may_not_read_the_files_of_runs_is_told(monkeypatch: pyt
 
     monkeypatch.setattr(MemoryMesh, "fetch", deny)
     step = smoke(MemoryMesh()).index()
-    assert (step.state, step.detail) == ("ok", f"{RUN}; Python unknown: cannot read the commit: AccessDenied")
+    assert (step.state, step.detail) == (
+        "ok",
+        f"smoke-index-0123: {RUN}, Python unknown: cannot read the commit: AccessDenied",
+    )
 
 
 @pytest.mark.parametrize("body", ["", "not JSON"])

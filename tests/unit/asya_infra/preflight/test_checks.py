@@ -88,6 +88,12 @@ def test_a_missing_or_old_bootstrap_is_a_problem(version: int | None, message: s
     assert "npx cdk bootstrap aws://123456789012/eu-central-1" in text
 
 
+def test_a_mesh_with_a_qualifier_needs_a_bootstrap_of_its_own() -> None:
+    qualified = replace(DEMAND, bootstrap_parameter="/cdk-bootstrap/data/version")
+    _, text = only(replace(ACCOUNT, bootstrap_version=None), qualified)
+    assert "--qualifier data --toolkit-stack-name CDKToolkit-data`" in text
+
+
 @pytest.mark.parametrize(
     ("status", "advice"),
     [

@@ -40,7 +40,17 @@ FUNCTIONS: dict[str, Any] = {
         },
         "FeedB": {
             "Type": "AWS::Lambda::EventSourceMapping",
-            "Properties": {"ScalingConfig": {"MaximumConcurrency": 20}},
+            "Properties": {
+                "ScalingConfig": {"MaximumConcurrency": 20},
+                "EventSourceArn": "arn:aws:sqs:eu-central-1:1:asya-shop-mail",
+            },
+        },
+        "FeedC": {
+            "Type": "AWS::Lambda::EventSourceMapping",
+            "Properties": {
+                "ProvisionedPollerConfig": {"MinimumPollers": 2, "MaximumPollers": 5},
+                "EventSourceArn": "arn:aws:sqs:eu-central-1:1:asya-shop-ship",
+            },
         },
         "Stream": {"Type": "AWS::Lambda::EventSourceMapping", "Properties": {}},
         "Role": {"Type": "AWS::IAM::Role", "Properties": {}},
@@ -66,8 +76,9 @@ def test_the_demand_is_the_sum_of_all_templates() -> None:
     made = demand(artifacts(), TEMPLATES, Path("cdk.out"))
     assert made.namespace == "shop"
     assert made.reserved == {"asya-shop-x-gateway-live": 50}
-    assert (made.provisioned, made.source_concurrency, made.max_vcpu) == (3, 70, 16)
-    assert made.in_flight == {"asya-shop-bill": 5_000}
+    assert (made.provisioned, made.source_concurrency, made.max_vcpu) == (3, 120, 16)
+    # A provisioned poller starts 10 executions at once.
+    assert made.in_flight == {"asya-shop-bill": 5_000, "asya-shop-mail": 200, "asya-shop-ship": 500}
     assert (made.roles, made.policies) == (1, 1)
     assert (made.bootstrap_version, made.bootstrap_parameter) == (6, "/cdk-bootstrap/mine/version")
 
