@@ -143,7 +143,7 @@ def _concurrency(demand: Demand, concurrency: Concurrency | Unknown) -> Iterator
             subject,
             f"the mesh reserves {reserved} concurrent executions{details}, and the account can give {max(0, unreserved - kept)}: "
             f"{unreserved} of its {total} are unreserved, and AWS keeps {kept} of them. {request}, or reserve less: "
-            "`gateway.watchers`, `provisioned`",
+            "`reserved`, `provisioned`, `gateway.watchers`",
         )
         return
     remaining = unreserved - reserved
