@@ -17,6 +17,8 @@ from asya_infra.mesh_file.source import Location, Source, places
 from asya_infra.mesh_file.units import format_duration
 
 _SETTINGS = {field.alias or name for name, field in ActorSettings.model_fields.items()}
+# An actor that sets one of them does not get the other from `defaults`.
+_ALTERNATIVES = {"concurrency": "pollers", "pollers": "concurrency"}
 _KIND_KEYS = {"handler", "spark", "kind"}
 _MAX_PASSES = 10
 _TYPE_WORDS = {
@@ -94,7 +96,8 @@ def _with_defaults(source: Source, values: dict[str, Any]) -> dict[str, Any]:
         known = {key: value for key, value in defaults.items() if key in _SETTINGS}
         for name, actor in actors.items():
             if isinstance(actor, dict):
-                _inherit(source, actor, known, ("actors", name), ("defaults",))
+                fitting = {key: value for key, value in known.items() if _ALTERNATIVES.get(key) not in actor}
+                _inherit(source, actor, fitting, ("actors", name), ("defaults",))
     return values
 
 

@@ -185,3 +185,19 @@ def test_the_schema_requires_nothing_of_a_stage() -> None:
     assert "job" in schema["$defs"]["StageSparkSection"]["properties"]
     assert not [name for name, section in schema["$defs"].items() if name.startswith("Stage") and "required" in section]
     assert "required" in schema["$defs"]["SparkSection"]
+
+
+@pytest.mark.parametrize(
+    ("defaults", "own"), [("concurrency: 20", "pollers: {max: 9}"), ("pollers: {max: 9}", "concurrency: 20")]
+)
+def test_an_actor_gets_no_default_that_excludes_its_own_value(defaults: str, own: str) -> None:
+    base = f"namespace: shop\ndefaults: {{{defaults}}}\nactors:\n  a: {{handler: shop.one}}\n  b: {{handler: shop.one"
+    for text, stage in (
+        (f"{base}, {own}}}\n", ""),
+        (f"{base}}}\nstages: {{prod: {{actors: {{b: {{{own}}}}}}}}}\n", "prod"),
+    ):
+        actors = load(text, stage).mesh.actors
+        assert {name: actor.pollers is not None for name, actor in actors.items()} == {
+            "a": defaults.startswith("pollers"),
+            "b": own.startswith("pollers"),
+        }
