@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
@@ -17,19 +18,19 @@ class SecretError(RuntimeError):
     """A secret cannot be read. The message names the variable, the secret and the cause, but never a value."""
 
 
-def redact_error(error: ErrorInfo, values: Mapping[str, str]) -> ErrorInfo:
+def redact_error(error: ErrorInfo, values: Mapping[str, AbstractSet[str]]) -> ErrorInfo:
     """Return an error of user code without the values of secrets.
 
     Args:
         error: the error.
-        values: the values by variable.
+        values: the values of each variable, also earlier ones.
     """
     return replace(error, message=redact(error.message, values), traceback=redact(error.traceback, values))
 
 
-def redact(text: str, values: Mapping[str, str]) -> str:
+def redact(text: str, values: Mapping[str, AbstractSet[str]]) -> str:
     """Return a text with `[secret NAME]` for each value, and for each text in a value that is JSON."""
-    parts = {part: variable for variable, value in values.items() for part in _parts(value)}
+    parts = {part: variable for variable in values for value in values[variable] for part in _parts(value)}
     for part in sorted(parts, key=len, reverse=True):
         text = text.replace(part, f"[secret {parts[part]}]")
     return text

@@ -29,7 +29,8 @@ class Secrets:
     """The secrets of one actor, by variable.
 
     Attributes:
-        values: the values that were read, by variable.
+        known_values: every value that a variable had in this process. User code may keep a value that was rotated since,
+            such as in a client that its module made when it was imported.
     """
 
     def __init__(
@@ -47,11 +48,12 @@ class Secrets:
             timer: the clock of the ages.
             on_stale: called with the cause if an earlier value is used longer.
         """
-        self.values: dict[str, str] = {}
+        self.known_values: dict[str, set[str]] = {variable: set() for variable in references}
         self._references = references
         self._variables = variables
         self._timer = timer
         self._on_stale = on_stale
+        self._is_set = False
         self._read_at = 0.0
         self._expires_at = 0.0
 
@@ -62,19 +64,20 @@ class Secrets:
             SecretError: a secret cannot be read, and there is no earlier value that may be used.
         """
         moment = self._timer.monotonic()
-        if self.values and moment < self._expires_at:
+        if self._is_set and moment < self._expires_at:
             return
         try:
             values = {variable: self._value(variable) for variable in self._references}
         except SecretError as error:
             is_refused = isinstance(error.__cause__, _RefusedError)
-            if not self.values or is_refused or moment - self._read_at >= MAX_STALE_SECONDS:
+            if not self._is_set or is_refused or moment - self._read_at >= MAX_STALE_SECONDS:
                 raise
             self._expires_at = moment + RETRY_SECONDS
             self._on_stale(error)
             return
-        self._read_at, self._expires_at = moment, moment + MAX_AGE_SECONDS
-        self.values = values
+        self._is_set, self._read_at, self._expires_at = True, moment, moment + MAX_AGE_SECONDS
+        for variable, value in values.items():
+            self.known_values[variable].add(value)
         self._variables.update(values)
 
     def _value(self, variable: str) -> str:

@@ -33,7 +33,7 @@ class SecretInvoker:
         try:
             yield from self._invoker.frames(payload, open_view, seconds)
         except HandlerFailed as failure:
-            raise type(failure)(redact_error(failure.error, self._secrets.values)) from None
+            raise type(failure)(redact_error(failure.error, self._secrets.known_values)) from None
 
 
 def load_handler(services: Services, name: str) -> Handler:
@@ -50,7 +50,7 @@ def load_handler(services: Services, name: str) -> Handler:
     try:
         return load(name)
     except LoadError as error:
-        raise LoadError(redact(str(error), secrets.values)) from None
+        raise LoadError(redact(str(error), secrets.known_values)) from None
 
 
 def with_secrets(services: Services, invoker: Invoker) -> Invoker:

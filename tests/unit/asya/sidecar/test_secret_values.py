@@ -26,11 +26,16 @@ KEY = "sk-4f9c81d2"
 )
 @pytest.mark.rule("6.secrets.redacted")
 def test_6_values_are_replaced(value: str, text: str, redacted: str) -> None:
-    assert redact(text, {"KEY": value}) == redacted
+    assert redact(text, {"KEY": {value}}) == redacted
+
+
+@pytest.mark.rule("6.secrets.redacted")
+def test_6_earlier_values_are_replaced_too() -> None:
+    assert redact(f"{KEY}, then sk-second", {"KEY": {"sk-second", KEY}}) == "[secret KEY], then [secret KEY]"
 
 
 def test_6_the_longest_value_is_replaced_first() -> None:
-    assert redact(f"{KEY}-extended", {"SHORT": KEY, "LONG": f"{KEY}-extended"}) == "[secret LONG]"
+    assert redact(f"{KEY}-extended", {"SHORT": {KEY}, "LONG": {f"{KEY}-extended"}}) == "[secret LONG]"
 
 
 @pytest.mark.rule("6.secrets.redacted")
@@ -38,7 +43,7 @@ def test_6_message_and_traceback_are_redacted() -> None:
     error = ErrorInfo(
         type="ValueError", message=f"bad {KEY}", traceback=f"x\nValueError: bad {KEY}\n", mro=("Exception",)
     )
-    assert redact_error(error, {"KEY": KEY}) == ErrorInfo(
+    assert redact_error(error, {"KEY": {KEY}}) == ErrorInfo(
         type="ValueError",
         message="bad [secret KEY]",
         traceback="x\nValueError: bad [secret KEY]\n",

@@ -50,7 +50,7 @@ def world(stores: SecretStores) -> World:
 def test_6_secrets_and_parameters_become_variables(stores: SecretStores) -> None:
     world = World(stores, KEY="openai/key", TOKEN="ssm:/shop/token")
     world.secrets.refresh()
-    assert world.variables == world.secrets.values == {"KEY": "sk-first", "TOKEN": "to-first"}
+    assert world.variables == {"KEY": "sk-first", "TOKEN": "to-first"}
 
 
 @pytest.mark.rule("6.secrets")
@@ -60,7 +60,18 @@ def test_6_a_rotated_secret_replaces_the_variable_after_five_minutes(world: Worl
     assert world.variables == {"KEY": "sk-first"}
     assert world.stores.calls == ["openai/key"]
     world.later(1)
-    assert world.variables == world.secrets.values == {"KEY": "sk-second"}
+    assert world.variables == {"KEY": "sk-second"}
+
+
+@pytest.mark.rule("6.secrets.redacted")
+def test_6_every_value_of_the_process_is_known(stores: SecretStores) -> None:
+    world = World(stores, KEY="openai/key", TOKEN="ssm:/shop/token")
+    assert not any(world.secrets.known_values.values())
+    world.later(0)
+    for value in ("sk-second", "sk-third"):
+        stores.secrets["openai/key"] = value
+        world.later(MAX_AGE_SECONDS)
+    assert world.secrets.known_values == {"KEY": {"sk-first", "sk-second", "sk-third"}, "TOKEN": {"to-first"}}
 
 
 @pytest.mark.rule("6.secrets.unreadable")

@@ -141,6 +141,35 @@ def test_6_the_value_leaves_the_function_nowhere(
 
 
 @pytest.mark.rule("6.secrets.redacted")
+def test_6_a_value_that_was_rotated_leaves_the_function_nowhere(
+    world: MeshWorld,
+    stores: SecretStores,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A module that reads the variable when it is imported still has the earlier value, and its errors name that one."""
+    (tmp_path / "keeps_its_key.py").write_text(
+        "import os\nKEY = os.environ['SHOP_KEY']\ndef run(_): raise ValueError(f'401: {KEY} is not valid')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    services = world.light(never, name="keeps_its_key.run", secrets=SECRETS)
+    actor = build_sidecar(services)
+    stores.secrets["shop/key"] = "sk-second"
+    assert services.secrets is not None
+    services.secrets._expires_at = 0.0
+    assert batch_failures(actor.process(sqs_event(message()))) == []
+    assert os.environ["SHOP_KEY"] == "sk-second"
+    (failed,) = world.sent("x-sink") + world.sent("x-sump")
+    assert failed.status is not None
+    assert failed.status.error is not None
+    assert failed.status.error.message == "401: [secret SHOP_KEY] is not valid"
+    captured = capsys.readouterr()
+    assert VALUE not in outputs(world) + captured.out + captured.err
+    sys.modules.pop("keeps_its_key")
+
+
+@pytest.mark.rule("6.secrets.redacted")
 def test_6_an_end_actor_keeps_the_value_too(world: MeshWorld) -> None:
     assert run(world, raises, message(), kind="end", handler_mode="envelope", validate=False, secrets=SECRETS) == []
     assert world.targets == ["x-sump"]
