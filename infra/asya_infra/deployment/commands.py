@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from asya_infra.deployment.application_changes import (
     ApplicationChange,
     Template,
@@ -16,7 +18,7 @@ from asya_infra.deployment.application_changes import (
 from asya_infra.deployment.applications import Applications, BusyApplicationError
 from asya_infra.deployment.assembly import Assembly
 from asya_infra.deployment.dispatcher import Dispatcher
-from asya_infra.deployment.removed_queues import check_removed_queues, protect_queues
+from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
 
 
 class DeploymentError(RuntimeError):
@@ -58,18 +60,17 @@ class Deployment:
         problems = check_removed_queues(self.session, folder, namespace, dropped=self.dropped)
         if problems:
             raise DeploymentError("\n".join(map(str, problems)))
-        protect_queues(self.session, folder, namespace)
-        deployed = self._apps.deployed(sorted({*self.assembly.templates, self.assembly.spark_stack}))
-        approval = () if self.asks else ("--require-approval", "never")
-        with self._stopped(application_changes(deployed, self.assembly.templates)):
-            self._cdk("deploy", "--all", *approval)
-            # `cdk deploy` leaves a stack that the mesh no longer has.
-            if self.assembly.spark_stack in deployed and self.assembly.spark_stack not in self.assembly.templates:
-                self.tell(f"deleting the stack {self.assembly.spark_stack}")
-                self._apps.delete_stack(self.assembly.spark_stack)
-        if self._dispatcher.resume():
-            self.tell("the dispatcher was paused, perhaps by an interrupted deployment; it runs again")
-        protect_queues(self.session, folder, namespace)
+        with self._deletable_queues():
+            deployed = self._apps.deployed(sorted({*self.assembly.templates, self.assembly.spark_stack}))
+            approval = () if self.asks else ("--require-approval", "never")
+            with self._stopped(application_changes(deployed, self.assembly.templates)):
+                self._cdk("deploy", "--all", *approval)
+                # `cdk deploy` leaves a stack that the mesh no longer has.
+                if self.assembly.spark_stack in deployed and self.assembly.spark_stack not in self.assembly.templates:
+                    self.tell(f"deleting the stack {self.assembly.spark_stack}")
+                    self._apps.delete_stack(self.assembly.spark_stack)
+            if self._dispatcher.resume():
+                self.tell("the dispatcher was paused, perhaps by an interrupted deployment; it runs again")
         self._tag(deployed.get(self.assembly.spark_stack, {}))
 
     def destroy(self) -> None:
@@ -97,6 +98,21 @@ class Deployment:
                 f"the mesh {self.assembly.namespace} belongs to the account {self.assembly.account}, but the credentials "
                 f"are of {account}; use credentials of that account, or another stage"
             )
+
+    @contextmanager
+    def _deletable_queues(self) -> Iterator[None]:
+        """Let updates delete the queues that were checked, and after that no queue, whether the deployment failed or not."""
+        folder, namespace = self.assembly.folder, self.assembly.namespace
+        try:
+            protect_queues(self.session, folder, namespace)
+            yield
+        except BaseException:
+            try:
+                protect_all_queues(self.session, folder, namespace)
+            except (BotoCoreError, ClientError) as error:  # it must not hide why the deployment failed
+                self.tell(f"until the next deployment, updates may still delete the removed queues: {error}")
+            raise
+        protect_all_queues(self.session, folder, namespace)
 
     @contextmanager
     def _stopped(self, changes: Sequence[ApplicationChange]) -> Iterator[None]:

@@ -5,7 +5,7 @@ plain `cdk deploy`: CloudFormation refuses to delete a queue.
 """
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -88,13 +88,26 @@ def check_removed_queues(
 def protect_queues(session: Any, synthesized: Path, namespace: str) -> None:
     """Set the stack policies of the queues: an update may delete those that the synthesized templates lack, and no other.
 
-    Called before the deployment, after the check, and again after it, when the templates lack none. If the process dies in
-    between, the queues that were checked stay deletable until the next call.
+    Called before the deployment, after the check; `protect_all_queues` follows. If the process dies in between, the queues
+    that were checked stay deletable until the next deployment.
     """
     cloudformation = session.client("cloudformation")
     for shard in _shards(cloudformation, synthesized, namespace):
-        policy = stack_policy(removed_queues(shard.deployed, shard.synthesized, namespace))
-        cloudformation.set_stack_policy(StackName=shard.stack, StackPolicyBody=json.dumps(policy))
+        _set_policy(cloudformation, shard, removed_queues(shard.deployed, shard.synthesized, namespace))
+
+
+def protect_all_queues(session: Any, synthesized: Path, namespace: str) -> None:
+    """Set the stack policies of the queues: an update may delete none.
+
+    Called after the deployment. A failed one leaves the removed queues, and messages may arrive in them.
+    """
+    cloudformation = session.client("cloudformation")
+    for shard in _shards(cloudformation, synthesized, namespace):
+        _set_policy(cloudformation, shard, ())
+
+
+def _set_policy(cloudformation: Any, shard: _Shard, deletable: Iterable[RemovedQueue]) -> None:
+    cloudformation.set_stack_policy(StackName=shard.stack, StackPolicyBody=json.dumps(stack_policy(deletable)))
 
 
 def _shards(cloudformation: Any, synthesized: Path, namespace: str) -> Iterator[_Shard]:

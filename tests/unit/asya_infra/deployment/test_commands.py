@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from asya_infra.deployment import commands
 from asya_infra.deployment.applications import BusyApplicationError
@@ -35,17 +36,18 @@ class Account:
         self.code = 0
         self.is_paused = False
         self.problems: list[str] = []
+        self.error: Exception | None = None
         monkeypatch.setattr(commands, "check_removed_queues", lambda *_, **__: self.problems)
-        monkeypatch.setattr(commands, "protect_queues", lambda *_: self.steps.append("protect queues"))
+        monkeypatch.setattr(commands, "protect_queues", lambda *_: self.steps.append("let queues go"))
+        monkeypatch.setattr(commands, "protect_all_queues", self._protect)
 
     def deployment(self, templates: dict[str, Any], **more: Any) -> Deployment:
         made = Deployment(
             session=None,
             assembly=Assembly(Path("cdk.out"), "shop", {STATE: {}, **templates}),
             cdk=self._cdk,
-            tell=lambda _: None,
             sleep=lambda _: None,
-            **{"asks": False, **more},
+            **{"asks": False, "tell": lambda _: None, **more},
         )
         made.__dict__["_apps"] = SimpleNamespace(
             deployed=lambda names: {name: self.stacks[name] for name in names if name in self.stacks},
@@ -68,6 +70,11 @@ class Account:
         if self.runs:
             raise BusyApplicationError("it has active job runs")
 
+    def _protect(self, *_: object) -> None:
+        if self.error:
+            raise self.error
+        self.steps.append("protect queues")
+
     def _pause(self) -> None:
         self.is_paused = True
         self.steps.append("pause")
@@ -87,7 +94,7 @@ def test_a_deployment_that_leaves_the_application_alone(monkeypatch: pytest.Monk
     account = Account(monkeypatch, **{SPARK: spark(team="a")})
     account.deployment({SPARK: spark(team="b")}).deploy()
     assert account.steps == [
-        "protect queues",
+        "let queues go",
         DEPLOY,
         "protect queues",
         f"tag {APPLICATION} {{'team': 'a'}} {{'team': 'b'}}",
@@ -97,7 +104,7 @@ def test_a_deployment_that_leaves_the_application_alone(monkeypatch: pytest.Monk
 def test_the_first_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
     account = Account(monkeypatch)
     account.deployment({SPARK: spark()}).deploy()
-    assert account.steps == ["protect queues", DEPLOY, "protect queues", f"tag {APPLICATION} {{}} {{}}"]
+    assert account.steps == ["let queues go", DEPLOY, "protect queues", f"tag {APPLICATION} {{}} {{}}"]
 
 
 def test_an_application_that_changes_is_stopped_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,11 +118,11 @@ def test_without_waiting_active_runs_end_the_command(monkeypatch: pytest.MonkeyP
     account.runs = ["asya.shop.crunch.0000000001 (RUNNING)"]
     with pytest.raises(DeploymentError, match=r"1 job runs are active: asya\.shop\.crunch\.0000000001 \(RUNNING\)"):
         account.deployment({SPARK: spark(64)}, waits=False).deploy()
-    assert account.steps == ["protect queues"]
+    assert account.steps == ["let queues go", "protect queues"]
 
     account.runs = []
     account.deployment({SPARK: spark(64)}, waits=False).deploy()
-    assert account.steps[2:5] == ["pause", f"stop {APPLICATION}", DEPLOY]
+    assert account.steps[3:6] == ["pause", f"stop {APPLICATION}", DEPLOY]
 
 
 def test_the_dispatcher_goes_on_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,12 +130,29 @@ def test_the_dispatcher_goes_on_after_a_failure(monkeypatch: pytest.MonkeyPatch)
     account.code = 1
     with pytest.raises(DeploymentError, match="`cdk deploy` failed"):
         account.deployment({SPARK: spark(64)}).deploy()
-    assert account.steps[-1] == "resume"
+    assert account.steps[-2] == "resume"
 
     account.runs = ["late"]
     with pytest.raises(DeploymentError, match="it has active job runs"):
         account.deployment({SPARK: spark(64)}).deploy()
-    assert account.steps[-1] == "resume"
+    assert account.steps[-2] == "resume"
+
+
+def test_all_queues_are_protected_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch)
+    account.code = 1
+    with pytest.raises(DeploymentError, match="`cdk deploy` failed"):
+        account.deployment({}).deploy()
+    assert account.steps == ["let queues go", DEPLOY, "protect queues"]
+
+
+def test_a_failed_protection_does_not_hide_why_the_deployment_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    account, told = Account(monkeypatch), list[str]()
+    account.code = 1
+    account.error = EndpointConnectionError(endpoint_url="https://cloudformation")
+    with pytest.raises(DeploymentError, match="`cdk deploy` failed"):
+        account.deployment({}, tell=told.append).deploy()
+    assert "updates may still delete the removed queues: Could not connect" in told[-1]
 
 
 def test_a_deployment_resumes_what_a_killed_one_paused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +166,7 @@ def test_the_stack_of_an_application_that_the_mesh_no_longer_has_is_deleted(monk
     account = Account(monkeypatch, **{SPARK: spark()})
     account.deployment({}).deploy()
     assert account.steps == [
-        "protect queues",
+        "let queues go",
         "pause",
         f"wait for runs of {APPLICATION}",
         f"stop {APPLICATION}",
