@@ -51,19 +51,35 @@ class Applications:
         return found
 
     def id_of(self, stack: str, logical_id: str) -> str | None:
-        """Return the id of a deployed application; None if its creation failed."""
-        answer = self._client("cloudformation").describe_stack_resource(StackName=stack, LogicalResourceId=logical_id)
-        identity: str | None = answer["StackResourceDetail"].get("PhysicalResourceId")
+        """Return the id of a deployed application; None if its creation failed, was rolled back, or never began."""
+        try:
+            answer = self._client("cloudformation").describe_stack_resource(
+                StackName=stack, LogicalResourceId=logical_id
+            )
+        except ClientError as error:
+            if "does not exist" not in error.response["Error"]["Message"]:
+                raise
+            return None
+        resource = answer["StackResourceDetail"]
+        if resource["ResourceStatus"] == "DELETE_COMPLETE":
+            return None
+        identity: str | None = resource.get("PhysicalResourceId")
         return identity
 
     def active_runs(self, application_id: str) -> list[str]:
-        """Return the job runs that have not ended, each with its name and state."""
+        """Return the job runs that have not ended, each with its name and state; none if the application is gone."""
         pages = (
             self._client("emr-serverless")
             .get_paginator("list_job_runs")
             .paginate(applicationId=application_id, states=list(ACTIVE_RUNS))
         )
-        return [f"{run.get('name') or run['id']} ({run['state']})" for page in pages for run in page["jobRuns"]]
+        try:
+            return [f"{run.get('name') or run['id']} ({run['state']})" for page in pages for run in page["jobRuns"]]
+        except ClientError:
+            # ListJobRuns documents no error for an application that does not exist; GetApplication does.
+            if self._state(application_id) in {None, "TERMINATED"}:
+                return []
+            raise
 
     def wait_for_runs(self, application_id: str) -> None:
         """Wait until no job run is active, for as long as it takes."""
@@ -82,11 +98,8 @@ class Applications:
         """
         emr = self._client("emr-serverless")
         for _ in range(_POLLS_TO_STOP):
-            try:
-                state = emr.get_application(applicationId=application_id)["application"]["state"]
-            except emr.exceptions.ResourceNotFoundException:
-                return
-            if state in _AT_REST:
+            state = self._state(application_id)
+            if state is None or state in _AT_REST:
                 return
             if state == "STARTED":
                 self.tell(f"stopping the application {application_id}")
@@ -120,6 +133,15 @@ class Applications:
         cloudformation = self._client("cloudformation")
         cloudformation.delete_stack(StackName=stack)
         cloudformation.get_waiter("stack_delete_complete").wait(StackName=stack)
+
+    def _state(self, application_id: str) -> str | None:
+        """Return the state of an application; None if it is gone."""
+        emr = self._client("emr-serverless")
+        try:
+            state: str = emr.get_application(applicationId=application_id)["application"]["state"]
+        except emr.exceptions.ResourceNotFoundException:
+            return None
+        return state
 
     def _client(self, service: str) -> Any:
         if service not in self._clients:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from asya_infra.deployment.applications import ACTIVE_RUNS, Applications, BusyApplicationError
 from tests.unit.asya_infra.deployment.stubs import StubbedSession
@@ -133,3 +134,57 @@ def test_the_templates_of_deployed_stacks(desk: Desk) -> None:
     )
     desk.session.refuse("cloudformation", "get_template", "ValidationError", "Stack with id b does not exist")
     assert desk.applications.deployed(["a", "b"]) == {"a": {"Resources": {}}}
+
+
+@pytest.mark.parametrize(
+    ("resource", "identity"),
+    [
+        ({"ResourceStatus": "UPDATE_COMPLETE", "PhysicalResourceId": "00abc"}, "00abc"),
+        ({"ResourceStatus": "CREATE_FAILED"}, None),
+        # The stack is ROLLBACK_COMPLETE after a failed first deployment.
+        ({"ResourceStatus": "DELETE_COMPLETE", "PhysicalResourceId": "00abc"}, None),
+    ],
+    ids=["deployed", "not created", "rolled back"],
+)
+def test_the_id_of_an_application(desk: Desk, resource: dict[str, Any], identity: str | None) -> None:
+    detail = {
+        "LogicalResourceId": "Application",
+        "ResourceType": "AWS::EMRServerless::Application",
+        "LastUpdatedTimestamp": AT,
+        **resource,
+    }
+    desk.session.answer(
+        "cloudformation",
+        "describe_stack_resource",
+        {"StackResourceDetail": detail},
+        StackName="Asya-shop-spark",
+        LogicalResourceId="Application",
+    )
+    assert desk.applications.id_of("Asya-shop-spark", "Application") == identity
+
+
+def test_an_application_that_was_never_created_has_no_id(desk: Desk) -> None:
+    message = "Resource Application does not exist for stack Asya-shop-spark"
+    desk.session.refuse("cloudformation", "describe_stack_resource", "ValidationError", message)
+    assert desk.applications.id_of("Asya-shop-spark", "Application") is None
+
+
+def test_another_error_of_cloudformation_is_raised(desk: Desk) -> None:
+    desk.session.refuse("cloudformation", "describe_stack_resource", "AccessDenied", "not authorized")
+    with pytest.raises(ClientError, match="not authorized"):
+        desk.applications.id_of("Asya-shop-spark", "Application")
+
+
+@pytest.mark.parametrize("code", ["ResourceNotFoundException", "ValidationException"])
+def test_an_application_that_is_gone_has_no_runs(desk: Desk, code: str) -> None:
+    desk.session.refuse("emr-serverless", "list_job_runs", code)
+    desk.session.refuse("emr-serverless", "get_application", "ResourceNotFoundException")
+    desk.applications.wait_for_runs("00abc")
+    desk.session.check()
+
+
+def test_runs_that_cannot_be_listed(desk: Desk) -> None:
+    desk.session.refuse("emr-serverless", "list_job_runs", "ValidationException", "states are wrong")
+    desk.application("STARTED")
+    with pytest.raises(ClientError, match="states are wrong"):
+        desk.applications.active_runs("00abc")
