@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
+from asya.messaging.nack import BlockedError
 from asya.protocol.errors import ErrorInfo
 
 # The prefix of a reference to a parameter of Systems Manager; without it a reference is the name of a secret.
@@ -14,7 +15,7 @@ PARAMETER_PREFIX = "ssm:"
 _SHORTEST = 6
 
 
-class SecretError(RuntimeError):
+class SecretError(BlockedError):
     """A secret cannot be read. The message names the variable, the secret and the cause, but never a value."""
 
 

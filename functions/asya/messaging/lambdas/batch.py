@@ -9,17 +9,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.messaging.aws.receipt import Outlet, Receipt
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.hop import Arrival
+from asya.messaging.nack import nack_seconds
 from asya.protocol.times import from_epoch_milliseconds
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-# A nack shortens the visibility timeout, which is long enough for a running handler and would delay the retry for minutes.
-# The timeout doubles with each receive, so five receives outlast a short outage.
-NACK_SECONDS = 5
-MAX_NACK_SECONDS = 80
-
 BatchResponse = dict[str, list[dict[str, str]]]
+_Failure = tuple["Record", Exception]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ class BatchProcessor:
             self.telemetry.count("Redelivered", redelivered)
             # One of them may crash the process, and with it the metrics that are not written yet.
             self.telemetry.flush()
-        failures: list[Record] = []
+        failures: list[_Failure] = []
         if redelivered:
             for record in _isolation_order(items):
                 failed = self._process_records([record], handle, accepted)
@@ -103,24 +100,24 @@ class BatchProcessor:
                     self._delete(record)
         else:
             failures += self._process_records(items, handle, accepted)
-        self._shorten_visibility(failures)
-        return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record in failures]}
+        self._change_visibility(failures)
+        return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record, _ in failures]}
 
     def _process_records(
         self,
         items: Sequence[Record],
         handle: Callable[[Record], list[Receipt]],
         accepted: Callable[[Record], None] | None,
-    ) -> list[Record]:
-        """Process records, flush the outlets, and return the failed records."""
-        failures: list[Record] = []
+    ) -> list[_Failure]:
+        """Process records, flush the outlets, and return the failed records with their errors."""
+        failures: list[_Failure] = []
         receipts: list[tuple[Record, list[Receipt]]] = []
         for record in items:
             try:
                 receipts.append((record, handle(record)))
             except Exception as error:  # noqa: BLE001 - no error may affect the rest of the batch
                 self._log_nack(record, error)
-                failures.append(record)
+                failures.append((record, error))
         for outlet in self.outlets:
             outlet.flush()
         for record, record_receipts in receipts:
@@ -131,7 +128,7 @@ class BatchProcessor:
             problem = next((problem for problem in problems if problem is not None), None)
             if problem is not None:
                 self._log_nack(record, problem)
-                failures.append(record)
+                failures.append((record, problem))
             elif accepted is not None:
                 accepted(record)
         return failures
@@ -152,7 +149,7 @@ class BatchProcessor:
             receive_count=record.arrival.receive_count,
         )
 
-    def _shorten_visibility(self, failures: list[Record]) -> None:
+    def _change_visibility(self, failures: list[_Failure]) -> None:
         for group in _groups_of_ten(failures):
             try:
                 self.sqs.change_message_visibility_batch(
@@ -161,14 +158,14 @@ class BatchProcessor:
                         {
                             "Id": str(number),
                             "ReceiptHandle": record.receipt_handle,
-                            "VisibilityTimeout": _nack_seconds(record.arrival.receive_count),
+                            "VisibilityTimeout": nack_seconds(record.arrival.receive_count, error),
                         }
-                        for number, record in enumerate(group)
+                        for number, (record, error) in enumerate(group)
                     ],
                 )
-            except (ClientError, BotoCoreError) as error:
+            except (ClientError, BotoCoreError) as problem:
                 # The messages stay on the queue, and return after the queue's own visibility timeout.
-                self.telemetry.log.warning("could not shorten the visibility of kept messages", exc_info=error)
+                self.telemetry.log.warning("could not change the visibility of kept messages", exc_info=problem)
 
 
 def _isolation_order(items: Sequence[Record]) -> Iterator[Record]:
@@ -182,11 +179,6 @@ def _isolation_order(items: Sequence[Record]) -> Iterator[Record]:
         yield from sorted(equals, key=lambda record: record.message_id, reverse=count % 2 == 0)
 
 
-def _nack_seconds(receive_count: int) -> int:
-    """The visibility timeout of a failed message, in seconds."""
-    return min(NACK_SECONDS << min(receive_count - 1, 10), MAX_NACK_SECONDS)
-
-
-def _groups_of_ten(items: Sequence[Record]) -> Iterator[Sequence[Record]]:
+def _groups_of_ten(items: Sequence[_Failure]) -> Iterator[Sequence[_Failure]]:
     for start in range(0, len(items), 10):
         yield items[start : start + 10]

@@ -40,7 +40,7 @@ def queue_entry_point(build: Callable[[Services], BatchActor]) -> Callable[[Mapp
 
 
 def _keep_all(own: Services, event: Mapping[str, Any], error: SecretError) -> BatchResponse:
-    """Keep all messages on the queue: they return sooner than after an error of the function."""
+    """Keep all messages on the queue: an error of the function would use up their receives within minutes."""
 
     def refuse(_record: Record) -> list[Receipt]:
         raise error

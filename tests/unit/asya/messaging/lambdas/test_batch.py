@@ -7,7 +7,8 @@ import pytest
 
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.aws.telemetry import Telemetry
-from asya.messaging.lambdas.batch import MAX_NACK_SECONDS, BatchProcessor, Record, records
+from asya.messaging.lambdas.batch import BatchProcessor, Record, records
+from asya.messaging.nack import MAX_NACK_SECONDS, BlockedError
 from tests.doubles.emf import metric_values, metrics
 from tests.doubles.mesh_world import batch_failures, recorded, sqs_event
 from tests.doubles.sqs import FakeSqs
@@ -174,6 +175,19 @@ def test_the_visibility_of_kept_messages_doubles_with_each_receive() -> None:
     worker(sqs, outlet).process(records(sqs_event(*[b"x"] * 12, receive_counts=counts)), handing_over(outlet))
     assert [sqs.visibility[f"receipt-{n}"] for n in range(7)] == [5, 10, 20, 40, 80, 80, MAX_NACK_SECONDS]
     assert len(sqs.visibility) == 12
+
+
+@pytest.mark.rule("4.nack")
+def test_each_kept_message_is_hidden_as_long_as_its_own_error_says() -> None:
+    sqs, outlet = FakeSqs(), FakeOutlet(refused={"message-1"})
+
+    def handle(record: Record) -> list[Receipt]:
+        if record.message_id == "message-0":
+            raise BlockedError("no secret")
+        return [outlet.hand_over(record.message_id)]
+
+    worker(sqs, outlet).process(records(sqs_event(b"a", b"b", b"c", receive_counts={0: 2})), handle)
+    assert sqs.visibility == {"receipt-0": 600, "receipt-1": 5}
 
 
 def test_the_callback_runs_for_each_accepted_record() -> None:

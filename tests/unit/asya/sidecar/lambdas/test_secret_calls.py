@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from asya.crew.lambdas.wiring import build_end_actor
-from asya.messaging.lambdas.batch import NACK_SECONDS
 from asya.protocol.mesh_table import Policy, Resiliency
 from asya.runtime.load import LoadError
 from asya.sidecar.lambdas import entry_point
@@ -86,16 +85,19 @@ def test_6_a_rotated_secret_reaches_a_warm_function(world: MeshWorld, stores: Se
 def test_6_without_its_secret_a_message_stays_on_its_queue(
     world: MeshWorld, stores: SecretStores, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At a cold start, before the handler is loaded: the messages return soon, and a later event succeeds."""
+    """At a cold start, before the handler is loaded: the receives of a message outlast an outage of 45 minutes."""
     spec = {"kind": "end", "handler_mode": "envelope", "validate": False} if kind == "end" else {}
     services = world.light(echo, secrets=SECRETS, **spec)
     monkeypatch.setattr(entry_point, "services", lambda: services)
     handle = queue_entry_point(build_end_actor if kind == "end" else build_sidecar)
     stores.error = service_error("ThrottlingException")
-    event = sqs_event(message(id="e1"), message(id="e2"))
-    assert batch_failures(handle(event, None)) == ["message-0", "message-1"]
+    hidden = []
+    for count in range(1, 6):
+        event = sqs_event(message(id="e1"), message(id="e2"), receive_counts={0: count, 1: count})
+        assert sorted(batch_failures(handle(event, None))) == ["message-0", "message-1"]
+        hidden.append(set(world.sqs.visibility.values()))
+    assert hidden == [{300}, {600}, {900}, {900}, {900}]
     assert world.targets == []
-    assert set(world.sqs.visibility.values()) == {NACK_SECONDS}
     stores.error = None
     assert batch_failures(handle(event, None)) == []
 
@@ -110,6 +112,7 @@ def test_6_a_secret_that_is_revoked_later_keeps_the_message_too(world: MeshWorld
     services.secrets._expires_at = 0.0
     assert batch_failures(actor.process(sqs_event(message()))) == ["message-0"]
     assert world.targets == []
+    assert world.sqs.visibility == {"receipt-0": 300}
 
 
 def raises(_: Any) -> Any:
