@@ -47,13 +47,17 @@ TABLE = MeshTable(
 
 
 class EmrApi:
-    """A double of EMR Serverless: idempotent tokens, and one refusal for each code in `refusals`."""
+    """A double of EMR Serverless: idempotent tokens, and one refusal for each code in `refusals`.
+
+    It no longer knows the runs in `forgotten`.
+    """
 
     def __init__(self) -> None:
         self.runs: dict[str, dict[str, Any]] = {}
         self.by_token: dict[str, str] = {}
         self.refusals: list[str] = []
         self.canceled: list[str] = []
+        self.forgotten: set[str] = set()
         self.calls = 0
 
     def start_job_run(self, **request: Any) -> dict[str, str]:
@@ -74,14 +78,20 @@ class EmrApi:
         return {"jobRunId": self.by_token[token]}
 
     def get_job_run(self, applicationId: str, jobRunId: str) -> dict[str, Any]:  # noqa: N803
+        self._check_known(jobRunId, "GetJobRun")
         return {"jobRun": {key: value for key, value in self.runs[jobRunId].items() if key != "request"}}
 
     def cancel_job_run(self, applicationId: str, jobRunId: str) -> None:  # noqa: N803
+        self._check_known(jobRunId, "CancelJobRun")
         self.canceled.append(jobRunId)
 
     def get_paginator(self, _operation: str) -> Any:
         runs = [{"id": job_run_id, "name": run["name"]} for job_run_id, run in self.runs.items()]
         return SimpleNamespace(paginate=lambda **_: [{"jobRuns": runs}])
+
+    def _check_known(self, job_run_id: str, operation: str) -> None:
+        if job_run_id in self.forgotten or job_run_id not in self.runs:
+            raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "no such run"}}, operation)
 
 
 @dataclass

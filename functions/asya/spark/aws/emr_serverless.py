@@ -29,6 +29,9 @@ _THROTTLED = frozenset(
         "SlowDown",
     }
 )
+_UNKNOWN = "ResourceNotFoundException"
+# The reason of the end of a run that EMR Serverless no longer knows.
+UNKNOWN_RUN = "EMR Serverless no longer knows the run"
 _UNAVAILABLE = frozenset(
     {"InternalServerException", "InternalFailure", "ServiceUnavailableException", "ServiceUnavailable"}
 )
@@ -136,7 +139,7 @@ class EmrServerless:
         )
 
     def cancel(self, job_run_id: str) -> None:
-        """Cancels a run; an ended run stays unchanged.
+        """Cancels a run; an ended or unknown run stays unchanged.
 
         Raises:
             BusyError: retry later.
@@ -145,7 +148,7 @@ class EmrServerless:
             self._emr.cancel_job_run(applicationId=self._application_id, jobRunId=job_run_id)
         except ClientError as error:
             typed = _typed_error(error)
-            if isinstance(typed, RefusedRunError):
+            if isinstance(typed, RefusedRunError) or is_unknown_run(error):
                 return
             raise typed from error
 
@@ -159,6 +162,11 @@ class EmrServerless:
             applicationId=self._application_id, createdAtAfter=since
         )
         return next((run["id"] for page in pages for run in page["jobRuns"] if run.get("name") == name), None)
+
+
+def is_unknown_run(error: Exception) -> bool:
+    """Whether an error says that EMR Serverless does not know the run, or no longer."""
+    return isinstance(error, ClientError) and error.response["Error"]["Code"] == _UNKNOWN
 
 
 def _details(run: "JobRunTypeDef") -> str:

@@ -15,7 +15,7 @@ from asya.protocol.run_progress import RunNote
 from asya.protocol.times import format_time, parse_time
 from asya.reporting import reports
 from asya.spark.aws.completion_messages import CanceledTask, decode_message
-from asya.spark.aws.emr_serverless import TERMINAL_STATES
+from asya.spark.aws.emr_serverless import TERMINAL_STATES, UNKNOWN_RUN, JobRunState, is_unknown_run
 from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import RunRecord, state_rank
@@ -198,14 +198,14 @@ class Completion:
         The state of the job run counts, not that of the event, because others may send to the queue.
 
         Raises:
-            RunNotEndedError: the job run is active, or it is another one.
+            RunNotEndedError: the job run is active, or it is another one, or none that EMR Serverless knew.
             botocore.exceptions.ClientError: the job run cannot be read, and it has no commit.
         """
         details = event.details or record.details
         if not event.job_run_id or record.usage is not None:
             return replace(event, details=details), record.usage
         try:
-            ended = self.services.job_runs.state(event.job_run_id)
+            ended = self._ended(record, event)
         except (ClientError, BotoCoreError) as error:
             if self.services.results.find(record.actor, record.number).source != "commit":
                 raise
@@ -223,6 +223,22 @@ class Completion:
             application_id=event.application_id,
         )
         return replace(event, state=ended.state, details=details), ended.usage
+
+    def _ended(self, record: RunRecord, event: JobRunEvent) -> JobRunState:
+        """The state of the job run that ended; of one that EMR Serverless no longer knows, that of the event.
+
+        Raises:
+            RunNotEndedError: EMR Serverless does not know the job run, and it is not the recorded one.
+            botocore.exceptions.ClientError: the job run cannot be read.
+        """
+        try:
+            return self.services.job_runs.state(event.job_run_id)
+        except ClientError as error:
+            if not is_unknown_run(error):
+                raise
+            if event.job_run_id != record.job_run_id:
+                raise RunNotEndedError(f"EMR Serverless does not know job run {event.job_run_id}") from error
+            return JobRunState(event.job_run_id, event.name, event.state, UNKNOWN_RUN)
 
     def _note(self, record: RunRecord, event: JobRunEvent, usage: Usage | None) -> RunNote:
         """The note on the run for reports; with its usage, once it has ended."""

@@ -10,7 +10,7 @@ from datetime import timedelta
 from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.protocol.times import parse_time
-from asya.spark.aws.emr_serverless import JobRunState
+from asya.spark.aws.emr_serverless import UNKNOWN_RUN, JobRunState, is_unknown_run
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_delay import run_delay
@@ -109,9 +109,9 @@ class Reconciler:
         try:
             state = services.job_runs.state(record.job_run_id)
         except ClientError as error:
-            if error.response["Error"]["Code"] != "ResourceNotFoundException":
+            if not is_unknown_run(error):
                 raise
-            state = JobRunState(record.job_run_id, manifest.run_id, "FAILED", "EMR Serverless no longer knows the run")
+            state = JobRunState(record.job_run_id, manifest.run_id, "FAILED", UNKNOWN_RUN)
         if state.is_terminal:
             services.base.telemetry.log.warning("run ended without an event", run_id=manifest.run_id, state=state.state)
             services.notify_completion(manifest, job_run_id=state.job_run_id, state=state.state, details=state.details)

@@ -1,8 +1,11 @@
 """Resolves an ended job run: which results count, who is charged, who runs again (`protocol §10`)."""
 
+from botocore.exceptions import ClientError
+
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.job_runs import Manifest, driver_log_key
 from asya.spark import run_failures
+from asya.spark.aws.emr_serverless import is_unknown_run
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import Resolution, RunRecord
 from asya.spark.aws.run_results import RunOutput
@@ -51,7 +54,17 @@ def is_duplicate_run(services: SparkServices, record: RunRecord, event: JobRunEv
         return False
     if services.results.find(record.actor, record.number).source == "commit":
         return False
-    return bool(event.job_run_id) and not services.job_runs.state(record.job_run_id).is_terminal
+    return bool(event.job_run_id) and not _has_ended(services, record.job_run_id)
+
+
+def _has_ended(services: SparkServices, job_run_id: str) -> bool:
+    """Whether a job run has ended; one that EMR Serverless no longer knows has."""
+    try:
+        return services.job_runs.state(job_run_id).is_terminal
+    except ClientError as error:
+        if not is_unknown_run(error):
+            raise
+        return True
 
 
 def charge_error(

@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from asya.spark.aws.run_items import RunRecord
+from asya.spark.aws.run_records import RunRecords
 from tests.doubles.heavy import APPLICATION, HeavyWorld, done_result, heavy_world
 
 
@@ -64,3 +67,46 @@ def test_the_state_of_the_job_run_counts_not_that_of_the_event(world: HeavyWorld
     record = world.services.records.get("clean", 1)
     assert record is not None
     assert (record.state, world.services.manifests.read("clean", 1) is not None) == ("closed", True)
+
+
+@pytest.mark.rule("10.event-of-a-run")
+def test_an_unknown_job_run_does_not_end_a_run_that_goes_on(world: HeavyWorld) -> None:
+    world.set_state("run1", "RUNNING", event=False)
+    put_event(world, state="FAILED", jobRunId="run9")
+    world.complete()
+    assert is_open(world)
+
+
+@pytest.mark.rule("10.event-of-a-run")
+@pytest.mark.parametrize("recorded", [None, ""])
+def test_an_unknown_job_run_does_not_end_a_run_that_has_none(
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch, recorded: str | None
+) -> None:
+    """Before its start is recorded, only a job run that EMR Serverless knows ends a run."""
+    get = RunRecords.get
+
+    def without_job_run(self: RunRecords, actor: str, number: int) -> RunRecord | None:
+        record = get(self, actor, number)
+        return None if record is None else replace(record, job_run_id=recorded)
+
+    monkeypatch.setattr(RunRecords, "get", without_job_run)
+    put_event(world, state="FAILED", jobRunId="run9")
+    world.complete()
+    assert is_open(world)
+
+
+@pytest.mark.rule("10.double", "10.reconcile.end")
+def test_a_second_job_run_counts_once_emr_no_longer_knows_the_first(world: HeavyWorld) -> None:
+    world.emr.runs["double"] = {**world.emr.runs["run1"], "state": "FAILED", "stateDetails": "killed"}
+    world.emr.forgotten.add("run1")
+    put_event(world, state="FAILED", jobRunId="double")
+    world.complete()
+    assert not is_open(world)
+
+
+def test_a_canceled_task_of_a_run_that_emr_no_longer_knows(world: HeavyWorld) -> None:
+    world.gateway.canceled.add("a")
+    world.emr.forgotten.add("run1")
+    world.put("x-completion", json.dumps({"detail-type": "asya.task-canceled", "detail": {"taskId": "a"}}))
+    assert world.complete() == 1
+    assert world.emr.canceled == []

@@ -110,16 +110,20 @@ def test_a_rejected_run_whose_event_was_lost(world: HeavyWorld) -> None:
 
 
 @pytest.mark.rule("10.reconcile.end")
-def test_a_run_that_emr_no_longer_knows_has_failed(world: HeavyWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    start_run(world, "a")
+def test_a_run_that_emr_no_longer_knows_has_failed(world: HeavyWorld) -> None:
+    world.send("a", actor="stats")
+    world.enqueue("stats")
+    world.dispatch()
+    world.emr.forgotten.add("run1")
 
-    def unknown(**_: Any) -> None:
-        raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "no such run"}}, "GetJobRun")
-
-    monkeypatch.setattr(world.emr, "get_job_run", unknown)
     world.reconcile()
-    (record,) = world.receive("x-completion")["Records"]
-    assert "EMR Serverless no longer knows the run" in record["body"]
+    assert world.complete() == 1
+
+    (failed,) = world.bodies("x-sink")
+    error = failed["status"]["error"]
+    assert (failed["id"], error["type"]) == ("a", "SparkJobFailed")
+    assert "EMR Serverless no longer knows the run" in error["message"]
+    assert world.items("OPEN#") == []
 
 
 def test_a_run_that_goes_on_is_left_alone_and_so_is_a_closed_one(world: HeavyWorld) -> None:
