@@ -69,7 +69,7 @@ class Deployment:
                 if self.assembly.spark_stack in deployed and self.assembly.spark_stack not in self.assembly.templates:
                     self.tell(f"deleting the stack {self.assembly.spark_stack}")
                     self._apps.delete_stack(self.assembly.spark_stack)
-            if self._dispatcher.resume():
+            if self._resume():
                 self.tell("the dispatcher was paused, perhaps by an interrupted deployment; it runs again")
         self._tag(deployed.get(self.assembly.spark_stack, {}))
 
@@ -103,16 +103,12 @@ class Deployment:
     def _deletable_queues(self) -> Iterator[None]:
         """Let updates delete the queues that were checked, and after that no queue, whether the deployment failed or not."""
         folder, namespace = self.assembly.folder, self.assembly.namespace
-        try:
+        with self._at_the_end(
+            lambda: protect_all_queues(self.session, folder, namespace),
+            "until the next deployment, updates may still delete the removed queues",
+        ):
             protect_queues(self.session, folder, namespace)
             yield
-        except BaseException:
-            try:
-                protect_all_queues(self.session, folder, namespace)
-            except (BotoCoreError, ClientError) as error:  # it must not hide why the deployment failed
-                self.tell(f"until the next deployment, updates may still delete the removed queues: {error}")
-            raise
-        protect_all_queues(self.session, folder, namespace)
 
     @contextmanager
     def _stopped(self, changes: Sequence[ApplicationChange]) -> Iterator[None]:
@@ -126,17 +122,41 @@ class Deployment:
         if not self.waits:
             self._refuse_active_runs(ids)
         self.tell("the dispatcher is paused; envelopes of heavy actors wait meanwhile")
+        with self._at_the_end(self._resume, "heavy actors wait, because the dispatcher is still paused"):
+            try:
+                self._dispatcher.pause()
+                for identity in ids:
+                    if self.waits:
+                        self._apps.wait_for_runs(identity)
+                    self._apps.stop(identity)
+                yield
+            except (BusyApplicationError, TimeoutError) as error:
+                raise DeploymentError(str(error)) from error
+
+    def _resume(self) -> bool:
+        """Resume the dispatcher; return whether it was paused."""
         try:
-            self._dispatcher.pause()
-            for identity in ids:
-                if self.waits:
-                    self._apps.wait_for_runs(identity)
-                self._apps.stop(identity)
-            yield
-        except (BusyApplicationError, TimeoutError) as error:
+            return self._dispatcher.resume()
+        except TimeoutError as error:
             raise DeploymentError(str(error)) from error
-        finally:
-            self._dispatcher.resume()
+
+    @contextmanager
+    def _at_the_end(self, action: Callable[[], object], otherwise: str) -> Iterator[None]:
+        """Run an action at the end. After a failure, an error of the action is told and does not hide the first one.
+
+        Args:
+            action: what to do at the end.
+            otherwise: what holds if the action fails.
+        """
+        try:
+            yield
+        except BaseException:
+            try:
+                action()
+            except (DeploymentError, BotoCoreError, ClientError) as error:
+                self.tell(f"{otherwise}: {error}")
+            raise
+        action()
 
     def _refuse_active_runs(self, ids: Sequence[str]) -> None:
         runs = [run for identity in ids for run in self._apps.active_runs(identity)]

@@ -8,6 +8,8 @@ from asya.protocol import names
 
 _POLL_SECONDS = 5.0
 _POLLS = 60
+# The states that Lambda ends by itself, perhaps with a disabled mapping. It refuses updates meanwhile.
+_CHANGING = frozenset({"Disabling", "Updating"})
 
 
 @dataclass(frozen=True)
@@ -25,24 +27,43 @@ class Dispatcher:
     sleep: Callable[[float], None]
 
     def pause(self) -> None:
-        """Disable the mapping and wait until it is disabled. A mesh that is not deployed has none."""
+        """Disable the mapping and wait until it is disabled. A mesh that is not deployed has none.
+
+        Raises:
+            TimeoutError: it does not stop.
+        """
         lambda_ = self.session.client("lambda")
-        for mapping in self._mappings(lambda_):
-            if mapping["State"] not in {"Disabled", "Disabling"}:
-                lambda_.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
         for _ in range(_POLLS):
-            if all(mapping["State"] == "Disabled" for mapping in self._mappings(lambda_)):
+            mappings = self._mappings(lambda_)
+            if all(mapping["State"] == "Disabled" for mapping in mappings):
                 return
+            for mapping in mappings:
+                if mapping["State"] not in {"Disabled", "Disabling"}:
+                    _enable(lambda_, mapping, enabled=False)
             self.sleep(_POLL_SECONDS)
         raise TimeoutError("the event source mapping of x-dispatch does not stop; try again later")
 
     def resume(self) -> bool:
-        """Enable the mapping; return whether it was paused."""
+        """Enable the mapping; return whether it was paused.
+
+        Raises:
+            TimeoutError: Lambda does not let it be enabled.
+        """
         lambda_ = self.session.client("lambda")
-        paused = [mapping for mapping in self._mappings(lambda_) if mapping["State"] in {"Disabled", "Disabling"}]
-        for mapping in paused:
-            lambda_.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
-        return bool(paused)
+        was_paused = False
+        for _ in range(_POLLS):
+            mappings = self._mappings(lambda_)
+            disabled = [mapping for mapping in mappings if mapping["State"] == "Disabled"]
+            refused = [mapping for mapping in disabled if not _enable(lambda_, mapping, enabled=True)]
+            changing = [mapping for mapping in mappings if mapping["State"] in _CHANGING]
+            was_paused = was_paused or bool(disabled)
+            if not refused and not changing:
+                return was_paused
+            self.sleep(_POLL_SECONDS)
+        raise TimeoutError(
+            "the event source mapping of x-dispatch stays disabled, so no job run starts: Lambda lets nobody enable it. "
+            "Deploy again later, or enable it with `aws lambda update-event-source-mapping --enabled --uuid …`"
+        )
 
     def _mappings(self, lambda_: Any) -> list[dict[str, Any]]:
         sqs = self.session.client("sqs")
@@ -53,3 +74,12 @@ class Dispatcher:
         arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
         mappings: list[dict[str, Any]] = lambda_.list_event_source_mappings(EventSourceArn=arn)["EventSourceMappings"]
         return mappings
+
+
+def _enable(lambda_: Any, mapping: dict[str, Any], *, enabled: bool) -> bool:
+    """Enable or disable a mapping; False while Lambda is still changing it."""
+    try:
+        lambda_.update_event_source_mapping(UUID=mapping["UUID"], Enabled=enabled)
+    except lambda_.exceptions.ResourceInUseException:
+        return False
+    return True

@@ -34,7 +34,7 @@ class Account:
         self.stacks = deployed
         self.runs: list[str] = []
         self.code = 0
-        self.is_paused = False
+        self.is_paused = self.stays_paused = False
         self.problems: list[str] = []
         self.error: Exception | None = None
         monkeypatch.setattr(commands, "check_removed_queues", lambda *_, **__: self.problems)
@@ -80,6 +80,8 @@ class Account:
         self.steps.append("pause")
 
     def _resume(self) -> bool:
+        if self.stays_paused:
+            raise TimeoutError("x-dispatch stays disabled")
         was_paused, self.is_paused = self.is_paused, False
         if was_paused:
             self.steps.append("resume")
@@ -153,6 +155,26 @@ def test_a_failed_protection_does_not_hide_why_the_deployment_failed(monkeypatch
     with pytest.raises(DeploymentError, match="`cdk deploy` failed"):
         account.deployment({}, tell=told.append).deploy()
     assert "updates may still delete the removed queues: Could not connect" in told[-1]
+
+
+@pytest.mark.parametrize("action", [Deployment.deploy, Deployment.destroy])
+def test_a_dispatcher_that_stays_paused_does_not_hide_the_first_error(
+    monkeypatch: pytest.MonkeyPatch, action: Callable[[Deployment], None]
+) -> None:
+    account, told = Account(monkeypatch, **{SPARK: spark(16)}), list[str]()
+    account.code, account.stays_paused = 1, True
+    with pytest.raises(DeploymentError, match=r"`cdk \w+` failed"):
+        action(account.deployment({SPARK: spark(64)}, tell=told.append))
+    assert told[-1] == "heavy actors wait, because the dispatcher is still paused: x-dispatch stays disabled"
+
+
+def test_a_dispatcher_that_stays_paused_fails_the_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark(16)})
+    account.stays_paused = True
+    for vcpu in (16, 64):  # 16 changes nothing: the dispatcher was paused before
+        with pytest.raises(DeploymentError, match="x-dispatch stays disabled"):
+            account.deployment({SPARK: spark(vcpu)}).deploy()
+        assert account.steps[-1] == "protect queues"
 
 
 def test_a_deployment_resumes_what_a_killed_one_paused(monkeypatch: pytest.MonkeyPatch) -> None:

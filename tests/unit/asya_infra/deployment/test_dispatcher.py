@@ -39,13 +39,21 @@ def test_it_is_disabled_and_awaited(session: StubbedSession) -> None:
 
 def test_a_second_pause_changes_nothing(session: StubbedSession) -> None:
     mapping(session, "Disabled")
+    dispatcher(session).pause()
+    session.check()
+
+
+def test_a_mapping_that_lambda_is_changing_is_disabled_later(session: StubbedSession) -> None:
+    mapping(session, "Enabling")
+    session.refuse("lambda", "update_event_source_mapping", "ResourceInUseException")
+    mapping(session, "Enabled")
+    session.answer("lambda", "update_event_source_mapping", {}, UUID=UUID, Enabled=False)
     mapping(session, "Disabled")
     dispatcher(session).pause()
     session.check()
 
 
 def test_it_that_does_not_stop(session: StubbedSession) -> None:
-    mapping(session, "Disabling")
     for _ in range(60):
         mapping(session, "Disabling")
     with pytest.raises(TimeoutError, match="does not stop"):
@@ -59,6 +67,24 @@ def test_it_is_enabled_again(session: StubbedSession) -> None:
     mapping(session, "Enabled")
     assert not dispatcher(session).resume()
     session.check()
+
+
+@pytest.mark.parametrize("state", ["Disabling", "Updating"])
+def test_it_is_enabled_when_its_last_change_has_ended(session: StubbedSession, state: str) -> None:
+    mapping(session, state)
+    mapping(session, "Disabled")
+    session.refuse("lambda", "update_event_source_mapping", "ResourceInUseException")
+    mapping(session, "Disabled")
+    session.answer("lambda", "update_event_source_mapping", {}, UUID=UUID, Enabled=True)
+    assert dispatcher(session).resume()
+    session.check()
+
+
+def test_it_that_cannot_be_enabled(session: StubbedSession) -> None:
+    for _ in range(60):
+        mapping(session, "Disabling")
+    with pytest.raises(TimeoutError, match="stays disabled, so no job run starts"):
+        dispatcher(session).resume()
 
 
 def test_a_mesh_without_a_dispatcher(session: StubbedSession) -> None:
