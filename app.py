@@ -21,7 +21,8 @@ def main() -> None:
     app = App()
     try:
         mesh = add_mesh(app, Path(__file__).parent)
-        check_mesh(mesh, Path(app.synth().directory))
+        for quota in check_mesh(mesh, Path(app.synth().directory)):
+            print(f"beyond the default quota of an account: {quota}", file=sys.stderr)
     except (MeshFileError, OptionError, PackagesError, LimitError) as error:
         sys.exit(str(error))
 

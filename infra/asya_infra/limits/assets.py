@@ -1,5 +1,6 @@
 """Checks the size of functions: their own code and their layers, unzipped."""
 
+import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -11,15 +12,15 @@ from asya_infra.limits.violation import Violation
 _ADVICE = "Put fewer packages into `requirements.txt` of the handlers, or make the actor a heavy one."
 
 
-def check_assets(folder: Path, templates: Mapping[str, Mapping[str, Any]]) -> Iterator[Violation]:
+def check_assets(folder: Path, templates: Mapping[str, bytes]) -> Iterator[Violation]:
     """Check the functions of all templates.
 
     Args:
         folder: the output folder of the CDK, which has the assets.
-        templates: the templates by the name of the stack.
+        templates: the content of the template files by the name of the stack.
     """
-    for stack, template in templates.items():
-        resources = template.get("Resources", {})
+    for stack, content in templates.items():
+        resources = json.loads(content).get("Resources", {})
         for resource in resources.values():
             if resource["Type"] != "AWS::Lambda::Function":
                 continue

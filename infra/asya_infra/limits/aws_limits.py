@@ -25,12 +25,14 @@ class Limit:
         unit: what the number counts.
         source: the page that states it.
         share: the part that a mesh may use.
+        is_quota: whether an account may have more than this default.
     """
 
     value: int
     unit: str
     source: str
     share: float = 1.0
+    is_quota: bool = False
 
     @property
     def usable(self) -> int:
@@ -44,8 +46,8 @@ MANAGED_POLICY: Final = Limit(6_144, "characters of a managed policy", _IAM)
 MANAGED_POLICIES_OF_A_ROLE: Final = Limit(10, "managed policies of a role", _IAM)
 TRUST_POLICY: Final = Limit(2_048, "characters of a trust policy", _IAM)
 SESSION_POLICY: Final = Limit(2_048, "characters of a session policy and its policy ARNs", _IAM)
-ROLES_OF_AN_ACCOUNT: Final = Limit(1_000, "roles of an account", _IAM)
-MANAGED_POLICIES_OF_AN_ACCOUNT: Final = Limit(1_500, "managed policies of an account", _IAM)
+ROLES_OF_AN_ACCOUNT: Final = Limit(1_000, "roles of an account", _IAM, is_quota=True)
+MANAGED_POLICIES_OF_AN_ACCOUNT: Final = Limit(1_500, "managed policies of an account", _IAM, is_quota=True)
 NAME_OF_A_ROLE: Final = Limit(64, "characters of a role's name", _IAM)
 
 # CloudFormation.
@@ -60,7 +62,7 @@ CODE_AND_LAYERS: Final = Limit(250 * 1024 * 1024, "bytes of a function's code an
 LAYERS: Final = Limit(5, "layers of a function", _LAMBDA)
 FUNCTION_TIMEOUT: Final = Limit(900, "seconds of a function", _LAMBDA)
 NAME_OF_A_FUNCTION: Final = Limit(64, "characters of a function's name", _LAMBDA)
-CONCURRENCY_OF_AN_ACCOUNT: Final = Limit(1_000, "concurrent executions of an account", _LAMBDA)
+CONCURRENCY_OF_AN_ACCOUNT: Final = Limit(1_000, "concurrent executions of an account", _LAMBDA, is_quota=True)
 UNRESERVED_CONCURRENCY: Final = Limit(100, "concurrent executions that stay unreserved", _LAMBDA)
 LEAST_SOURCE_CONCURRENCY: Final = Limit(2, "concurrent executions of an event source", _SQS_SOURCE)
 MOST_SOURCE_CONCURRENCY: Final = Limit(1_000, "concurrent executions of an event source", _SQS_SOURCE)
@@ -81,10 +83,10 @@ IN_FLIGHT: Final = Limit(
     "messages in flight of a queue",
     "https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html",
 )
-RULES_OF_AN_ACCOUNT: Final = Limit(300, "rules of an event bus", _EVENTBRIDGE)
+RULES_OF_AN_ACCOUNT: Final = Limit(300, "rules of an event bus", _EVENTBRIDGE, is_quota=True)
 METRICS_OF_A_DASHBOARD: Final = Limit(2_500, "metrics of a dashboard", _CLOUDWATCH)
 WIDGETS_OF_A_DASHBOARD: Final = Limit(500, "widgets of a dashboard", _CLOUDWATCH)
-ALARMS_OF_AN_ACCOUNT: Final = Limit(5_000, "metric alarms of an account", _CLOUDWATCH)
+ALARMS_OF_AN_ACCOUNT: Final = Limit(5_000, "metric alarms of an account", _CLOUDWATCH, is_quota=True)
 
 # The days that CloudWatch offers to keep logs.
 # https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_PutRetentionPolicy.html

@@ -33,15 +33,16 @@ class Resource:
     properties: Mapping[str, Any]
 
 
-def check(templates: Mapping[str, Template]) -> list[Violation]:
+def check(templates: Mapping[str, bytes]) -> list[Violation]:
     """Return the violations of all templates of a mesh.
 
     Args:
-        templates: the templates by the name of the stack.
+        templates: the content of the template files by the name of the stack.
     """
-    resources = [resource for stack, template in templates.items() for resource in _resources(stack, template)]
+    parsed: dict[str, Template] = {stack: json.loads(content) for stack, content in templates.items()}
+    resources = [resource for stack, template in parsed.items() for resource in _resources(stack, template)]
     return [
-        *(violation for stack, template in templates.items() for violation in _stack(stack, template)),
+        *(violation for stack in templates for violation in _stack(stack, parsed[stack], len(templates[stack]))),
         *(violation for resource in resources for violation in _CHECKS.get(resource.kind, _nothing)(resource)),
         *_sums(resources),
         *_event_sources(resources),
@@ -54,8 +55,7 @@ def _resources(stack: str, template: Template) -> Iterator[Resource]:
         yield Resource(stack, path, resource["Type"], resource.get("Properties", {}))
 
 
-def _stack(stack: str, template: Template) -> Iterator[Violation]:
-    size = len(json.dumps(template, separators=(",", ":")).encode())
+def _stack(stack: str, template: Template, size: int) -> Iterator[Violation]:
     counts = (
         (size, limits.TEMPLATE, "Spread the actors over meshes."),
         (len(template.get("Resources", {})), limits.RESOURCES_OF_A_STACK, "Spread the actors over meshes."),
@@ -91,7 +91,7 @@ def _managed_policy(policy: Resource) -> Iterator[Violation]:
 
 def _function(function: Resource) -> Iterator[Violation]:
     variables = render(function.properties.get("Environment", {}).get("Variables", {}))
-    size = sum(len(str(name).encode()) + len(str(value).encode()) for name, value in variables.items())
+    size = len(json.dumps(variables, separators=(",", ":"), ensure_ascii=False).encode())
     yield from _over(function, size, limits.ENVIRONMENT, "Shorten `env` of the actor.")
     yield from _over(
         function, int(function.properties.get("Timeout", 3)), limits.FUNCTION_TIMEOUT, "Shorten `timeout`."

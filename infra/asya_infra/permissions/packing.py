@@ -57,23 +57,29 @@ def send_policies(queues: Collection[str]) -> list[tuple[Grant, ...]]:
 def chunks(grants: Sequence[Grant]) -> Iterator[tuple[Grant, ...]]:
     """Split permissions into managed policies. A statement with many resources is split, too."""
     chunk: list[Grant] = []
-    for part in (part for grant in grants for part in _parts(grant)):
-        if chunk and policy_length(document([*chunk, part])) > MANAGED_POLICY.usable:
-            yield tuple(chunk)
-            chunk = []
-        chunk.append(part)
+    for grant in grants:
+        rest = grant.resources
+        while rest:
+            fit = _fitting(chunk, grant, rest)
+            if not fit and chunk:
+                yield tuple(chunk)
+                chunk = []
+                continue
+            count = max(1, fit)  # a resource that fits nowhere has a policy of its own, which the limit gate refuses
+            chunk.append(replace(grant, resources=rest[:count]))
+            rest = rest[count:]
     if chunk:
         yield tuple(chunk)
 
 
-def _parts(grant: Grant) -> Iterator[Grant]:
-    """Split a statement that no managed policy can hold."""
-    if policy_length(document([grant])) <= MANAGED_POLICY.usable or len(grant.resources) == 1:
-        yield grant
-        return
-    middle = len(grant.resources) // 2
-    for resources in (grant.resources[:middle], grant.resources[middle:]):
-        yield from _parts(replace(grant, resources=resources))
+def _fitting(chunk: Sequence[Grant], grant: Grant, resources: tuple[str, ...]) -> int:
+    """Return how many of the resources fit into a managed policy beside its other statements."""
+    low, high = 0, len(resources)
+    while low < high:
+        middle = (low + high + 1) // 2
+        whole = policy_length(document([*chunk, replace(grant, resources=resources[:middle])]))
+        low, high = (middle, high) if whole <= MANAGED_POLICY.usable else (low, middle - 1)
+    return low
 
 
 def _sends_to_all(grant: Grant, everywhere: Collection[str]) -> bool:

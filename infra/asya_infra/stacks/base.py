@@ -27,6 +27,8 @@ class MeshStack(Stack):
             scope,
             names.stack_name(mesh.namespace, part),
             env=mesh.environment,
+            # Indentation doubles a template, and CloudFormation limits its bytes.
+            suppress_template_indentation=True,
             synthesizer=DefaultStackSynthesizer(
                 qualifier=mesh.file.bootstrap_qualifier, bucket_prefix=mesh.asset_prefix
             ),

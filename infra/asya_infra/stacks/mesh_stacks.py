@@ -30,9 +30,11 @@ def add_stacks(app: App, mesh: Mesh) -> None:
         DashboardsStack(app, mesh),
         *([AlarmsStack(app, mesh)] if mesh.options.layer_target == "lambda" else []),
     ]
+    stacks: dict[int, FunctionsStack] = {}
     for shard, actors in sorted(shards.items()):
         queues = QueuesStack(app, mesh, shard, actors)
         functions = FunctionsStack(app, mesh, gateway.address, shard, actors, task_changes=state.task_changes)
+        stacks[shard] = functions
         for dependency in (state, queues, gateway):
             functions.add_stack_dependency(dependency)
         if shard == CREW_SHARD:
@@ -41,6 +43,10 @@ def add_stacks(app: App, mesh: Mesh) -> None:
                 each.add_stack_dependency(functions)
         if spark is not None and shard == CREW_SHARD:
             functions.add_stack_dependency(spark)
+    for shard, actors in shards.items():
+        # The dispatcher names the job roles of heavy actors, so they exist before it is deployed.
+        if shard != CREW_SHARD and set(actors) & set(heavy_actors(mesh.table)):
+            stacks[CREW_SHARD].add_stack_dependency(stacks[shard])
     for key, value in mesh.tags.items():
         Tags.of(app).add(key, value)
 

@@ -131,6 +131,8 @@ def _runs(mesh: Mesh) -> Iterator[Alarm]:
             + _see(mesh, "Longest delay of a job run"),
             sources=(_of_the_mesh(mesh, "RunDelay", "Maximum"),),
             threshold=threshold,
+            # The reconciler measures every 5 minutes; of two periods, one has a value.
+            periods=(2, 1),
         )
 
 

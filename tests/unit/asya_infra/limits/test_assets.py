@@ -1,5 +1,6 @@
 """A function and its layers together may have 250 MB unzipped."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ def asset(folder: Path, name: str, megabytes: int) -> str:
     return name
 
 
-def template(layer: str, code: str) -> dict[str, Any]:
+def template(layer: str, code: str) -> dict[str, bytes]:
     path = {"aws:cdk:path": "S/score/Function/Resource"}
-    return {
+    templates: dict[str, Any] = {
         "S": {
             "Resources": {
                 "Layer": {"Type": "AWS::Lambda::LayerVersion", "Properties": {}, "Metadata": {"aws:asset:path": layer}},
@@ -29,6 +30,7 @@ def template(layer: str, code: str) -> dict[str, Any]:
             }
         }
     }
+    return {stack: json.dumps(content).encode() for stack, content in templates.items()}
 
 
 def test_code_and_layers_count_together(tmp_path: Path) -> None:

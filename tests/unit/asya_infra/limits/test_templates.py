@@ -25,7 +25,12 @@ def policy(resources: int) -> dict[str, Any]:
 def violations(*resources: dict[str, Any], **template: Any) -> list[str]:
     """Return the violations of a stack `S` with the resources r0, r1 and so on."""
     named = {f"r{number}": resource for number, resource in enumerate(resources)}
-    return [str(violation) for violation in check({"S": {"Resources": named, **template}})]
+    return [str(violation) for violation in check({"S": file({"Resources": named, **template})})]
+
+
+def file(template: dict[str, Any]) -> bytes:
+    """Return a template as the CDK writes it, without indentation."""
+    return json.dumps(template, separators=(",", ":")).encode()
 
 
 def resource(kind: str, **properties: Any) -> dict[str, Any]:
@@ -76,7 +81,7 @@ def test_the_access_of_twelve_actors_does_not_fit_into_one_role() -> None:
         (resource("AWS::IAM::ManagedPolicy", PolicyDocument=policy(120)), "of a managed policy; at most 6,144."),
         (resource("AWS::Lambda::Function", Timeout=901), "S/r0: 901 seconds of a function; at most 900."),
         (
-            resource("AWS::Lambda::Function", Environment={"Variables": {"AB": "x" * 4095}}),
+            resource("AWS::Lambda::Function", Environment={"Variables": {"AB": "x" * 4088}}),
             "S/r0: 4,097 bytes of a function's environment variables; at most 4,096. Shorten `env` of the actor.",
         ),
         (resource("AWS::Lambda::Function", Layers=["l"] * 6), "S/r0: 6 layers of a function; at most 5."),
@@ -115,6 +120,15 @@ def test_a_stack_uses_four_fifths_of_a_template_and_nine_tenths_of_the_resources
     assert "bytes of a template; at most 800,000 of 1,000,000." in size
     (count,) = violations(*[resource("AWS::SNS::Topic")] * 451)
     assert count.startswith("S: 451 resources of a stack; at most 450 of 500.")
+
+
+def test_the_bytes_of_the_file_count() -> None:
+    """CloudFormation counts white space, too: an indented template has twice the bytes."""
+    resources = {f"r{number}": resource("AWS::SNS::Topic", TopicName="t" * 1500) for number in range(400)}
+    template = {"Resources": resources}
+    assert check({"S": file(template)}) == []
+    (violation,) = check({"S": json.dumps(template, indent=400).encode()})
+    assert "bytes of a template" in str(violation)
 
 
 def test_outputs_and_parameters_are_counted() -> None:
@@ -157,5 +171,5 @@ def test_a_mesh_may_not_reserve_what_an_account_keeps_unreserved() -> None:
 
 def test_the_quotas_of_an_account_are_counted_over_all_stacks() -> None:
     stack = {"Resources": {f"r{number}": resource("AWS::Events::Rule") for number in range(151)}}
-    (violation,) = check({"A": stack, "B": stack})
+    (violation,) = check({"A": file(stack), "B": file(stack)})
     assert str(violation).startswith("the mesh: 302 rules of an event bus; at most 300.")

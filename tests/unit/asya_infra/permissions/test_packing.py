@@ -65,3 +65,13 @@ def test_a_denial_is_never_replaced_by_a_shared_policy() -> None:
     everywhere = queues(60)
     denial = Grant(SEND, everywhere, effect="Deny")
     assert pack([denial], everywhere) == PackedGrants((denial,), (), sends_everywhere=False)
+
+
+def test_policies_are_filled_before_the_next_one_begins() -> None:
+    """A role may have ten: x-dlq of a mesh of 400 actors with long names needs all but one."""
+    names = tuple(PLACE.dlq_arn(f"actor-{'a' * 20}-{index:03}") for index in range(400))
+    packed = pack([Grant(("sqs:ReceiveMessage",), names)], ())
+    assert all_resources(packed, ()) == set(names)
+    lengths = [policy_length(document(part)) for part in packed.managed]
+    assert len(lengths) <= 9
+    assert min(lengths[:-1]) > 5_900
