@@ -20,6 +20,8 @@ from asya_infra.deployment.assembly import Assembly
 from asya_infra.deployment.dispatcher import Dispatcher
 from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
 
+_STOPS = 3  # a run that starts between the last look and the stop is rare, and a second one is rarer
+
 
 class DeploymentError(RuntimeError):
     """The deployment is refused or failed; the message says why and what to do."""
@@ -121,17 +123,34 @@ class Deployment:
             self.tell(f"the deployment {change.action} the Spark application of {change.stack}; it is stopped first")
         if not self.waits:
             self._refuse_active_runs(ids)
-        self.tell("the dispatcher is paused; envelopes of heavy actors wait meanwhile")
+        self.tell("the dispatcher is paused, which takes some minutes; envelopes of heavy actors wait meanwhile")
         with self._at_the_end(self._resume, "heavy actors wait, because the dispatcher is still paused"):
             try:
                 self._dispatcher.pause()
                 for identity in ids:
-                    if self.waits:
-                        self._apps.wait_for_runs(identity)
-                    self._apps.stop(identity)
+                    self._stop(identity)
                 yield
             except (BusyApplicationError, TimeoutError) as error:
                 raise DeploymentError(str(error)) from error
+
+    def _stop(self, identity: str) -> None:
+        """Stop an application when its job runs have ended. A run that starts meanwhile starts the application again."""
+        for _ in range(_STOPS):
+            if self.waits:
+                self._apps.wait_for_runs(identity)
+            else:
+                self._refuse_active_runs([identity])
+            try:
+                self._apps.stop(identity)
+            except BusyApplicationError:
+                if not self._apps.active_runs(identity):
+                    raise
+            if not self._apps.active_runs(identity):
+                return
+        raise BusyApplicationError(
+            f"job runs start on the application {identity} although the dispatcher is paused. Find out who starts them "
+            "(StartJobRun in CloudTrail), then deploy again"
+        )
 
     def _resume(self) -> bool:
         """Resume the dispatcher; return whether it was paused."""

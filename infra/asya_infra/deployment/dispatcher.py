@@ -27,7 +27,9 @@ class Dispatcher:
     sleep: Callable[[float], None]
 
     def pause(self) -> None:
-        """Disable the mapping and wait until it is disabled. A mesh that is not deployed has none.
+        """Disable the mapping, and wait until it is disabled and no call can still run that it made.
+
+        A mesh that is not deployed has none.
 
         Raises:
             TimeoutError: it does not stop.
@@ -36,6 +38,7 @@ class Dispatcher:
         for _ in range(_POLLS):
             mappings = self._mappings(lambda_)
             if all(mapping["State"] == "Disabled" for mapping in mappings):
+                self._wait_for_calls(lambda_, mappings)
                 return
             for mapping in mappings:
                 if mapping["State"] not in {"Disabled", "Disabling"}:
@@ -64,6 +67,11 @@ class Dispatcher:
             "the event source mapping of x-dispatch stays disabled, so no job run starts: Lambda lets nobody enable it. "
             "Deploy again later, or enable it with `aws lambda update-event-source-mapping --enabled --uuid …`"
         )
+
+    def _wait_for_calls(self, lambda_: Any, mappings: list[dict[str, Any]]) -> None:
+        """Wait for the timeout of the function: until then a call may start a job run."""
+        for mapping in mappings:
+            self.sleep(lambda_.get_function_configuration(FunctionName=mapping["FunctionArn"])["Timeout"])
 
     def _mappings(self, lambda_: Any) -> list[dict[str, Any]]:
         sqs = self.session.client("sqs")

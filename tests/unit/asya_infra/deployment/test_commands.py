@@ -33,8 +33,9 @@ class Account:
         self.steps: list[str] = []
         self.stacks = deployed
         self.runs: list[str] = []
+        self.late_runs: list[list[str]] = []
         self.code = 0
-        self.is_paused = self.stays_paused = False
+        self.is_paused = self.stays_paused = self.is_stuck = False
         self.problems: list[str] = []
         self.error: Exception | None = None
         monkeypatch.setattr(commands, "check_removed_queues", lambda *_, **__: self.problems)
@@ -52,7 +53,7 @@ class Account:
         made.__dict__["_apps"] = SimpleNamespace(
             deployed=lambda names: {name: self.stacks[name] for name in names if name in self.stacks},
             id_of=lambda stack, logical_id: f"{stack}/{logical_id}",
-            active_runs=lambda _: self.runs,
+            active_runs=lambda _: self.late_runs.pop(0) if self.late_runs else self.runs,
             wait_for_runs=lambda identity: self.steps.append(f"wait for runs of {identity}"),
             stop=self._stop,
             tag=lambda identity, before, tags: self.steps.append(f"tag {identity} {before} {tags}"),
@@ -67,6 +68,8 @@ class Account:
 
     def _stop(self, identity: str) -> None:
         self.steps.append(f"stop {identity}")
+        if self.is_stuck:
+            raise BusyApplicationError("the application does not stop")
         if self.runs:
             raise BusyApplicationError("it has active job runs")
 
@@ -134,10 +137,38 @@ def test_the_dispatcher_goes_on_after_a_failure(monkeypatch: pytest.MonkeyPatch)
         account.deployment({SPARK: spark(64)}).deploy()
     assert account.steps[-2] == "resume"
 
-    account.runs = ["late"]
-    with pytest.raises(DeploymentError, match="it has active job runs"):
+    account.is_stuck = True
+    with pytest.raises(DeploymentError, match="the application does not stop"):
         account.deployment({SPARK: spark(64)}).deploy()
     assert account.steps[-2] == "resume"
+
+
+def test_a_run_that_starts_before_or_during_the_stop_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark(16)})
+    account.late_runs = [["asya.shop.crunch.0000000002 (SUBMITTED)"]]
+    account.deployment({SPARK: spark(64)}).deploy()
+    stop = [f"wait for runs of {APPLICATION}", f"stop {APPLICATION}"]
+    assert account.steps[1:8] == ["pause", *stop, *stop, DEPLOY, "resume"]
+
+
+def test_without_waiting_a_run_that_starts_during_the_stop_ends_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark(16)})
+    # Before the pause, before the stop, after it, and before the next one.
+    account.late_runs = [[], [], ["late (SUBMITTED)"], ["late (SUBMITTED)"]]
+    with pytest.raises(DeploymentError, match=r"1 job runs are active: late \(SUBMITTED\)"):
+        account.deployment({SPARK: spark(64)}, waits=False).deploy()
+    assert account.steps[1:] == ["pause", f"stop {APPLICATION}", "resume", "protect queues"]
+
+
+def test_runs_that_somebody_else_starts_end_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(monkeypatch, **{SPARK: spark(16)})
+    account.runs = ["other (RUNNING)"]
+    with pytest.raises(
+        DeploymentError, match=r"job runs start on the application .* although the dispatcher is paused"
+    ):
+        account.deployment({SPARK: spark(64)}).deploy()
+    assert account.steps.count(f"stop {APPLICATION}") == 3
+    assert DEPLOY not in account.steps
 
 
 def test_all_queues_are_protected_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

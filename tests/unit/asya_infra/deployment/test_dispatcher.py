@@ -8,6 +8,7 @@ from tests.unit.asya_infra.deployment.stubs import StubbedSession
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/asya-shop-x-dispatch"
 UUID = "14e0db71-5d35-4eb5-b481-8945cf9d10c2"
 ARN = "arn:aws:sqs:us-east-1:123456789012:asya-shop-x-dispatch"
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:asya-shop-x-dispatch"
 
 
 @pytest.fixture
@@ -24,8 +25,12 @@ def mapping(session: StubbedSession, state: str) -> None:
     session.answer(
         "sqs", "get_queue_attributes", {"Attributes": {"QueueArn": ARN}}, QueueUrl=URL, AttributeNames=["QueueArn"]
     )
-    found = {"EventSourceMappings": [{"UUID": UUID, "State": state}]}
+    found = {"EventSourceMappings": [{"UUID": UUID, "State": state, "FunctionArn": FUNCTION}]}
     session.answer("lambda", "list_event_source_mappings", found, EventSourceArn=ARN)
+
+
+def timeout(session: StubbedSession) -> None:
+    session.answer("lambda", "get_function_configuration", {"Timeout": 120}, FunctionName=FUNCTION)
 
 
 def test_it_is_disabled_and_awaited(session: StubbedSession) -> None:
@@ -33,12 +38,16 @@ def test_it_is_disabled_and_awaited(session: StubbedSession) -> None:
     session.answer("lambda", "update_event_source_mapping", {}, UUID=UUID, Enabled=False)
     mapping(session, "Disabling")
     mapping(session, "Disabled")
-    dispatcher(session).pause()
+    timeout(session)
+    slept: list[float] = []
+    Dispatcher(session, "shop", slept.append).pause()
     session.check()
+    assert slept == [5, 5, 120]  # at last for a call that began before, and may start a run until its timeout
 
 
 def test_a_second_pause_changes_nothing(session: StubbedSession) -> None:
     mapping(session, "Disabled")
+    timeout(session)
     dispatcher(session).pause()
     session.check()
 
@@ -49,6 +58,7 @@ def test_a_mapping_that_lambda_is_changing_is_disabled_later(session: StubbedSes
     mapping(session, "Enabled")
     session.answer("lambda", "update_event_source_mapping", {}, UUID=UUID, Enabled=False)
     mapping(session, "Disabled")
+    timeout(session)
     dispatcher(session).pause()
     session.check()
 
