@@ -1,8 +1,9 @@
 """The slots of active job runs that all dispatchers of a mesh share, on an application that the mesh does not own.
 
 An application of the mesh's own has a limit, and EMR Serverless queues further runs. The mesh cannot set the limit of
-another application, so each run takes a slot before it starts. A slot is given back when another run needs it and finds
-that its run has ended; so no step frees it, and a crash loses none.
+another application, so each run takes a slot before it starts. The slot of an ended run is taken over by the next run
+that needs one; so its end frees nothing, and a crash loses no slot. A run that EMR Serverless rejects gives its slot back,
+because it might never start.
 """
 
 from collections.abc import Callable
@@ -45,7 +46,7 @@ class RunSlots:
             return True
         for _ in range(_TRIES):
             item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
-            holders = item["holders"]["SS"] if item else []
+            holders = _holders(item)
             if run_id in holders:
                 return True
             if len(holders) >= self._most:
@@ -56,6 +57,19 @@ class RunSlots:
                 return True
         return False
 
+    def give_back(self, run_id: str) -> None:
+        """Gives back the slot of a run that EMR Serverless has not accepted; idempotent.
+
+        If other dispatchers win each write, the run keeps its slot until its next try.
+        """
+        if self._most is None:
+            return
+        for _ in range(_TRIES):
+            item = self._dynamodb.get_item(TableName=self._table, Key=_KEY, ConsistentRead=True).get("Item")
+            others = [holder for holder in _holders(item) if holder != run_id]
+            if len(others) == len(_holders(item)) or self._put(others, item):
+                return
+
     def _put(self, holders: list[str], previous: "dict[str, AttributeValueTypeDef] | None") -> bool:
         version = int(previous["version"]["N"]) if previous else 0
         condition = "version = :version" if previous else "attribute_not_exists(pk)"
@@ -63,7 +77,12 @@ class RunSlots:
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
-                Item={**_KEY, "holders": {"SS": holders}, "version": {"N": str(version + 1)}},
+                # DynamoDB has no empty sets.
+                Item={
+                    **_KEY,
+                    **({"holders": {"SS": holders}} if holders else {}),
+                    "version": {"N": str(version + 1)},
+                },
                 ConditionExpression=condition,
                 **values,  # type: ignore[arg-type]
             )
@@ -72,3 +91,8 @@ class RunSlots:
                 raise
             return False
         return True
+
+
+def _holders(item: "dict[str, AttributeValueTypeDef] | None") -> list[str]:
+    """The ids of the runs with a slot."""
+    return list(item["holders"]["SS"]) if item and "holders" in item else []

@@ -145,10 +145,6 @@ class Completion:
             log.info("run already closed", run_id=event.name)
             self._request_returned(actor, record.resolution.decision if record.resolution else CHARGED)
             return
-        if spec is None:
-            raise UnknownActorError(
-                f"run {event.name} has results, but the mesh has no heavy actor {actor!r}; deploy it again to route them"
-            )
         if is_duplicate_run(services, record, event):
             log.warning("duplicate job run ended", run_id=event.name, job_run_id=event.job_run_id)
             return
@@ -164,6 +160,12 @@ class Completion:
             log.warning("event contradicts the job run; dropped", run_id=event.name, problem=str(error))
             services.records.release_lease(actor, number, owner)
             return
+        if spec is None:
+            # Its end is recorded, so its slot is free; a message of a redrive has another owner.
+            services.records.release_lease(actor, number, owner)
+            raise UnknownActorError(
+                f"run {event.name} has results, but the mesh has no heavy actor {actor!r}; deploy it again to route them"
+            )
         router = ResultRouter(
             services,
             manifest=self._manifest(record),

@@ -28,8 +28,10 @@ from asya.spark.aws.emr_serverless import (
     ConflictingRunError,
     RefusedRunError,
 )
+from asya.spark.aws.manifests import ManifestError
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.capacity import POLL_SECONDS
+from asya.spark.lambdas.resolution import has_ended
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.run_request import RunRequestError, run_request
 from asya.spark.stopped_envelopes import check_before_run, is_too_late_to_start
@@ -100,8 +102,7 @@ class Dispatcher:
         number = services.records.latest(actor)
         record = services.records.get(actor, number) if number else None
         unfinished = record is not None and record.state == "formed"
-        # The quota first, so that a waiting run is not read repeatedly.
-        if unfinished and not (self._may_start(actor, number) and self._start(self._manifest(actor, number), spec)):
+        if unfinished and not self._finish(actor, number, spec):
             return False
         closed = cache(lambda returned_by: self._is_closed(actor, returned_by))
         selection = run_formation.select(services.pending.members(actor), spec.batch.size, is_closed=closed)
@@ -117,6 +118,18 @@ class Dispatcher:
             ):
                 return False
         return more
+
+    def _finish(self, actor: str, number: int, spec: Actor) -> bool:
+        """Starts a formed run; returns False if it must wait."""
+        # The quota first, so that a waiting run is not read repeatedly.
+        if not self._may_start(actor, number):
+            return False
+        try:
+            manifest = self._manifest(actor, number)
+        except (MissingManifestError, ManifestError):
+            self._give_slot_back(actor, number)
+            raise
+        return self._start(manifest, spec)
 
     def _form(self, actor: str, spec: Actor, number: int, members: Sequence[Member]) -> Manifest | None:
         """Forms run `number` of these members, or returns the manifest that another dispatcher wrote first."""
@@ -213,6 +226,10 @@ class Dispatcher:
             services.requests.ensure(actor, wait, now=now)
         return not wait
 
+    def _give_slot_back(self, actor: str, number: int) -> None:
+        """Gives the slot of a run back that EMR Serverless has not accepted; else it might block all others for ever."""
+        self.services.run_slots.give_back(run_id(self.services.settings.namespace, actor, number))
+
     def _is_active(self, name: str) -> bool:
         """Whether a run may still use the application."""
         parsed = parse_run_id(name, self.services.settings.namespace)
@@ -221,7 +238,19 @@ class Dispatcher:
             return False
         if record.state == "formed":
             return self.services.heavy_actor(record.actor) is not None  # only a run of the mesh will start
-        return bool(record.job_run_id) and record.job_state not in TERMINAL_STATES
+        if not record.job_run_id or record.job_state in TERMINAL_STATES:
+            return False
+        return self.services.heavy_actor(record.actor) is not None or not self._has_ended(record.job_run_id)
+
+    def _has_ended(self, job_run_id: str) -> bool:
+        """Whether the job run of a removed actor has ended; the reconciler does not ask for its state."""
+        try:
+            return has_ended(self.services, job_run_id)
+        except (ClientError, BotoCoreError) as error:
+            self.services.base.telemetry.log.warning(
+                "state of a run unknown; it keeps its slot", job_run_id=job_run_id, problem=str(error)
+            )
+            return False
 
     def _start(self, manifest: Manifest, spec: Actor) -> bool:
         """Deletes a run's pending envelopes and starts the run; idempotent.
@@ -237,6 +266,8 @@ class Dispatcher:
         except BusyError as busy:
             log.info("run waits for EMR Serverless", run_id=manifest.run_id, problem=str(busy), seconds=busy.seconds)
             services.base.telemetry.count("JobRuns", by=("state", "waiting"), actor=actor)
+            if busy.for_capacity:
+                self._give_slot_back(actor, manifest.number)
             seconds = busy.seconds * (0.5 + services.base.environment.random())
             services.requests.ensure(actor, seconds, now=self.services.now(), for_capacity=busy.for_capacity)
             return False
@@ -267,3 +298,7 @@ class Dispatcher:
             if adopted is None:
                 raise BusyError(str(conflict), seconds=CONFLICT_SECONDS) from conflict
             return adopted
+        except ClientError:
+            # Access is denied, or the application is missing: only an operator ends this.
+            self._give_slot_back(manifest.actor, manifest.number)
+            raise

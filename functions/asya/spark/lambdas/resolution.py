@@ -54,11 +54,15 @@ def is_duplicate_run(services: SparkServices, record: RunRecord, event: JobRunEv
         return False
     if services.results.find(record.actor, record.number).source == "commit":
         return False
-    return bool(event.job_run_id) and not _has_ended(services, record.job_run_id)
+    return bool(event.job_run_id) and not has_ended(services, record.job_run_id)
 
 
-def _has_ended(services: SparkServices, job_run_id: str) -> bool:
-    """Whether a job run has ended; one that EMR Serverless no longer knows has."""
+def has_ended(services: SparkServices, job_run_id: str) -> bool:
+    """Whether a job run has ended; one that EMR Serverless no longer knows has.
+
+    Raises:
+        botocore.exceptions.ClientError, botocore.exceptions.BotoCoreError: if its state cannot be read.
+    """
     try:
         return services.job_runs.state(job_run_id).is_terminal
     except ClientError as error:

@@ -6,10 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as replace_fields
 
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.aws.run_records import RunRecords
-from tests.doubles.heavy import APPLICATION, HeavyWorld, done_result, heavy_world
+from asya.spark.lambdas.complete import Completion
+from tests.doubles.heavy import APPLICATION, TABLE, HeavyWorld, TimedContext, done_result, heavy_world
 
 
 @pytest.fixture
@@ -110,3 +112,24 @@ def test_a_canceled_task_of_a_run_that_emr_no_longer_knows(world: HeavyWorld) ->
     world.put("x-completion", json.dumps({"detail-type": "asya.task-canceled", "detail": {"taskId": "a"}}))
     assert world.complete() == 1
     assert world.emr.canceled == []
+
+
+def test_the_end_of_a_run_of_a_removed_actor_is_recorded_and_its_message_is_kept(world: HeavyWorld) -> None:
+    world.write_results(1, [done_result(0, {"n": 2})])
+    world.set_state("run1", "SUCCESS")
+    world.table = replace_fields(TABLE, actors={"stats": TABLE.actors["stats"]})
+    event = world.receive("x-completion")
+    kept = [{"itemIdentifier": record["messageId"]} for record in event["Records"]]
+
+    completion = Completion(world.services_of("x-completion"), TimedContext())
+    assert completion.process(event) == {"batchItemFailures": kept}
+
+    record = world.services.records.get("clean", 1)
+    assert record is not None
+    assert (record.state, record.job_state, record.resolution) == ("started", "SUCCESS", None)
+
+    # After the actor is deployed again, a redriven message routes the results.
+    world.table = TABLE
+    put_event(world, state="SUCCESS")
+    world.complete()
+    assert [body["id"] for body in world.bodies("publish")] == ["a"]

@@ -14,7 +14,7 @@ from asya.spark.aws.dispatch_requests import DispatchRequest, DispatchRequests
 from asya.spark.aws.pending import Pending
 from asya.spark.lambdas.dispatch import Dispatcher
 from asya.spark.lambdas.enqueue import Enqueuer
-from tests.doubles.heavy import TABLE, HeavyWorld, done_result, heavy_world
+from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, done_result, heavy_world
 
 
 @pytest.fixture
@@ -327,6 +327,77 @@ def test_a_run_of_a_removed_actor_that_never_started_holds_no_slot(shared: Heavy
     assert Dispatcher(shared.services)._is_active(FIRST[0])
     assert not remaining._is_active(FIRST[0])
     assert not remaining._is_active("nightly")
+
+
+@pytest.mark.rule("10.busy.slots")
+@pytest.mark.parametrize("end", ["SUCCESS", "unknown"])
+def test_a_run_of_a_removed_actor_holds_its_slot_until_it_ends(shared: HeavyWorld, end: str) -> None:
+    """Nobody reconciles the runs of a removed actor, so a lost event must not keep the slot."""
+    enqueue_ids(shared, "a")
+    shared.dispatch()
+    shared.table = replace(shared.table, actors={"stats": shared.table.actors["stats"]})
+    dispatcher = Dispatcher(shared.services_of("x-dispatch"))
+    assert dispatcher._is_active(FIRST[0])
+
+    if end == "unknown":
+        shared.emr.forgotten.add("run1")
+    else:
+        shared.set_state("run1", end, event=False)
+
+    assert not dispatcher._is_active(FIRST[0])
+
+
+def test_an_unknown_state_of_a_run_of_a_removed_actor_keeps_its_slot(
+    shared: HeavyWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enqueue_ids(shared, "a")
+    shared.dispatch()
+    shared.table = replace(shared.table, actors={"stats": shared.table.actors["stats"]})
+
+    def throttled(**_: Any) -> None:
+        raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "busy"}}, "GetJobRun")
+
+    monkeypatch.setattr(shared.emr, "get_job_run", throttled)
+    assert Dispatcher(shared.services_of("x-dispatch"))._is_active(FIRST[0])
+
+
+def holders(world: HeavyWorld) -> list[str]:
+    return [name for item in world.items("QUOTA#concurrent-runs") for name in item.get("holders", {}).get("SS", [])]
+
+
+@pytest.mark.rule("10.busy.slots")
+@pytest.mark.parametrize("code", ["AccessDeniedException", "ApplicationMaxCapacityExceededException"])
+def test_a_run_that_cannot_start_holds_no_slot(shared: HeavyWorld, code: str) -> None:
+    shared.emr.refusals = [code]
+    enqueue_ids(shared, "a")
+    Dispatcher(shared.services_of("x-dispatch")).process(shared.receive("x-dispatch"))
+    assert (names_of(shared), holders(shared)) == ([], [])
+
+    dispatch_now(shared, "clean")
+    assert (names_of(shared), holders(shared)) == (FIRST[:1], FIRST[:1])
+
+
+@pytest.mark.rule("10.busy.slots")
+def test_a_run_that_emr_may_have_accepted_keeps_its_slot(shared: HeavyWorld) -> None:
+    shared.emr.refusals = ["InternalServerException"]
+    enqueue_ids(shared, "a")
+    shared.dispatch()
+    assert (names_of(shared), holders(shared)) == ([], FIRST[:1])
+
+
+def test_a_run_without_its_manifest_holds_no_slot(shared: HeavyWorld) -> None:
+    shared.emr.refusals = ["ThrottlingException"]
+    enqueue_ids(shared, "a")
+    shared.dispatch()
+    shared.s3.delete_object(Bucket=BUCKET, Key="runs/clean/0000000001/manifest.json")
+    shared.services.requests.clear("clean")
+    shared.services.requests.ensure("clean", 0, now=datetime.now(UTC))
+
+    event = shared.receive("x-dispatch")
+    answer = Dispatcher(shared.services_of("x-dispatch")).process(event)
+
+    assert len(answer["batchItemFailures"]) == len(event["Records"]) == 1
+    assert holders(shared) == []
 
 
 def test_an_application_of_the_mesh_needs_no_slots(world: HeavyWorld) -> None:
