@@ -17,7 +17,7 @@ from asya_infra.deployment.application_changes import (
 )
 from asya_infra.deployment.applications import Applications, BusyApplicationError
 from asya_infra.deployment.assembly import Assembly
-from asya_infra.deployment.dispatcher import Dispatcher
+from asya_infra.deployment.dispatcher import Dispatcher, Resumption
 from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
 
 _STOPS = 3  # a run that starts between the last look and the stop is rare, and a second one is rarer
@@ -71,8 +71,13 @@ class Deployment:
                 if self.assembly.spark_stack in deployed and self.assembly.spark_stack not in self.assembly.templates:
                     self.tell(f"deleting the stack {self.assembly.spark_stack}")
                     self._apps.delete_stack(self.assembly.spark_stack)
-            if self._resume():
-                self.tell("the dispatcher was paused, perhaps by an interrupted deployment; it runs again")
+            match self._resume():
+                case "resumed":
+                    self.tell("an interrupted deployment had paused the dispatcher; it runs again")
+                case "disabled":
+                    self.tell(
+                        "somebody disabled the event source mapping of x-dispatch, so no job run starts; it stays disabled"
+                    )
         self._tag(deployed.get(self.assembly.spark_stack, {}))
 
     def destroy(self) -> None:
@@ -152,8 +157,7 @@ class Deployment:
             "(StartJobRun in CloudTrail), then deploy again"
         )
 
-    def _resume(self) -> bool:
-        """Resume the dispatcher; return whether it was paused."""
+    def _resume(self) -> Resumption:
         try:
             return self._dispatcher.resume()
         except TimeoutError as error:

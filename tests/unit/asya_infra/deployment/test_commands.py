@@ -13,6 +13,7 @@ from asya_infra.deployment import commands
 from asya_infra.deployment.applications import BusyApplicationError
 from asya_infra.deployment.assembly import Assembly
 from asya_infra.deployment.commands import Deployment, DeploymentError
+from asya_infra.deployment.dispatcher import Resumption
 
 SPARK, STATE = "Asya-shop-spark", "Asya-shop-state"
 
@@ -35,7 +36,7 @@ class Account:
         self.runs: list[str] = []
         self.late_runs: list[list[str]] = []
         self.code = 0
-        self.is_paused = self.stays_paused = self.is_stuck = False
+        self.is_paused = self.stays_paused = self.is_stuck = self.is_disabled = False
         self.problems: list[str] = []
         self.error: Exception | None = None
         monkeypatch.setattr(commands, "check_removed_queues", lambda *_, **__: self.problems)
@@ -82,13 +83,14 @@ class Account:
         self.is_paused = True
         self.steps.append("pause")
 
-    def _resume(self) -> bool:
+    def _resume(self) -> Resumption:
         if self.stays_paused:
             raise TimeoutError("x-dispatch stays disabled")
         was_paused, self.is_paused = self.is_paused, False
         if was_paused:
             self.steps.append("resume")
-        return was_paused
+            return "resumed"
+        return "disabled" if self.is_disabled else "running"
 
 
 DEPLOY = "cdk deploy --all --require-approval never --app cdk.out"
@@ -211,8 +213,17 @@ def test_a_dispatcher_that_stays_paused_fails_the_deployment(monkeypatch: pytest
 def test_a_deployment_resumes_what_a_killed_one_paused(monkeypatch: pytest.MonkeyPatch) -> None:
     account = Account(monkeypatch, **{SPARK: spark()})
     account.is_paused = True
-    account.deployment({SPARK: spark()}).deploy()
+    told: list[str] = []
+    account.deployment({SPARK: spark()}, tell=told.append).deploy()
     assert account.steps[1:3] == [DEPLOY, "resume"]
+    assert told == ["an interrupted deployment had paused the dispatcher; it runs again"]
+
+
+def test_a_dispatcher_that_an_operator_disabled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    account, told = Account(monkeypatch), list[str]()
+    account.is_disabled = True
+    account.deployment({}, tell=told.append).deploy()
+    assert told == ["somebody disabled the event source mapping of x-dispatch, so no job run starts; it stays disabled"]
 
 
 def test_the_stack_of_an_application_that_the_mesh_no_longer_has_is_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
