@@ -46,6 +46,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         returned_by: the number of the run that returned it without a charge, or 0. It waits until that run is closed,
             because only then all returned envelopes are pending.
         half: the half that it belongs to; it runs only with envelopes of the same half.
+        waiting_since: when its first run was formed, of those that lacked capacity one after the other (RFC 3339).
+        without_executor: the number of those runs that were billed for a driver without an executor.
         envelope: the stamped envelope as JSON, if it is small.
         envelope_key: the key of the object that holds a large envelope.
         callback: base URL for its reports; None for stealth envelopes and without a gateway.
@@ -64,6 +66,8 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_suspect: bool = False
     returned_by: int = 0
     half: Half | None = None
+    waiting_since: str | None = None
+    without_executor: int = 0
 
     @property
     def group_key(self) -> tuple[bool, int, int]:

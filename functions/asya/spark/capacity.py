@@ -4,7 +4,7 @@ There are four cases:
 
 - StartJobRun refuses the run (`refused_for_capacity`): `asya.spark.lambdas.dispatch` starts it again later.
 - EMR Serverless accepts the run and gives it up (`failed_for_capacity`): `asya.spark.lambdas.resolution` makes its members
-  pending again.
+  pending again. A driver that waited for its first executor was billed, so only so many runs may end that way.
 - The previous run of the actor still waits: the dispatcher forms no further one that is not full.
 - The application belongs to others, and all slots of the mesh are taken: `asya.spark.aws.run_slots`.
 
@@ -54,3 +54,13 @@ def failed_for_capacity(state: str, details: str, *, has_driver_output: bool) ->
         return True
     errors = _WITHOUT_EXECUTOR if has_driver_output else (*_CAPACITY_ERRORS, *_WITHOUT_EXECUTOR)
     return state == "FAILED" and any(error.casefold() in text for error in errors)
+
+
+def got_no_executor(details: str) -> bool:
+    """Whether a run that failed for capacity had its driver, which is billed.
+
+    Args:
+        details: the `stateDetails` of EMR Serverless.
+    """
+    text = details.casefold()
+    return LEFT_QUEUE not in text and any(error in text for error in _WITHOUT_EXECUTOR)

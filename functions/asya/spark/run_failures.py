@@ -20,10 +20,12 @@ SPARK_JOB_FAILED = "SparkJobFailed"
 START_FAILURE_LIMIT = 4
 # Failures per origin in user code; enough to isolate two bad envelopes among 10,000.
 FAILURE_LIMIT = 32
+# Runs in a row without an executor. Each is billed for a driver of 20 minutes, and more of them hardly help.
+NO_EXECUTOR_LIMIT = 3
 
 # For members without a result. charged: all fail · again: all but the member at work run again · halved: they run again in
-# two runs · waiting: they run again unchanged.
-Fate = Literal["charged", "again", "halved", "waiting"]
+# two runs · waiting: they run again unchanged · no_executor: the same, until their limit of such runs.
+Fate = Literal["charged", "again", "halved", "waiting", "no_executor"]
 RunStage = Literal["absent", "starting", "working"]
 
 
@@ -42,6 +44,9 @@ class FailureDecision:
 CHARGED = FailureDecision("charged")
 # EMR Serverless lacked capacity; this counts as no failure.
 WAITING = FailureDecision("waiting")
+# The driver got no executor; this counts as no failure either, but a few times only.
+NO_EXECUTOR = FailureDecision("no_executor")
+LACKS_CAPACITY: frozenset[Fate] = frozenset({"waiting", "no_executor"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +87,9 @@ def returned_members(manifest: Manifest, decision: FailureDecision, missing: Seq
     """The members that run again, in their new form, by their index in the manifest."""
     if decision.fate == "charged":
         return {}
-    if decision.fate == "waiting":
-        return {index: replace(manifest.members[index], returned_by=manifest.number) for index in missing}
+    if decision.fate in LACKS_CAPACITY:
+        waiting = {index: _waiting(manifest, index, decision) for index in missing}
+        return {index: member for index, member in waiting.items() if member.without_executor < NO_EXECUTOR_LIMIT}
     back = [index for index in missing if index != decision.at_work]
     if decision.fate == "again":
         return {index: _returned(manifest, index, None) for index in back}
@@ -121,6 +127,11 @@ def charge_error(
 
 
 def _circumstances(decision: FailureDecision, missing: int, *, started: bool) -> str:
+    if decision.fate == "no_executor":
+        return (
+            f"; this envelope was in {NO_EXECUTOR_LIMIT} runs in a row without an executor: give the application more "
+            "capacity, or the job fewer or smaller workers"
+        )
     if decision.at_work is not None:
         return ", while this envelope was at work"
     if missing <= 1:
@@ -133,7 +144,19 @@ def _circumstances(decision: FailureDecision, missing: int, *, started: bool) ->
 
 
 def _returned(manifest: Manifest, index: int, half: Half | None) -> Member:
-    return replace(manifest.members[index], returned_by=manifest.number, half=half)
+    return replace(
+        manifest.members[index], returned_by=manifest.number, half=half, waiting_since=None, without_executor=0
+    )
+
+
+def _waiting(manifest: Manifest, index: int, decision: FailureDecision) -> Member:
+    member = manifest.members[index]
+    return replace(
+        member,
+        returned_by=manifest.number,
+        waiting_since=member.waiting_since or manifest.formed_at,
+        without_executor=member.without_executor + (decision.fate == "no_executor"),
+    )
 
 
 def _limit(stage: RunStage) -> int:

@@ -82,6 +82,7 @@ class RunRecord:
         job_state, details: the last state at EMR Serverless, with its reason.
         usage: the resources used, once the run has ended.
         application_id: the Spark application, once an event has named it.
+        waiting_since: when a member's first run was formed, if it lacked capacity (RFC 3339); the earliest of all members.
     """
 
     actor: str
@@ -97,6 +98,7 @@ class RunRecord:
     details: str = ""
     usage: Usage | None = None
     application_id: str = ""
+    waiting_since: str = ""
 
 
 def state_rank(state: str) -> int:
@@ -149,4 +151,5 @@ def decode_record(actor: str, number: int, item: "Item") -> RunRecord:
         item["details"]["S"] if "details" in item else "",
         msgspec.json.decode(item["usage"]["S"], type=Usage) if "usage" in item else None,
         item["application_id"]["S"] if "application_id" in item else "",
+        item["waiting_since"]["S"] if "waiting_since" in item else "",
     )

@@ -54,7 +54,16 @@ class RunRecords:
 
     def open(self, manifest: Manifest, *, now: datetime) -> RunRecord:
         """Records a formed run; an existing record stays unchanged and is returned."""
-        record = RunRecord(manifest.actor, manifest.number, "formed", manifest.formed_at, members=len(manifest.members))
+        record = RunRecord(
+            manifest.actor,
+            manifest.number,
+            "formed",
+            manifest.formed_at,
+            members=len(manifest.members),
+            waiting_since=min(
+                (member.waiting_since for member in manifest.members if member.waiting_since), default=""
+            ),
+        )
         try:
             self._dynamodb.transact_write_items(
                 TransactItems=[
@@ -66,6 +75,7 @@ class RunRecords:
                                 "state": {"S": record.state},
                                 "formed_at": {"S": record.formed_at},
                                 "members": {"N": str(len(manifest.members))},
+                                **({"waiting_since": {"S": record.waiting_since}} if record.waiting_since else {}),
                                 "expires_at": {"N": str(int((now + self._retention).timestamp()))},
                             },
                             "ConditionExpression": "attribute_not_exists(pk)",

@@ -26,7 +26,7 @@ from asya.spark.lambdas.resolution import is_duplicate_run
 from asya.spark.lambdas.result_routing import OutOfTime, ResultRouter
 from asya.spark.lambdas.services import SparkServices
 from asya.spark.lambdas.watch import RunWatch
-from asya.spark.run_failures import CHARGED, FailureDecision
+from asya.spark.run_failures import CHARGED, LACKS_CAPACITY, FailureDecision
 
 # Time left in the function below which no new chunk starts.
 MARGIN_SECONDS = 60.0
@@ -191,7 +191,7 @@ class Completion:
 
     def _request_returned(self, actor: str, decision: FailureDecision) -> None:
         if decision.fate != "charged":
-            delay = RETRY_SECONDS if decision.fate == "waiting" else 0.0
+            delay = RETRY_SECONDS if decision.fate in LACKS_CAPACITY else 0.0
             self.services.requests.ensure(actor, delay, now=self.services.now(), for_capacity=delay > 0)
 
     def _with_details(self, record: RunRecord, event: JobRunEvent) -> tuple[JobRunEvent, Usage | None]:

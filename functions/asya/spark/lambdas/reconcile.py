@@ -75,7 +75,10 @@ class Reconciler:
         telemetry, spec, now = self.services.base.telemetry, self.services.heavy_actor(actor), self.services.now()
         running = sum(record.running_at is not None for record in records)
         max_run = timedelta(seconds=spec.spark.max_run) if spec is not None and spec.spark is not None else timedelta()
-        delays = [run_delay(record.formed_at, record.running_at, max_run, now).total_seconds() for record in records]
+        delays = [
+            run_delay(record.waiting_since or record.formed_at, record.running_at, max_run, now).total_seconds()
+            for record in records
+        ]
         telemetry.measure("RunsQueued", len(records) - running, "Count", actor=actor)
         telemetry.measure("RunsRunning", running, "Count", actor=actor)
         telemetry.measure("RunDelay", max(delays, default=0.0), "Seconds", actor=actor)

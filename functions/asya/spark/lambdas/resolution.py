@@ -9,9 +9,9 @@ from asya.spark.aws.emr_serverless import is_unknown_run
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import Resolution, RunRecord
 from asya.spark.aws.run_results import RunOutput
-from asya.spark.capacity import failed_for_capacity
+from asya.spark.capacity import failed_for_capacity, got_no_executor
 from asya.spark.lambdas.services import SparkServices
-from asya.spark.run_failures import CHARGED, SPARK_JOB_FAILED, WAITING, FailedRun, FailureDecision
+from asya.spark.run_failures import CHARGED, NO_EXECUTOR, SPARK_JOB_FAILED, WAITING, FailedRun, FailureDecision
 
 
 def resolve(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> Resolution:
@@ -28,7 +28,7 @@ def resolve(services: SparkServices, manifest: Manifest, event: JobRunEvent) -> 
     elif not event.job_run_id:
         decision = CHARGED  # EMR Serverless rejected the run; a smaller one would be rejected too
     elif failed_for_capacity(event.state, event.details, has_driver_output=output.stage != "absent"):
-        decision = WAITING
+        decision = NO_EXECUTOR if got_no_executor(event.details) else WAITING
     else:
         failed_origin = run_failures.origin(manifest)
         failed_run = FailedRun(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asya.spark.capacity import failed_for_capacity
+from asya.spark.capacity import failed_for_capacity, got_no_executor
 
 NO_EXECUTOR = (
     "Job failed, please check complete logs in configured logging destination. ExitCode: 1. Last few exceptions: "
@@ -35,6 +35,12 @@ def test_10_a_driver_without_any_executor_lacked_capacity() -> None:
         "ExitCode: 137. Last few exceptions: ApplicationMaxCapacityExceededException: Worker could not be allocated"
     )
     assert not failed_for_capacity("FAILED", further, has_driver_output=True)
+
+
+def test_10_a_run_without_an_executor_was_billed_and_one_that_left_the_queue_was_not() -> None:
+    assert got_no_executor(NO_EXECUTOR)
+    assert not got_no_executor("Worker could not be allocated as the application has exceeded maximumCapacity settings")
+    assert not got_no_executor(f"{NO_EXECUTOR} (left the queue unstarted after 360 minutes)")
 
 
 @pytest.mark.parametrize("details", ["", "Job failed. ExitCode: 137", "Job execution timed out after 5 minutes"])

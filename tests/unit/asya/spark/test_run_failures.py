@@ -10,7 +10,15 @@ from msgspec.structs import replace
 from asya.protocol.job_runs import Half, Manifest, Member
 from asya.protocol.mesh_table import Actor, Batch, MeshTable, Policy, Resiliency, Rule, SparkApplication, SparkJob
 from asya.spark import run_failures, run_formation
-from asya.spark.run_failures import CHARGED, FAILURE_LIMIT, START_FAILURE_LIMIT, FailedRun, FailureDecision
+from asya.spark.run_failures import (
+    CHARGED,
+    FAILURE_LIMIT,
+    NO_EXECUTOR,
+    START_FAILURE_LIMIT,
+    WAITING,
+    FailedRun,
+    FailureDecision,
+)
 from tests.doubles.heavy import BUCKET, HeavyWorld, TimedContext, done_result, heavy_world
 from tests.unit.memory_tables import memory_tables
 
@@ -83,6 +91,35 @@ def test_10_halves_share_their_origin_and_keep_apart() -> None:
     assert run_failures.origin(manifest("a", half=half)) == 7
     single = run_failures.returned_members(manifest("a", "b", half=half), FailureDecision("again", 0), (0, 1))
     assert [(index, member.half) for index, member in single.items()] == [(1, None)]
+
+
+@pytest.mark.rule("10.busy.no-room")
+def test_10_members_wait_for_capacity_since_their_first_run_without_it() -> None:
+    first = run_failures.returned_members(manifest("a", "b"), WAITING, (1,))
+    assert list(first) == [1]
+    again = replace(manifest("a"), formed_at="2026-01-01T07:00:00Z", members=(first[1],))
+    second = run_failures.returned_members(again, WAITING, (0,))[0]
+    assert first[1].waiting_since == second.waiting_since == "2026-01-01T00:00:00Z"
+    assert second.without_executor == 0
+    ran = run_failures.returned_members(replace(again, members=(second,)), FailureDecision("again"), (0,))[0]
+    assert ran.waiting_since is None
+
+
+@pytest.mark.rule("10.busy.no-executor")
+def test_10_a_third_run_without_an_executor_charges_its_members_and_no_newer_one() -> None:
+    members = manifest("a", "b").members
+    for count in (1, 2):
+        run = replace(manifest(), members=members[:1])
+        members = (run_failures.returned_members(run, NO_EXECUTOR, (0,))[0], *members[1:])
+        assert members[0].without_executor == count
+
+    third = replace(manifest(), members=members)
+    back = run_failures.returned_members(third, NO_EXECUTOR, (0, 1))
+
+    assert [(index, member.without_executor) for index, member in back.items()] == [(1, 1)]
+    # A run that got executors ends the row.
+    got_one = run_failures.returned_members(third, FailureDecision("again"), (0, 1))
+    assert {member.without_executor for member in got_one.values()} == {0}
 
 
 @pytest.mark.rule("10.death.halved")

@@ -232,6 +232,28 @@ def test_a_run_without_an_executor_charges_no_envelope_and_keeps_its_results(wor
     assert [(member.id, member.attempt) for member in world.manifest(2).members] == [("b", 1)]
 
 
+@pytest.mark.rule("10.busy.no-executor")
+def test_runs_without_an_executor_are_bounded_and_the_error_says_why(world: HeavyWorld) -> None:
+    world.send("a", actor="stats")
+    world.enqueue("stats")
+    reason = "Abandoning job due to no executor being launched within 1200000ms after driver starts."
+    for number in (1, 2, 3):
+        assert world.bodies("x-sink") == []
+        dispatch_now(world, "stats")
+        world.write_results(number, [], actor="stats", end="journal", at_work=0)
+        world.set_state(f"run{number}", "FAILED", details=reason)
+        world.complete()
+
+    (failed,) = world.bodies("x-sink")
+    error = failed["status"]["error"]
+    assert (error["type"], failed["status"]["attempt"]) == ("SparkJobFailed", 1)
+    assert reason.rstrip(".") in error["message"]
+    assert "3 runs in a row without an executor" in error["message"]
+    dispatch_now(world, "stats")
+    assert len(world.emr.runs) == 3
+    assert world.items("OPEN#") == world.items("PENDING#") == []
+
+
 # --- an application of others
 
 

@@ -1,7 +1,7 @@
 """The reconciler repairs the heavy path and keeps within the quota of EMR Serverless (`protocol §10`)."""
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -227,6 +227,33 @@ def test_15_open_runs_are_measured(world: HeavyWorld, capsys: pytest.CaptureFixt
     world.complete()
     world.reconcile()
     assert metric_values(metrics(capsys), "RunsRunning", actor="clean") == [0]
+
+
+@pytest.mark.rule("15.RunDelay")
+def test_15_the_delay_of_envelopes_without_capacity_spans_their_runs(
+    world: HeavyWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    start_run(world, "a")
+    start = world.services.now()
+    hours = 0
+
+    def now(_: object) -> datetime:
+        return start + timedelta(hours=hours)
+
+    monkeypatch.setattr("asya.spark.lambdas.services.SparkServices.now", now)
+    for number in (1, 2):
+        hours = 6 * number
+        world.set_state(f"run{number}", "FAILED", details="Job run reached its queue timeout of 360 minutes")
+        world.complete()
+        world.services.requests.clear("clean")
+        world.services.requests.ensure("clean", 0, now=world.services.now())
+        enqueue_ids(world, f"new{number}")
+        world.dispatch()
+
+    metrics(capsys)
+    world.reconcile()
+    (delay,) = metric_values(metrics(capsys), "RunDelay", actor="clean")
+    assert delay == pytest.approx(12 * 3600, abs=60)
 
 
 @pytest.mark.rule("15.Sweeps")
