@@ -161,15 +161,17 @@ class Gateway(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SparkApplication(msgspec.Struct, frozen=True, kw_only=True):
-    """The quota of StartJobRun in the account: a steady rate and a burst.
+    """The quota of StartJobRun in the account, a steady rate and a burst, and the application.
 
     Attributes:
         max_concurrent_runs: the job runs of this mesh that are active at once; None if the application has the limit.
+        release: the release of EMR Serverless of the mesh's own application; None for an existing one.
     """
 
     start_per_second: float = 1.0
     start_burst: int = 25
     max_concurrent_runs: int | None = None
+    release: str | None = None
 
 
 class Retention(msgspec.Struct, frozen=True, kw_only=True):

@@ -43,6 +43,7 @@ class JobDeployment:
         region: the region of the mesh, which the names of roles contain.
         role_prefix: the ARN of a role without the role's name.
         access_policy_prefix: the ARN of an actor's access policy without the policy's name.
+        release: the release of the mesh's own application; None for an existing one.
     """
 
     bucket: str
@@ -53,6 +54,7 @@ class JobDeployment:
     region: str
     role_prefix: str
     access_policy_prefix: str
+    release: str | None = None
 
     @property
     def partition(self) -> str:
@@ -144,7 +146,7 @@ def _conf(job: SparkJob, deployment: JobDeployment) -> dict[str, str]:
     for name, value in (variables | job.env).items():
         conf[f"spark.emr-serverless.driverEnv.{name}"] = value
         conf[f"spark.executorEnv.{name}"] = value
-    return conf | python_conf(job) | job.conf
+    return conf | python_conf(job, deployment.release) | job.conf
 
 
 def _policy_arns(manifest: Manifest, deployment: JobDeployment) -> tuple[str, ...]:

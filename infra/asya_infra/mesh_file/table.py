@@ -201,4 +201,5 @@ def _application(mesh: MeshFile, *, is_existing: bool) -> table.SparkApplication
         start_burst=mesh.spark.start_rate.burst,
         # The mesh's own application queues the runs beyond its limit.
         max_concurrent_runs=max_concurrent_runs(mesh) if is_existing else None,
+        release=None if is_existing else mesh.spark.application.release,
     )

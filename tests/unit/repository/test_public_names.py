@@ -231,7 +231,9 @@ def test_the_source_reads_no_other_environment_variables() -> None:
 
 
 def test_drivers_and_executors_get_these_variables() -> None:
-    deployment = JobDeployment(**{name: name for name in _texts_of(JobDeployment)} | {"py_files": ()})
+    deployment = JobDeployment(
+        **{name: name for name in _texts_of(JobDeployment)} | {"py_files": (), "release": "emr-spark-8.1.0"}
+    )
     words = submit_parameters(SparkJob(job="jobs.clean", env={"MODE": "fast"}), deployment).split()
     variables = {word.partition("=")[0] for word in words if "Env." in word}
     assert variables == {

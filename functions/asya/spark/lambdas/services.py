@@ -125,6 +125,7 @@ class SparkServices:
             region=self.settings.region,
             role_prefix=self.spark.role_prefix,
             access_policy_prefix=self.spark.access_policy_prefix,
+            release=self.settings.table.spark.release,
         )
 
     def heavy_actors(self) -> list[str]:

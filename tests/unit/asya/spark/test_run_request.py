@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from dataclasses import replace as replace_fields
 from fnmatch import fnmatchcase
 
 import pytest
@@ -21,6 +22,7 @@ DEPLOYMENT = JobDeployment(
     region="cn-north-1",
     role_prefix="arn:aws-cn:iam::123456789012:role/",
     access_policy_prefix="arn:aws-cn:iam::123456789012:policy/",
+    release="emr-spark-8.1.0",
 )
 MANIFEST = Manifest(
     run_id="asya.ns.heavy.0000000042",
@@ -106,6 +108,23 @@ PINNED = {
 def test_a_run_uses_the_python_that_its_code_was_built_for() -> None:
     conf = conf_of(run_request(MANIFEST, JOB, DEPLOYMENT).submit_parameters)
     assert PINNED.items() <= conf.items()
+
+
+@pytest.mark.rule("10.python")
+@pytest.mark.parametrize("release", ["emr-spark-8.1.0", "emr-spark-8.2.0-latest", "emr-spark-8.10.1"])
+def test_releases_with_that_python(release: str) -> None:
+    conf = conf_of(run_request(MANIFEST, JOB, replace_fields(DEPLOYMENT, release=release)).submit_parameters)
+    assert PINNED.items() <= conf.items()
+
+
+@pytest.mark.rule("10.python")
+@pytest.mark.parametrize("release", [None, "emr-7.11.0", "emr-6.15.0", "emr-spark-8.0-preview", "emr-spark-9.0.0"])
+def test_a_release_that_may_lack_that_python_keeps_its_own(release: str | None) -> None:
+    """None is the release of an existing application."""
+    text = run_request(MANIFEST, JOB, replace_fields(DEPLOYMENT, release=release)).submit_parameters
+    assert "PYTHON" not in text
+    assert "pyspark.python" not in text
+    assert "python3.12" not in text
 
 
 @pytest.mark.rule("10.python")

@@ -43,6 +43,7 @@ def test_defaults_are_those_of_the_table(load) -> None:  # type: ignore[no-untyp
             "x-index": mesh.actors["x-index"],  # tests/infra/test_result_index.py
         },
         sink=table.Sink(index=True),
+        spark=table.SparkApplication(release="emr-spark-8.1.0"),
     )
 
 
@@ -267,6 +268,25 @@ def test_the_dispatcher_limits_the_runs_of_an_existing_application(
     )
     made = to_table(load_mesh(tmp_path / "mesh.yaml"), existing_application=option)
     assert made.spark.max_concurrent_runs == runs
+
+
+@pytest.mark.parametrize(
+    ("application", "option", "release"),
+    [
+        ("{}", None, "emr-spark-8.1.0"),
+        ("{release: emr-7.11.0}", None, "emr-7.11.0"),
+        ("{release: emr-7.11.0}", "00other", None),
+        ("{id: 00abc}", None, None),
+    ],
+)
+def test_the_release_of_an_existing_application_is_unknown(
+    tmp_path: Path, application: str, option: str | None, release: str | None
+) -> None:
+    (tmp_path / "heavy.py").write_text("def crunch(spark, payload): ...\n")
+    (tmp_path / "mesh.yaml").write_text(
+        f"namespace: shop\njobs: .\nactors: {{b: {{spark: {{job: heavy.crunch}}}}}}\nspark: {{application: {application}}}\n"
+    )
+    assert to_table(load_mesh(tmp_path / "mesh.yaml"), existing_application=option).spark.release == release
 
 
 def test_executors_beyond_the_application_are_clamped(tmp_path: Path) -> None:
