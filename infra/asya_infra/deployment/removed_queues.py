@@ -1,4 +1,4 @@
-"""Refuses a deployment that would delete queues with messages, and keeps CloudFormation from deleting other queues.
+"""Refuses a deployment that would lose messages of removed actors, and keeps CloudFormation from deleting other queues.
 
 Both are for the command that deploys, before and after `cdk deploy`. After that command, the stack policy also holds for a
 plain `cdk deploy`: CloudFormation refuses to delete a queue.
@@ -14,6 +14,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from asya.protocol import names
+from asya_infra.deployment.heavy_backlog import HeavyBacklog, heavy_backlog
 from asya_infra.deployment.queue_changes import (
     RemovedQueue,
     Template,
@@ -62,8 +63,9 @@ def check_removed_queues(
 ) -> list[Problem]:
     """Return the reasons against a deployment of the synthesized templates.
 
-    A removed queue must be empty, and a queue must not return within a minute of its deletion. The counts of SQS are
-    approximate, and messages may arrive after the check, so an actor is first taken out of all routes.
+    A removed queue must be empty, a removed heavy actor must have no pending envelopes and no open job runs, and a queue
+    must not return within a minute of its deletion. The counts of SQS are approximate, and messages may arrive after the
+    check, so an actor is first taken out of all routes.
 
     Args:
         session: a boto3 session in the account and region of the mesh.
@@ -79,6 +81,9 @@ def check_removed_queues(
         removed = removed_queues(shard.deployed, shard.synthesized, namespace)
         kept = [queue for queue in removed if queue.actor not in dropped]
         problems += [_not_empty(queue, count) for queue in kept if (count := _messages(sqs, queue.name))]
+        for actor in dict.fromkeys(queue.actor for queue in kept):
+            if backlog := heavy_backlog(session, namespace, actor):
+                problems.append(_not_finished(names.queue_name(namespace, actor), actor, backlog))
         if added := added_queues(shard.deployed, shard.synthesized):
             deletions = _deletions(cloudformation, shard.stack, moment - _BLOCKED)
             problems += [_deleted_recently(name, moment - deletions[name]) for name in added if name in deletions]
@@ -159,6 +164,15 @@ def _not_empty(queue: RemovedQueue, messages: int) -> Problem:
         f"the deployment removes the actor {queue.actor}, and this queue has about {count} that would be lost. "
         f"Restore the actor in the mesh file, take it out of all routes, and deploy; empty the queue ({redrive}); then "
         f"remove the actor. To lose the messages: --drop-messages {queue.actor}",
+    )
+
+
+def _not_finished(queue: str, actor: str, backlog: HeavyBacklog) -> Problem:
+    return Problem(
+        queue,
+        f"the deployment removes the heavy actor {actor}, which has {backlog}. Its runs would be cut off, and its envelopes "
+        f"would never end. Restore the actor in the mesh file, take it out of all routes, and deploy; when its runs have "
+        f"ended, remove the actor. To lose the envelopes: --drop-messages {actor}",
     )
 
 

@@ -30,8 +30,17 @@ PERMISSIONS = {
     "s3:HeadBucket": "s3:ListBucket",
 }
 WAITERS = {"stack_delete_complete": "cloudformation:DescribeStacks"}
-# `asya smoke` sends envelopes, calls the gateway and reads results by the client of all commands; `cdk` assumes roles.
-OTHERS = {"execute-api:Invoke", "s3:GetObject", "sqs:SendMessage", "sts:AssumeRole", "sts:TagSession"}
+# `asya smoke` sends envelopes, calls the gateway and reads results by the client of all commands; `cdk` assumes roles;
+# `heavy_backlog` reads pending envelopes and runs by the library.
+OTHERS = {
+    "dynamodb:GetItem",
+    "dynamodb:Query",
+    "execute-api:Invoke",
+    "s3:GetObject",
+    "sqs:SendMessage",
+    "sts:AssumeRole",
+    "sts:TagSession",
+}
 
 
 def blocks(language: str) -> list[str]:

@@ -9,9 +9,10 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
+from tests.doubles.emulated_aws import emulated_aws
+from tests.unit.asya_infra.deployment.test_heavy_backlog import REGION, add_pending, create_table, open_run
 from tests.unit.asya_infra.deployment.test_queue_changes import template
 
 STACK = "Asya-shop-queues-3"
@@ -50,18 +51,19 @@ class Session:
 
     def __init__(self) -> None:
         self.stacks = Stacks()
-        self.sqs = boto3.client("sqs", region_name="eu-central-1")
+        self.session = boto3.Session(region_name=REGION)
+        self.sqs = self.session.client("sqs")
 
     def client(self, name: str) -> Any:
-        return {"cloudformation": self.stacks, "sqs": self.sqs}[name]
+        return self.stacks if name == "cloudformation" else self.session.client(name)
 
 
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "testing")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "testing")
-    with mock_aws():
-        yield Session()
+    with emulated_aws(monkeypatch, REGION):
+        session = Session()
+        create_table(session.session)
+        yield session
 
 
 def deploy(session: Session, *actors: str) -> None:
@@ -125,6 +127,20 @@ def test_messages_are_dropped_on_request_for_the_named_actor_only(session: Sessi
     send(session, "asya-shop-ship", 1)
     problems = check_removed_queues(session, synthesize(tmp_path), "shop", dropped={"bill"})
     assert [problem.queue for problem in problems] == ["asya-shop-ship"]
+
+
+def test_a_removed_heavy_actor_with_a_backlog_is_refused(session: Session, tmp_path: Path) -> None:
+    deploy(session, "crunch", "other")
+    add_pending(session.session, "crunch", 3)
+    open_run(session.session, "crunch", 12)
+    add_pending(session.session, "other", 1)
+    synthesize(tmp_path, "other")
+    [problem] = map(str, check_removed_queues(session, tmp_path, "shop"))
+    assert problem.startswith(
+        "asya-shop-crunch: the deployment removes the heavy actor crunch, which has 3 pending envelopes and 1 open job run "
+        "(asya.shop.crunch.0000000012). "
+    )
+    assert check_removed_queues(session, tmp_path, "shop", dropped={"crunch"}) == []
 
 
 def test_a_stack_without_a_synthesized_template_stays(session: Session, tmp_path: Path) -> None:
