@@ -3,12 +3,27 @@
 from pathlib import Path
 
 from aws_cdk import App, Validations
-from cdk_nag import AwsSolutionsChecks
+from cdk_nag import AwsSolutionsChecks, ServerlessChecks
 
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file import load_mesh
+from asya_infra.nag import acknowledge
 from asya_infra.options import read_options
 from asya_infra.stacks.mesh_stacks import add_stacks
+
+# Rules that do not fit this design anywhere. Those that do not fit one resource are acknowledged beside it.
+_ACKNOWLEDGED = {
+    "Serverless-LambdaDLQ": "It is for asynchronous calls. The functions are called by queues, which have dead-letter queues, "
+    "by the gateway, whose callers get the error, or by schedules and alarms, which call again.",
+    "Serverless-LambdaEventSourceMappingDestination": "It is for streams. A queue has a dead-letter queue instead.",
+    "Serverless-LambdaLatestVersion": "Python 3.13 is a supported runtime, and the layer is built for it. An upgrade is a "
+    "deliberate change.",
+    "Serverless-LambdaTracing": "Envelopes carry a W3C trace. X-Ray is charged for each call.",
+    "Serverless-SQSRedrivePolicy": "Only dead-letter queues have none.",
+    "Serverless-EventBusDLQ": "EventBridge retries for a day. A schedule or an alarm fires again, the reconciler finds a run "
+    "whose event was lost, and the next night compacts what one has missed.",
+    "Serverless-SNSRedrivePolicy": "Receivers outside of AWS confirm and acknowledge; the alarm and the task keep the state.",
+}
 
 
 def add_mesh(app: App, folder: Path) -> Mesh:
@@ -27,5 +42,7 @@ def add_mesh(app: App, folder: Path) -> Mesh:
     loaded = load_mesh(options.mesh, options.stage)
     mesh = Mesh(loaded, options)
     add_stacks(app, mesh)
-    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    for rule, reason in _ACKNOWLEDGED.items():
+        acknowledge(app, rule, reason)
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app), ServerlessChecks(app))
     return mesh

@@ -26,6 +26,8 @@ _PUBLISHER, _VERSION = "753240598075", 26
 _ACKNOWLEDGED = {
     "AwsSolutions-APIG1": "Logs of REST APIs need a role for the whole account; the function logs errors itself.",
     "AwsSolutions-APIG6": "Logs of REST APIs need a role for the whole account; the function logs errors itself.",
+    "Serverless-APIGWAccessLogging": "Logs of REST APIs need a role for the whole account; the function logs errors itself.",
+    "Serverless-APIGWXrayEnabled": "Envelopes carry a W3C trace. X-Ray is charged for each call.",
     "AwsSolutions-APIG2": "The function reads only an id in the path and a token, and checks both.",
     "AwsSolutions-APIG3": "Calls are signed or have a token, and they are throttled; an account may add a WAF.",
     "AwsSolutions-APIG4": "An EventSource cannot sign its request; the function checks a token that expires after an hour.",
@@ -57,7 +59,6 @@ class LiveStreams(Construct):
             function,
             response_transfer_mode=apigateway.ResponseTransferMode.STREAM,
             timeout=Duration.seconds(round(MAX_STREAM_SECONDS) + _MARGIN),
-            allow_test_invoke=False,
             scope_permission_to_method=False,
         )
         for call in CALLS:
