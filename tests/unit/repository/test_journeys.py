@@ -1,6 +1,8 @@
 """The page of journeys: a message and a request pass the modules that it names, and no others."""
 
+import os
 import re
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -34,6 +36,9 @@ def documented(heading: str) -> tuple[list[str], list[str]]:
     return MODULE.findall(passed), MODULE.findall(helping)
 
 
+traced_alone = pytest.mark.skipif("ASYA_JOURNEYS" not in os.environ, reason="traced in a process of its own")
+
+
 @contextmanager
 def traced() -> Iterator[set[str]]:
     """The modules of the library that run meanwhile, in any thread, by their paths below `functions/asya`."""
@@ -54,6 +59,7 @@ def traced() -> Iterator[set[str]]:
         threading.setprofile(None)  # type: ignore[arg-type]
 
 
+@traced_alone
 def test_a_message_passes_the_modules_that_are_documented(monkeypatch: pytest.MonkeyPatch) -> None:
     passed, helping = documented("An SQS message")
     with mesh_world(monkeypatch) as world:
@@ -66,6 +72,7 @@ def test_a_message_passes_the_modules_that_are_documented(monkeypatch: pytest.Mo
     assert len(passed) <= PASSED["message"]
 
 
+@traced_alone
 def test_a_request_passes_the_modules_that_are_documented(tmp_path: Path) -> None:
     passed, helping = documented("A POST")
     with emulated_gateway(tmp_path) as gateway:
@@ -77,3 +84,15 @@ def test_a_request_passes_the_modules_that_are_documented(tmp_path: Path) -> Non
     assert response["statusCode"] == 201
     assert modules == {*passed, *helping}
     assert len(passed) <= PASSED["request"]
+
+
+def test_the_journeys_are_as_documented() -> None:
+    """A profiler in a process that ran other tests may stop Python 3.11 for ever, so the traces have their own one."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", __file__]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    if "ASYA_JOURNEYS" in environment:
+        return
+    result = subprocess.run(
+        command, env={**environment, "ASYA_JOURNEYS": "1"}, cwd=PROJECT, capture_output=True, text=True, check=False
+    )
+    assert "3 passed" in result.stdout, result.stdout + result.stderr
