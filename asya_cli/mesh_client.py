@@ -209,7 +209,7 @@ class MeshClient:
             arguments: A JSON object.
 
         Raises:
-            CommandError: There is no such tool, the arguments are invalid, or the gateway fails or does not answer.
+            CommandError: The mesh has no such tool, the arguments are invalid, or the gateway fails or does not answer.
         """
         body = b'{"name": ' + msgspec.json.encode(name) + b', "arguments": ' + arguments + b"}"
         try:

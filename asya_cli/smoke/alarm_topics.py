@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 _NAMES_PER_CALL = 100
 
 
-def tell_topics(connection: Connection) -> str:
+def publish_test_messages(connection: Connection) -> str:
     """Publish a test message to each topic that the alarms of a mesh tell.
 
     Returns:
-        What was told.
+        A line for the user with the topics.
 
     Raises:
         CommandError: The alarms tell nobody, a receiver has not confirmed, or AWS refuses a call.

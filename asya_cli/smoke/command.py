@@ -68,7 +68,7 @@ def smoke(
 
 def run(steps: Smoke, tool: str | None, arguments: bytes, *, alarms: bool) -> Iterator[Step]:
     """Run the steps in order. Without the gateway no other step can be followed, so the first failure ends them."""
-    from asya_cli.smoke.alarm_topics import tell_topics
+    from asya_cli.smoke.alarm_topics import publish_test_messages
     from asya_cli.smoke.steps import Step, measured
 
     gateway = steps.gateway()
@@ -82,7 +82,7 @@ def run(steps: Smoke, tool: str | None, arguments: bytes, *, alarms: bool) -> It
     if alarms and steps.mesh.connection.endpoint_url is not None:
         yield Step("alarms", "skipped", 0.0, "a local cloud has no alarm topic")
     elif alarms:
-        yield measured("alarms", lambda: tell_topics(steps.mesh.connection))
+        yield measured("alarms", lambda: publish_test_messages(steps.mesh.connection))
 
 
 def line(step: Step) -> str:

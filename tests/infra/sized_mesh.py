@@ -1,4 +1,4 @@
-"""A mesh of a given size with a fifth of heavy actors, each of which asks for much of what AWS limits."""
+"""A mesh of a given size. A fifth of its actors is heavy, and every actor needs much of what AWS limits."""
 
 import json
 from pathlib import Path

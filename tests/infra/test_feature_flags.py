@@ -29,7 +29,7 @@ FORMER: dict[str, Any] = {
     "@aws-cdk/core:checkSecretUsage": True,
     "@aws-cdk/core:defaultCrossStackReferences": "strong",
 }
-# The properties of which CloudFormation replaces the resource if one changes.
+# CloudFormation replaces a resource if one of these properties changes.
 REPLACED_BY = {
     "AWS::DynamoDB::Table": ("TableName", "KeySchema"),
     "AWS::S3::Bucket": ("BucketName",),

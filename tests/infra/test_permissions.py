@@ -112,7 +112,7 @@ def test_every_function_at_an_end_may_claim_it(shop: Any) -> None:
 
 
 def test_an_end_can_be_claimed_and_not_read_or_deleted(shop: Any) -> None:
-    """A claim says which end of an envelope counts. Whoever could delete one could end an envelope twice."""
+    """A claim names the end of an envelope that counts. A function that deletes a claim can end the envelope twice."""
     table = "arn:<Partition>:dynamodb:<Region>:<AccountId>:table/asya-shop-sink"
     for actor in ("x-sink", "x-sump", "x-fan-in", "gather"):
         allowed = {

@@ -156,7 +156,7 @@ class Completion:
         try:
             event, usage = self._with_details(record, event)
         except RunNotEndedError as error:
-            # The watch and the reconciler notice the end of the run, whoever sent this event.
+            # Any sender may send an event. The watch and the reconciler notice the true end of the run.
             log.warning("event contradicts the job run; dropped", run_id=event.name, problem=str(error))
             services.records.release_lease(actor, number, owner)
             return

@@ -10,7 +10,7 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from asya_cli.errors import CommandError
-from asya_cli.smoke.alarm_topics import tell_topics
+from asya_cli.smoke.alarm_topics import publish_test_messages
 
 TOPIC = "arn:aws:sns:eu-central-1:123456789012:asya-shop-alarms"
 RULE = "arn:aws:lambda:eu-central-1:123456789012:function:other"
@@ -66,24 +66,24 @@ def mesh() -> Iterator[Any]:
 def test_the_topic_of_the_alarms_gets_a_message(mesh: Any) -> None:
     mesh.has_alarm(TOPIC, RULE)
     mesh.has_subscription(f"{TOPIC}:1")
-    assert tell_topics(mesh) == f"a test message was sent to {TOPIC}; see that it arrives"
+    assert publish_test_messages(mesh) == f"a test message was sent to {TOPIC}; see that it arrives"
 
 
 def test_a_receiver_that_has_not_confirmed_is_a_failure(mesh: Any) -> None:
     mesh.has_alarm(TOPIC)
     mesh.has_subscription("PendingConfirmation")
     with pytest.raises(CommandError, match=r"have not confirmed .* get nothing: ops@example\.com"):
-        tell_topics(mesh)
+        publish_test_messages(mesh)
 
 
 def test_alarms_that_tell_nobody_are_a_failure(mesh: Any) -> None:
     mesh.has_alarm(RULE)
     with pytest.raises(CommandError, match="the alarms of shop tell nobody"):
-        tell_topics(mesh)
+        publish_test_messages(mesh)
 
 
 def test_a_refusal_names_the_needed_permissions(mesh: Any) -> None:
     mesh.stubs["cloudformation"].add_client_error("list_stack_resources", "AccessDenied", "not authorized")
     with pytest.raises(CommandError, match="not authorized") as caught:
-        tell_topics(mesh)
+        publish_test_messages(mesh)
     assert "sns:Publish" in caught.value.advice

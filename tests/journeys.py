@@ -1,0 +1,73 @@
+"""Prints the modules of the library that a journey passes: `python -m tests.journeys message`, or `request`.
+
+The profiler that notices them needs a process of its own. In one that has run other tests, CPython 3.11 was seen to loop for ever
+at the entry of a function.
+"""
+
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from asya.gateway.http.router import answer
+from asya.gateway.lambdas.api_groups import build_api
+from asya.messaging.aws.telemetry import Telemetry
+from asya.sidecar.lambdas.wiring import build_sidecar
+from tests.doubles.envelopes import message
+from tests.doubles.gateway_functions import emulated_gateway, recorded_event, settings_with
+from tests.doubles.mesh_world import batch_failures, mesh_world, sqs_event
+from tests.doubles.tasks import at
+
+
+@contextmanager
+def traced() -> Iterator[set[str]]:
+    """The modules of the library that run meanwhile, in any thread, by their paths below `functions/asya`."""
+    modules: set[str] = set()
+
+    def trace(frame: FrameType, event: str, _argument: Any) -> None:
+        name = str(frame.f_globals.get("__name__", ""))
+        if event == "call" and name.startswith("asya."):
+            modules.add(name.removeprefix("asya.").replace(".", "/"))
+
+    before: Callable[..., Any] | None = sys.getprofile()
+    threading.setprofile(trace)
+    sys.setprofile(trace)
+    try:
+        yield modules
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(None)  # type: ignore[arg-type]
+
+
+def message_journey() -> set[str]:
+    """The modules that an SQS message passes from its arrival to the next queue."""
+    with pytest.MonkeyPatch.context() as patch, mesh_world(patch) as world:
+        sidecar = build_sidecar(world.light(lambda payload: payload))
+        event = sqs_event(message())
+        with traced() as modules:
+            response = sidecar.process(event)
+    assert batch_failures(response) == []
+    return modules
+
+
+def request_journey() -> set[str]:
+    """The modules that a POST passes from API Gateway to the task record."""
+    with tempfile.TemporaryDirectory() as folder, emulated_gateway(Path(folder)) as gateway:
+        telemetry = Telemetry("flights", "test")
+        routes = build_api(settings_with(gateway.environ, gateway.mesh), telemetry).routes(at(0))
+        event = recorded_event("start-task")
+        with traced() as modules:
+            response = answer(event, routes, telemetry.log)
+    assert response["statusCode"] == 201
+    return modules
+
+
+if __name__ == "__main__":
+    journey = {"message": message_journey, "request": request_journey}[sys.argv[1]]
+    print("modules:", *sorted(journey()))
