@@ -64,14 +64,15 @@ def line(finding: Finding) -> str:
 
 
 def _examine(folder: Path, region: str | None) -> list[Finding]:
+    from asya_infra.assembly import AssemblyError, read_assembly
     from asya_infra.preflight.account import Unknown
     from asya_infra.preflight.checks import check
-    from asya_infra.preflight.demand import AssemblyError, read_demand
+    from asya_infra.preflight.demand import demand_of
     from asya_infra.preflight.finding import Finding
     from asya_infra.preflight.read_account import read_account, read_identity
 
     try:
-        demand = read_demand(folder)
+        demand = demand_of(read_assembly(folder))
     except AssemblyError as error:
         raise CommandError(str(error), "Run `make synth` first, or leave out --synthesized.") from error
     session = _session(region or demand.region)

@@ -1,11 +1,12 @@
 """Tests that `asya doctor` reads the demand of real templates."""
 
-from asya_infra.preflight.demand import NamedResource, read_demand
+from asya_infra.assembly import read_assembly
+from asya_infra.preflight.demand import NamedResource, demand_of
 from tests.infra.conftest import SynthesizedMesh
 
 
 def test_the_demand_of_a_mesh_is_that_of_its_templates(shop: SynthesizedMesh) -> None:
-    demand = read_demand(shop.folder)
+    demand = demand_of(read_assembly(shop.folder))
     assert (demand.namespace, len(demand.stacks)) == ("shop", len(shop.templates))
     assert demand.roles == len(shop.resources("AWS::IAM::Role"))
     assert demand.policies == len(shop.resources("AWS::IAM::ManagedPolicy"))
@@ -20,7 +21,7 @@ def test_the_demand_of_a_mesh_is_that_of_its_templates(shop: SynthesizedMesh) ->
 
 
 def test_every_resource_that_has_a_name_is_looked_up(shop: SynthesizedMesh) -> None:
-    named = read_demand(shop.folder).named("123456789012", "eu-central-1")
+    named = demand_of(read_assembly(shop.folder)).named("123456789012", "eu-central-1")
     kinds = {
         kind: sum(resource.kind == kind for resource in named) for kind in ("table", "bucket", "queue", "log group")
     }

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Template = Mapping[str, Any]
+from asya_infra.assembly import Template
 
 _APPLICATION = "AWS::EMRServerless::Application"
 

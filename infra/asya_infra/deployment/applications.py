@@ -1,13 +1,13 @@
 """Stops and tags the deployed Spark applications of a mesh."""
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from asya_infra.deployment.application_changes import Template
+from asya_infra.assembly import Template
+from asya_infra.deployment.deployed_templates import deployed_template
 
 # The states of a job run that has not ended.
 ACTIVE_RUNS = ("SUBMITTED", "PENDING", "SCHEDULED", "RUNNING", "CANCELLING", "QUEUED")
@@ -38,17 +38,9 @@ class Applications:
 
     def deployed(self, stacks: Iterable[str]) -> dict[str, Template]:
         """Return the templates of those of the stacks that are deployed."""
-        found: dict[str, Template] = {}
-        for stack in stacks:
-            try:
-                answer = self._client("cloudformation").get_template(StackName=stack, TemplateStage="Original")
-            except ClientError as error:
-                if "does not exist" not in error.response["Error"]["Message"]:
-                    raise
-                continue
-            body: Any = answer["TemplateBody"]
-            found[stack] = json.loads(body) if isinstance(body, str) else body
-        return found
+        cloudformation = self._client("cloudformation")
+        templates = {stack: deployed_template(cloudformation, stack) for stack in stacks}
+        return {stack: template for stack, template in templates.items() if template is not None}
 
     def id_of(self, stack: str, logical_id: str) -> str | None:
         """Return the id of a deployed application; None if its creation failed, was rolled back, or never began."""
@@ -83,11 +75,11 @@ class Applications:
 
     def wait_for_runs(self, application_id: str) -> None:
         """Wait until no job run is active, for as long as it takes."""
-        told: list[str] = []
+        previous: list[str] = []
         while runs := self.active_runs(application_id):
-            if runs != told:
+            if runs != previous:
                 self.tell(f"waiting for {len(runs)} job runs of the application {application_id}: {', '.join(runs)}")
-                told = runs
+                previous = runs
             self.sleep(_POLL_SECONDS)
 
     def stop(self, application_id: str) -> None:

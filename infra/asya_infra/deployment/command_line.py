@@ -11,7 +11,7 @@ from pathlib import Path
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_infra.deployment.assembly import Assembly
+from asya_infra.assembly import read_assembly
 from asya_infra.deployment.commands import Deployment, DeploymentError
 from asya_infra.repository import REPOSITORY
 
@@ -34,7 +34,7 @@ def run(name: str, arguments: Sequence[str], action: Callable[[Deployment], None
     is_terminal = sys.stdin.isatty()
     if not is_terminal and not options.yes:
         _tell("no terminal: changes of permissions are deployed without a question")
-    assembly = Assembly.read(folder)
+    assembly = read_assembly(folder)
     region = assembly.region or boto3.Session().region_name or _DEFAULT_REGION
     deployment = Deployment(
         session=boto3.Session(region_name=region),

@@ -8,15 +8,14 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from asya_infra.assembly import Assembly, Template
 from asya_infra.deployment.application_changes import (
     ApplicationChange,
-    Template,
     application_changes,
     application_tags,
     applications,
 )
 from asya_infra.deployment.applications import Applications, BusyApplicationError
-from asya_infra.deployment.assembly import Assembly
 from asya_infra.deployment.dispatcher import Dispatcher, Resumption
 from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
 
@@ -58,8 +57,7 @@ class Deployment:
             DeploymentError: the deployment is refused or failed.
         """
         self._check_account()
-        folder, namespace = self.assembly.folder, self.assembly.namespace
-        problems = check_removed_queues(self.session, folder, namespace, dropped=self.dropped)
+        problems = check_removed_queues(self.session, self.assembly, dropped=self.dropped)
         if problems:
             raise DeploymentError("\n".join(map(str, problems)))
         with self._deletable_queues():
@@ -109,12 +107,11 @@ class Deployment:
     @contextmanager
     def _deletable_queues(self) -> Iterator[None]:
         """Let updates delete the queues that were checked, and after that no queue, whether the deployment failed or not."""
-        folder, namespace = self.assembly.folder, self.assembly.namespace
         with self._at_the_end(
-            lambda: protect_all_queues(self.session, folder, namespace),
+            lambda: protect_all_queues(self.session, self.assembly),
             "until the next deployment, updates may still delete the removed queues",
         ):
-            protect_queues(self.session, folder, namespace)
+            protect_queues(self.session, self.assembly)
             yield
 
     @contextmanager

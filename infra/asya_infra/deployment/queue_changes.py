@@ -1,12 +1,11 @@
 """Compares the deployed and the synthesized queues of a shard. CloudFormation deletes a removed queue with its messages."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from asya.protocol import names
-
-Template = Mapping[str, Any]
+from asya_infra.assembly import Template
 
 _QUEUE = "AWS::SQS::Queue"
 

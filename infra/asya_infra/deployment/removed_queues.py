@@ -8,16 +8,14 @@ import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from botocore.exceptions import ClientError
-
 from asya.protocol import names
+from asya_infra.assembly import Assembly, Template
+from asya_infra.deployment.deployed_templates import deployed_template
 from asya_infra.deployment.heavy_backlog import HeavyBacklog, heavy_backlog
 from asya_infra.deployment.queue_changes import (
     RemovedQueue,
-    Template,
     added_queues,
     removed_queues,
     stack_policy,
@@ -55,8 +53,7 @@ class _Shard:
 
 def check_removed_queues(
     session: Any,
-    synthesized: Path,
-    namespace: str,
+    assembly: Assembly,
     *,
     dropped: Collection[str] = (),
     now: datetime | None = None,
@@ -69,45 +66,44 @@ def check_removed_queues(
 
     Args:
         session: a boto3 session in the account and region of the mesh.
-        synthesized: the folder with the templates, such as `cdk.out`.
-        namespace: the namespace with its stage.
+        assembly: the synthesized mesh.
         dropped: removed actors whose messages may be deleted.
         now: the time; by default the current one.
     """
     cloudformation, sqs = session.client("cloudformation"), session.client("sqs")
     moment = now or datetime.now(UTC)
     problems: list[Problem] = []
-    for shard in _shards(cloudformation, synthesized, namespace):
-        removed = removed_queues(shard.deployed, shard.synthesized, namespace)
+    for shard in _shards(cloudformation, assembly):
+        removed = removed_queues(shard.deployed, shard.synthesized, assembly.namespace)
         kept = [queue for queue in removed if queue.actor not in dropped]
         problems += [_not_empty(queue, count) for queue in kept if (count := _messages(sqs, queue.name))]
         for actor in dict.fromkeys(queue.actor for queue in kept):
-            if backlog := heavy_backlog(session, namespace, actor):
-                problems.append(_not_finished(names.queue_name(namespace, actor), actor, backlog))
+            if backlog := heavy_backlog(session, assembly.namespace, actor):
+                problems.append(_not_finished(names.queue_name(assembly.namespace, actor), actor, backlog))
         if added := added_queues(shard.deployed, shard.synthesized):
             deletions = _deletions(cloudformation, shard.stack, moment - _BLOCKED)
             problems += [_deleted_recently(name, moment - deletions[name]) for name in added if name in deletions]
     return problems
 
 
-def protect_queues(session: Any, synthesized: Path, namespace: str) -> None:
+def protect_queues(session: Any, assembly: Assembly) -> None:
     """Set the stack policies of the queues: an update may delete those that the synthesized templates lack, and no other.
 
     Called before the deployment, after the check; `protect_all_queues` follows. If the process dies in between, the queues
     that were checked stay deletable until the next deployment.
     """
     cloudformation = session.client("cloudformation")
-    for shard in _shards(cloudformation, synthesized, namespace):
-        _set_policy(cloudformation, shard, removed_queues(shard.deployed, shard.synthesized, namespace))
+    for shard in _shards(cloudformation, assembly):
+        _set_policy(cloudformation, shard, removed_queues(shard.deployed, shard.synthesized, assembly.namespace))
 
 
-def protect_all_queues(session: Any, synthesized: Path, namespace: str) -> None:
+def protect_all_queues(session: Any, assembly: Assembly) -> None:
     """Set the stack policies of the queues: an update may delete none.
 
     Called after the deployment. A failed one leaves the removed queues, and messages may arrive in them.
     """
     cloudformation = session.client("cloudformation")
-    for shard in _shards(cloudformation, synthesized, namespace):
+    for shard in _shards(cloudformation, assembly):
         _set_policy(cloudformation, shard, ())
 
 
@@ -115,23 +111,13 @@ def _set_policy(cloudformation: Any, shard: _Shard, deletable: Iterable[RemovedQ
     cloudformation.set_stack_policy(StackName=shard.stack, StackPolicyBody=json.dumps(stack_policy(deletable)))
 
 
-def _shards(cloudformation: Any, synthesized: Path, namespace: str) -> Iterator[_Shard]:
+def _shards(cloudformation: Any, assembly: Assembly) -> Iterator[_Shard]:
     for shard in range(SHARDS):
-        stack = names.stack_name(namespace, f"queues-{shard}")
-        file = synthesized / f"{stack}.template.json"
+        stack = names.stack_name(assembly.namespace, f"queues-{shard}")
+        synthesized = assembly.templates.get(stack)
         # `cdk deploy` changes no stack without a template.
-        if file.is_file() and (deployed := _deployed(cloudformation, stack)) is not None:
-            yield _Shard(stack, deployed, json.loads(file.read_text()))
-
-
-def _deployed(cloudformation: Any, stack: str) -> Template | None:
-    try:
-        body: Any = cloudformation.get_template(StackName=stack, TemplateStage="Original")["TemplateBody"]
-    except ClientError as error:
-        if "does not exist" in error.response["Error"]["Message"]:
-            return None
-        raise
-    return json.loads(body) if isinstance(body, str) else dict(body)
+        if synthesized is not None and (deployed := deployed_template(cloudformation, stack)) is not None:
+            yield _Shard(stack, deployed, synthesized)
 
 
 def _messages(sqs: Any, queue: str) -> int:

@@ -1,26 +1,25 @@
 """Checks the size of functions: their own code and their layers, unzipped."""
 
-import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from asya_infra.assembly import Template
 from asya_infra.limits.aws_limits import CODE_AND_LAYERS
 from asya_infra.limits.violation import Violation
 
 _ADVICE = "Put fewer packages into `requirements.txt` of the handlers, or make the actor a heavy one."
 
 
-def check_assets(folder: Path, templates: Mapping[str, bytes]) -> Iterator[Violation]:
+def check_assets(folder: Path, templates: Mapping[str, Template]) -> Iterator[Violation]:
     """Check the functions of all templates.
 
     Args:
         folder: the output folder of the CDK, which has the assets.
-        templates: the content of the template files by the name of the stack.
+        templates: the templates by the name of the stack.
     """
-    for stack, content in templates.items():
-        resources = json.loads(content).get("Resources", {})
+    for stack, template in templates.items():
+        resources = template.get("Resources", {})
         for resource in resources.values():
             if resource["Type"] != "AWS::Lambda::Function":
                 continue
@@ -32,7 +31,7 @@ def check_assets(folder: Path, templates: Mapping[str, bytes]) -> Iterator[Viola
                 yield Violation(stack, path, size, CODE_AND_LAYERS, _ADVICE)
 
 
-def _size(folder: Path, resource: Mapping[str, Any]) -> int:
+def _size(folder: Path, resource: Template) -> int:
     name = resource.get("Metadata", {}).get("aws:asset:path")
     return _folder_size(folder / name) if name else 0
 

@@ -1,8 +1,8 @@
 """The limit gate: refuses a synthesized mesh that an AWS account would refuse, or that would fail in it."""
 
-import json
 from pathlib import Path
 
+from asya_infra.assembly import read_assembly
 from asya_infra.limits.assets import check_assets
 from asya_infra.limits.sessions import check_sessions
 from asya_infra.limits.templates import check
@@ -24,16 +24,11 @@ def check_mesh(mesh: Mesh, folder: Path) -> list[Violation]:
         folder: the output folder of the CDK, with the templates and the assets.
 
     Raises:
+        AssemblyError: the folder is not the output of the CDK for a mesh.
         LimitError: the mesh exceeds a limit of AWS.
     """
-    # The folder may have the templates of another mesh, too; the manifest names those of this one.
-    assembly = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    templates = {
-        name: (folder / artifact["properties"]["templateFile"]).read_bytes()
-        for name, artifact in sorted(assembly["artifacts"].items())
-        if artifact["type"] == "aws:cloudformation:stack"
-    }
-    violations = [*check(templates), *check_assets(folder, templates)]
+    assembly = read_assembly(folder)
+    violations = [*check(assembly.templates, assembly.sizes), *check_assets(folder, assembly.templates)]
     refusals = [*(each for each in violations if not each.limit.is_quota), *check_sessions(mesh)]
     if refusals:
         lines = "\n".join(f"  {refusal}" for refusal in refusals)

@@ -5,12 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from asya_infra.assembly import Template
 from asya_infra.limits import aws_limits as limits
 from asya_infra.limits.aws_limits import Limit
 from asya_infra.limits.rendering import policy_length, render
 from asya_infra.limits.violation import Violation
-
-Template = Mapping[str, Any]
 
 _ROLE, _POLICY, _FUNCTION = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy", "AWS::Lambda::Function"
 _QUEUE, _SOURCE, _ALARM = "AWS::SQS::Queue", "AWS::Lambda::EventSourceMapping", "AWS::CloudWatch::Alarm"
@@ -33,16 +32,16 @@ class Resource:
     properties: Mapping[str, Any]
 
 
-def check(templates: Mapping[str, bytes]) -> list[Violation]:
+def check(templates: Mapping[str, Template], sizes: Mapping[str, int]) -> list[Violation]:
     """Return the violations of all templates of a mesh.
 
     Args:
-        templates: the content of the template files by the name of the stack.
+        templates: the templates by the name of the stack.
+        sizes: the sizes of the template files in bytes by the name of the stack.
     """
-    parsed: dict[str, Template] = {stack: json.loads(content) for stack, content in templates.items()}
-    resources = [resource for stack, template in parsed.items() for resource in _resources(stack, template)]
+    resources = [resource for stack, template in templates.items() for resource in _resources(stack, template)]
     return [
-        *(violation for stack in templates for violation in _stack(stack, parsed[stack], len(templates[stack]))),
+        *(violation for stack in templates for violation in _stack(stack, templates[stack], sizes[stack])),
         *(violation for resource in resources for violation in _CHECKS.get(resource.kind, _nothing)(resource)),
         *_sums(resources),
         *_event_sources(resources),

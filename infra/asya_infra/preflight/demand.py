@@ -1,15 +1,11 @@
 """What a synthesized mesh asks of an account."""
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
-from asya.protocol import names
+from asya_infra.assembly import BOOTSTRAP_PARAMETER, Assembly
 
-Template = Mapping[str, Any]
 Kind = Literal["table", "bucket", "queue", "log group"]
 
 # The resources that survive their stack, or that may exist without it, and the property with their name.
@@ -24,8 +20,6 @@ ROLE, MANAGED_POLICY = "AWS::IAM::Role", "AWS::IAM::ManagedPolicy"
 
 # https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html
 _EXECUTIONS_PER_POLLER = 10
-_ENVIRONMENT = re.compile(r"aws://([^/]+)/(.+)")
-_BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 
 
 @dataclass(frozen=True, order=True)
@@ -58,7 +52,7 @@ class Demand:
     account: str | None = None
     region: str | None = None
     stacks: tuple[str, ...] = ()
-    bootstrap_parameter: str = _BOOTSTRAP_PARAMETER
+    bootstrap_parameter: str = BOOTSTRAP_PARAMETER
     bootstrap_version: int = 0
     reserved: Mapping[str, int]
     provisioned: int = 0
@@ -77,58 +71,16 @@ class Demand:
         )
 
 
-class AssemblyError(Exception):
-    """A folder is not the output of `cdk synth` for a mesh."""
-
-
-def read_demand(folder: Path) -> Demand:
-    """Read the demand of a synthesized mesh.
-
-    Args:
-        folder: the output folder of `cdk synth`, such as `cdk.out`.
-
-    Raises:
-        AssemblyError: the folder has no manifest, or no stacks of a mesh.
-    """
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise AssemblyError(f"{folder} is not the output of `cdk synth`: {error}") from error
-    artifacts = manifest["artifacts"]
-    stacks = {
-        artifact["properties"].get("stackName", name): json.loads(
-            (folder / artifact["properties"]["templateFile"]).read_text(encoding="utf-8")
-        )
-        for name, artifact in artifacts.items()
-        if artifact["type"] == "aws:cloudformation:stack"
-    }
-    return demand(artifacts.values(), stacks, folder)
-
-
-def demand(artifacts: Any, templates: Mapping[str, Template], folder: Path) -> Demand:
-    """Compute the demand of a mesh.
-
-    Args:
-        artifacts: the artifacts of the manifest.
-        templates: the templates by the name of the stack.
-        folder: where they are from, for the error.
-
-    Raises:
-        AssemblyError: there is no stack of a mesh.
-    """
-    resources = [resource for template in templates.values() for resource in template.get("Resources", {}).values()]
-    places = [
-        match.groups() for each in artifacts if (match := _ENVIRONMENT.fullmatch(str(each.get("environment", ""))))
-    ]
-    properties = [each.get("properties", {}) for each in artifacts]
-    parameters = [each["bootstrapStackVersionSsmParameter"] for each in properties if _has_parameter(each)]
+def demand_of(assembly: Assembly) -> Demand:
+    """Compute the demand of a synthesized mesh."""
+    resources = [each for template in assembly.templates.values() for each in template.get("Resources", {}).values()]
     return Demand(
-        namespace=_namespace(templates, folder),
-        account=next((account for account, _ in places if account != "unknown-account"), None),
-        region=next((region for _, region in places if region != "unknown-region"), None),
-        stacks=tuple(sorted(templates)),
-        bootstrap_parameter=parameters[0] if parameters else _BOOTSTRAP_PARAMETER,
-        bootstrap_version=max((int(each.get("requiresBootstrapStackVersion") or 0) for each in properties), default=0),
+        namespace=assembly.namespace,
+        account=assembly.account,
+        region=assembly.region,
+        stacks=tuple(sorted(assembly.templates)),
+        bootstrap_parameter=assembly.bootstrap_parameter,
+        bootstrap_version=assembly.bootstrap_version,
         reserved={
             text(each.get("FunctionName", "")): int(reserved)
             for each in _of(resources, "AWS::Lambda::Function")
@@ -172,18 +124,6 @@ def _concurrency(source: Mapping[str, Any]) -> int:
     """Return how many concurrent executions the event source of a queue may start; 0 for any other source."""
     pollers = source.get("ProvisionedPollerConfig", {}).get("MaximumPollers", 0)
     return int(source.get("ScalingConfig", {}).get("MaximumConcurrency") or pollers * _EXECUTIONS_PER_POLLER)
-
-
-def _has_parameter(properties: Mapping[str, Any]) -> bool:
-    return bool(properties.get("bootstrapStackVersionSsmParameter"))
-
-
-def _namespace(templates: Mapping[str, Template], folder: Path) -> str:
-    first, _, last = names.stack_name("{}", "state").partition("{}")
-    for stack in templates:
-        if stack.startswith(first) and stack.endswith(last):
-            return stack.removeprefix(first).removesuffix(last)
-    raise AssemblyError(f"{folder} has no stack {first}…{last}: it is not the output of `cdk synth` for a mesh")
 
 
 def _of(resources: list[Any], kind: str) -> Iterator[Mapping[str, Any]]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
+from asya_infra.assembly import Assembly
 from asya_infra.deployment import commands
 from asya_infra.deployment.applications import BusyApplicationError
-from asya_infra.deployment.assembly import Assembly
 from asya_infra.deployment.commands import Deployment, DeploymentError
 from asya_infra.deployment.dispatcher import Resumption
 

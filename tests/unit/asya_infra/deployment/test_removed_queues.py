@@ -10,6 +10,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from asya_infra.assembly import Assembly
 from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
 from tests.doubles.emulated_aws import emulated_aws
 from tests.unit.asya_infra.deployment.test_heavy_backlog import REGION, add_pending, create_table, open_run
@@ -73,9 +74,8 @@ def deploy(session: Session, *actors: str) -> None:
         session.sqs.create_queue(QueueName=f"asya-shop-{actor}-dlq")
 
 
-def synthesize(folder: Path, *actors: str) -> Path:
-    (folder / f"{STACK}.template.json").write_text(json.dumps(template(*actors)))
-    return folder
+def synthesized(*actors: str) -> Assembly:
+    return Assembly(Path("cdk.out"), "shop", {STACK: template(*actors)})
 
 
 def send(session: Session, queue: str, number: int) -> None:
@@ -85,68 +85,67 @@ def send(session: Session, queue: str, number: int) -> None:
         sqs.send_message(QueueUrl=url, MessageBody="{}")
 
 
-def test_a_first_deployment_has_no_problems(session: Session, tmp_path: Path) -> None:
-    assert check_removed_queues(session, synthesize(tmp_path, "bill"), "shop") == []
-    protect_queues(session, tmp_path, "shop")
+def test_a_first_deployment_has_no_problems(session: Session) -> None:
+    assert check_removed_queues(session, synthesized("bill")) == []
+    protect_queues(session, synthesized("bill"))
     assert session.stacks.policy is None
 
 
-def test_a_removed_queue_with_messages_is_refused(session: Session, tmp_path: Path) -> None:
+def test_a_removed_queue_with_messages_is_refused(session: Session) -> None:
     deploy(session, "bill", "ship")
     send(session, "asya-shop-bill", 3)
     send(session, "asya-shop-bill-dlq", 1)
     send(session, "asya-shop-ship", 2)
-    problems = [str(each) for each in check_removed_queues(session, synthesize(tmp_path, "ship"), "shop")]
+    problems = [str(each) for each in check_removed_queues(session, synthesized("ship"))]
     assert [text.partition(":")[0] for text in problems] == ["asya-shop-bill", "asya-shop-bill-dlq"]
     assert "about 3 messages" in problems[0]
     assert "asya dlq redrive bill" in problems[1]
     assert all("--drop-messages bill" in text for text in problems)
 
 
-def test_messages_in_flight_and_delayed_ones_count(session: Session, tmp_path: Path) -> None:
+def test_messages_in_flight_and_delayed_ones_count(session: Session) -> None:
     deploy(session, "bill")
     sqs = session.sqs
     url = sqs.get_queue_url(QueueName="asya-shop-bill")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="{}")
     sqs.receive_message(QueueUrl=url)
     sqs.send_message(QueueUrl=url, MessageBody="{}", DelaySeconds=900)
-    [problem] = check_removed_queues(session, synthesize(tmp_path), "shop")
+    [problem] = check_removed_queues(session, synthesized())
     assert "about 2 messages" in problem.message
 
 
-def test_an_empty_or_missing_queue_may_go(session: Session, tmp_path: Path) -> None:
+def test_an_empty_or_missing_queue_may_go(session: Session) -> None:
     deploy(session, "bill", "ship")
     sqs = session.sqs
     sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName="asya-shop-ship")["QueueUrl"])
-    assert check_removed_queues(session, synthesize(tmp_path), "shop") == []
+    assert check_removed_queues(session, synthesized()) == []
 
 
-def test_messages_are_dropped_on_request_for_the_named_actor_only(session: Session, tmp_path: Path) -> None:
+def test_messages_are_dropped_on_request_for_the_named_actor_only(session: Session) -> None:
     deploy(session, "bill", "ship")
     send(session, "asya-shop-bill", 1)
     send(session, "asya-shop-ship", 1)
-    problems = check_removed_queues(session, synthesize(tmp_path), "shop", dropped={"bill"})
+    problems = check_removed_queues(session, synthesized(), dropped={"bill"})
     assert [problem.queue for problem in problems] == ["asya-shop-ship"]
 
 
-def test_a_removed_heavy_actor_with_a_backlog_is_refused(session: Session, tmp_path: Path) -> None:
+def test_a_removed_heavy_actor_with_a_backlog_is_refused(session: Session) -> None:
     deploy(session, "crunch", "other")
     add_pending(session.session, "crunch", 3)
     open_run(session.session, "crunch", 12)
     add_pending(session.session, "other", 1)
-    synthesize(tmp_path, "other")
-    [problem] = map(str, check_removed_queues(session, tmp_path, "shop"))
+    [problem] = map(str, check_removed_queues(session, synthesized("other")))
     assert problem.startswith(
         "asya-shop-crunch: the deployment removes the heavy actor crunch, which has 3 pending envelopes and 1 open job run "
         "(asya.shop.crunch.0000000012). "
     )
-    assert check_removed_queues(session, tmp_path, "shop", dropped={"crunch"}) == []
+    assert check_removed_queues(session, synthesized("other"), dropped={"crunch"}) == []
 
 
-def test_a_stack_without_a_synthesized_template_stays(session: Session, tmp_path: Path) -> None:
+def test_a_stack_without_a_synthesized_template_stays(session: Session) -> None:
     deploy(session, "bill")
     send(session, "asya-shop-bill", 1)
-    assert check_removed_queues(session, tmp_path, "shop") == []
+    assert check_removed_queues(session, Assembly(Path("cdk.out"), "shop", {})) == []
 
 
 def deletion(queue: str, when: datetime) -> dict[str, Any]:
@@ -158,7 +157,7 @@ def deletion(queue: str, when: datetime) -> dict[str, Any]:
     }
 
 
-def test_a_queue_does_not_return_within_a_minute_of_its_deletion(session: Session, tmp_path: Path) -> None:
+def test_a_queue_does_not_return_within_a_minute_of_its_deletion(session: Session) -> None:
     deploy(session, "ship")
     now = datetime(2026, 1, 1, 12, tzinfo=UTC)
     events = [
@@ -166,23 +165,22 @@ def test_a_queue_does_not_return_within_a_minute_of_its_deletion(session: Sessio
         deletion("asya-shop-bill-dlq", now - timedelta(seconds=61)),
     ]
     session.stacks.events = events
-    synthesize(tmp_path, "bill", "ship")
-    problems = check_removed_queues(session, tmp_path, "shop", now=now)
+    problems = check_removed_queues(session, synthesized("bill", "ship"), now=now)
     assert [str(problem) for problem in problems] == [
         "asya-shop-bill: this queue was deleted less than a minute ago, and SQS refuses its name for 60 seconds "
         "(QueueDeletedRecently). Deploy again in 40 s"
     ]
 
 
-def test_only_removed_queues_can_be_deleted(session: Session, tmp_path: Path) -> None:
+def test_only_removed_queues_can_be_deleted(session: Session) -> None:
     deploy(session, "bill", "ship")
 
     def deletable() -> Any:
         assert session.stacks.policy is not None
         return session.stacks.policy["Statement"][1].get("NotResource")
 
-    protect_queues(session, synthesize(tmp_path, "ship"), "shop")
+    protect_queues(session, synthesized("ship"))
     assert deletable() == ["LogicalResourceId/Dbill", "LogicalResourceId/Qbill"]
     # A failed deployment leaves the queues that it should have deleted.
-    protect_all_queues(session, tmp_path, "shop")
+    protect_all_queues(session, synthesized("ship"))
     assert deletable() is None

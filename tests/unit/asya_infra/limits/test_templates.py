@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from asya_infra.limits.templates import check
+from asya_infra.limits.violation import Violation
 
 REGION, ACCOUNT = {"Ref": "AWS::Region"}, {"Ref": "AWS::AccountId"}
 
@@ -25,12 +26,18 @@ def policy(resources: int) -> dict[str, Any]:
 def violations(*resources: dict[str, Any], **template: Any) -> list[str]:
     """Return the violations of a stack `S` with the resources r0, r1 and so on."""
     named = {f"r{number}": resource for number, resource in enumerate(resources)}
-    return [str(violation) for violation in check({"S": file({"Resources": named, **template})})]
+    return [str(violation) for violation in check_files(S=file({"Resources": named, **template}))]
 
 
 def file(template: dict[str, Any]) -> bytes:
     """Return a template as the CDK writes it, without indentation."""
     return json.dumps(template, separators=(",", ":")).encode()
+
+
+def check_files(**files: bytes) -> list[Violation]:
+    """Return the violations of template files by the name of their stacks."""
+    sizes = {stack: len(content) for stack, content in files.items()}
+    return check({stack: json.loads(content) for stack, content in files.items()}, sizes)
 
 
 def resource(kind: str, **properties: Any) -> dict[str, Any]:
@@ -126,8 +133,8 @@ def test_the_bytes_of_the_file_count() -> None:
     """CloudFormation counts white space, too: an indented template has twice the bytes."""
     resources = {f"r{number}": resource("AWS::SNS::Topic", TopicName="t" * 1500) for number in range(400)}
     template = {"Resources": resources}
-    assert check({"S": file(template)}) == []
-    (violation,) = check({"S": json.dumps(template, indent=400).encode()})
+    assert check_files(S=file(template)) == []
+    (violation,) = check_files(S=json.dumps(template, indent=400).encode())
     assert "bytes of a template" in str(violation)
 
 
@@ -171,5 +178,5 @@ def test_a_mesh_may_not_reserve_what_an_account_keeps_unreserved() -> None:
 
 def test_the_quotas_of_an_account_are_counted_over_all_stacks() -> None:
     stack = {"Resources": {f"r{number}": resource("AWS::Events::Rule") for number in range(151)}}
-    (violation,) = check({"A": file(stack), "B": file(stack)})
+    (violation,) = check_files(A=file(stack), B=file(stack))
     assert str(violation).startswith("the mesh: 302 rules of an event bus; at most 300.")

@@ -1,12 +1,11 @@
-"""The demand of a mesh, read from the output of `cdk synth`."""
+"""The demand of a mesh."""
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from asya_infra.preflight.demand import AssemblyError, NamedResource, demand, read_demand
+from asya_infra.assembly import Assembly
+from asya_infra.preflight.demand import NamedResource, demand_of
 
 STATE: dict[str, Any] = {
     "Resources": {
@@ -64,27 +63,25 @@ FUNCTIONS: dict[str, Any] = {
 TEMPLATES = {"Asya-shop-state": STATE, "Asya-shop-functions-0": FUNCTIONS}
 
 
-def artifacts(environment: str = "aws://unknown-account/unknown-region") -> list[dict[str, Any]]:
-    properties = {
-        "requiresBootstrapStackVersion": 6,
-        "bootstrapStackVersionSsmParameter": "/cdk-bootstrap/mine/version",
-    }
-    return [{"type": "cdk:tree"}, {"environment": environment, "properties": properties}]
+ASSEMBLY = Assembly(
+    Path("cdk.out"), "shop", TEMPLATES, bootstrap_parameter="/cdk-bootstrap/mine/version", bootstrap_version=6
+)
 
 
 def test_the_demand_is_the_sum_of_all_templates() -> None:
-    made = demand(artifacts(), TEMPLATES, Path("cdk.out"))
-    assert made.namespace == "shop"
-    assert made.reserved == {"asya-shop-x-gateway-live": 50}
-    assert (made.provisioned, made.source_concurrency, made.max_vcpu) == (3, 120, 16)
+    demand = demand_of(ASSEMBLY)
+    assert demand.namespace == "shop"
+    assert demand.stacks == ("Asya-shop-functions-0", "Asya-shop-state")
+    assert demand.reserved == {"asya-shop-x-gateway-live": 50}
+    assert (demand.provisioned, demand.source_concurrency, demand.max_vcpu) == (3, 120, 16)
     # A provisioned poller starts 10 executions at once.
-    assert made.in_flight == {"asya-shop-bill": 5_000, "asya-shop-mail": 200, "asya-shop-ship": 500}
-    assert (made.roles, made.policies) == (1, 1)
-    assert (made.bootstrap_version, made.bootstrap_parameter) == (6, "/cdk-bootstrap/mine/version")
+    assert demand.in_flight == {"asya-shop-bill": 5_000, "asya-shop-mail": 200, "asya-shop-ship": 500}
+    assert (demand.roles, demand.policies) == (1, 1)
+    assert (demand.bootstrap_version, demand.bootstrap_parameter) == (6, "/cdk-bootstrap/mine/version")
 
 
 def test_names_get_the_account_and_the_region() -> None:
-    named = demand(artifacts(), TEMPLATES, Path("cdk.out")).named("123456789012", "eu-central-1")
+    named = demand_of(ASSEMBLY).named("123456789012", "eu-central-1")
     assert named == {
         NamedResource("table", "asya-shop-tasks"),
         NamedResource("bucket", "asya-shop-123456789012-eu-central-1"),
@@ -92,26 +89,7 @@ def test_names_get_the_account_and_the_region() -> None:
 
 
 def test_the_environment_of_the_stacks_is_known_only_if_they_name_it() -> None:
-    free = demand(artifacts(), TEMPLATES, Path("cdk.out"))
+    free = demand_of(ASSEMBLY)
     assert (free.account, free.region) == (None, None)
-    bound = demand(artifacts("aws://123456789012/eu-central-1"), TEMPLATES, Path("cdk.out"))
+    bound = demand_of(replace(ASSEMBLY, account="123456789012", region="eu-central-1"))
     assert (bound.account, bound.region) == ("123456789012", "eu-central-1")
-
-
-def test_the_demand_is_read_from_the_folder(tmp_path: Path) -> None:
-    for stack, template in TEMPLATES.items():
-        (tmp_path / f"{stack}.template.json").write_text(json.dumps(template))
-    stacks = {
-        stack: {"type": "aws:cloudformation:stack", "properties": {"templateFile": f"{stack}.template.json"}}
-        for stack in TEMPLATES
-    }
-    (tmp_path / "manifest.json").write_text(json.dumps({"artifacts": stacks}))
-    assert read_demand(tmp_path).stacks == ("Asya-shop-functions-0", "Asya-shop-state")
-
-
-def test_another_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AssemblyError, match="is not the output of `cdk synth`"):
-        read_demand(tmp_path)
-    (tmp_path / "manifest.json").write_text('{"artifacts": {}}')
-    with pytest.raises(AssemblyError, match="has no stack Asya-…-state"):
-        read_demand(tmp_path)

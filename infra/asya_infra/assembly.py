@@ -1,0 +1,106 @@
+"""Reads a synthesized mesh: the cloud assembly that `cdk synth` wrote."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from asya.protocol import names
+
+Template = Mapping[str, Any]
+"""A CloudFormation template, with its intrinsic functions."""
+
+BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
+
+_ENVIRONMENT = re.compile(r"aws://([^/]+)/(.+)")
+_UNKNOWN = frozenset({"unknown-account", "unknown-region"})
+
+
+class AssemblyError(ValueError):
+    """A folder is not the output of `cdk synth` for a mesh."""
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The templates of one mesh, and where they are deployed.
+
+    Attributes:
+        folder: the output folder of `cdk synth`, which also has the assets.
+        namespace: the namespace with its stage.
+        templates: the templates by the names of their stacks.
+        sizes: the sizes of the template files in bytes, by the names of their stacks.
+        account, region: where the stacks go; None if the credentials decide.
+        bootstrap_parameter: the name of the SSM parameter with the version of the bootstrap stack.
+        bootstrap_version: the lowest version of `cdk bootstrap` that can deploy the stacks.
+    """
+
+    folder: Path
+    namespace: str
+    templates: Mapping[str, Template]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    account: str | None = None
+    region: str | None = None
+    bootstrap_parameter: str = BOOTSTRAP_PARAMETER
+    bootstrap_version: int = 0
+
+    @property
+    def spark_stack(self) -> str:
+        """The name of the stack with the mesh's own application, whether it exists or not."""
+        return names.stack_name(self.namespace, "spark")
+
+
+def read_assembly(folder: Path) -> Assembly:
+    """Read the output of `cdk synth`. The manifest names the templates: the folder may have those of another mesh, too.
+
+    Args:
+        folder: the output folder, such as `cdk.out`.
+
+    Raises:
+        AssemblyError: the folder has no manifest, or no stacks of a mesh.
+    """
+    try:
+        artifacts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+    except (OSError, ValueError, KeyError) as error:
+        raise AssemblyError(f"{folder} is not the output of `cdk synth`: {error}") from error
+    stacks = {
+        artifact["properties"].get("stackName", name): artifact
+        for name, artifact in sorted(artifacts.items())
+        if artifact["type"] == "aws:cloudformation:stack"
+    }
+    files = {
+        stack: (folder / artifact["properties"]["templateFile"]).read_bytes() for stack, artifact in stacks.items()
+    }
+    properties = [each.get("properties", {}) for each in artifacts.values()]
+    state_stack, namespace = _namespace(stacks, folder)
+    account, region = _environment(stacks[state_stack])
+    return Assembly(
+        folder,
+        namespace,
+        templates={stack: json.loads(content) for stack, content in files.items()},
+        sizes={stack: len(content) for stack, content in files.items()},
+        account=account,
+        region=region,
+        bootstrap_parameter=next(
+            (name for each in properties if (name := each.get("bootstrapStackVersionSsmParameter"))),
+            BOOTSTRAP_PARAMETER,
+        ),
+        bootstrap_version=max((int(each.get("requiresBootstrapStackVersion") or 0) for each in properties), default=0),
+    )
+
+
+def _namespace(stacks: Mapping[str, Any], folder: Path) -> tuple[str, str]:
+    """Return the stack that each mesh has, and the namespace in its name."""
+    first, _, last = names.stack_name("{}", "state").partition("{}")
+    for stack in stacks:
+        if stack.startswith(first) and stack.endswith(last):
+            return stack, stack.removeprefix(first).removesuffix(last)
+    raise AssemblyError(f"{folder} has no stack {first}…{last}; synthesize the mesh again")
+
+
+def _environment(stack: Mapping[str, Any]) -> tuple[str | None, str | None]:
+    """Return the account and the region of a stack."""
+    match = _ENVIRONMENT.fullmatch(str(stack.get("environment", "")))
+    account, region = match.groups() if match else (None, None)
+    return None if account in _UNKNOWN else account, None if region in _UNKNOWN else region
