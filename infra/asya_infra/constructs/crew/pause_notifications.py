@@ -3,26 +3,21 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-from aws_cdk import RemovalPolicy
 from aws_cdk import aws_events as events
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from asya.pause.aws.notices import DETAIL_TYPE, source_of
 from asya.protocol import names
+from asya_infra.constructs.encrypted_topic import encrypted_topic
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.mesh_model import MeshFile
-
-_EVENTS = "events.amazonaws.com"
 
 
 class PauseNotifications(Construct):
     """A topic with a subscription for each address in `pause.notify`; empty without any.
 
-    The events are on the default bus in any case, for rules of the user. The topic needs its own key, because
-    EventBridge cannot use the AWS managed key of SNS.
+    The events are on the default bus in any case, for rules of the user.
     """
 
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
@@ -32,30 +27,14 @@ class PauseNotifications(Construct):
             return
         name = names.resource_name(mesh.namespace, "pauses")
         rule_arn = mesh.addresses.arn("events", f"rule/{name}")
-        key = kms.Key(
-            self,
-            "Key",
-            description=f"Notifications of paused tasks of the mesh {mesh.namespace}",
-            enable_key_rotation=True,
-            removal_policy=RemovalPolicy.DESTROY,
-        )
-        topic = sns.Topic(self, "Topic", topic_name=name, master_key=key, enforce_ssl=True)
         only_the_rule = {"ArnEquals": {"aws:SourceArn": rule_arn}}
-        key.add_to_resource_policy(
-            iam.PolicyStatement(
-                actions=["kms:Decrypt", "kms:GenerateDataKey"],
-                principals=[iam.ServicePrincipal(_EVENTS)],
-                resources=["*"],
-                conditions=only_the_rule,
-            )
-        )
-        topic.add_to_resource_policy(
-            iam.PolicyStatement(
-                actions=["sns:Publish"],
-                principals=[iam.ServicePrincipal(_EVENTS)],
-                resources=[topic.topic_arn],
-                conditions=only_the_rule,
-            )
+        topic = encrypted_topic(
+            self,
+            name,
+            f"Notifications of paused tasks of the mesh {mesh.namespace}",
+            "events.amazonaws.com",
+            conditions=only_the_rule,
+            key_conditions=only_the_rule,
         )
         events.CfnRule(
             self,

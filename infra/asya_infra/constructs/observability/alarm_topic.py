@@ -2,16 +2,13 @@
 
 import hashlib
 
-from aws_cdk import Aws, RemovalPolicy
-from aws_cdk import aws_iam as iam
-from aws_cdk import aws_kms as kms
+from aws_cdk import Aws
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from asya.protocol import names
+from asya_infra.constructs.encrypted_topic import encrypted_topic
 from asya_infra.mesh import Mesh
-
-_CLOUDWATCH = "cloudwatch.amazonaws.com"
 
 
 def alarm_actions(scope: Construct, mesh: Mesh) -> list[str]:
@@ -23,40 +20,17 @@ def alarm_actions(scope: Construct, mesh: Mesh) -> list[str]:
 
 
 def _topic(scope: Construct, mesh: Mesh) -> sns.Topic:
-    """Add an encrypted topic. It has its own key, because alarms cannot use the AWS managed key of SNS."""
     construct = Construct(scope, "Notifications")
-    key = kms.Key(
+    # The key has no conditions: the form that AWS documents for alarms has none.
+    topic = encrypted_topic(
         construct,
-        "Key",
-        description=f"Alarms of the mesh {mesh.namespace}",
-        enable_key_rotation=True,
-        removal_policy=RemovalPolicy.DESTROY,
-    )
-    topic = sns.Topic(
-        construct,
-        "Topic",
-        topic_name=names.resource_name(mesh.namespace, "alarms"),
-        master_key=key,
-        enforce_ssl=True,
-    )
-    # The form that AWS documents has no condition. The policy of the topic limits who may publish.
-    key.add_to_resource_policy(
-        iam.PolicyStatement(
-            actions=["kms:Decrypt", "kms:GenerateDataKey*"],
-            principals=[iam.ServicePrincipal(_CLOUDWATCH)],
-            resources=["*"],
-        )
-    )
-    topic.add_to_resource_policy(
-        iam.PolicyStatement(
-            actions=["sns:Publish"],
-            principals=[iam.ServicePrincipal(_CLOUDWATCH)],
-            resources=[topic.topic_arn],
-            conditions={
-                "ArnLike": {"aws:SourceArn": mesh.addresses.arn("cloudwatch", f"alarm:asya-{mesh.namespace}-*")},
-                "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
-            },
-        )
+        names.resource_name(mesh.namespace, "alarms"),
+        f"Alarms of the mesh {mesh.namespace}",
+        "cloudwatch.amazonaws.com",
+        conditions={
+            "ArnLike": {"aws:SourceArn": mesh.addresses.arn("cloudwatch", f"alarm:asya-{mesh.namespace}-*")},
+            "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
+        },
     )
     receivers = {
         **dict.fromkeys(mesh.file.notify.email, "email"),

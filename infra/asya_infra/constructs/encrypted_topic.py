@@ -1,0 +1,53 @@
+"""SNS topics of AWS services."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aws_cdk import RemovalPolicy
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sns as sns
+from constructs import Construct
+
+
+def encrypted_topic(
+    scope: Construct,
+    name: str,
+    description: str,
+    publisher: str,
+    *,
+    conditions: Mapping[str, Any],
+    key_conditions: Mapping[str, Any] | None = None,
+) -> sns.Topic:
+    """Add a topic to which one AWS service publishes.
+
+    The topic has its own key, because AWS services cannot use the AWS managed key of SNS.
+
+    Args:
+        scope: the parent of the topic and its key.
+        name: the name of the topic.
+        description: the description of the key.
+        publisher: the principal of the service, such as `events.amazonaws.com`.
+        conditions: the conditions under which the service may publish.
+        key_conditions: the conditions under which the service may use the key. The policy of the topic limits who may
+            publish, so the key needs none.
+    """
+    key = kms.Key(scope, "Key", description=description, enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
+    topic = sns.Topic(scope, "Topic", topic_name=name, master_key=key, enforce_ssl=True)
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+            principals=[iam.ServicePrincipal(publisher)],
+            resources=["*"],
+            conditions=key_conditions,
+        )
+    )
+    topic.add_to_resource_policy(
+        iam.PolicyStatement(
+            actions=["sns:Publish"],
+            principals=[iam.ServicePrincipal(publisher)],
+            resources=[topic.topic_arn],
+            conditions=conditions,
+        )
+    )
+    return topic
