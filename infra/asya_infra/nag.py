@@ -29,6 +29,8 @@ def acknowledge_wildcards(construct: Construct, grants: Iterable[Grant]) -> None
             reasons.setdefault(_readable(stack.resolve(wildcard)), grant.reason)
     for wildcard, reason in reasons.items():
         acknowledge(construct, f"AwsSolutions-IAM5[{wildcard}]", reason)
+        if wildcard == "Resource::*":
+            acknowledge(construct, "Serverless-LambdaStarPermissions", reason)
 
 
 def _readable(value: Any) -> str:

@@ -21,6 +21,7 @@ from asya.gateway.streams.wiring import build_streams
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.aws.traces import Traces
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
 from asya.protocol.mesh_table import Actor, MeshTable, encode_table
@@ -123,6 +124,7 @@ class Gateway:
 
     mesh: MeshTable
     environ: dict[str, str]
+    traces: Traces | None = None
 
     def api(self, event: Event, now: datetime | None = None) -> tuple[int, Any]:
         return self._call(build_api, event, now or at(0))
@@ -147,8 +149,9 @@ class Gateway:
 
     def _call(self, build: Any, event: Event, now: datetime, environment: Environment = REAL) -> tuple[int, Any]:
         settings = settings_with(self.environ, self.mesh)
-        telemetry = Telemetry("flights", "test")
+        telemetry = Telemetry("flights", "test", self.traces)
         response = answer(event, build(settings, telemetry, environment).routes(now), telemetry.log)
+        telemetry.flush()
         if "body" not in response:
             return response["statusCode"], None
         if response["headers"]["content-type"] == "text/event-stream":

@@ -95,7 +95,7 @@ def version_of_provisioned_function(folder: Path, library: str) -> str:
 
 def test_an_upgrade_of_the_library_reaches_the_alias(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A version is immutable, so a changed layer needs another version (`@aws-cdk/aws-lambda:recognizeLayerVersion`)."""
-    monkeypatch.setattr(layer, "build_layer", lambda folder, _: folder / "library")
+    monkeypatch.setattr(layer, "build_layer", lambda folder, _, **__: folder / "library")
     first = version_of_provisioned_function(tmp_path / "first", "1")
     assert version_of_provisioned_function(tmp_path / "again", "1") == first
     assert version_of_provisioned_function(tmp_path / "upgrade", "2") != first

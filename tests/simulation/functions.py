@@ -41,6 +41,8 @@ class EntryPoint(Protocol):
 class QuietTelemetry:
     """Writes log lines to the simulation's log and drops metrics."""
 
+    traces = None
+
     def __init__(self, process: Process) -> None:
         self._process = process
         self.log = self

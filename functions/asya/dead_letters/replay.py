@@ -18,7 +18,7 @@ from asya.protocol.keys import CHECKPOINT_PREFIX, DEAD_LETTERS_PREFIX, INPUTS_PR
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.slices import slice_header
 from asya.protocol.times import format_time, parse_time
-from asya.protocol.tracing import hop_traceparent
+from asya.protocol.tracing import hop_context
 from asya.tasks.view import TaskView
 
 # The managed headers that a replay keeps. A replayed hook's run stays one.
@@ -209,7 +209,7 @@ def replay_envelope(stored: Envelope, mesh: MeshTable, start: ReplayStart) -> En
         {
             headers.REPLAY_OF: stored.id,
             headers.GATEWAY_URL: start.gateway_url,
-            headers.TRACEPARENT: hop_traceparent(None, start.envelope_id, start.span),
+            headers.TRACEPARENT: str(hop_context(None, start.envelope_id, start.span)),
         }
     )
 

@@ -19,7 +19,7 @@ from asya.protocol.route import Route
 from asya.protocol.strict_json import decode_value, escape
 from asya.protocol.task import TaskRecord
 from asya.protocol.times import format_time
-from asya.protocol.tracing import hop_traceparent
+from asya.protocol.tracing import TraceContext, hop_context, trace_context
 
 SHORTEST_TIMEOUT = 2.0  # seconds
 LONGEST_TIMEOUT = 366 * 86400.0
@@ -92,9 +92,7 @@ def first_envelope(submission: Submission, envelope_id: str, created_at: datetim
     """Build the first envelope of a submission."""
     at = format_time(created_at)
     deadline = format_time(created_at + submission.timeout) if submission.timeout is not None else None
-    received = Raw(msgspec.json.encode(origin.traceparent)) if origin.traceparent is not None else None
-    trace = hop_traceparent(received, envelope_id, origin.span)
-    continues = origin.traceparent is not None and origin.traceparent[:35] == trace[:35]
+    callers = caller_context(origin)
     return Envelope(
         id=envelope_id,
         route=Route((), submission.actor, submission.next),
@@ -104,22 +102,39 @@ def first_envelope(submission: Submission, envelope_id: str, created_at: datetim
     ).with_headers(
         {
             header_names.GATEWAY_URL: origin.gateway_url,
-            header_names.TRACEPARENT: trace,
-            header_names.TRACESTATE: origin.tracestate if continues else None,
+            header_names.TRACEPARENT: str(hop_context(callers, envelope_id, origin.span)),
+            header_names.TRACESTATE: origin.tracestate if callers is not None else None,
         }
     )
 
 
-def first_message(
-    submission: Submission, origin: Origin, mesh: MeshTable
-) -> Callable[[str, datetime], tuple[Envelope, Delivery]]:
-    """Return a function that builds the envelope and its delivery from the id and the creation time of a task."""
+def caller_context(origin: Origin) -> TraceContext | None:
+    """The trace context of the caller; None without a valid one."""
+    return trace_context(Raw(msgspec.json.encode(origin.traceparent))) if origin.traceparent is not None else None
 
-    def compose(task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
+
+@dataclass(frozen=True, slots=True)
+class FirstMessage:
+    """The first envelope of a task, and its delivery.
+
+    Attributes:
+        caller: the trace context of the request; None without one.
+    """
+
+    envelope: Envelope
+    delivery: Delivery
+    caller: TraceContext | None = None
+
+
+def first_message(submission: Submission, origin: Origin, mesh: MeshTable) -> Callable[[str, datetime], FirstMessage]:
+    """Return a function that builds the first message from the id and the creation time of a task."""
+
+    def compose(task_id: str, created_at: datetime) -> FirstMessage:
         envelope = first_envelope(submission, task_id, created_at, origin)
         queue = first_queue(envelope)
         group = queue_group(envelope, mesh.actors[queue])
-        return envelope, Delivery(queue, codec.encode(envelope), "next", group=group)
+        delivery = Delivery(queue, codec.encode(envelope), "next", group=group)
+        return FirstMessage(envelope, delivery, caller_context(origin))
 
     return compose
 

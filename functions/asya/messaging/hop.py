@@ -33,6 +33,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         envelope: the envelope with the status and headers of this hop, and the received payload.
         needs_registration: whether the envelope came without a status, so its task must be registered first.
         deadline: the parsed `deadline_at` of the status; None without a deadline.
+        parent_span: the id of the sender's trace span; None if this hop starts the trace.
     """
 
     envelope: Envelope
@@ -42,6 +43,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
     arrival: Arrival
     needs_registration: bool
     deadline: datetime | None
+    parent_span: str | None = None
 
     @classmethod
     def of(

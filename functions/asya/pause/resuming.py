@@ -90,13 +90,10 @@ def restore(hop: Hop) -> tuple[Hop, Frame]:
     at = hop.envelope.header(headers.RESUME_AT)
     deadline = deadline_after(pause, at if isinstance(at, str) else hop.status.updated_at or pause.paused_at)
     stamped = replace(hop.status, deadline_at=deadline)
-    restarted = Hop.of(
-        replace(envelope, status=stamped),
-        hop.actor,
-        hop.spec,
-        hop.mesh,
-        hop.arrival,
-        needs_registration=hop.needs_registration,
+    restarted = replace(
+        hop,
+        envelope=replace(envelope, status=stamped),
+        deadline=parse_time(deadline) if deadline is not None else None,
     )
     try:
         answers = _answers_decoder.decode(hop.envelope.headers.get(headers.RESUME_INPUT, Raw(b"{}")))

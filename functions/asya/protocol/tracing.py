@@ -7,21 +7,60 @@ import msgspec
 from msgspec import Raw
 
 _text_decoder = msgspec.json.Decoder(str)
-_TRACEPARENT = re.compile(r"(00-(?!0{32})[0-9a-f]{32}-)(?!0{16})[0-9a-f]{16}(-[0-9a-f]{2})")
+_TRACEPARENT = re.compile(r"00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})")
+_SAMPLED = 1
 
 
-def hop_traceparent(received: Raw | None, envelope_id: str, span: str) -> str:
-    """The `traceparent` of this hop: it continues the received trace, or starts one derived from the envelope's id.
+class TraceContext(msgspec.Struct, frozen=True):
+    """The content of a `traceparent` header.
+
+    Attributes:
+        trace_id: 32 hexadecimal digits.
+        span_id: 16 hexadecimal digits.
+        flags: 2 hexadecimal digits.
+    """
+
+    trace_id: str
+    span_id: str
+    flags: str
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether whoever started the trace wants it recorded."""
+        return bool(int(self.flags, 16) & _SAMPLED)
+
+    def child(self, span: str) -> "TraceContext":
+        """The context of a span of the same trace."""
+        return TraceContext(self.trace_id, span, self.flags)
+
+    def __str__(self) -> str:
+        """The text of the header."""
+        return f"00-{self.trace_id}-{self.span_id}-{self.flags}"
+
+
+def trace_context(received: Raw | None) -> TraceContext | None:
+    """The trace context of a header; None if the header is missing or malformed.
 
     Args:
-        received: the JSON text of the received header; None if there is none.
-        span: 16 hexadecimal digits, not all zero.
+        received: the JSON text of the header; None if there is none.
+    """
+    if received is None:
+        return None
+    try:
+        match = _TRACEPARENT.fullmatch(_text_decoder.decode(received))
+    except msgspec.MsgspecError:
+        return None
+    return TraceContext(*match.groups()) if match else None
+
+
+def hop_context(received: TraceContext | None, envelope_id: str, span: str) -> TraceContext:
+    """The trace context of this hop: it continues the received trace, or starts one derived from the envelope's id.
+
+    Args:
+        received: the context in the received envelope; None if it has none.
+        envelope_id: the id of the envelope.
+        span: the id of the hop's span, 16 hexadecimal digits, not all zero.
     """
     if received is not None:
-        try:
-            match = _TRACEPARENT.fullmatch(_text_decoder.decode(received))
-        except msgspec.MsgspecError:
-            match = None
-        if match:
-            return span.join(match.groups())
-    return f"00-{hashlib.sha256(envelope_id.encode()).hexdigest()[:32]}-{span}-01"
+        return received.child(span)
+    return TraceContext(hashlib.sha256(envelope_id.encode()).hexdigest()[:32], span, "01")

@@ -21,7 +21,7 @@ from asya.protocol.route import Route
 from asya.protocol.status import Status
 from asya.protocol.strict_json import encode_value
 from asya.protocol.times import format_time, parse_time
-from asya.protocol.tracing import hop_traceparent
+from asya.protocol.tracing import hop_context, trace_context
 
 MIN_TIME_LEFT = timedelta(seconds=1)
 
@@ -147,13 +147,14 @@ def _stamp(hop: Hop, now: datetime, new_span: Callable[[], str]) -> Hop:
     envelope = hop.envelope
     started = _start_status(hop, now)
     is_retry = started.attempt != 1 and _time_in(envelope, headers.FIRST_ATTEMPT) is not None
-    traceparent = hop_traceparent(envelope.headers.get(headers.TRACEPARENT), envelope.id, new_span())
-    stamps = {headers.TRACEPARENT: json_text(traceparent)}
+    sender = trace_context(envelope.headers.get(headers.TRACEPARENT))
+    stamps = {headers.TRACEPARENT: json_text(str(hop_context(sender, envelope.id, new_span())))}
     if not is_retry:
         stamps[headers.FIRST_ATTEMPT] = json_text(started.updated_at)
     own_headers = envelope.headers | stamps
     own_headers.pop(headers.NOT_BEFORE, None)
-    return replace(hop, envelope=replace(envelope, status=started, headers=own_headers))
+    parent_span = sender.span_id if sender is not None else None
+    return replace(hop, envelope=replace(envelope, status=started, headers=own_headers), parent_span=parent_span)
 
 
 def _start_status(hop: Hop, now: datetime) -> Status:

@@ -20,15 +20,22 @@ PYTHONPATH="/opt/python:$LAMBDA_RUNTIME_DIR" exec python3 -m asya.gateway.stream
 _SERVICES = {"dynamodb", "emr-serverless", "s3", "sqs", "sts"}
 
 
-def build_layer(root: Path, target: Target) -> Path:
-    """Build the layer with the library and its packages: `python/asya`, `python/msgspec` and so on."""
-    requirements = _REQUIREMENTS / "layer.txt"
+def build_layer(root: Path, target: Target, *, traces: bool = False) -> Path:
+    """Build the layer with the library and its packages: `python/asya`, `python/msgspec` and so on.
+
+    Args:
+        root: the folder of all builds.
+        target: the interpreter of the functions.
+        traces: whether the functions record spans, which needs OpenTelemetry's SDK.
+    """
+    requirements = [_REQUIREMENTS / f"{name}.txt" for name in ("layer", *(("telemetry",) if traces else ()))]
 
     def build(folder: Path) -> None:
-        install(requirements, folder / "python", target, hashed=True)
+        for each in requirements:
+            install(each, folder / "python", target, hashed=True)
         copy_sources(_LIBRARY, folder / "python" / "asya")
 
-    return build_once(root, "layer", ["layer", target.key(), requirements, _LIBRARY], build)
+    return build_once(root, "layer", ["layer", target.key(), *requirements, _LIBRARY], build)
 
 
 def build_handlers(root: Path, target: Target, code: Path, table: bytes) -> Path:

@@ -10,6 +10,7 @@ from constructs import Construct
 
 from asya.protocol import names
 from asya_infra.constructs.role import mesh_role
+from asya_infra.constructs.tracing import trace_environment, trace_grants, trace_layers
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.actor_model import PollersSection
 from asya_infra.nag import acknowledge
@@ -72,6 +73,7 @@ class MeshFunction(Construct):
         super().__init__(scope, settings.name)
         Tags.of(self).add("asya:actor", settings.name)  # for the allocation of costs
         addresses = mesh.addresses
+        grants = [*settings.grants, *trace_grants(mesh, settings.name)]
         self._mesh, self._name = mesh, settings.name
         log_group = logs.LogGroup(
             self,
@@ -89,8 +91,8 @@ class MeshFunction(Construct):
             architecture=lambda_.Architecture.ARM_64 if mesh.options.functions_on_arm else lambda_.Architecture.X86_64,
             handler=settings.handler,
             code=settings.code,
-            layers=[layer, *settings.layers],
-            role=mesh_role(self, mesh, settings.name, "lambda.amazonaws.com", settings.grants),
+            layers=[layer, *settings.layers, *trace_layers(self, mesh, settings.name)],
+            role=mesh_role(self, mesh, settings.name, "lambda.amazonaws.com", grants),
             log_group=log_group,
             timeout=Duration.seconds(settings.timeout),
             memory_size=settings.memory,
@@ -98,6 +100,7 @@ class MeshFunction(Construct):
             recursive_loop=lambda_.RecursiveLoop.ALLOW if settings.in_routes else lambda_.RecursiveLoop.TERMINATE,
             environment={
                 **settings.environment,
+                **trace_environment(mesh, settings.name),
                 "ASYA_ACTOR": settings.name,
                 "ASYA_BUCKET": addresses.bucket,
                 "ASYA_DATA_URI": addresses.data.uri,

@@ -11,6 +11,7 @@ from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
 from asya_infra.mesh_file.base import Section, Text, Texts
 from asya_infra.mesh_file.notify_model import NotifySection
 from asya_infra.mesh_file.spark_model import SparkSettings
+from asya_infra.mesh_file.telemetry_model import TelemetrySection
 from asya_infra.mesh_file.units import Bytes, Duration, Lifetime, Megabytes
 
 _DAY = 86400.0
@@ -170,6 +171,7 @@ class MeshFile(Section):
     spark: SparkSettings = SparkSettings()
     storage: StorageSection = StorageSection()
     notify: NotifySection = NotifySection()
+    telemetry: TelemetrySection = Field(default=TelemetrySection())
     max_hops: int = Field(default=1000, ge=1, le=100_000)
     operators: tuple[str, ...] = ()
     """Callers that may act on all tasks: IAM ARNs or claims of a token (`groups=mesh-operators`); `*` matches any text."""

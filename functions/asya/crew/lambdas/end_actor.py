@@ -19,6 +19,7 @@ from asya.sidecar import arrival
 from asya.sidecar.envelope_view import envelope_view
 from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.traces import trace_end
 from asya.sidecar.slices import slice_end_deliveries
 
 
@@ -44,12 +45,18 @@ class EndActor:
             telemetry.flush()
 
     def _handle(self, record: Record) -> list[Receipt]:
+        moment = self.services.now()
         try:
             envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
             payload = self._payload(envelope)
         except ParseError as error:
-            diversion = arrival.parse_failure(record.arrival, error, now=self.services.now())
+            diversion = arrival.parse_failure(record.arrival, error, now=moment)
             return [self.services.outbox.send(delivery) for delivery in diversion.deliveries]
+        receipts = self._call(envelope, payload, record)
+        trace_end(self.services, envelope, moment)
+        return receipts
+
+    def _call(self, envelope: Envelope, payload: object, record: Record) -> list[Receipt]:
         try:
             with closing(self.call.frames(payload, lambda: envelope_view(envelope), self.timeout)) as frames:
                 for _ in frames:

@@ -13,6 +13,7 @@ from asya.protocol.envelope import Envelope
 from asya.protocol.keys import result_key
 from asya.protocol.times import parse_time
 from asya.sidecar import arrival
+from asya.sidecar.lambdas.traces import trace_end
 from asya.sidecar.slices import slice_end_deliveries
 
 
@@ -28,7 +29,10 @@ class SinkActor(CrewEnd):
         except ParseError as error:
             diversion = arrival.parse_failure(record.arrival, error, now=moment)
             return [self.services.outbox.send(delivery) for delivery in diversion.deliveries]
-        return self._end(ending.with_end_status(envelope, sent_at=record.arrival.sent_at, now=moment))
+        ended = ending.with_end_status(envelope, sent_at=record.arrival.sent_at, now=moment)
+        receipts = self._end(ended)
+        trace_end(self.services, ended, moment)
+        return receipts
 
     def _end(self, envelope: Envelope) -> list[Receipt]:
         phase = (envelope.status.phase if envelope.status else None) or "succeeded"

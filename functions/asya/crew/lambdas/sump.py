@@ -17,6 +17,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.keys import SUMP_PREFIX, safe_segment, sump_key
 from asya.protocol.status import REASONS, Status, failed, started
 from asya.protocol.times import format_time
+from asya.sidecar.lambdas.traces import trace_end
 from asya.sidecar.slices import slice_end_deliveries
 
 LOGGED_PAYLOAD_BYTES = 2048
@@ -32,7 +33,14 @@ class SumpActor(CrewEnd):
             envelope = self.decode(record)
         except ParseError as error:
             return self._store_unreadable(record, error)
-        envelope = _as_failed(envelope, record, self.services.now())
+        moment = self.services.now()
+        failed_envelope = _as_failed(envelope, record, moment)
+        receipts = self._end(failed_envelope)
+        trace_end(self.services, failed_envelope, moment)
+        return receipts
+
+    def _end(self, envelope: Envelope) -> list[Receipt]:
+        """Log, claim, store and report a failed envelope."""
         self._log(envelope)
         # The envelope may have ended in another way: a hop that sent it on can run again and fail.
         claim_result = claim_end(self.services, envelope)

@@ -24,6 +24,7 @@ from asya.sidecar import outcome, slices
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.traces import trace_hop
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,16 @@ class FanInActor:
                 "slice not stored", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
             )
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
+        began_at = self.services.now()
         try:
-            return self._store(started, slices.require_slice_header(started))
+            receipts = self._store(started, slices.require_slice_header(started))
         except (UnknownTargetError, SliceCountError) as error:
             self._count("failed")
             delivery = outcome.mismatch(started, UnknownTargetError(str(error)), now=self.services.now())
+            trace_hop(self.services, started, began_at, error="RouteMismatch")
             return [self.services.outbox.send(delivery)]
+        trace_hop(self.services, started, began_at)
+        return receipts
 
     def _stored_slice(self, record: Record) -> Hop | None:
         """The hop of a redelivered slice that is already stored; None for any other message.

@@ -14,19 +14,21 @@ from datetime import datetime
 
 from asya.gateway.aws.idempotency_keys import IdempotencyKeys
 from asya.gateway.idempotency import IdempotencyKey, InProgress, KeyClaim, KeyMismatch, StartedTask
-from asya.gateway.submission import first_record
+from asya.gateway.submission import FirstMessage, first_record
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, SubmissionSender, TooLargeError
-from asya.messaging.delivery import Delivery
 from asya.protocol.api_errors import ApiError
-from asya.protocol.envelope import Envelope
 from asya.protocol.task import TaskRecord
 from asya.tasks.aws.task_store import TaskStoreError
 from asya.tasks.aws.tasks import Tasks
 
-# Builds the envelope and its delivery from the id and the creation time of the task.
-Composer = Callable[[str, datetime], tuple[Envelope, Delivery]]
+# Builds the first message from the id and the creation time of the task.
+Composer = Callable[[str, datetime], FirstMessage]
 # Completes the record of a task before the task starts.
 Prepare = Callable[[TaskRecord], TaskRecord]
+
+
+def no_trace(_first: FirstMessage, _started_at: datetime) -> None:
+    """Record no span."""
 
 
 def unchanged(record: TaskRecord) -> TaskRecord:
@@ -36,18 +38,24 @@ def unchanged(record: TaskRecord) -> TaskRecord:
 
 @dataclass(frozen=True)
 class TaskStarter:
-    """Starts tasks, each at most once per idempotency key."""
+    """Starts tasks, each at most once per idempotency key.
+
+    Attributes:
+        warn: logs a warning.
+        trace: records the span of a submission that is sent, from the first message and the start of the request.
+    """
 
     tasks: Tasks
     keys: IdempotencyKeys
     sender: SubmissionSender
     warn: Callable[[str], None]
+    trace: Callable[[FirstMessage, datetime], None] = no_trace
 
     def start(self, compose: Composer, owner: str, task_id: str, now: datetime, prepare: Prepare = unchanged) -> str:
         """Start a task and return its id.
 
         Args:
-            compose: builds the envelope and its delivery.
+            compose: builds the first message.
             owner: the principal of the caller.
             task_id: the id of the task.
             now: the creation time of the task.
@@ -57,11 +65,11 @@ class TaskStarter:
             ApiError: 413 if the message is too large, 503 if it was not sent.
             TaskStoreError: the record was not written; nothing has been sent.
         """
-        envelope, delivery = compose(task_id, now)
-        if not envelope.is_stealth:
-            self.tasks.create(prepare(first_record(envelope, owner)), now)
+        first = compose(task_id, now)
+        if not first.envelope.is_stealth:
+            self.tasks.create(prepare(first_record(first.envelope, owner)), now)
         try:
-            self.sender.send(delivery)
+            self.sender.send(first.delivery)
         except NotSentError as error:
             self._clean_up(lambda: self.tasks.withdraw(task_id))
             if isinstance(error, TooLargeError):
@@ -74,6 +82,7 @@ class TaskStarter:
             self.warn(f"task {task_id} may or may not have been started: {error}")
             problem = f"task {task_id} may or may not have been started: its queue did not answer"
             raise ApiError(503, "maybe_sent", problem) from error
+        self.trace(first, now)
         return task_id
 
     def start_once(

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable
+from datetime import datetime
 
 from asya.dead_letters.aws.replay_sources import ReplaySources
 from asya.fan_in.aws.sets import FanInSets
@@ -19,6 +20,7 @@ from asya.gateway.routes.resume import ResumeRoutes
 from asya.gateway.routes.tasks import TaskRoutes
 from asya.gateway.routes.tool_calls import ToolCalls
 from asya.gateway.routes.tools import ToolRoutes
+from asya.gateway.submission import FirstMessage
 from asya.legacy.gateway_calls import LegacyReadRoutes
 from asya.messaging.aws import clients
 from asya.messaging.aws.claim_check import ClaimCheck
@@ -27,6 +29,7 @@ from asya.messaging.aws.submission_sender import SubmissionSender
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.claim_check import INBOX_PREFIX
 from asya.messaging.lambdas.environment import REAL, Environment
+from asya.messaging.spans import submission_span
 from asya.pause.lambdas.wiring import build_releases
 from asya.protocol import names
 from asya.spark.aws.cancel_requests import CancelRequests
@@ -63,7 +66,11 @@ def build_api(
     claim_check = ClaimCheck(clients.s3(), settings.bucket, prefix=INBOX_PREFIX)
     sender = SubmissionSender(clients.sqs(), settings.queue_url, claim_check.offload)
     starter = TaskStarter(
-        tasks=tasks, keys=IdempotencyKeys(client, table, mesh.retention.tasks), sender=sender, warn=warn
+        tasks=tasks,
+        keys=IdempotencyKeys(client, table, mesh.retention.tasks),
+        sender=sender,
+        warn=warn,
+        trace=_trace(settings, telemetry, environment),
     )
     releases = build_releases(settings, tasks, warn)
     cancels = CancelRoutes(tasks, store, index, access, releases, _cancel_requests(settings), environment, warn)
@@ -131,3 +138,17 @@ def _sets(settings: Settings) -> FanInSets | None:
     if not any(actor.kind == "fan_in" for actor in settings.table.actors.values()):
         return None
     return FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)
+
+
+def _trace(
+    settings: Settings, telemetry: Telemetry, environment: Environment
+) -> Callable[[FirstMessage, datetime], None]:
+    """Return the function that records the span of a submission."""
+
+    def record(first: FirstMessage, started_at: datetime) -> None:
+        if telemetry.traces is not None:
+            telemetry.traces.add(
+                submission_span(first.envelope, first.caller, settings.actor, started_at, environment.now())
+            )
+
+    return record

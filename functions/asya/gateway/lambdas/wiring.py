@@ -11,6 +11,7 @@ from asya.gateway.lambdas.ingest import Ingest
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.aws.traces import build_traces
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.sidecar.lambdas.entry_point import schedule_entry_point
 from asya.sidecar.lambdas.services import Services
@@ -47,7 +48,7 @@ def build_deadline_sweep(services: Services) -> DeadlineSweep:
 @cache
 def _settings_and_telemetry() -> tuple[Settings, Telemetry]:
     settings = load_settings(os.environ)
-    return settings, Telemetry(settings.namespace, settings.actor)
+    return settings, Telemetry(settings.namespace, settings.actor, build_traces(settings, REAL.monotonic))
 
 
 @cache
@@ -70,7 +71,11 @@ def ingest(event: dict[str, Any], _context: object) -> dict[str, Any]:
 
 def api(event: dict[str, Any], _context: object) -> dict[str, Any]:
     """Handle a request to the API function."""
-    return answer(event, _api().routes(REAL.now()), _settings_and_telemetry()[1].log)
+    telemetry = _settings_and_telemetry()[1]
+    try:
+        return answer(event, _api().routes(REAL.now()), telemetry.log)
+    finally:
+        telemetry.flush()
 
 
 deadline_sweep = schedule_entry_point(build_deadline_sweep)

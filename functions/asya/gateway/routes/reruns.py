@@ -15,7 +15,7 @@ from asya.gateway.access import AccessRules, Caller
 from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.http.router import HttpRoute, Request, Response, check_size, required_identity
 from asya.gateway.http.visible_tasks import unknown_task
-from asya.gateway.submission import first_queue
+from asya.gateway.submission import FirstMessage, first_queue
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.claim_check import EnvelopeTooLargeError
 from asya.messaging.delivery import Delivery
@@ -92,7 +92,7 @@ class RerunRoutes:
             raise ApiError(503, "unavailable", problem) from error
         gateway_url = self.gateway_url or request.base_url
 
-        def compose(task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
+        def compose(task_id: str, created_at: datetime) -> FirstMessage:
             start = ReplayStart(task_id, created_at, gateway_url, self.new_span())
             return self._composed(replay.replay_envelope(envelope, self.mesh, start))
 
@@ -112,7 +112,7 @@ class RerunRoutes:
         except codec.ParseError as error:
             raise ApiError(409, "unreadable", f"{source} does not contain a valid envelope: {error}") from None
 
-    def _composed(self, envelope: Envelope) -> tuple[Envelope, Delivery]:
+    def _composed(self, envelope: Envelope) -> FirstMessage:
         queue = first_queue(envelope)
         group = queue_group(envelope, self.mesh.actors[queue])
         delivery = Delivery(queue, codec.encode(envelope), "next", group=group)
@@ -124,4 +124,4 @@ class RerunRoutes:
             raise ApiError(503, "unavailable", f"its payload could not be stored; try again ({error})") from error
         if sendable.actor != queue:
             raise ApiError(413, "too_large", "the envelope is too large for a message, even without its payload")
-        return envelope, sendable
+        return FirstMessage(envelope, sendable)

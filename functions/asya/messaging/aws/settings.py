@@ -31,6 +31,19 @@ class SparkSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TraceSettings:
+    """Where and how often spans are exported.
+
+    Attributes:
+        endpoint: the URL for traces over OTLP/HTTP.
+        share: the share of traces to record, from 0 to 1.
+    """
+
+    endpoint: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings of one function in one deployment.
 
@@ -44,6 +57,7 @@ class Settings:
         token_key: the KMS key of stream tokens; None in functions without stream tokens.
         stream_url: the base URL of token streams without a trailing slash; None if the gateway serves them.
         spark: None in functions without job runs.
+        traces: None in a mesh without `telemetry`.
     """
 
     table: MeshTable
@@ -57,6 +71,7 @@ class Settings:
     token_key: str | None = None
     stream_url: str | None = None
     spark: SparkSettings | None = None
+    traces: TraceSettings | None = None
 
     @property
     def namespace(self) -> str:
@@ -102,6 +117,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
         token_key=environ.get("ASYA_TOKEN_KEY") or None,
         stream_url=environ.get("ASYA_STREAM_URL", "").rstrip("/") or None,
         spark=_load_spark(environ) if environ.get("ASYA_SPARK_APPLICATION_ID") else None,
+        traces=_load_traces(environ) if environ.get("ASYA_TRACES_ENDPOINT") else None,
     )
 
 
@@ -112,6 +128,12 @@ def _load_spark(environ: Mapping[str, str]) -> SparkSettings:
         entry_point=_required(environ, "ASYA_JOB_ENTRY_POINT"),
         py_files=tuple(part for part in environ.get("ASYA_JOB_PY_FILES", "").split(",") if part),
         access_policy_prefix=_required(environ, "ASYA_ACCESS_POLICY_PREFIX"),
+    )
+
+
+def _load_traces(environ: Mapping[str, str]) -> TraceSettings:
+    return TraceSettings(
+        endpoint=_required(environ, "ASYA_TRACES_ENDPOINT"), share=float(_required(environ, "ASYA_TRACES_SHARE"))
     )
 
 

@@ -1,4 +1,4 @@
-"""Logs as JSON lines, and metrics in CloudWatch's embedded metric format (`protocol §15`)."""
+"""Logs as JSON lines, metrics in CloudWatch's embedded metric format, and the spans of traces (`protocol §15`)."""
 
 import threading
 from collections import defaultdict
@@ -6,6 +6,8 @@ from typing import Literal
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
+
+from asya.messaging.aws.traces import Traces
 
 METRICS_NAMESPACE = "Asya"
 # An embedded metric object holds 100 values of one metric; Powertools flushes it by itself at that number.
@@ -20,9 +22,14 @@ _Series = dict[tuple[str, Unit], list[float]]
 
 
 class Telemetry:
-    """The logger of a function, and the metrics since the last `flush`."""
+    """The logger of a function, and the metrics and spans since the last `flush`.
 
-    def __init__(self, namespace: str, actor: str) -> None:
+    Attributes:
+        traces: collects spans; None in a mesh without `telemetry`.
+    """
+
+    def __init__(self, namespace: str, actor: str, traces: Traces | None = None) -> None:
+        self.traces = traces
         self.log = Logger(service=actor)
         self.log.append_keys(namespace=namespace, actor=actor)
         self._namespace = namespace
@@ -53,11 +60,16 @@ class Telemetry:
             self._series[actor or self._actor, None][name, unit].append(value)
 
     def flush(self) -> None:
-        """Write the metrics since the last flush."""
+        """Write the metrics and export the spans since the last flush."""
         with self._lock:
             series, self._series = self._series, defaultdict(lambda: defaultdict(list))
         for (actor, by), metrics in series.items():
             self._write(actor, by, metrics)
+        if self.traces is not None:
+            self.traces.flush(self._warn_of_dropped_spans)
+
+    def _warn_of_dropped_spans(self, count: int, problem: str) -> None:
+        self.log.warning("spans dropped", count=count, problem=problem)
 
     def _write(self, actor: str, by: tuple[Dimension, str] | None, metrics: _Series) -> None:
         while any(metrics.values()):

@@ -24,6 +24,7 @@ from asya.reporting import reports
 from asya.sidecar.lambdas.crew_hops import process_batch, send_diversion
 from asya.sidecar.lambdas.intake import Intake
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.traces import trace_hop
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,9 @@ class PauseActor:
             url = self.services.callback(started.envelope)
             refusal = pausing.refusal(started, is_reported=url is not None, now=self.services.now())
             if refusal is None and url is not None:
+                began_at = self.services.now()
                 self._pause(started, url)
+                trace_hop(self.services, started, began_at, operation="pause")
                 return []
             started = refusal or Diversion(started.envelope.id, (), "CannotPause")
         return send_diversion(self.services, started, record, "not paused")

@@ -1,6 +1,7 @@
 """The shared parts of x-checkpoint, pause actors and x-resume: batches, diversions, the only frame, the reports."""
 
 from collections.abc import Callable, Mapping
+from datetime import timedelta
 from typing import Any
 
 from asya.messaging.aws.receipt import Receipt
@@ -14,6 +15,7 @@ from asya.sidecar import outcome
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.traces import trace_hop
 
 
 def process_batch(
@@ -62,11 +64,12 @@ def next_delivery(services: Services, hop: Hop, frame: Frame) -> Delivery:
 
 
 def report_hop(services: Services, hop: Hop, *, duration_ms: float) -> None:
-    """Report the complete progress of a hop, unless reporting is off."""
+    """Record the span of a hop that ends now, and report its complete progress unless reporting is off."""
+    moment = services.now()
+    trace_hop(services, hop, moment - timedelta(milliseconds=duration_ms))
     url = services.callback(hop.envelope)
     if url is None:
         return
-    moment = services.now()
     for event in (
         reports.received(hop, now=moment),
         reports.processing(hop, now=moment),

@@ -19,6 +19,7 @@ from asya.sidecar import outcome, slices
 from asya.sidecar.envelope_view import envelope_view
 from asya.sidecar.lambdas.circuit_guard import CircuitGuard, CircuitOpenError
 from asya.sidecar.lambdas.services import Services
+from asya.sidecar.lambdas.traces import trace_hop
 
 
 class _UnreadableError(ValueError):
@@ -39,6 +40,7 @@ class HopRun:
         self._frames_sent = 0
         self._partial_count = 0
         self._started_at = self._services.environment.monotonic()
+        self._began_at = services.now()
         self._limit, self._by_deadline = hop.time_limit(services.now())
 
     def run(self) -> list[Receipt]:
@@ -50,6 +52,7 @@ class HopRun:
         self._report_start()
         final: Delivery | None = None
         result = "failed"
+        error: str | None = None  # its type, for the trace
         try:
             with closing(self._frames()) as frames:
                 for index, frame in enumerate(frames):
@@ -60,29 +63,33 @@ class HopRun:
             result = "succeeded"
             self._circuit.record("succeeded")
         except CircuitOpenError as rejection:
-            result = "rejected"
+            result, error = "rejected", "CircuitOpen"
             final = self._rejection(rejection)
-        except _UnreadableError as error:
-            final = outcome.unreadable(self._hop, str(error), now=self._services.now())
-        except UnknownTargetError as error:
+        except _UnreadableError as problem:
+            error = "ParseError"
+            final = outcome.unreadable(self._hop, str(problem), now=self._services.now())
+        except UnknownTargetError as problem:
+            error = "RouteMismatch"
             self._circuit.record("succeeded")
-            final = outcome.mismatch(self._hop, error, now=self._services.now(), frames_sent=self._frames_sent)
+            final = outcome.mismatch(self._hop, problem, now=self._services.now(), frames_sent=self._frames_sent)
         except HandlerTimedOut:
-            result = "timed_out"
+            result, error = "timed_out", "Timeout"
             if self._by_deadline:
                 self._services.telemetry.count("SlaExpired")
             self._circuit.record("released" if self._by_deadline else "failed")
             final = self._timeout()
         except HandlerCrashed as crash:
-            result = "crashed"
+            result, error = "crashed", crash.error.type
             self._circuit.record("failed")
             final = outcome.crashed(self._hop, crash.error, now=self._services.now(), frames_sent=self._frames_sent)
         except HandlerFailed as failure:
+            error = failure.error.type
             self._circuit.record("failed")
             final = self._failure(failure)
         finally:
             self._circuit.record("released")
         self._send_final(final)
+        trace_hop(self._services, self._hop, self._began_at, error=error)
         self._services.telemetry.count("Processed", by=("outcome", result))
         if result != "rejected":
             self._services.telemetry.measure("HandlerDuration", self._duration_ms, "Milliseconds")

@@ -13,6 +13,7 @@ from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.outbox import Outbox
 from asya.messaging.aws.settings import Settings, load_settings
 from asya.messaging.aws.telemetry import Telemetry
+from asya.messaging.aws.traces import build_traces
 from asya.messaging.lambdas.batch import BatchProcessor
 from asya.messaging.lambdas.environment import REAL, Environment
 from asya.protocol import names
@@ -54,8 +55,9 @@ class Services:
 
     @cached_property
     def telemetry(self) -> Telemetry:
-        """The logs and metrics of this function."""
-        return Telemetry(self.settings.namespace, self.settings.actor)
+        """The logs, metrics and spans of this function."""
+        traces = build_traces(self.settings, self.environment.monotonic)
+        return Telemetry(self.settings.namespace, self.settings.actor, traces)
 
     @cached_property
     def claim_check(self) -> ClaimCheck:

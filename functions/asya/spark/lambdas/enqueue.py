@@ -10,9 +10,11 @@ from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.protocol.codec import encode
 from asya.protocol.job_runs import Member
+from asya.protocol.times import parse_time
 from asya.reporting import reports
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
+from asya.sidecar.lambdas.traces import trace_hop
 from asya.spark.lambdas.services import SparkServices, member_of
 
 
@@ -108,5 +110,6 @@ class Enqueuer:
             raise request
         if entry.member.callback is not None:
             base.progress.report(entry.member.callback, reports.received(entry.hop, now=base.now()))
+        trace_hop(base, entry.hop, parse_time(entry.member.admitted_at), operation="receive")
         base.telemetry.count("Processed", by=("outcome", "pending"))
         return []

@@ -16,6 +16,7 @@ from asya.protocol.run_progress import RunNote
 from asya.protocol.times import parse_time
 from asya.reporting import reports
 from asya.sidecar.lambdas.metrics import record_diversion, record_job_result
+from asya.sidecar.lambdas.traces import trace_job
 from asya.spark import results as job_results
 from asya.spark.aws.run_events import JobRunEvent
 from asya.spark.aws.run_items import Resolution, RoutingCursor, RunRecord
@@ -105,6 +106,7 @@ class ResultRouter:
             return
         if not sent_before:
             record_job_result(self._services.base, head, self._manifest.actor)
+            self._trace(hop, None if head.end == "done" else head.error.type if head.error else head.end)
             frames = self._with_report(hop, member, head, frames)
         for delivery in job_results.deliveries(
             hop,
@@ -180,7 +182,12 @@ class ResultRouter:
     def _charge(self, hop: Hop, error: ErrorInfo) -> None:
         base = self._services.base
         base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
+        self._trace(hop, error.type)
         self._send(job_results.failure(hop, error, now=self._services.now(), jitter=base.environment.random()))
+
+    def _trace(self, hop: Hop, error: str | None) -> None:
+        started_at = parse_time(self._record.running_at or self._record.formed_at)
+        trace_job(self._services.base, hop, started_at, self._manifest.run_id, error)
 
     def _divert_stopped(self, hop: Hop, index: int, member: Member) -> bool:
         """Diverts a canceled or late envelope; returns whether it did."""

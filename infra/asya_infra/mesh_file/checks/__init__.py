@@ -16,6 +16,7 @@ from asya_infra.mesh_file.checks import (
     routes,
     secrets,
     spark,
+    telemetry,
     tools,
 )
 from asya_infra.mesh_file.checks.context import Context, Finding
@@ -35,6 +36,7 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     agent.check,
     callers.check,
     notify.check,
+    telemetry.check,
 )
 
 

@@ -11,7 +11,7 @@ from moto import mock_aws
 from asya.gateway.aws.idempotency_keys import IdempotencyKeys
 from asya.gateway.aws.task_starter import TaskStarter
 from asya.gateway.idempotency import LEASE, IdempotencyKey
-from asya.gateway.submission import Origin, first_envelope, read_submission
+from asya.gateway.submission import FirstMessage, Origin, first_envelope, read_submission
 from asya.messaging.aws.submission_sender import MaybeSentError, NotSentError, TooLargeError
 from asya.messaging.delivery import Delivery
 from asya.protocol.api_errors import ApiError
@@ -62,10 +62,10 @@ class Gateway:
     warnings: list[str]
     body: bytes = b'{"timeout": 60}'
 
-    def compose(self, task_id: str, created_at: datetime) -> tuple[Envelope, Delivery]:
+    def compose(self, task_id: str, created_at: datetime) -> FirstMessage:
         submission = read_submission(self.body, "inspect", MESH)
         envelope = first_envelope(submission, task_id, created_at, Origin("https://api", "00f067aa0ba902b7"))
-        return envelope, Delivery("inspect", encode(envelope), "next")
+        return FirstMessage(envelope, Delivery("inspect", encode(envelope), "next"))
 
     def start(self, task_id: str) -> str:
         return self.starter.start(self.compose, "AIDA", task_id, at(0))

@@ -1,0 +1,71 @@
+"""Collects the spans of an invocation, and exports them before it ends (`protocol §15`)."""
+
+from collections.abc import Callable, Sequence
+
+import boto3
+
+from asya.messaging.aws.settings import Settings
+from asya.messaging.spans import Span, is_recorded
+
+# A collector that does not answer would slow each invocation down by the time limit of the export.
+PAUSE_SECONDS = 60.0
+
+
+class ExportError(Exception):
+    """Spans were not accepted; the message says why."""
+
+
+class Traces:
+    """The recorded spans since the last `flush`.
+
+    A lost span is no lost envelope: after a failure, spans are dropped for a minute.
+    """
+
+    def __init__(self, export: Callable[[Sequence[Span]], None], share: float, monotonic: Callable[[], float]) -> None:
+        """Create the collector.
+
+        Args:
+            export: sends spans to the collector, or raises ExportError.
+            share: the share of traces to record, from 0 to 1.
+            monotonic: a clock in seconds.
+        """
+        self._export = export
+        self._share = share
+        self._monotonic = monotonic
+        self._spans: list[Span] = []
+        self._paused_until = float("-inf")
+
+    def add(self, span: Span | None) -> None:
+        """Add a span if its trace is recorded; None stands for an envelope without a trace."""
+        if span is not None and is_recorded(span.context, self._share):
+            self._spans.append(span)
+
+    def flush(self, warn: Callable[[int, str], None]) -> None:
+        """Export the spans.
+
+        Args:
+            warn: called with the number of dropped spans and the reason.
+        """
+        spans, self._spans = self._spans, []
+        if not spans:
+            return
+        if self._monotonic() < self._paused_until:
+            warn(len(spans), "the export failed less than a minute ago")
+            return
+        try:
+            self._export(spans)
+        except ExportError as error:
+            self._paused_until = self._monotonic() + PAUSE_SECONDS
+            warn(len(spans), str(error))
+
+
+def build_traces(settings: Settings, monotonic: Callable[[], float]) -> Traces | None:
+    """Build the collector of a function; None in a mesh without `telemetry`."""
+    if settings.traces is None:
+        return None
+    # Imported for these meshes alone: the SDK is in no other layer, and its import takes a fifth of a second.
+    from asya.messaging.aws.otlp import otlp_export
+
+    session = boto3.DEFAULT_SESSION or boto3.Session()
+    export = otlp_export(settings.traces.endpoint, settings.namespace, session.get_credentials)
+    return Traces(export, settings.traces.share, monotonic)

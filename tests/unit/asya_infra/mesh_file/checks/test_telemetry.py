@@ -1,0 +1,68 @@
+"""`telemetry` in the mesh file: where the spans of traces go."""
+
+from pathlib import Path
+
+import pytest
+
+from asya_infra.mesh_file import MeshFileError, load_mesh
+from asya_infra.mesh_file.telemetry_model import TelemetrySection
+
+LAYER = "arn:aws:lambda:eu-central-1:111122223333:layer:collector:3"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "functions/handlers").mkdir(parents=True)
+    (tmp_path / "functions/handlers/shop.py").write_text("def one(payload): return payload\n")
+
+
+def telemetry(keys: str) -> TelemetrySection:
+    """Load a mesh file with these keys of `telemetry` in line 4."""
+    Path("mesh.yaml").write_text(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\ntelemetry: {{{keys}}}\n")
+    return load_mesh(Path("mesh.yaml")).mesh.telemetry
+
+
+@pytest.mark.parametrize(
+    ("keys", "endpoint", "share"),
+    [
+        ("", None, 1.0),
+        ("otlp: 'http://collector.internal:4318', sample: 0.5%", "http://collector.internal:4318", 0.005),
+        ("otlp: 'https://otlp.example/tenant/7'", "https://otlp.example/tenant/7", 1.0),
+        (f"collector: '{LAYER}'", "http://localhost:4318", 1.0),
+        (f"collector: ['{LAYER}', '{LAYER}'], otlp: 'http://localhost:9999'", "http://localhost:9999", 1.0),
+    ],
+)
+def test_spans_go_to_a_collector(keys: str, endpoint: str | None, share: float) -> None:
+    section = telemetry(keys)
+    assert (section.endpoint, section.sample, section.is_on) == (endpoint, share, endpoint is not None)
+
+
+def test_spans_go_to_x_ray() -> None:
+    section = telemetry("xray: true, sample: 10%")
+    assert (section.endpoint, section.is_on, section.sample) == (None, True, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ("otlp: collector", "telemetry.otlp: should be a URL such as http://collector.example:4318; got 'collector'"),
+        ("otlp: 'http://c:4318/v1/traces'", "telemetry.otlp: should be the base URL, without /v1/traces"),
+        (
+            "collector: collector",
+            "telemetry.collector[0]: should be the ARN of a layer version such as "
+            "arn:aws:lambda:eu-central-1:111122223333:layer:collector:3; got 'collector'",
+        ),
+        (
+            "xray: true, otlp: 'http://c:4318'",
+            "telemetry.xray: excludes otlp and collector: let the collector export to X-Ray, or remove it",
+        ),
+        ("sample: 5%", "telemetry.sample: has no effect without otlp, collector or xray; add one of them"),
+        ("xray: true, sample: 0.05", "telemetry.sample: should be a share such as 5%; got 0.05"),
+        ("xray: true, sample: 0%", "telemetry.sample: should be more than 0% and at most 100%; got 0%"),
+    ],
+)
+def test_a_mistake_is_named(keys: str, problem: str) -> None:
+    with pytest.raises(MeshFileError) as error:
+        telemetry(keys)
+    assert str(error.value) == f"mesh.yaml:4: {problem}"
