@@ -18,7 +18,7 @@ _ACKNOWLEDGED = {
     "Serverless-LambdaEventSourceMappingDestination": "It is for streams. A queue has a dead-letter queue instead.",
     "Serverless-LambdaLatestVersion": "Python 3.13 is a supported runtime, and the layer is built for it. An upgrade is a "
     "deliberate change.",
-    "Serverless-LambdaTracing": "Envelopes carry a W3C trace. X-Ray is charged for each call.",
+    "Serverless-LambdaTracing": "Envelopes carry a W3C trace, and `telemetry` exports it. Lambda's own traces end at each queue.",
     "Serverless-SQSRedrivePolicy": "Only dead-letter queues have none.",
     "Serverless-EventBusDLQ": "EventBridge retries for a day. A schedule or an alarm fires again, the reconciler finds a run "
     "whose event was lost, and the next night compacts what one has missed.",

@@ -22,6 +22,7 @@ from tests.cloud.heavy_cloud import HeavyCloud
 from tests.cloud.paths_mesh import NewEnvelope, send, send_slow_envelopes, wait_for_final_state
 from tests.doubles import emr_faults
 from tests.doubles.issuer import running_issuer
+from tests.doubles.otlp_collector import otlp_collector
 from tests.paths import PROJECT
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tests.cloud.callers import ApiCaller
     from tests.cloud.paths_mesh import FinalState
     from tests.doubles.issuer import Issuer
+    from tests.doubles.otlp_collector import Collector
 
 
 MESHES = Path(__file__).parent / "meshes"
@@ -38,11 +40,23 @@ SECRETS = {"vault/key": "vault-key-5d1f0c7e", "ssm:/vault/token": "vault-token-9
 
 
 @pytest.fixture(scope="session")
-def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DeployedCloud]:
-    """The example mesh, as `asya local up --auth` starts it, with Spark kept warm."""
+def collector() -> Iterator[Collector]:
+    """The collector of the traces of the example mesh."""
+    with otlp_collector() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def cloud(tmp_path_factory: pytest.TempPathFactory, collector: Collector) -> Iterator[DeployedCloud]:
+    """The example mesh, as `asya local up --auth` starts it, with Spark kept warm and traces exported."""
     state = tmp_path_factory.mktemp("cloud")
+    file = tmp_path_factory.mktemp("example") / "mesh.yaml"
+    example = (PROJECT / "mesh.yaml").read_text()
+    for folder in ("functions/handlers", "spark_jobs"):
+        example = example.replace(f": {folder}\n", f": {PROJECT / folder}\n")
+    file.write_text(f"{example}\ntelemetry: {{otlp: {collector.base_url}}}\n")
     try:
-        up(PROJECT / "mesh.yaml", state, UpOptions(auth=True, workers=WorkerSettings(slots=2, reuse=True)))
+        up(file, state, UpOptions(auth=True, workers=WorkerSettings(slots=2, reuse=True)))
         yield DeployedCloud(MeshClient(read_local(state)), state)
     finally:
         down(state)

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from asya.protocol.ids import child_id
+from asya.protocol.tracing import hop_context
 from asya_cli.demo.approval import with_approval
 from asya_cli.demo.pipeline import Outcome, Pipeline
 from asya_cli.demo.run import EVENT
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from asya.protocol.envelope import Envelope
+    from tests.doubles.otlp_collector import CollectedSpan, Collector
 
 pytestmark = pytest.mark.cloud
 
@@ -134,14 +137,63 @@ def test_the_summary_fits_the_result(run: DemoRun) -> None:
     assert f"{12 * FLIGHTS_PER_MONTH:,} flights" in output.getvalue()
 
 
-def test_with_approval_the_pipeline_pauses_before_the_report(cloud: DeployedCloud, tmp_path: Path) -> None:
-    payload = cloud.put_dataset(tmp_path, 1, "approval")
+@dataclass(frozen=True)
+class ApprovedRun:
+    """A run of the pipeline with the pause actor in its route."""
+
+    envelope_id: str
+    outcome: Outcome
+    display: str
+
+
+@pytest.fixture(scope="module")
+def approved(cloud: DeployedCloud, tmp_path_factory: pytest.TempPathFactory) -> ApprovedRun:
+    folder = tmp_path_factory.mktemp("approval")
+    payload = cloud.put_dataset(folder, 1, "approval")
     display = StringIO()
-    pipeline = Pipeline(cloud.mesh, Console(file=display, width=120), Stopwatch(), tmp_path)
-    outcome = pipeline.collect(pipeline.run(with_approval(event_with(payload, "demo-approval"))))
-    assert "Publish the report?" in display.getvalue()
-    assert outcome.payload["approved_by"] == "anonymous"  # the default, because there is no terminal
-    assert "Approved by anonymous." in outcome.report.read_text()
+    pipeline = Pipeline(cloud.mesh, Console(file=display, width=120), Stopwatch(), folder)
+    envelope = with_approval(event_with(payload, "demo-approval"))
+    outcome = pipeline.collect(pipeline.run(envelope))
+    return ApprovedRun(envelope.id, outcome, display.getvalue())
+
+
+def test_with_approval_the_pipeline_pauses_before_the_report(approved: ApprovedRun) -> None:
+    assert "Publish the report?" in approved.display
+    assert approved.outcome.payload["approved_by"] == "anonymous"  # the default, because there is no terminal
+    assert "Approved by anonymous." in approved.outcome.report.read_text()
+
+
+@pytest.mark.rule("3.trace", "15.spans")
+def test_protocol_15_one_trace_leads_through_light_heavy_fan_in_and_pause(
+    approved: ApprovedRun, collector: Collector
+) -> None:
+    trace_id = hop_context(None, approved.envelope_id, "0" * 16).trace_id
+
+    def finished() -> list[CollectedSpan] | None:
+        """The spans of the trace; the function of x-sink exports its own after the end of the task."""
+        spans = [span for span in collector.spans if span.trace_id == trace_id]
+        return spans if any(span.name == "process x-sink" for span in spans) else None
+
+    spans = until(finished, "the spans of x-sink")
+    by_id = {span.span_id: span for span in spans}
+    edges = {(by_id[span.parent_id].name if span.parent_id else "", span.name) for span in spans}
+    assert edges == {
+        ("", "process inspect-dataset"),
+        ("process inspect-dataset", "receive clean-flights"),
+        ("receive clean-flights", "run clean-flights"),
+        ("receive clean-flights", "process split-by-airport"),
+        ("process split-by-airport", "receive delay-statistics"),
+        ("receive delay-statistics", "run delay-statistics"),
+        ("receive delay-statistics", "process x-fan-in"),
+        ("process split-by-airport", "process x-fan-in"),  # the origin of the slices
+        ("process x-fan-in", "pause approve-report"),
+        ("pause approve-report", "process x-resume"),
+        ("process x-resume", "process publish-report"),
+        ("process publish-report", "process x-sink"),
+    }
+    assert {span.namespace for span in spans} == {"flights"}
+    assert not any(span.failed for span in spans)
+    assert all(span.started_ns <= span.ended_ns for span in spans)
 
 
 def test_a_failure_names_its_cause_and_saves_the_failed_envelope(cloud: DeployedCloud, tmp_path: Path) -> None:

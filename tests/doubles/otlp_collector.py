@@ -27,17 +27,27 @@ class CollectedSpan:
 
 @dataclass
 class Collector:
-    """The spans that arrived, and the answer to further ones."""
+    """The spans that arrived, and the answer to further ones.
 
-    url: str = ""
+    Attributes:
+        base_url: the address without the path for traces.
+        status: the HTTP status of further answers.
+    """
+
+    base_url: str = ""
     spans: list[CollectedSpan] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     status: int = 200
 
+    @property
+    def url(self) -> str:
+        """The address for traces."""
+        return f"{self.base_url}/v1/traces"
+
 
 @contextmanager
 def otlp_collector() -> Iterator[Collector]:
-    """Run a collector at `Collector.url`."""
+    """Run a collector."""
     collector = Collector()
 
     class Handler(BaseHTTPRequestHandler):
@@ -56,7 +66,7 @@ def otlp_collector() -> Iterator[Collector]:
             """Keep the output of the tests short."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        collector.url = f"http://127.0.0.1:{server.server_port}/v1/traces"
+        collector.base_url = f"http://127.0.0.1:{server.server_port}"
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
