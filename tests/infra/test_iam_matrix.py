@@ -1,6 +1,6 @@
 """For every kind of function: what it needs is allowed; what belongs to a neighbour or to another stage is denied.
 
-The policies of the templates are evaluated, inline and managed ones. The local cloud enforces the same policies in tests/cloud.
+The policies of the templates are evaluated, inline and managed ones. `tests/cloud/test_iam_matrix.py` asks the local cloud.
 """
 
 from typing import Any
@@ -8,29 +8,7 @@ from typing import Any
 import pytest
 
 from tests.doubles.iam import Request, is_allowed
-
-BUCKET = "arn:aws:s3:::asya-shop-111122223333-eu-west-1"
-STAGE_BUCKET = "arn:aws:s3:::asya-shop-test-111122223333-eu-west-1"
-
-
-def sqs(name: str) -> str:
-    return f"arn:aws:sqs:eu-west-1:111122223333:{name}"
-
-
-def table(name: str) -> str:
-    return f"arn:aws:dynamodb:eu-west-1:111122223333:table/{name}"
-
-
-def secret(name: str) -> str:
-    return f"arn:aws:secretsmanager:eu-west-1:111122223333:secret:{name}"
-
-
-def parameter(name: str) -> str:
-    return f"arn:aws:ssm:eu-west-1:111122223333:parameter/{name}"
-
-
-def role_arn(name: str) -> str:
-    return f"arn:aws:iam::111122223333:role/{name}-eu-west-1"
+from tests.doubles.iam_matrix import BUCKET, FORBIDDEN, GET, NEEDED, PASS, PUT, STAGE_BUCKET, TO_EMR, role_arn
 
 
 def statements(mesh: Any, function: str) -> list[dict[str, Any]]:
@@ -45,131 +23,6 @@ def statements(mesh: Any, function: str) -> list[dict[str, Any]]:
     }
     documents += [managed[arn] for arn in role.get("ManagedPolicyArns", [])]
     return [statement for document in documents for statement in document["Statement"]]
-
-
-SEND, RECEIVE, DELETE = "sqs:SendMessage", "sqs:ReceiveMessage", "sqs:DeleteMessage"
-GET, PUT, LIST, REMOVE = "s3:GetObject", "s3:PutObject", "s3:ListBucket", "s3:DeleteObject"
-READ_ITEM, WRITE_ITEM, UPDATE_ITEM, DELETE_ITEM = (
-    f"dynamodb:{verb}Item" for verb in ("Get", "Put", "Update", "Delete")
-)
-SECRET, PARAMETER = "secretsmanager:GetSecretValue", "ssm:GetParameter"
-START, PASS = "emr-serverless:StartJobRun", "iam:PassRole"
-TO_EMR = {"iam:PassedToService": "emr-serverless.amazonaws.com"}
-
-NEEDED = {
-    "intake": [
-        (RECEIVE, sqs("asya-shop-intake")),
-        (SEND, sqs("asya-shop-crunch")),
-        (SEND, sqs("asya-shop-x-sink")),
-        (GET, f"{BUCKET}/data/raw/a.csv"),
-        (PUT, f"{BUCKET}/data/clean/a.csv"),
-        (PUT, f"{BUCKET}/payloads/ab/abc.json"),
-        (READ_ITEM, table("rates")),
-    ],
-    "score": [
-        (SEND, sqs("asya-shop-audit")),
-        (WRITE_ITEM, table("asya-shop-breaker")),
-        (SECRET, secret("shop/rates-a1B2c3")),
-        (PARAMETER, parameter("shop/token")),
-    ],
-    "audit": [(WRITE_ITEM, table("asya-shop-hops")), (PUT, f"{BUCKET}/hops/x")],
-    "crunch": [(SEND, sqs("asya-shop-x-dispatch")), (WRITE_ITEM, table("asya-shop-pending"))],
-    "gather": [(SEND, sqs("asya-shop-score")), (WRITE_ITEM, table("asya-shop-fan-in"))],
-    "approve": [(SEND, sqs("asya-shop-x-sink")), (PUT, f"{BUCKET}/paused/x")],
-    "x-sink": [(UPDATE_ITEM, table("asya-shop-sink")), (PUT, f"{BUCKET}/results/succeeded/a.json")],
-    "x-sump": [(UPDATE_ITEM, table("asya-shop-sink")), (PUT, f"{BUCKET}/results/sump/a.json")],
-    "x-checkpoint": [(PUT, f"{BUCKET}/results/checkpoint/a.json"), (SEND, sqs("asya-shop-intake"))],
-    "x-resume": [(SEND, sqs("asya-shop-intake")), (GET, f"{BUCKET}/paused/x")],
-    "x-dispatch": [(WRITE_ITEM, table("asya-shop-pending")), (SEND, sqs("asya-shop-x-completion"))],
-    "x-completion": [(SEND, sqs("asya-shop-score")), (GET, f"{BUCKET}/runs/crunch/0000000001/commit.json")],
-    "x-reconcile": [(SEND, sqs("asya-shop-x-dispatch")), (READ_ITEM, table("asya-shop-pending"))],
-    "x-dlq": [(RECEIVE, sqs("asya-shop-intake-dlq")), (UPDATE_ITEM, table("asya-shop-sink"))],
-    "x-gateway-api": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-intake"))],
-    "x-gateway-ingest": [(WRITE_ITEM, table("asya-shop-tasks"))],
-    "x-gateway-stream": [("dynamodb:Query", table("asya-shop-tasks"))],
-    "x-task-sweep": [(WRITE_ITEM, table("asya-shop-tasks"))],
-    "x-fan-in-sweep": [(SEND, sqs("asya-shop-gather"))],
-    "x-pause-sweep": [(SEND, sqs("asya-shop-x-resume"))],
-    "x-push-feed": [(SEND, sqs("asya-shop-x-push"))],
-    "x-push": [(READ_ITEM, table("asya-shop-tasks"))],
-    "x-job-crunch": [
-        (GET, f"{BUCKET}/runs/crunch/0000000001/manifest.json"),
-        (PUT, f"{BUCKET}/runs/crunch/0000000001/attempts/a/part-0"),
-        (GET, f"{BUCKET}/pending/crunch/abc.json"),
-        (GET, f"{BUCKET}/data/clean/part-0.parquet"),
-        (PUT, f"{BUCKET}/data/stats/part-0.parquet"),
-        (GET, "arn:aws:s3:::cdk-hnb659fds-assets-111122223333-eu-west-1/asya-shop/abc.zip"),
-    ],
-}
-
-# A neighbour of each function: what it could reach only by a mistake in its permissions.
-FORBIDDEN = {
-    "intake": [
-        (RECEIVE, sqs("asya-shop-score")),
-        (SEND, sqs("asya-shop-score")),
-        (SEND, sqs("asya-shop-x-completion")),
-        (SEND, sqs("asya-shop-crunch-dlq")),
-        (GET, f"{BUCKET}/data/stats/a.csv"),
-        (PUT, f"{BUCKET}/data/raw/a.csv"),
-        (PUT, f"{BUCKET}/runs/crunch/0000000001/commit.json"),
-        (PUT, f"{BUCKET}/results/succeeded/a.json"),
-        (WRITE_ITEM, table("rates")),
-        (READ_ITEM, table("asya-shop-sink")),
-        (START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a"),
-    ],
-    "score": [
-        (SEND, sqs("asya-shop-intake")),
-        (GET, f"{BUCKET}/data/raw/a.csv"),
-        (SECRET, secret("shop/rates-test-a1B2c3")),
-        (SECRET, secret("partner-key-a1B2c3")),
-        (PARAMETER, parameter("shop/token/other")),
-    ],
-    "audit": [
-        (DELETE_ITEM, table("asya-shop-hops")),
-        (SECRET, secret("shop/rates-a1B2c3")),
-        (PARAMETER, parameter("shop/token")),
-    ],
-    "crunch": [
-        (SEND, sqs("asya-shop-score")),
-        (GET, f"{BUCKET}/data/clean/a"),
-        (PASS, role_arn("asya-shop-x-job-crunch")),
-    ],
-    "gather": [(READ_ITEM, table("asya-shop-sink")), (DELETE_ITEM, table("asya-shop-sink"))],
-    "approve": [(SEND, sqs("asya-shop-intake")), (PUT, f"{BUCKET}/results/succeeded/a.json")],
-    "x-sink": [(DELETE_ITEM, table("asya-shop-sink")), (SEND, sqs("asya-shop-intake"))],
-    "x-sump": [(PUT, f"{BUCKET}/results/succeeded/a.json"), (SEND, sqs("asya-shop-x-sink"))],
-    "x-checkpoint": [(PUT, f"{BUCKET}/results/succeeded/a.json")],
-    "x-resume": [(WRITE_ITEM, table("asya-shop-tasks"))],
-    "x-dispatch": [
-        (SEND, sqs("asya-shop-intake")),
-        (PASS, role_arn("asya-shop-intake")),
-        (PASS, role_arn("asya-shop-x-sink")),
-    ],
-    "x-completion": [(START, "arn:aws:emr-serverless:eu-west-1:111122223333:/applications/00a")],
-    "x-reconcile": [(SEND, sqs("asya-shop-intake"))],
-    "x-dlq": [(DELETE, sqs("asya-shop-intake-dlq")), (RECEIVE, sqs("asya-shop-intake"))],
-    "x-gateway-api": [
-        (RECEIVE, sqs("asya-shop-intake")),
-        (SEND, sqs("asya-shop-x-sump")),
-        (SEND, sqs("asya-shop-intake-dlq")),
-    ],
-    "x-gateway-ingest": [(SEND, sqs("asya-shop-intake")), (READ_ITEM, table("asya-shop-sink"))],
-    "x-gateway-stream": [(WRITE_ITEM, table("asya-shop-tasks"))],
-    "x-task-sweep": [(SEND, sqs("asya-shop-intake"))],
-    "x-fan-in-sweep": [(WRITE_ITEM, table("asya-shop-fan-in"))],
-    "x-pause-sweep": [(SEND, sqs("asya-shop-intake"))],
-    "x-push-feed": [(WRITE_ITEM, table("asya-shop-tasks"))],
-    "x-push": [(WRITE_ITEM, table("asya-shop-tasks")), (SEND, sqs("asya-shop-intake"))],
-    "x-job-crunch": [
-        (GET, f"{BUCKET}/runs/x-index/0000000001/manifest.json"),
-        (GET, f"{BUCKET}/pending/other/abc.json"),
-        (PUT, f"{BUCKET}/pending/crunch/abc.json"),
-        (PUT, f"{BUCKET}/results/index/days/x"),
-        (REMOVE, f"{BUCKET}/data/clean/part-0.parquet"),
-        (GET, "arn:aws:s3:::cdk-hnb659fds-assets-111122223333-eu-west-1/asya-shop-test/abc.zip"),
-        (SEND, sqs("asya-shop-intake")),
-    ],
-}
 
 
 def request(action: str, resource: str) -> Request:
