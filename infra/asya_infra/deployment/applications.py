@@ -1,13 +1,10 @@
 """Stops and tags the deployed Spark applications of a mesh."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from botocore.exceptions import ClientError
-
-from asya_infra.assembly import Template
-from asya_infra.deployment.deployed_templates import deployed_template
 
 # The states of a job run that has not ended.
 ACTIVE_RUNS = ("SUBMITTED", "PENDING", "SCHEDULED", "RUNNING", "CANCELLING", "QUEUED")
@@ -35,12 +32,6 @@ class Applications:
     tell: Callable[[str], None]
     sleep: Callable[[float], None]
     _clients: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
-
-    def deployed(self, stacks: Iterable[str]) -> dict[str, Template]:
-        """Return the templates of those of the stacks that are deployed."""
-        cloudformation = self._client("cloudformation")
-        templates = {stack: deployed_template(cloudformation, stack) for stack in stacks}
-        return {stack: template for stack, template in templates.items() if template is not None}
 
     def id_of(self, stack: str, logical_id: str) -> str | None:
         """Return the id of a deployed application; None if its creation failed, was rolled back, or never began."""

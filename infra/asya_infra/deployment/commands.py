@@ -16,6 +16,7 @@ from asya_infra.deployment.application_changes import (
     applications,
 )
 from asya_infra.deployment.applications import Applications, BusyApplicationError
+from asya_infra.deployment.deployed_templates import deployed_templates
 from asya_infra.deployment.dispatcher import Dispatcher, Resumption
 from asya_infra.deployment.removed_queues import check_removed_queues, protect_all_queues, protect_queues
 
@@ -61,7 +62,7 @@ class Deployment:
         if problems:
             raise DeploymentError("\n".join(map(str, problems)))
         with self._deletable_queues():
-            deployed = self._apps.deployed(sorted({*self.assembly.templates, self.assembly.spark_stack}))
+            deployed = self._deployed_templates()
             approval = () if self.asks else ("--require-approval", "never")
             with self._stopped(application_changes(deployed, self.assembly.templates)):
                 self._cdk("deploy", "--all", *approval)
@@ -85,13 +86,17 @@ class Deployment:
             DeploymentError: the deletion is refused or failed.
         """
         self._check_account()
-        deployed = self._apps.deployed(sorted({*self.assembly.templates, self.assembly.spark_stack}))
+        deployed = self._deployed_templates()
         with self._stopped(application_changes(deployed, {})):
             self._cdk("destroy", "--all", *(() if self.asks else ("--force",)))
-            if self._apps.deployed([self.assembly.spark_stack]) and (
+            if deployed_templates(self.session, [self.assembly.spark_stack]) and (
                 self.assembly.spark_stack not in self.assembly.templates
             ):
                 self._apps.delete_stack(self.assembly.spark_stack)
+
+    def _deployed_templates(self) -> dict[str, Template]:
+        """Return the deployed templates of the mesh, also that of an application that the mesh no longer has."""
+        return deployed_templates(self.session, sorted({*self.assembly.templates, self.assembly.spark_stack}))
 
     def _check_account(self) -> None:
         """Refuse credentials of another account before anything changes there; `cdk` would refuse them later."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from asya.protocol import names
 from asya_infra.assembly import Assembly, Template
-from asya_infra.deployment.deployed_templates import deployed_template
+from asya_infra.deployment.deployed_templates import deployed_templates
 from asya_infra.deployment.heavy_backlog import HeavyBacklog, heavy_backlog
 from asya_infra.deployment.queue_changes import (
     RemovedQueue,
@@ -73,7 +73,7 @@ def check_removed_queues(
     cloudformation, sqs = session.client("cloudformation"), session.client("sqs")
     moment = now or datetime.now(UTC)
     problems: list[Problem] = []
-    for shard in _shards(cloudformation, assembly):
+    for shard in _shards(session, assembly):
         removed = removed_queues(shard.deployed, shard.synthesized, assembly.namespace)
         kept = [queue for queue in removed if queue.actor not in dropped]
         problems += [_not_empty(queue, count) for queue in kept if (count := _messages(sqs, queue.name))]
@@ -93,7 +93,7 @@ def protect_queues(session: Any, assembly: Assembly) -> None:
     that were checked stay deletable until the next deployment.
     """
     cloudformation = session.client("cloudformation")
-    for shard in _shards(cloudformation, assembly):
+    for shard in _shards(session, assembly):
         _set_policy(cloudformation, shard, removed_queues(shard.deployed, shard.synthesized, assembly.namespace))
 
 
@@ -103,7 +103,7 @@ def protect_all_queues(session: Any, assembly: Assembly) -> None:
     Called after the deployment. A failed one leaves the removed queues, and messages may arrive in them.
     """
     cloudformation = session.client("cloudformation")
-    for shard in _shards(cloudformation, assembly):
+    for shard in _shards(session, assembly):
         _set_policy(cloudformation, shard, ())
 
 
@@ -111,13 +111,11 @@ def _set_policy(cloudformation: Any, shard: _Shard, deletable: Iterable[RemovedQ
     cloudformation.set_stack_policy(StackName=shard.stack, StackPolicyBody=json.dumps(stack_policy(deletable)))
 
 
-def _shards(cloudformation: Any, assembly: Assembly) -> Iterator[_Shard]:
-    for shard in range(SHARDS):
-        stack = names.stack_name(assembly.namespace, f"queues-{shard}")
-        synthesized = assembly.templates.get(stack)
-        # `cdk deploy` changes no stack without a template.
-        if synthesized is not None and (deployed := deployed_template(cloudformation, stack)) is not None:
-            yield _Shard(stack, deployed, synthesized)
+def _shards(session: Any, assembly: Assembly) -> Iterator[_Shard]:
+    # `cdk deploy` changes no stack without a template.
+    stacks = [names.stack_name(assembly.namespace, f"queues-{shard}") for shard in range(SHARDS)]
+    for stack, deployed in deployed_templates(session, filter(assembly.templates.__contains__, stacks)).items():
+        yield _Shard(stack, deployed, assembly.templates[stack])
 
 
 def _messages(sqs: Any, queue: str) -> int:

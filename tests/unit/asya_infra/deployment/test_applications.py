@@ -127,15 +127,6 @@ def test_equal_tags_need_no_call(desk: Desk) -> None:
     desk.applications.tag("00abc", {}, {"team": "orders"})
 
 
-def test_the_templates_of_deployed_stacks(desk: Desk) -> None:
-    original = {"TemplateStage": "Original"}
-    desk.session.answer(
-        "cloudformation", "get_template", {"TemplateBody": '{"Resources": {}}'}, StackName="a", **original
-    )
-    desk.session.refuse("cloudformation", "get_template", "ValidationError", "Stack with id b does not exist")
-    assert desk.applications.deployed(["a", "b"]) == {"a": {"Resources": {}}}
-
-
 @pytest.mark.parametrize(
     ("resource", "identity"),
     [

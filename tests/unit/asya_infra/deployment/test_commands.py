@@ -39,6 +39,11 @@ class Account:
         self.is_paused = self.stays_paused = self.is_stuck = self.is_disabled = False
         self.problems: list[str] = []
         self.error: Exception | None = None
+        monkeypatch.setattr(
+            commands,
+            "deployed_templates",
+            lambda _, stacks: {name: self.stacks[name] for name in stacks if name in self.stacks},
+        )
         monkeypatch.setattr(commands, "check_removed_queues", lambda *_, **__: self.problems)
         monkeypatch.setattr(commands, "protect_queues", lambda *_: self.steps.append("let queues go"))
         monkeypatch.setattr(commands, "protect_all_queues", self._protect)
@@ -52,7 +57,6 @@ class Account:
             **{"asks": False, "tell": lambda _: None, **more},
         )
         made.__dict__["_apps"] = SimpleNamespace(
-            deployed=lambda names: {name: self.stacks[name] for name in names if name in self.stacks},
             id_of=lambda stack, logical_id: f"{stack}/{logical_id}",
             active_runs=lambda _: self.late_runs.pop(0) if self.late_runs else self.runs,
             wait_for_runs=lambda identity: self.steps.append(f"wait for runs of {identity}"),
