@@ -63,7 +63,7 @@ def build_traces(settings: Settings, monotonic: Callable[[], float]) -> Traces |
     """Build the collector of a function; None in a mesh without `telemetry`."""
     if settings.traces is None:
         return None
-    # Imported for these meshes alone: the SDK is in no other layer, and its import takes a fifth of a second.
+    # Imported for these meshes alone: the SDK is in no other layer, and its import takes a quarter of a second.
     from asya.messaging.aws.otlp import otlp_export
 
     session = boto3.DEFAULT_SESSION or boto3.Session()
