@@ -26,7 +26,7 @@ class TraceContext(msgspec.Struct, frozen=True):
 
     @property
     def is_sampled(self) -> bool:
-        """Whether whoever started the trace wants it recorded."""
+        """Whether the trace is to be recorded, by the decision of the function or caller that started it."""
         return bool(int(self.flags, 16) & _SAMPLED)
 
     def child(self, span: str) -> "TraceContext":

@@ -1,11 +1,15 @@
 """Collects the spans of an invocation, and exports them before it ends (`protocol §15`)."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import boto3
 
 from asya.messaging.aws.settings import Settings
 from asya.messaging.spans import Span, is_recorded
+
+Export = Callable[[Sequence[Span]], None]
+"""Sends spans, or raises ExportError."""
 
 # A collector that does not answer would slow each invocation down by the time limit of the export.
 PAUSE_SECONDS = 60.0
@@ -21,7 +25,7 @@ class Traces:
     A lost span is no lost envelope: after a failure, spans are dropped for a minute.
     """
 
-    def __init__(self, export: Callable[[Sequence[Span]], None], share: float, monotonic: Callable[[], float]) -> None:
+    def __init__(self, export: Export, share: float, monotonic: Callable[[], float]) -> None:
         """Create the collector.
 
         Args:
@@ -54,7 +58,7 @@ class Traces:
             return
         try:
             self._export(spans)
-        except ExportError as error:
+        except Exception as error:  # noqa: BLE001 - no envelope may return to its queue for the sake of a span
             self._paused_until = self._monotonic() + PAUSE_SECONDS
             warn(len(spans), str(error))
 
@@ -63,9 +67,14 @@ def build_traces(settings: Settings, monotonic: Callable[[], float]) -> Traces |
     """Build the collector of a function; None in a mesh without `telemetry`."""
     if settings.traces is None:
         return None
-    # Imported for these meshes alone: the SDK is in no other layer, and its import takes a quarter of a second.
+    endpoint, namespace = settings.traces.endpoint, settings.namespace
+    exporter = cache(lambda: _exporter(namespace, endpoint))
+    return Traces(lambda spans: exporter()(spans), settings.traces.share, monotonic)
+
+
+def _exporter(namespace: str, endpoint: str) -> Export:
+    # Imported for the first span: the SDK is in the layers of these meshes alone, and takes a quarter of a second.
     from asya.messaging.aws.otlp import otlp_export
 
     session = boto3.DEFAULT_SESSION or boto3.Session()
-    export = otlp_export(settings.traces.endpoint, settings.namespace, session.get_credentials)
-    return Traces(export, settings.traces.share, monotonic)
+    return otlp_export(endpoint, namespace, session.get_credentials)

@@ -1,11 +1,15 @@
 """The collector of spans: what it records, and what it does without an endpoint."""
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from asya.messaging.aws.traces import PAUSE_SECONDS, ExportError, Traces
+from asya.messaging.aws.settings import Settings, TraceSettings
+from asya.messaging.aws.traces import PAUSE_SECONDS, ExportError, Traces, build_traces
 from asya.messaging.spans import Span
 from asya.protocol.tracing import TraceContext
 
@@ -68,6 +72,19 @@ def test_protocol_15_a_share_of_the_traces_is_recorded(share: float, trace: str,
     traces.add(span("hop", trace, flags))
     traces.flush(endpoint.warn)
     assert endpoint.calls == int(recorded)
+
+
+@pytest.mark.rule("15.lost-spans")
+def test_protocol_15_no_error_of_an_export_fails_the_invocation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of the user may replace the SDK, or one of its dependencies."""
+    monkeypatch.setitem(sys.modules, "asya.messaging.aws.otlp", None)
+    settings = cast("Settings", SimpleNamespace(namespace="shop", traces=TraceSettings(endpoint="http://c", share=1.0)))
+    traces = build_traces(settings, lambda: 0.0)
+    assert traces is not None
+    endpoint = Endpoint()
+    traces.add(span("lost"))
+    traces.flush(endpoint.warn)
+    assert [count for count, _ in endpoint.warnings] == [1]
 
 
 @pytest.mark.rule("15.lost-spans")
