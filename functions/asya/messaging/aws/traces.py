@@ -68,10 +68,14 @@ def build_traces(settings: Settings, monotonic: Callable[[], float]) -> Traces |
     if settings.traces is None:
         return None
     endpoint, namespace = settings.traces.endpoint, settings.namespace
-    exporter = cache(lambda: _exporter(namespace, endpoint))
-    return Traces(lambda spans: exporter()(spans), settings.traces.share, monotonic)
+
+    def export(spans: Sequence[Span]) -> None:
+        _exporter(namespace, endpoint)(spans)
+
+    return Traces(export, settings.traces.share, monotonic)
 
 
+@cache
 def _exporter(namespace: str, endpoint: str) -> Export:
     # Imported for the first span: the SDK is in the layers of these meshes alone, and takes a quarter of a second.
     from asya.messaging.aws.otlp import otlp_export
