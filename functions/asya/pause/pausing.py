@@ -3,10 +3,12 @@
 from datetime import datetime
 
 import msgspec
+from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
+from asya.pause.resume_input import InvalidInputError, merge_answers
 from asya.protocol import headers, names, status
 from asya.protocol.codec import ParseError
 from asya.protocol.envelope import Envelope
@@ -17,15 +19,39 @@ from asya.protocol.times import format_time
 from asya.sidecar.arrival import divert
 
 _NO_REPORTS = "the envelope cannot pause: its task is not reported ({header}: off), so it could not be resumed"
+# An answer of each type, to try the place of a field.
+_ANY_ANSWER = {
+    "string": Raw(b'""'),
+    "number": Raw(b"0"),
+    "boolean": Raw(b"false"),
+    "array": Raw(b"[]"),
+    "object": Raw(b"{}"),
+}
+_NO_PLACE = "the envelope cannot pause, because no answer could resume it: {problem}"
 
 
 def refusal(hop: Hop, *, is_reported: bool, now: datetime) -> Diversion | None:
-    """Fail an envelope whose reports are off, because its pause could never end; None if it may pause."""
-    if is_reported:
+    """Fail an envelope whose pause could never end; None if it may pause.
+
+    That is one whose reports are off, and one whose payload has no place for an answer that every resume inserts.
+    """
+    problem = _unanswerable(hop) if is_reported else _NO_REPORTS.format(header=headers.MESH_STATUS)
+    if problem is None:
         return None
-    error = ErrorInfo(type="RuntimeError", message=_NO_REPORTS.format(header=headers.MESH_STATUS))
+    error = ErrorInfo(type="RuntimeError", message=problem)
     failed = status.failed(hop.status, reason="RuntimeError", now=format_time(now), error=error)
     return divert(hop, names.SINK, failed, why="CannotPause")
+
+
+def _unanswerable(hop: Hop) -> str | None:
+    """The reason why every resume would be refused; None if an answer is possible."""
+    fields = (hop.spec.pause or Pause()).fields
+    inserted = [field for field in fields if field.required or field.default is not None]
+    try:
+        merge_answers(hop.envelope.payload, fields, {field.name: _ANY_ANSWER[field.type] for field in inserted})
+    except InvalidInputError as error:
+        return _NO_PLACE.format(problem="; ".join(f"{name} {problem}" for name, problem in error.fields.items()))
+    return None
 
 
 def paused_envelope(hop: Hop, *, now: datetime) -> Envelope:

@@ -94,6 +94,42 @@ def test_what_nobody_hears_of_fails_saying_so() -> None:
     assert pausing.refusal(at_pause(), is_reported=True, now=NOW) is None
 
 
+@pytest.mark.rule("11.pause.unanswerable")
+@pytest.mark.parametrize(
+    ("fields", "payload", "field"),
+    [
+        (FIELDS, "a text", "approved"),
+        (FIELDS, [1, 2], "approved"),
+        ((PauseField(name="n", type="number", payload_key="/text/n", required=False, default=1),), {"text": "x"}, "n"),
+        ((PauseField(name="a", type="string"), PauseField(name="b", type="string", payload_key="/a/b")), {}, "b"),
+    ],
+)
+def test_11_a_pause_that_no_answer_could_end_fails(fields: tuple[PauseField, ...], payload: object, field: str) -> None:
+    spec = Actor(kind="pause", pause=Pause(fields=fields))
+    refused = pausing.refusal(hop(message(payload=payload), spec=spec), is_reported=True, now=NOW)
+    assert refused is not None
+    envelope = codec.decode(refused.deliveries[0].body)
+    assert envelope.status is not None
+    assert envelope.status.error is not None
+    assert (envelope.status.phase, envelope.status.reason) == ("failed", "RuntimeError")
+    assert f"no answer could resume it: {field} cannot be put into the payload" in envelope.status.error.message
+
+
+@pytest.mark.rule("11.pause.unanswerable")
+@pytest.mark.parametrize(
+    ("fields", "payload"),
+    [
+        ((), "a text"),  # any answer, also an empty one
+        ((PauseField(name="n", type="number", required=False),), "a text"),
+        (FIELDS, None),
+        ((PauseField(name="n", type="number", payload_key="/0/n"),), [{}]),
+    ],
+)
+def test_11_a_pause_that_some_answer_ends_is_kept(fields: tuple[PauseField, ...], payload: object) -> None:
+    spec = Actor(kind="pause", pause=Pause(fields=fields))
+    assert pausing.refusal(hop(message(payload=payload), spec=spec), is_reported=True, now=NOW) is None
+
+
 @pytest.mark.parametrize(
     "header", [{"epoch": -1, "paused_at": "x"}, {"prompt": "?"}, 5, {"epoch": "1", "paused_at": ""}]
 )
