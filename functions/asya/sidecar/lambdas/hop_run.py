@@ -39,6 +39,9 @@ class HopRun:
         # Frames that have left, also those that an earlier run of this hop may have sent.
         self._frames_sent = 0
         self._partial_count = 0
+        # A fan-out is always buffered. Only a redelivery can find its frames, so a first delivery reads no object.
+        self._is_buffered = hop.spec.frames == "buffered"
+        self._looks_first = self._is_buffered or hop.arrival.receive_count > 1
         self._started_at = self._services.environment.monotonic()
         self._began_at = services.now()
         self._limit, self._by_deadline = hop.time_limit(services.now())
@@ -88,6 +91,8 @@ class HopRun:
             final = self._failure(failure)
         finally:
             self._circuit.record("released")
+        if result != "succeeded" and self._send_stored_frames():
+            final, result, error = None, "succeeded", None
         self._send_final(final)
         trace_hop(self._services, self._hop, self._began_at, error=error)
         self._services.telemetry.count("Processed", by=("outcome", result))
@@ -96,13 +101,9 @@ class HopRun:
         return self._receipts
 
     def _frames(self) -> Generator[Frame, None, None]:
-        """The handler's frames: as they come, all at once if buffered, or those stored by an earlier run.
-
-        A fan-out is always buffered. Only a redelivery can find its frames, so a first delivery reads no object.
-        """
-        envelope, is_buffered = self._hop.envelope, self._hop.spec.frames == "buffered"
-        may_be_stored = is_buffered or self._hop.arrival.receive_count > 1
-        if may_be_stored and (stored := self._services.frame_buffer.load(envelope)) is not None:
+        """The handler's frames: as they come, all at once if buffered, or those stored by an earlier run."""
+        envelope, is_buffered = self._hop.envelope, self._is_buffered
+        if self._looks_first and (stored := self._services.frame_buffer.load(envelope)) is not None:
             self._frames_sent = len(stored)
             yield from stored
             return
@@ -123,6 +124,20 @@ class HopRun:
             else:
                 yield first
                 yield from frames
+
+    def _send_stored_frames(self) -> bool:
+        """Send the frames of another copy of this message, which a failed run would contradict; False without any.
+
+        A message may be sent twice, so this may be the first delivery of a hop that has already fanned out.
+        """
+        if self._looks_first or self._receipts:
+            return False
+        frames = self._services.frame_buffer.load(self._hop.envelope)
+        if frames is None:
+            return False
+        for index, frame in enumerate(frames):
+            self._send_frame(frame, index)
+        return True
 
     def _check_all(self, frames: list[Frame], *, stores: bool) -> list[Frame]:
         """Check frames that must leave together, and store them if asked to."""

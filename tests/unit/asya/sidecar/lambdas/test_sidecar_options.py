@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from botocore.exceptions import ClientError
 
+from asya import fan_out
 from asya.messaging.aws import clients
 from asya.protocol import ids
-from asya.protocol.mesh_table import Policy, Resiliency
+from asya.protocol.mesh_table import Actor, Policy, Resiliency
 from tests.doubles.envelopes import message, status
 from tests.doubles.light_actor import echo, never, run
 from tests.doubles.mesh_world import MeshWorld, empty_table, emulated_table
@@ -66,6 +67,27 @@ def test_6_a_re_run_sends_what_was_kept_without_calling_the_handler(world: MeshW
     assert len(calls) == 1
     runs = {json.loads(bytes(envelope.payload))["run"] for envelope in world.sent("post")}
     assert runs == {1}
+
+
+@pytest.mark.rule("6.buffered.copy")
+def test_6_a_copy_that_fails_does_not_contradict_a_fan_out(world: MeshWorld) -> None:
+    """A send without an answer is repeated, so the second copy is a first delivery, too."""
+    calls: list[Any] = []
+
+    def split(payload: Any) -> Any:
+        calls.append(payload)
+        if len(calls) > 1:
+            raise ConnectionError("the service is down")
+        yield from fan_out([1, 2], to=["post"], at="gather")
+
+    gather = {"gather": Actor(kind="fan_in")}
+    for _ in range(2):
+        assert run(world, split, message(), others=gather) == []
+    assert len(calls) == 2
+    assert sorted(world.targets) == ["gather", "gather", "post", "post", "post", "post"]
+    first, second = (world.sent("post")[start : start + 2] for start in (0, 2))
+    assert [envelope.id for envelope in first] == [envelope.id for envelope in second]
+    assert "failed" not in world.gateway.reported("env-1")
 
 
 @pytest.mark.rule("6.buffered")
