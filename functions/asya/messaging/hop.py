@@ -73,6 +73,11 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         """The number of the attempt, from 1."""
         return self.status.attempt or 1
 
+    @property
+    def attempt_key(self) -> tuple[str, int, int, int]:
+        """Identifies the attempt: id, generation, position, attempt. Copies of a message have the same key."""
+        return self.envelope.id, self.envelope.generation, self.envelope.route.position, self.attempt
+
     def time_limit(self, now: datetime) -> tuple[timedelta, bool]:
         """The time limit of the handler, and whether the deadline sets it (`protocol §5.7`)."""
         timeout = timedelta(seconds=self.spec.timeout)

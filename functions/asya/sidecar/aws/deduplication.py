@@ -40,6 +40,5 @@ class CompletedHops:
 
 
 def _key(hop: Hop) -> "dict[str, AttributeValueTypeDef]":
-    envelope = hop.envelope
-    sort_key = f"{envelope.generation:04d}#{envelope.route.position:06d}#{hop.attempt:06d}"
-    return {"pk": {"S": envelope.id}, "sk": {"S": sort_key}}
+    envelope_id, generation, position, attempt = hop.attempt_key
+    return {"pk": {"S": envelope_id}, "sk": {"S": f"{generation:04d}#{position:06d}#{attempt:06d}"}}

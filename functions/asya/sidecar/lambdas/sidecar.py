@@ -45,7 +45,7 @@ class Sidecar:
     def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Receipt]:
         """Process one message; adds its started hop to `hops`, by message id."""
         started = intake.start(record)
-        if isinstance(started, Hop) and self.deduplicates and self.services.completed_hops.is_completed(started):
+        if isinstance(started, Hop) and self.deduplicates and self._is_duplicate(started, hops):
             started = Diversion(started.envelope.id, (), "Duplicate")
         if isinstance(started, Diversion):
             record_diversion(self.services, started.why)
@@ -55,6 +55,14 @@ class Sidecar:
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
         hops[record.message_id] = started
         return HopRun(self.services, self.call, started).run()
+
+    def _is_duplicate(self, hop: Hop, hops: Mapping[str, Hop]) -> bool:
+        """Whether the attempt was completed before, or runs in this batch.
+
+        If the sends of the first copy fail, its message stays on the queue. So the second one may go.
+        """
+        runs_here = any(other.attempt_key == hop.attempt_key for other in hops.values())
+        return runs_here or self.services.completed_hops.is_completed(hop)
 
     def _mark_completed(self, hop: Hop | None) -> None:
         """Mark a hop after its sends and before its acknowledgement (`protocol §4`)."""

@@ -156,6 +156,18 @@ def marks(world: MeshWorld, client: "DynamoDBClient", monkeypatch: pytest.Monkey
 
 @pytest.mark.rule("4.deduplicate")
 @pytest.mark.usefixtures("marks")
+def test_4_two_copies_in_one_batch_run_once(world: MeshWorld) -> None:
+    calls: list[Any] = []
+    bodies = [message(), message(id="env-2"), message()]
+    assert run(world, counting(calls), *bodies, deduplicate=True, frames="buffered") == []
+    assert len(calls) == 2
+    world.sqs.refuse_always["asya-shop-post"] = Refusal()
+    again = message(id="env-3")
+    assert run(world, counting(calls), again, again, deduplicate=True, frames="buffered") == ["message-0"]
+
+
+@pytest.mark.rule("4.deduplicate")
+@pytest.mark.usefixtures("marks")
 def test_4_a_hop_that_was_completed_is_dropped(world: MeshWorld) -> None:
     assert run(world, echo, message(), deduplicate=True) == []
     assert run(world, never, message(), deduplicate=True) == []
