@@ -12,7 +12,7 @@ from msgspec import Raw
 from msgspec.json import Decoder
 
 from asya.legacy.envelope_routes import is_legacy, upgraded_route
-from asya.protocol import ids
+from asya.protocol import ids, salvage
 from asya.protocol.envelope import NO_UNKNOWN_MEMBERS, NULL, Envelope, UnknownMembers
 from asya.protocol.headers import PAYLOAD_REF
 from asya.protocol.route import Route
@@ -42,6 +42,7 @@ class _Times(msgspec.Struct, array_like=True):
 _KNOWN_KEYS = frozenset({"id", "parent_id", "route", "headers", "status", "payload"})
 _KNOWN_STATUS_KEYS = frozenset(Status.__struct_fields__)
 _NO_STATUS = Status()
+_REPLACED = "\ufffd"  # stands for bytes that are not UTF-8
 
 _encoder = msgspec.json.Encoder()
 _envelope_decoder = msgspec.json.Decoder(Envelope)
@@ -71,7 +72,7 @@ def decode(body: bytes, *, message_id: str = "") -> Envelope:
         if _is_plain(envelope):
             return envelope
     except UnicodeDecodeError as error:
-        raise ParseError(f"the message is not UTF-8 (byte {error.start})") from None
+        raise ParseError(f"the message is not UTF-8 (byte {error.start})", _salvaged_id(body)) from None
     except (msgspec.MsgspecError, RecursionError):
         pass  # the careful pass either accepts the message or names the field at fault
     return _decode_carefully(body, message_id)
@@ -116,10 +117,13 @@ def readable_headers(body: bytes) -> dict[str, Raw]:
     """
     try:
         body.decode("utf-8")
-        headers = _optional_object_decoder.decode(_object_decoder.decode(body).get("headers", NULL))
-    except (UnicodeDecodeError, msgspec.MsgspecError, RecursionError):
+        headers = _optional_object_decoder.decode(_object_decoder.decode(body).get("headers", NULL)) or {}
+    except msgspec.ValidationError:
         return {}
-    return {name: raw for name, raw in (headers or {}).items() if name != PAYLOAD_REF and _is_readable(raw)}
+    except (UnicodeDecodeError, msgspec.MsgspecError, RecursionError):
+        text = salvage.members(body.decode("utf-8", "replace")).get("headers", "")
+        headers = {name: Raw(value.encode()) for name, value in salvage.members(text).items() if _REPLACED not in value}
+    return {name: raw for name, raw in headers.items() if name != PAYLOAD_REF and _is_readable(raw)}
 
 
 def _is_readable(raw: Raw) -> bool:
@@ -128,6 +132,16 @@ def _is_readable(raw: Raw) -> bool:
     except (msgspec.MsgspecError, RecursionError):
         return False
     return True
+
+
+def _salvaged_id(body: bytes) -> str | None:
+    """The id of a message that is no valid JSON, if it is usable (`protocol §5.1`)."""
+    value = salvage.members(body.decode("utf-8", "replace")).get("id", "")
+    try:
+        envelope_id = _text_decoder.decode(value)
+    except msgspec.MsgspecError:
+        return None
+    return envelope_id if ids.is_usable(envelope_id) and _REPLACED not in envelope_id else None
 
 
 def encode(envelope: Envelope) -> bytes:
@@ -173,11 +187,11 @@ def _decode_carefully(body: bytes, message_id: str) -> Envelope:
     try:
         members = _object_decoder.decode(body)
     except RecursionError:
-        raise ParseError("the message is nested too deeply") from None
+        raise ParseError("the message is nested too deeply", _salvaged_id(body)) from None
     except msgspec.ValidationError:
         raise ParseError("the message is no JSON object") from None
     except msgspec.DecodeError as error:
-        raise ParseError(f"the message is no JSON: {error}") from None
+        raise ParseError(f"the message is no JSON: {error}", _salvaged_id(body)) from None
 
     route_raw = members.get("route")
     envelope_id = _id_of(members, route_raw, message_id)

@@ -125,6 +125,10 @@ def _find_method(file: Path, class_: ast.ClassDef, names: list[str]) -> Definiti
     if names[1] not in methods and not class_.bases:
         raise CodeError(f"class {names[0]} in {file} has no {names[1]!r}{did_you_mean(names[1], methods)}")
     method = methods.get(names[1])
+    if isinstance(method, ast.ClassDef):
+        return _find_method(file, method, names[1:])
+    if isinstance(method, _Function) and len(names) > 2:
+        raise CodeError(f"{names[0]}.{names[1]} in {file} is a method and has no {names[2]!r}")
     return Definition(method if isinstance(method, _Function) else None, file)
 
 
