@@ -1,13 +1,12 @@
 """Stages: values over those of the base, with their own lines in messages."""
 
 import json
-from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
-from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
+from asya_infra.mesh_file import MeshFileError
 from asya_infra.mesh_file.schema import schema_text
+from tests.unit.asya_infra.mesh_file.loading import load, problems_of
 
 BASE = """
 namespace: shop
@@ -33,28 +32,13 @@ stages:
 """
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "functions/handlers").mkdir(parents=True)
-    (tmp_path / "functions/handlers/shop.py").write_text("def one(payload): return payload\n")
-    (tmp_path / "spark_jobs").mkdir()
-    (tmp_path / "spark_jobs/heavy.py").write_text("def crunch(spark, payload): return payload\n")
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
-def load(text: str, stage: str = "") -> LoadedMesh:
-    Path("mesh.yaml").write_text(dedent(text).lstrip("\n"))
-    return load_mesh(Path("mesh.yaml"), stage)
-
-
-def problems(stages: str, stage: str = "prod", more: str = "") -> list[str]:
-    """The problems of a mesh with these stages, which begin in line 5."""
-    text = f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n{more or 'max_hops: 9'}\nstages:\n"
-    Path("mesh.yaml").write_text(text + "".join(f"  {line}\n" for line in stages.splitlines()))
-    with pytest.raises(MeshFileError) as caught:
-        load_mesh(Path("mesh.yaml"), stage)
-    return [str(problem).removeprefix("mesh.yaml:") for problem in caught.value.problems]
+def problems(stages: str, stage: str = "prod", more: str = "max_hops: 9") -> list[str]:
+    """Return the problems of a mesh with these stages, which begin in line 5."""
+    text = f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n{more}\nstages:\n"
+    return problems_of(text + "".join(f"  {line}\n" for line in stages.splitlines()), stage)
 
 
 def test_a_stage_overrides_the_base() -> None:

@@ -1,7 +1,6 @@
 """The actor table that is made from a mesh file."""
 
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
@@ -9,20 +8,14 @@ from asya.protocol import mesh_table as table
 from asya.protocol.mesh_table import decode_table, encode_table
 from asya.protocol.pause import Pause
 from asya_infra.mesh_file import load_mesh, to_table
-from asya_infra.mesh_file.units import format_duration, parse_bytes, parse_duration
 from asya_infra.mesh_file.user_code import detect_shape
+from tests.unit.asya_infra.mesh_file import loading
 
 
 @pytest.fixture
-def load(tmp_path: Path):  # type: ignore[no-untyped-def]
-    (tmp_path / "functions/handlers").mkdir(parents=True)
-    (tmp_path / "functions/handlers/shop.py").write_text("def one(payload): return payload\n")
-    (tmp_path / "spark_jobs").mkdir()
-    (tmp_path / "spark_jobs/heavy.py").write_text("def crunch(spark, payload): return payload\n")
-
+def load(folder: Path):  # type: ignore[no-untyped-def]
     def loaded(text: str, stage: str = "") -> table.MeshTable:
-        (tmp_path / "mesh.yaml").write_text(dedent(text))
-        return to_table(load_mesh(tmp_path / "mesh.yaml", stage))
+        return to_table(loading.load(text, stage))
 
     return loaded
 
@@ -200,27 +193,6 @@ def test_the_shape_is_detected_through_imports(tmp_path: Path) -> None:
     assert detect_shape(tmp_path, "flights.clean_flights") == "dataframe"
     assert detect_shape(tmp_path, "flights.clean") == "dataframe"
     assert detect_shape(tmp_path, "flights.cleaning.clean") == "dataframe"
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("500ms", 0.5), ("30s", 30.0), ("10m", 600.0), ("2h", 7200.0), ("7d", 604800.0), ("0s", 0.0)]
-)
-def test_durations(text: str, seconds: float) -> None:
-    assert parse_duration(text) == seconds
-    assert parse_duration(format_duration(seconds)) == seconds
-
-
-@pytest.mark.parametrize("text", ["", "3", "-3s", "3 s", "1.5h", "3S", "s", 3, None, True, "１s"])
-def test_invalid_durations(text: object) -> None:
-    with pytest.raises(ValueError, match="should be a duration"):
-        parse_duration(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [(512, 512 * 2**20), ("512", 512 * 2**20), ("4g", 4 * 2**30), ("256k", 2**18), ("1M", 2**20)]
-)
-def test_sizes(text: object, size: int) -> None:
-    assert parse_bytes(text) == size
 
 
 def test_plain_scalars_follow_yaml_1_2(load) -> None:  # type: ignore[no-untyped-def]

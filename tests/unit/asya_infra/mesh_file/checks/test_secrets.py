@@ -5,26 +5,14 @@ from pathlib import Path
 import pytest
 
 from asya_infra.mesh_file import MeshFileError, load_mesh, to_table
+from tests.unit.asya_infra.mesh_file.loading import load, problems_of
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "functions/handlers").mkdir(parents=True)
-    (tmp_path / "functions/handlers/shop.py").write_text("def one(payload): return payload\n")
-    (tmp_path / "spark_jobs").mkdir()
-    (tmp_path / "spark_jobs/heavy.py").write_text("def crunch(spark, payload): return payload\n")
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def problems(keys: str) -> list[str]:
-    """The problems of an actor with these keys in line 3."""
-    Path("mesh.yaml").write_text(f"namespace: shop\nactors:\n  a: {{{keys}}}\n")
-    try:
-        load_mesh(Path("mesh.yaml"))
-    except MeshFileError as error:
-        return [str(problem).removeprefix("mesh.yaml:") for problem in error.problems]
-    return []
+    """Return the problems of an actor with these keys in line 3."""
+    return problems_of(f"namespace: shop\nactors:\n  a: {{{keys}}}\n")
 
 
 def test_the_table_has_the_names() -> None:
@@ -84,6 +72,5 @@ def test_a_message_does_not_repeat_a_value() -> None:
 
 def test_defaults_give_no_secrets() -> None:
     """Each actor names its own secrets."""
-    Path("mesh.yaml").write_text("namespace: shop\ndefaults: {secrets: {K: k}}\nactors:\n  a: {handler: shop.one}\n")
     with pytest.raises(MeshFileError, match=r"defaults\.secrets: unknown key"):
-        load_mesh(Path("mesh.yaml"))
+        load("namespace: shop\ndefaults: {secrets: {K: k}}\nactors:\n  a: {handler: shop.one}\n")

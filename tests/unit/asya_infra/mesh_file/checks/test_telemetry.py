@@ -1,26 +1,20 @@
 """`telemetry` in the mesh file: where the spans of traces go."""
 
-from pathlib import Path
-
 import pytest
 
-from asya_infra.mesh_file import MeshFileError, load_mesh
+from asya_infra.mesh_file import MeshFileError
 from asya_infra.mesh_file.telemetry_model import TelemetrySection
+from tests.unit.asya_infra.mesh_file.loading import load
 
 LAYER = "arn:aws:lambda:eu-central-1:111122223333:layer:collector:3"
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "functions/handlers").mkdir(parents=True)
-    (tmp_path / "functions/handlers/shop.py").write_text("def one(payload): return payload\n")
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def telemetry(keys: str) -> TelemetrySection:
     """Load a mesh file with these keys of `telemetry` in line 4."""
-    Path("mesh.yaml").write_text(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\ntelemetry: {{{keys}}}\n")
-    return load_mesh(Path("mesh.yaml")).mesh.telemetry
+    return load(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\ntelemetry: {{{keys}}}\n").mesh.telemetry
 
 
 @pytest.mark.parametrize(

@@ -1,37 +1,17 @@
 """protocol §14: legacy environment variables and operator settings in a mesh file."""
 
-from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
 import pytest
 
-from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh, to_table
+from asya_infra.mesh_file import to_table
 from asya_infra.mesh_file.actor_model import ActorSection
 from asya_infra.mesh_file.legacy.values import as_cores, as_duration, as_megabytes
 from asya_infra.mesh_file.legacy.variables import handler_variables
+from tests.unit.asya_infra.mesh_file.loading import load, problems_of
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "functions/handlers").mkdir(parents=True)
-    (tmp_path / "functions/handlers/shop.py").write_text("def one(payload): return payload\ndef two(payload): ...\n")
-    (tmp_path / "spark_jobs").mkdir()
-    return tmp_path
-
-
-def load(text: str) -> LoadedMesh:
-    Path("mesh.yaml").write_text(dedent(text).lstrip("\n"))
-    return load_mesh(Path("mesh.yaml"))
-
-
-def mistakes(text: str) -> list[str]:
-    try:
-        load(text)
-    except MeshFileError as error:
-        return [line.removeprefix("mesh.yaml:") for line in str(error).splitlines()]
-    return []
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def with_actor(keys: str) -> str:
@@ -68,7 +48,7 @@ def test_14_variables_may_be_a_list_as_in_kubernetes() -> None:
           - {name: MINE, value: "1"}
     """)
     assert (section.handler, section.env) == ("shop.one", {"MINE": "1"})
-    problem = mistakes(
+    problem = problems_of(
         with_actor("""
             handler: shop.one
             env:
@@ -187,7 +167,7 @@ def test_14_variables_of_the_defaults_apply_to_every_actor() -> None:
     ],
 )
 def test_14_contradictions_and_mistakes_are_reported_at_their_line(keys: str, problem: str) -> None:
-    problems = mistakes(with_actor(keys))
+    problems = problems_of(with_actor(keys))
     assert len(problems) == 1
     assert problems[0].startswith(problem)
 
@@ -198,7 +178,7 @@ def test_14_equal_values_do_not_contradict() -> None:
 
 
 def test_14_two_buckets_for_one_mesh_are_a_contradiction() -> None:
-    assert mistakes("""
+    assert problems_of("""
         namespace: shop
         actors:
           a: {handler: shop.one, env: {ASYA_S3_BUCKET: one-bucket}}
@@ -302,7 +282,7 @@ NO_COUNTERPART = "has no counterpart in a mesh file; remove it"
     ],
 )
 def test_14_settings_without_a_counterpart_are_problems(keys: str, place: str, problem: str) -> None:
-    assert mistakes(with_actor(f"handler: shop.one\n{keys}")) == [f"5: actors.a.{place}: {problem}"]
+    assert problems_of(with_actor(f"handler: shop.one\n{keys}")) == [f"5: actors.a.{place}: {problem}"]
 
 
 # --- the crew
@@ -407,7 +387,7 @@ def _below_actors(text: str) -> str:
     ],
 )
 def test_14_settings_of_the_crew(section: str, place: str, problem: str) -> None:
-    problems = mistakes(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n  {section}\n")
+    problems = problems_of(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n  {section}\n")
     assert problems == ([f"4: actors.{place}: {problem}"] if problem else [])
 
 

@@ -1,0 +1,84 @@
+"""Handlers and job functions that do not exist, and files that would hide a module of the mesh."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.asya_infra.mesh_file.loading import problems_of
+
+HANDLERS = """
+from somewhere import everything as imported
+def one(payload): return payload
+async def many(payload): yield payload
+class Shop:
+    def sell(self, payload): return payload
+class Bigger(Shop): ...
+try:
+    from fast import quick
+except ImportError:
+    def quick(payload): return payload
+renamed = one
+"""
+JOBS = "def crunch(spark, payload): return payload\ndef lonely(spark): ...\n"
+
+
+@pytest.fixture(autouse=True)
+def code(folder: Path) -> None:
+    """Give the folder handlers and jobs of every form."""
+    (folder / "functions/handlers/shop.py").write_text(HANDLERS)
+    (folder / "spark_jobs/heavy.py").write_text(JOBS)
+
+
+@pytest.mark.parametrize(
+    ("handler", "problem"),
+    [
+        ("shop.one", None),
+        ("shop.many", None),
+        ("shop.Shop.sell", None),
+        ("shop.Bigger.sell", None),  # inherited: only running it could tell
+        ("shop.quick", None),
+        ("shop.renamed", None),
+        ("shop.imported", None),
+        ("shop.tow", "functions/handlers/shop.py has no 'tow'"),
+        ("shop.mny", "functions/handlers/shop.py has no 'mny'; did you mean 'many'?"),
+        ("shp.one", "there is no module 'shp' in functions/handlers; did you mean 'shop'?"),
+        ("shop.Shop", "'Shop' in functions/handlers/shop.py is a class; add the name of a method, as in Shop.method"),
+        ("shop.Shop.buy", "class Shop in functions/handlers/shop.py has no 'buy'"),
+        ("shop.one.two", "'one' in functions/handlers/shop.py is a function and has no 'two'"),
+        ("shop", "should have the form module.function or module.Class.method; got 'shop'"),
+        ("../shop.one", "should have the form module.function or module.Class.method; got '../shop.one'"),
+    ],
+)
+def test_handlers_are_found_without_running_code(handler: str, problem: str | None) -> None:
+    expected = [f"3: actors.a.handler: {problem}"] if problem else []
+    assert problems_of(f"namespace: shop\nactors:\n  a: {{handler: {handler}}}\n") == expected
+
+
+def test_a_handler_with_a_syntax_error(folder: Path) -> None:
+    (folder / "functions/handlers/broken.py").write_text("def one(payload)\n    return 1\n")
+    (problem,) = problems_of("namespace: shop\nactors:\n  a: {handler: broken.one}\n")
+    assert problem == "3: actors.a.handler: functions/handlers/broken.py:1 is not valid Python: expected ':'"
+
+
+def test_a_module_in_place_of_a_function(folder: Path) -> None:
+    (folder / "functions/handlers/flights").mkdir()
+    (folder / "functions/handlers/flights/__init__.py").touch()
+    (folder / "functions/handlers/flights/inspect.py").touch()
+    (problem,) = problems_of("namespace: shop\nactors:\n  a: {handler: flights.inspect}\n")
+    assert "flights.inspect" in problem or "has no 'inspect'" in problem
+
+
+def test_jobs(folder: Path) -> None:
+    (problem,) = problems_of("namespace: shop\nactors:\n  a: {spark: {job: heavy.lonely}}\n")
+    assert (
+        problem
+        == "3: actors.a.spark.job: 'heavy.lonely' (spark_jobs/heavy.py:2) should take two arguments: spark, payload"
+    )
+
+
+def test_folders(folder: Path) -> None:
+    (problem,) = problems_of("namespace: shop\ncode: elsewhere\nactors:\n  a: {handler: shop.one}\n")
+    assert problem == "2: code: there is no folder elsewhere"
+    (folder / "functions/handlers/asya").mkdir()
+    (problem,) = problems_of("namespace: shop\nactors:\n  a: {handler: shop.one}\n")
+    assert problem.startswith("1: code: functions/handlers/asya would hide a file of the mesh with the same name")

@@ -1,0 +1,118 @@
+"""Heavy actors and the Spark application: the messages of values that EMR Serverless does not take."""
+
+import pytest
+
+from tests.unit.asya_infra.mesh_file.loading import heavy_actor_problems
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+@pytest.mark.parametrize(
+    ("keys", "spark", "more", "problem"),
+    [
+        ("batch: {window: 901s}", "", "", "4: actors.a.batch.window: should be at most 900s for a heavy actor"),
+        ("timeout: 7h", "", "", "4: actors.a.timeout: is longer than the time limit of a job run (spark.max_run, 6h)"),
+        ("", "executors: {min: 3, max: 2}", "", "4: actors.a.spark.executors.min: is more than max (2)"),
+        (
+            "",
+            "driver: {memory: 8g}",
+            "",
+            "4: actors.a.spark.driver.memory: 8192 MB + 819 MB overhead exceeds the 8192 MB of a worker with 1 cores",
+        ),
+        (
+            "",
+            "py_files: [x.zip]",
+            "",
+            "4: actors.a.spark.py_files[0]: should be an s3:// address; got 'x.zip'; put code into the jobs folder instead",
+        ),
+        (
+            "",
+            "executors: {cores: 4, memory: 2g}",
+            "spark: {application: {max_vcpu: 4, max_memory: 64g}}",
+            "4: actors.a.spark.executors: a job run needs 5 vCPU to start, but the application has 4 "
+            "(spark.application.max_vcpu)",
+        ),
+        (
+            "",
+            "",
+            "spark: {application: {id: 00abc, release: emr-spark-8.1.0}}",
+            "5: spark.application.release: conflicts with id: an existing application has its own settings; remove this key",
+        ),
+        (
+            "",
+            "executors: {cores: 4}",
+            "spark: {application: {id: 00abc, max_vcpu: 4, max_memory: 64g}}",
+            "4: actors.a.spark.executors: a job run needs 5 vCPU to start, but the application has 4 "
+            "(spark.application.max_vcpu)",
+        ),
+        (
+            "",
+            "executors: {memory: 6g}",
+            "spark: {application: {max_memory: 8g}}",
+            "4: actors.a.spark.executors: a job run needs 10 GB of memory to start, but the application has 8 GB "
+            "(spark.application.max_memory)",
+        ),
+        (
+            "",
+            "executors: {min: 16, max: 20}",
+            "",
+            "4: actors.a.spark.executors: a job run needs 17 vCPU to start, but the application has 16 "
+            "(spark.application.max_vcpu)",
+        ),
+        ("", "max_run: 8d", "", "4: actors.a.spark.max_run: should be at most 7d, the limit of EMR Serverless"),
+        (
+            "",
+            'executors: {memory: 4g}, conf: {spark.executor.memoryOverhead: "5g"}',
+            "",
+            "4: actors.a.spark.executors.memory: 4096 MB + 5120 MB overhead exceeds the 8192 MB of a worker with 1 cores",
+        ),
+        (
+            "",
+            'driver: {memory: 6g}, conf: {spark.driver.memoryOverheadFactor: "0.5"}',
+            "",
+            "4: actors.a.spark.driver.memory: 6144 MB + 3072 MB overhead exceeds the 8192 MB of a worker with 1 cores",
+        ),
+        (
+            "",
+            "conf: {spark.dynamicAllocation.maxExecutors: 40}",
+            "",
+            "4: actors.a.spark.conf.spark.dynamicAllocation.maxExecutors: has a key of its own; set executors.max instead",
+        ),
+        (
+            "access: [{bucket: data, read: [lib/*]}]",
+            'conf: {spark.jars: "s3://my-jars/a.jar"}',
+            "",
+            "4: actors.a.spark.conf.spark.jars: the job may not read s3://my-jars/a.jar; add to access: "
+            '{bucket: my-jars, read: ["a.jar"]}',
+        ),
+    ],
+)
+def test_a_heavy_actor(keys: str, spark: str, more: str, problem: str) -> None:
+    assert heavy_actor_problems(keys, spark, more) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("access", "more", "address"),
+    [
+        ("{bucket: my-jars, read: [lib/*]}", "", "s3://my-jars/lib/a.jar"),
+        ("{bucket: data, read: [lib/*]}", "storage: {data_bucket: shop-data}", "s3://shop-data/lib/a.jar"),
+        ("{bucket: data, read: [lib/*]}", "", "s3://asya-shop-123456789012-eu-central-1/data/lib/a.jar"),
+        ("{statement: {Effect: Allow, Action: 's3:GetObject', Resource: '*'}}", "", "s3://my-jars/a.jar"),
+        ("{bucket: my-jars, read: [lib/*]}", "", "local:///usr/lib/a.jar"),
+    ],
+)
+def test_a_jar_that_the_actor_may_read(access: str, more: str, address: str) -> None:
+    assert heavy_actor_problems(f"access: [{access}]", f"conf: {{spark.jars: '{address}'}}", more) == []
+
+
+def test_an_index_that_does_not_fit() -> None:
+    small = "driver: {memory: 1g}, executors: {memory: 1g}"
+    assert heavy_actor_problems("", small, "sink: {index: false}\nspark: {application: {max_memory: 5g}}") == []
+    assert heavy_actor_problems("", small, "spark: {application: {max_memory: 5g}}") == [
+        "5: spark.application: has no room for one job run of x-index, which needs 2 vCPU and 6 GB; "
+        "raise max_vcpu or max_memory"
+    ]
+
+
+def test_a_heavy_actor_may_take_long_and_many() -> None:
+    assert heavy_actor_problems("timeout: 30m, batch: {size: 10000, window: 5m}") == []

@@ -1,0 +1,41 @@
+"""Loads mesh files that tests write into the working folder, which the fixture `folder` sets."""
+
+from pathlib import Path
+from textwrap import dedent
+
+from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
+
+
+def load(text: str, stage: str = "") -> LoadedMesh:
+    """Write a mesh file and load it; its first line is the first one with text.
+
+    Raises:
+        MeshFileError: the file has problems.
+    """
+    Path("mesh.yaml").write_text(dedent(text).lstrip("\n"))
+    return load_mesh(Path("mesh.yaml"), stage)
+
+
+def problems_of(text: str, stage: str = "") -> list[str]:
+    """Return the problems of a mesh file, each in one line without the file name."""
+    try:
+        load(text, stage)
+    except MeshFileError as error:
+        return [line.removeprefix("mesh.yaml:") for line in str(error).splitlines()]
+    return []
+
+
+def mesh_problems(more: str) -> list[str]:
+    """Return the problems of a mesh with one actor and these keys from line 4 on."""
+    return problems_of(f"namespace: shop\nactors:\n  a: {{handler: shop.one}}\n{more}\n")
+
+
+def light_actor_problems(keys: str, name: str = "a") -> list[str]:
+    """Return the problems of a light actor with these keys in line 4."""
+    return problems_of(f"namespace: shop\nactors:\n  {name}:\n    {{handler: shop.one, {keys}}}\n")
+
+
+def heavy_actor_problems(keys: str, spark: str = "", more: str = "") -> list[str]:
+    """Return the problems of a heavy actor with these keys in line 4, and of the keys of the mesh from line 5 on."""
+    actor = f"  a:\n    {{spark: {{job: heavy.crunch, {spark}}}, {keys}}}"
+    return problems_of(f"namespace: shop\nactors:\n{actor}\n{more}")
