@@ -8,9 +8,9 @@ from fnmatch import fnmatchcase
 import pytest
 from msgspec.structs import replace
 
-from asya.protocol.job_runs import Manifest
 from asya.protocol.mesh_table import SparkJob, WorkerSize
 from asya.spark.run_request import POLICY_LIMIT, JobDeployment, RunRequestError, run_request, session_policy
+from tests.doubles.job_runs import MANIFEST
 
 ASSETS = "s3://cdk-hnb659fds-assets-123456789012-ap-northeast-1"
 DEPLOYMENT = JobDeployment(
@@ -23,19 +23,6 @@ DEPLOYMENT = JobDeployment(
     role_prefix="arn:aws-cn:iam::123456789012:role/",
     access_policy_prefix="arn:aws-cn:iam::123456789012:policy/",
     release="emr-spark-8.1.0",
-)
-MANIFEST = Manifest(
-    run_id="asya.ns.heavy.0000000042",
-    namespace="ns",
-    actor="heavy",
-    number=42,
-    formed_at="2026-01-01T00:00:00.000000Z",
-    job="jobs.work",
-    shape="payload",
-    timeout=60.0,
-    time_limit=6,
-    client_token="t" * 64,
-    members=(),
 )
 JOB = SparkJob(
     job="jobs.work",

@@ -15,27 +15,15 @@ from botocore.exceptions import ClientError
 from asya.messaging.aws.conditional_writes import put_if_absent
 from asya.pause.aws.paused_envelopes import PausedEnvelopes, PauseKey
 from asya.protocol.codec import decode
-from asya.protocol.job_runs import Manifest, Member
+from asya.protocol.job_runs import Member
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.spark.aws.manifests import Manifests
 from asya.spark.aws.pending import INLINE_BYTES, Pending
 from tests.doubles.envelopes import message
+from tests.doubles.job_runs import MANIFEST
 from tests.doubles.s3 import FakeS3
 
 CONFLICT = b"<Error><Code>ConditionalRequestConflict</Code><Message>At work</Message></Error>"
-MANIFEST = Manifest(
-    run_id="asya.ns.heavy.0000000042",
-    namespace="ns",
-    actor="heavy",
-    number=42,
-    formed_at="2026-01-01T00:00:00.000000Z",
-    job="jobs.work",
-    shape="payload",
-    timeout=60.0,
-    time_limit=6,
-    client_token="t" * 64,
-    members=(),
-)
 MEMBER = Member(id="a", position=0, attempt=1, admitted_at="2026-01-01T00:00:00.000000Z")
 
 
