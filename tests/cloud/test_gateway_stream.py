@@ -10,6 +10,7 @@ import pytest
 
 from tests.cloud import callers
 from tests.cloud.deployed_cloud import until
+from tests.cloud.gateway_tasks import start
 from tests.cloud.stream_clients import (
     CHROMIUM,
     StreamClient,
@@ -18,7 +19,6 @@ from tests.cloud.stream_clients import (
     signing_options,
     virtual_host_url,
 )
-from tests.cloud.test_gateway import start
 
 if TYPE_CHECKING:
     from pathlib import Path

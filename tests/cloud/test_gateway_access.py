@@ -1,0 +1,103 @@
+"""Who may call the gateway (protocol §13) on the deployed mesh, with IAM enforced."""
+
+from __future__ import annotations
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+import pytest
+
+from tests.cloud import callers
+from tests.cloud.deployed_cloud import until
+from tests.cloud.gateway_tasks import TERMINAL, start, wait_for_end
+
+if TYPE_CHECKING:
+    from tests.cloud.callers import ApiCaller
+    from tests.cloud.deployed_cloud import DeployedCloud
+
+pytestmark = pytest.mark.cloud
+
+
+@pytest.mark.rule("13.owner")
+def test_the_task_of_another_owner_is_not_found(alice: ApiCaller, bob: ApiCaller) -> None:
+    task_id = start(alice, "echo")
+    path = f"/api/v1/mesh/{task_id}"
+    for method, suffix in (
+        ("GET", ""), ("GET", "/timeline"), ("GET", "/children"), ("GET", "/events"), ("DELETE", ""), ("POST", "/resume"),
+        ("POST", "/replay"), ("POST", "/stream-token"),
+    ):  # fmt: skip
+        assert bob.call(method, path + suffix, {} if method == "POST" else None)[0] == 404, method + suffix
+    assert bob.call("GET", f"/envelopes/{task_id}")[0] == bob.call("GET", f"/jobs/{task_id}")[0] == 404
+    assert bob.call("POST", path + "/events", {"status": "succeeded"})[0] == 403
+    assert bob.call("POST", path + "/reopen", {})[0] == 403
+    assert wait_for_end(alice, task_id)["status"] == "succeeded"
+
+
+@pytest.mark.rule("13.signed")
+def test_unsigned_calls_are_refused_except_public_ones(gateway: DeployedCloud, alice: ApiCaller) -> None:
+    anonymous = callers.anonymous(gateway)
+    document = alice.call("GET", "/openapi.json")[1]
+    for path, operations in document["paths"].items():
+        for method in operations:
+            expected = 200 if path in ("/health", "/.well-known/agent-card.json") else 403
+            body: object = {} if method == "post" else None
+            assert anonymous.call(method.upper(), path.replace("{id}", "some-id"), body)[0] == expected, path
+
+
+@pytest.mark.rule("13.roles")
+def test_an_actors_role_may_only_post_reports(gateway: DeployedCloud, alice: ApiCaller) -> None:
+    calls = [
+        ["GET", "/api/v1/mesh"],
+        ["GET", "/api/v1/mesh/some-id"],
+        ["POST", "/api/v1/mesh?actor=echo"],
+        ["POST", "/tools/call"],
+        ["DELETE", "/api/v1/mesh/some-id"],
+        ["POST", "/api/v1/mesh/events"],
+    ]
+    task_id = start(alice, "probe", {"calls": calls})
+    statuses = [status for _, _, status in wait_for_end(alice, task_id)["result"]["results"]]
+    assert statuses == [403, 403, 403, 403, 403, 200]
+
+
+def test_a_forged_callback_gets_no_request_and_no_credential(gateway: DeployedCloud, operator: ApiCaller) -> None:
+    requests: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            requests.append(str(self.headers))
+            self.send_error(500)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Writes no log."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        forged = f"http://127.0.0.1:{server.server_port}"
+        for url in (
+            forged,
+            f"{forged}/",
+            f"http://user@127.0.0.1:{server.server_port}",
+            "https://example.com@" + forged[7:],
+        ):
+            task_id = str(uuid4())
+            route = {"prev": [], "curr": "echo", "next": []}
+            headers = {"x-asya-gateway-url": url}
+            gateway.send_raw("echo", json.dumps({"id": task_id, "route": route, "headers": headers, "payload": 1}))
+            task = until(
+                lambda task_id=task_id: (
+                    content  # type: ignore[misc]
+                    if (content := operator.call("GET", f"/api/v1/mesh/{task_id}")[1]).get("status") in TERMINAL
+                    else None
+                ),
+                "the task to end at its own gateway",
+            )
+            assert task["status"] == "succeeded"
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert requests == []
