@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from asya.runtime.abi import EnvelopeView, execute
-from tests.unit.asya.runtime.test_call import view
+from tests.unit.asya.runtime.handler_calls import view
 
 
 def run(command: tuple[Any, ...], **changes: Any) -> tuple[Any, EnvelopeView]:

@@ -9,7 +9,7 @@ from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
 from asya.runtime.call import HandlerFailed, HandlerInvoker
 from asya.runtime.modes import EndMode, EnvelopeMode
-from tests.unit.asya.runtime.test_call import view
+from tests.unit.asya.runtime.handler_calls import view
 
 NEW, OLD = EnvelopeMode("envelope"), EnvelopeMode("envelope-v1")
 
