@@ -1,94 +1,21 @@
-"""The events that follow a cursor (`protocol §13`, `GET …/events`; `§7`, FLY)."""
+"""The statuses and ends that follow a cursor (`protocol §13`, `GET …/events`)."""
 
 import json
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
-from asya.gateway.streams.attempts import has_unfinished_hops
-from asya.gateway.streams.new_events import StreamEvent, new_events
-from asya.gateway.streams.stream_cursor import StreamCursor, decode
-from asya.protocol.events import PartialEvent, TaskEvent
-from asya.protocol.hops import HopRecord, fold, hop_records
-from asya.protocol.route import Route
+from asya.gateway.streams.stream_cursor import StreamCursor
+from asya.protocol.hops import HopRecord
 from asya.protocol.run_progress import RunNote
-from asya.protocol.task import TaskRecord, merge
 from asya.protocol.times import format_time
-from asya.tasks.partials import PartialBatch, partial_batches
-from asya.tasks.stream_events import StreamPartial, StreamStatus
-from asya.tasks.view import TaskView, task_view
+from asya.tasks.stream_events import StreamStatus
+from asya.tasks.view import TaskView
 from tests.doubles.tasks import at, event, hop
-
-NOW = at(1000)
-CREATED = TaskRecord(id="t", status="pending", created_at=format_time(at(0)), updated_at=format_time(at(0)))
-
-
-def partial(position: int, sequence: int, *, attempt: int = 1, receive: int = 1, data: bytes = b"{}") -> PartialEvent:
-    return PartialEvent(
-        id="t", at=format_time(at(0)), data=Raw(data), actor="a", position=position, attempt=attempt, receive=receive,
-        sequence=sequence,
-    )  # fmt: skip
-
-
-@dataclass
-class World:
-    """A task's record, its hops and its partials, made of reports."""
-
-    record: TaskRecord = CREATED
-    hops: dict[Any, HopRecord] = field(default_factory=dict)
-    batches: dict[Any, PartialBatch] = field(default_factory=dict)
-
-    def report(self, *events: TaskEvent) -> None:
-        for each in events:
-            self.record = merge(self.record, each)
-        for part in hop_records(events):
-            self.hops[part.key, part.stage] = part
-
-    def publish(self, *events: PartialEvent) -> None:
-        for batch in partial_batches(events):
-            self.batches[batch.key] = batch
-
-    @property
-    def task(self) -> TaskView:
-        return task_view(self.record, fold(self.hops.values(), self.record.generation), NOW)
-
-    def new_events(self, cursor: StreamCursor | None, limit: int = 500) -> tuple[StreamEvent, ...]:
-        partials = [self.batches[key] for key in sorted(self.batches)]
-        return new_events(cursor, self.task, list(self.hops.values()), partials, limit)
-
-
-def labels(items: Sequence[StreamEvent]) -> list[str]:
-    """Returns short labels: `received 0`, `partial 0.3`, `paused`, `final succeeded`."""
-    return [_label(item) for item in items]
-
-
-def _label(item: StreamEvent) -> str:
-    data = item.data
-    if isinstance(data, StreamPartial):
-        return f"partial {data.position}.{data.sequence}"
-    if isinstance(data, StreamStatus):
-        prefix = "snapshot " if data.is_snapshot else ""
-        attempt = f".{data.attempt}" if data.attempt != 1 else ""
-        return f"{data.step} {data.position}{attempt}" if data.step else prefix + data.status
-    return f"final {data.status}"
-
-
-def percents(items: Sequence[StreamEvent]) -> list[int]:
-    return [item.data.progress_percent for item in items if not isinstance(item.data, StreamPartial)]
-
-
-def resume(items: Sequence[StreamEvent]) -> StreamCursor | None:
-    """Returns the cursor that the client sends back."""
-    return decode(items[-1].id)
-
+from tests.unit.asya.gateway.streams.task_reports import World, labels, partial, percents, resume
 
 # --- in order
 
@@ -210,54 +137,6 @@ def test_a_job_run_is_shown_again_when_it_progresses() -> None:
     assert world.new_events(resume(further)) == ()
 
 
-# --- partials
-
-
-@pytest.mark.rule("7.FLY.clients")
-def test_partials_come_in_order_between_the_start_and_the_end_of_their_hop() -> None:
-    world = World()
-    world.report(*hop("t", 0)[:2])
-    world.publish(partial(0, 0), partial(0, 1))
-    items = world.new_events(StreamCursor())
-    assert labels(items) == ["received 0", "processing 0", "partial 0.0", "partial 0.1"]
-    world.publish(partial(0, 1), partial(0, 2))
-    world.report(*hop("t", 0)[2:], *hop("t", 1)[:1])
-    assert labels(world.new_events(resume(items))) == ["partial 0.2", "completed 0", "received 1"]
-
-
-def test_a_late_partial_is_not_shown_after_a_later_one_of_its_hop() -> None:
-    world = World()
-    world.publish(partial(1, 5))
-    items = world.new_events(StreamCursor())
-    assert labels(items) == ["partial 1.5", "pending"]
-    world.publish(partial(1, 4), partial(0, 0))
-    assert labels(world.new_events(resume(items))) == ["partial 0.0"]
-
-
-def test_a_redelivered_hop_repeats_its_partials() -> None:
-    world = World()
-    world.publish(partial(0, 0), partial(0, 1))
-    items = world.new_events(StreamCursor())
-    world.publish(partial(0, 0, receive=2))
-    assert labels(world.new_events(resume(items))) == ["partial 0.0"]
-
-
-def test_one_call_is_limited_and_final_comes_last() -> None:
-    world = World()
-    world.publish(*(partial(0, number, data=b'"%s"' % (b"x" * 60_000)) for number in range(40)))
-    world.report(event("t", "succeeded", 3, 90))
-    cursor: StreamCursor | None = StreamCursor()
-    received: list[str] = []
-    rounds = 0
-    while items := world.new_events(cursor, limit=10 if rounds == 3 else 500):
-        assert len(items) <= 25
-        received += labels(items)
-        cursor = resume(items)
-        rounds += 1
-    assert received == [*(f"partial 0.{number}" for number in range(40)), "final succeeded"]
-    assert rounds > 2
-
-
 # --- snapshots
 
 
@@ -316,136 +195,6 @@ def test_a_late_report_on_a_settled_hop() -> None:
     assert cursor.settled is not None
     world.hops[0, 9] = received(0, 9)
     assert labels(world.new_events(cursor)) == ["snapshot running"]
-
-
-# --- any order of reports, any end of the connection
-
-
-def random_reports(chance: random.Random) -> list[list[TaskEvent] | list[PartialEvent]]:
-    """Returns batches of reports: shuffled, some repeated, the end last."""
-    events: list[TaskEvent] = []
-    partials: list[list[PartialEvent]] = []
-    for position in range(3):
-        for attempt in range(1, chance.randint(1, 3) + 1):
-            events += hop("t", position, attempt=attempt)[: chance.randint(1, 3)]
-            for receive in range(1, chance.randint(1, 3)):
-                count = chance.randint(1, 6)
-                batch = [partial(position, number, attempt=attempt, receive=receive) for number in range(count)]
-                cut = chance.randint(0, count)
-                partials += [part for part in (batch[:cut], batch[max(0, cut - 1) :]) if part]
-    events += chance.sample(events, len(events) // 3)
-    chance.shuffle(events)
-    batches: list[list[TaskEvent] | list[PartialEvent]] = [*partials]
-    while events:
-        size = chance.randint(1, 4)
-        batches.append(events[:size])
-        events = events[size:]
-    chance.shuffle(batches)
-    batches.append([event("t", chance.choice(["succeeded", "failed"]), 3, 200)])
-    return batches
-
-
-@pytest.mark.rule("13.stream.id")
-@pytest.mark.slow
-@settings(max_examples=120)
-@given(st.randoms(use_true_random=False))
-def test_no_event_is_lost_or_repeated_wherever_the_connection_ends(chance: random.Random) -> None:
-    world = World()
-    cursor: StreamCursor | None = StreamCursor()
-    received: list[StreamEvent] = []
-    for batch in random_reports(chance):
-        if isinstance(batch[0], PartialEvent):
-            world.publish(*[each for each in batch if isinstance(each, PartialEvent)])
-        else:
-            world.report(*[each for each in batch if isinstance(each, TaskEvent)])
-        if chance.random() < 0.6:
-            items = world.new_events(cursor, limit=chance.choice([1, 3, 500]))
-            items = items[: chance.randint(0, len(items))]  # the connection ends in the middle
-            received += items
-            cursor = decode(items[-1].id) if items else cursor
-    while items := world.new_events(cursor, limit=chance.choice([2, 500])):
-        received += items
-        cursor = resume(items)
-    names = labels(received)
-    assert names[-1].startswith("final")
-    assert percents(received) == sorted(percents(received))
-    assert all(isinstance(item.data, StreamStatus | StreamPartial) for item in received[:-1])
-    steps = [
-        (item.data.step, item.data.position, item.data.attempt)
-        for item in received
-        if isinstance(item.data, StreamStatus) and item.data.step
-    ]
-    assert sorted(steps) == sorted(expected_steps(world))
-    for position, attempt in {step[1:] for step in steps}:
-        of_attempt = [step[0] for step in steps if step[1:] == (position, attempt)]
-        assert of_attempt == ["received", "processing", "completed"][: len(of_attempt)]
-    partials = [item.data for item in received if isinstance(item.data, StreamPartial)]
-    for position in range(3):
-        order = [(each.attempt, each.receive, each.sequence) for each in partials if each.position == position]
-        assert order == sorted(set(order))
-    assert all(len(item.id) < 200 for item in received)
-
-
-def expected_steps(world: World) -> set[tuple[str, int, int]]:
-    """Returns the steps of every attempt, up to the furthest reported one."""
-    order = {"received": 1, "start": 2, "done": 3}
-    return {
-        (step, part.position, part.attempt)
-        for part in world.hops.values()
-        for step in ("received", "processing", "completed")[: order[part.stage]]
-    }
-
-
-@pytest.mark.rule("7.FLY.clients")
-@settings(max_examples=60)
-@given(st.randoms(use_true_random=False))
-def test_partials_that_are_written_in_order_are_all_shown(chance: random.Random) -> None:
-    """Partials are written hop by hop, in batches of any size."""
-    world = World()
-    cursor: StreamCursor | None = StreamCursor()
-    received: list[tuple[int, int]] = []
-    count = {position: chance.randint(0, 8) for position in range(6)}
-    for position, messages in count.items():
-        done = 0
-        while done < messages:
-            size = chance.randint(1, messages - done)
-            world.publish(*(partial(position, number) for number in range(done, done + size)))
-            done += size
-            items = world.new_events(cursor)
-            items = items[: chance.randint(0, len(items))]
-            received += [
-                (each.data.position, each.data.sequence) for each in items if isinstance(each.data, StreamPartial)
-            ]
-            cursor = resume(items) if items else cursor
-    rest = world.new_events(cursor)
-    received += [(each.data.position, each.data.sequence) for each in rest if isinstance(each.data, StreamPartial)]
-    assert received == [(position, number) for position, messages in count.items() for number in range(messages)]
-
-
-# --- the reports of the last hop and of the end arrive at the same time
-
-
-def test_a_task_may_succeed_before_its_hops_are_reported() -> None:
-    world = World()
-    over = Route(("a", "b", "c"), "", ())
-    world.report(*hop("t", 0), *hop("t", 2), event("t", "succeeded", 3, 90, route=over))
-    assert has_unfinished_hops(world.task, world.hops.values())
-    world.report(*hop("t", 1)[:2])
-    assert has_unfinished_hops(world.task, world.hops.values())
-    world.report(*hop("t", 1)[2:])
-    assert not has_unfinished_hops(world.task, world.hops.values())
-    redriven = World()
-    redriven.report(*hop("t", 2), event("t", "succeeded", 3, 90, route=over))
-    assert not has_unfinished_hops(redriven.task, redriven.hops.values())
-    failed = World()
-    failed.report(*hop("t", 0)[:2], event("t", "failed", 0, 90))
-    assert not has_unfinished_hops(failed.task, failed.hops.values())
-    # A handler without a frame leaves the route unchanged.
-    empty = World()
-    empty.report(*hop("t", 0)[:2], event("t", "succeeded", 0, 90))
-    assert has_unfinished_hops(empty.task, empty.hops.values())
-    empty.report(*hop("t", 0)[2:])
-    assert not has_unfinished_hops(empty.task, empty.hops.values())
 
 
 def test_an_event_is_json() -> None:
