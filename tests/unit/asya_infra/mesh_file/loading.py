@@ -1,9 +1,10 @@
 """Loads mesh files that tests write into the working folder, which the fixture `folder` sets."""
 
 from pathlib import Path
-from textwrap import dedent
+from textwrap import dedent, indent
 
 from asya_infra.mesh_file import LoadedMesh, MeshFileError, load_mesh
+from asya_infra.mesh_file.actor_model import ActorSection
 
 
 def load(text: str, stage: str = "") -> LoadedMesh:
@@ -14,6 +15,20 @@ def load(text: str, stage: str = "") -> LoadedMesh:
     """
     Path("mesh.yaml").write_text(dedent(text).lstrip("\n"))
     return load_mesh(Path("mesh.yaml"), stage)
+
+
+def with_actor(keys: str) -> str:
+    """Return a mesh file of one actor, `a`, with these lines, the first of them in line 4."""
+    return "namespace: shop\nactors:\n  a:\n" + indent(dedent(keys).strip("\n"), "    ") + "\n"
+
+
+def load_actor(keys: str) -> ActorSection:
+    """Load a mesh file of one actor with these lines; return the actor.
+
+    Raises:
+        MeshFileError: the file has problems.
+    """
+    return load(with_actor(keys)).mesh.actors["a"]
 
 
 def problems_of(text: str, stage: str = "") -> list[str]:
