@@ -12,6 +12,8 @@ def one(payload): return payload
 async def many(payload): yield payload
 class Shop:
     def sell(self, payload): return payload
+    class Inner:
+        def make(self, payload): return payload
 class Bigger(Shop): ...
 try:
     from fast import quick
@@ -45,6 +47,9 @@ def code(folder: Path) -> None:
         ("shop.Shop", "'Shop' in functions/handlers/shop.py is a class; add the name of a method, as in Shop.method"),
         ("shop.Shop.buy", "class Shop in functions/handlers/shop.py has no 'buy'"),
         ("shop.one.two", "'one' in functions/handlers/shop.py is a function and has no 'two'"),
+        ("shop.Shop.Inner.make", None),
+        ("shop.Shop.sell.foo", "Shop.sell in functions/handlers/shop.py is a method and has no 'foo'"),
+        ("shop.Shop.Inner.made", "class Inner in functions/handlers/shop.py has no 'made'; did you mean 'make'?"),
         ("shop", "should have the form module.function or module.Class.method; got 'shop'"),
         ("../shop.one", "should have the form module.function or module.Class.method; got '../shop.one'"),
     ],
