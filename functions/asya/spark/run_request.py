@@ -44,6 +44,7 @@ class JobDeployment:
         role_prefix: the ARN of a role without the role's name.
         access_policy_prefix: the ARN of an actor's access policy without the policy's name.
         release: the release of the mesh's own application; None for an existing one.
+        managed_logs: whether EMR Serverless keeps a copy of the logs in its own storage, under a key of AWS.
     """
 
     bucket: str
@@ -55,6 +56,7 @@ class JobDeployment:
     role_prefix: str
     access_policy_prefix: str
     release: str | None = None
+    managed_logs: bool = True
 
     @property
     def partition(self) -> str:
@@ -77,6 +79,7 @@ class RunRequest:
     time_limit: int
     log_uri: str
     tags: Mapping[str, str]
+    managed_logs: bool = True
 
 
 def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) -> RunRequest:
@@ -100,6 +103,7 @@ def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) ->
         time_limit=manifest.time_limit,
         log_uri=f"s3://{deployment.bucket}/{logs_prefix(manifest.actor, manifest.number)}",
         tags={"asya:namespace": manifest.namespace, "asya:actor": manifest.actor, "asya:run": manifest.run_id},
+        managed_logs=deployment.managed_logs,
     )
 
 

@@ -21,6 +21,7 @@ class SparkSettings:
         py_files: the `s3://` URIs of the Python archives.
         role_prefix: the ARN of a role without the role's name.
         access_policy_prefix: the ARN of an access policy without the policy's name.
+        managed_logs: whether EMR Serverless keeps a copy of the logs of job runs in its own storage.
     """
 
     application_id: str
@@ -28,6 +29,7 @@ class SparkSettings:
     entry_point: str
     py_files: tuple[str, ...]
     access_policy_prefix: str
+    managed_logs: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +130,7 @@ def _load_spark(environ: Mapping[str, str]) -> SparkSettings:
         entry_point=_required(environ, "ASYA_JOB_ENTRY_POINT"),
         py_files=tuple(part for part in environ.get("ASYA_JOB_PY_FILES", "").split(",") if part),
         access_policy_prefix=_required(environ, "ASYA_ACCESS_POLICY_PREFIX"),
+        managed_logs=environ.get("ASYA_MANAGED_JOB_LOGS", "true") == "true",
     )
 
 

@@ -13,7 +13,7 @@ from asya.spark.run_request import RunRequest
 
 if TYPE_CHECKING:
     from mypy_boto3_emr_serverless import EMRServerlessClient
-    from mypy_boto3_emr_serverless.type_defs import JobRunTypeDef
+    from mypy_boto3_emr_serverless.type_defs import JobRunTypeDef, MonitoringConfigurationTypeDef
 
 TERMINAL_STATES = frozenset({"SUCCESS", "FAILED", "CANCELLED"})
 # Accepted, without workers; in SCHEDULED the workers start.
@@ -119,9 +119,7 @@ class EmrServerless:
                     }
                 },
                 tags=dict(request.tags),
-                configurationOverrides={
-                    "monitoringConfiguration": {"s3MonitoringConfiguration": {"logUri": request.log_uri}}
-                },
+                configurationOverrides={"monitoringConfiguration": _monitoring(request)},
                 executionTimeoutMinutes=request.time_limit,
                 name=request.name,
             )
@@ -191,6 +189,14 @@ def _usage(run: "JobRunTypeDef") -> Usage | None:
         storage_gb_hours=resources.get("storageGBHour", 0.0),
         billed=bool(billed),
     )
+
+
+def _monitoring(request: RunRequest) -> "MonitoringConfigurationTypeDef":
+    """The places of the logs: the bucket of the mesh, and by default also the storage of EMR Serverless."""
+    logs: MonitoringConfigurationTypeDef = {"s3MonitoringConfiguration": {"logUri": request.log_uri}}
+    if not request.managed_logs:
+        logs["managedPersistenceMonitoringConfiguration"] = {"enabled": False}
+    return logs
 
 
 def _typed_error(error: ClientError) -> Exception:

@@ -126,6 +126,7 @@ class SparkServices:
             role_prefix=self.spark.role_prefix,
             access_policy_prefix=self.spark.access_policy_prefix,
             release=self.settings.table.spark.release,
+            managed_logs=self.spark.managed_logs,
         )
 
     def heavy_actors(self) -> list[str]:

@@ -197,3 +197,8 @@ def test_many_files_are_summed_up_and_what_cannot_be_said_is_refused() -> None:
     scattered = replace(JOB, py_files=tuple(f"s3://{'b' * 50}{number:03d}/x.zip" for number in range(30)))
     with pytest.raises(RunRequestError, match="session policy"):
         session_policy(longest, scattered, DEPLOYMENT)
+
+
+def test_a_deployment_decides_whether_emr_serverless_keeps_logs() -> None:
+    assert run_request(MANIFEST, JOB, DEPLOYMENT).managed_logs
+    assert not run_request(MANIFEST, JOB, replace_fields(DEPLOYMENT, managed_logs=False)).managed_logs

@@ -50,6 +50,10 @@ def test_settings_of_a_function_that_deals_with_job_runs(environ: dict[str, str]
     spark = load_settings(environ | SPARK).spark
     assert spark is not None
     assert spark.py_files == ("s3://assets/a.zip", "s3://assets/b.zip")
+    assert spark.managed_logs
+    without = load_settings(environ | SPARK | {"ASYA_MANAGED_JOB_LOGS": "false"}).spark
+    assert without is not None
+    assert not without.managed_logs
 
 
 @pytest.mark.parametrize(

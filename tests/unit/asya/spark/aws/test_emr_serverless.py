@@ -1,5 +1,6 @@
 """Calls to EMR Serverless, checked against botocore's model."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,6 +64,21 @@ def test_what_is_sent_fits_the_services_model(stub: Stubber) -> None:
     stub.add_response("start_job_run", {"applicationId": "00app", "jobRunId": "run1", "arn": ARN}, expected)
 
     assert job_runs(stub).start(REQUEST) == "run1"
+
+
+def test_emr_serverless_keeps_no_copy_of_logs_that_only_the_customers_key_may_encrypt(stub: Stubber) -> None:
+    logs = {
+        "s3MonitoringConfiguration": {"logUri": REQUEST.log_uri},
+        "managedPersistenceMonitoringConfiguration": {"enabled": False},
+    }
+    others = ("clientToken", "executionRoleArn", "executionIamPolicy", "jobDriver", "tags", "executionTimeoutMinutes")
+    expected = {
+        **dict.fromkeys(("applicationId", "name", *others), ANY),
+        "configurationOverrides": {"monitoringConfiguration": logs},
+    }
+    stub.add_response("start_job_run", {"applicationId": "00app", "jobRunId": "run1", "arn": ARN}, expected)
+
+    assert job_runs(stub).start(replace(REQUEST, managed_logs=False)) == "run1"
 
 
 @pytest.mark.parametrize(
