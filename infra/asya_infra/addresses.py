@@ -105,6 +105,10 @@ class Addresses:
             return policy
         return f"arn:{self.partition}:iam::{self.account}:policy/{policy}"
 
+    def function_arn(self, actor: str) -> str:
+        """Return the ARN of the function of an actor or a system function."""
+        return self.arn("lambda", f"function:{names.function_name(self.namespace, actor)}")
+
     def log_group_name(self, actor: str) -> str:
         """Return the name of a function's log group."""
         return f"/aws/lambda/{names.function_name(self.namespace, actor)}"

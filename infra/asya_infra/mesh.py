@@ -12,6 +12,7 @@ from asya_infra.addresses import Addresses
 from asya_infra.build.functions import build_table
 from asya_infra.limits.aws_limits import LOG_DAYS
 from asya_infra.mesh_file import LoadedMesh, to_table
+from asya_infra.mesh_file.account_model import VpcSection
 from asya_infra.mesh_file.mesh_model import MeshFile
 from asya_infra.options import Options
 
@@ -71,6 +72,21 @@ class Mesh:
             data_bucket=self.file.storage.data_bucket,
             results_bucket=self.file.storage.results_bucket,
         )
+
+    @property
+    def kms_key(self) -> str | None:
+        """The ARN of the customer managed key; None for keys of AWS, and on the local cloud, whose account has no such key."""
+        return self.file.storage.kms_key if self.options.layer_target == "lambda" else None
+
+    @property
+    def vpc(self) -> VpcSection | None:
+        """The network of user code in functions; None on the local cloud, which has no networks."""
+        return self.file.vpc if self.options.layer_target == "lambda" else None
+
+    @property
+    def spark_vpc(self) -> VpcSection | None:
+        """The network of job runs on the mesh's own application."""
+        return self.file.spark.application.vpc or self.file.vpc if self.options.layer_target == "lambda" else None
 
     @property
     def log_retention(self) -> logs.RetentionDays:

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_VALUES = {"Partition": "aws", "Region": "eu-west-1", "AccountId": "111122223333"}
+_VALUES = {"Partition": "aws", "Region": "eu-west-1", "AccountId": "111122223333", "URLSuffix": "amazonaws.com"}
 
 
 def concrete(text: str) -> str:
-    """Return a text of a template with a partition, a region and an account."""
-    return re.sub(r"<(Partition|Region|AccountId)>", lambda match: _VALUES[match[1]], text)
+    """Return a text of a template with a partition, a region, an account and a domain."""
+    return re.sub(r"<(Partition|Region|AccountId|URLSuffix)>", lambda match: _VALUES[match[1]], text)
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def _holds(operator: str, keys: Mapping[str, Any], request: Request) -> bool:
     for_all, _, name = operator.rpartition(":")
     optional = name.endswith("IfExists")
     base = name.removesuffix("IfExists")
-    if base not in {"StringEquals", "StringLike"}:
+    if base not in {"ArnEquals", "StringEquals", "StringLike"}:
         raise NotImplementedError(f"condition operator {operator}")
     for key, patterns in keys.items():
         value = request.context.get(key)

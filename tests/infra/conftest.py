@@ -16,6 +16,7 @@ use_packaged_node()
 from aws_cdk import App  # noqa: E402
 
 from asya_infra.synthesis import add_mesh  # noqa: E402
+from tests.infra.private_mesh import write_private_light_mesh, write_private_mesh  # noqa: E402
 from tests.paths import PROJECT  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -103,6 +104,20 @@ def no_aws_environment() -> Iterator[None]:
 def shop(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
     """A mesh with every kind of actor."""
     return synthesize(tmp_path_factory.mktemp("shop"), mesh=str(HERE / "mesh" / "mesh.yaml"))
+
+
+@pytest.fixture(scope="session")
+def private(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
+    """The same mesh with a customer managed key and in a VPC."""
+    folder = tmp_path_factory.mktemp("private")
+    return synthesize(folder / "out", mesh=str(write_private_mesh(folder)))
+
+
+@pytest.fixture(scope="session")
+def private_local(tmp_path_factory: pytest.TempPathFactory, no_aws_environment: None) -> SynthesizedMesh:
+    """A mesh of one light actor with the same options, as the local cloud deploys it."""
+    folder = tmp_path_factory.mktemp("private-local")
+    return synthesize(folder / "out", mesh=str(write_private_light_mesh(folder)), layer_target="host")
 
 
 @pytest.fixture(scope="session")

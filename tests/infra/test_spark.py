@@ -87,7 +87,7 @@ def test_warm_workers_and_concurrent_runs() -> None:
         {"namespace": "shop", "actors": {"a": {"handler": "shop.one"}}, "spark": {"application": section}}
     )
     stack = Stack(App())
-    mesh: Any = SimpleNamespace(namespace="shop", file=file)
+    mesh: Any = SimpleNamespace(namespace="shop", file=file, spark_vpc=None)
     application(stack, mesh)
     (resource,) = Template.from_stack(stack).find_resources("AWS::EMRServerless::Application").values()
     made = resource["Properties"]

@@ -18,10 +18,11 @@ def encrypted_topic(
     *,
     conditions: Mapping[str, Any],
     key_conditions: Mapping[str, Any] | None = None,
+    customer_key: kms.IKey | None = None,
 ) -> sns.Topic:
     """Add a topic to which one AWS service publishes.
 
-    The topic has its own key, because AWS services cannot use the AWS managed key of SNS.
+    The topic has its own key, unless the mesh file names one. AWS services cannot use the AWS managed key of SNS.
 
     Args:
         scope: the parent of the topic and its key.
@@ -31,17 +32,10 @@ def encrypted_topic(
         conditions: the conditions under which the service may publish.
         key_conditions: the conditions under which the service may use the key. The policy of the topic limits who may
             publish, so the key needs none.
+        customer_key: a key that encrypts the topic instead of its own one. Its policy must allow the service to use it.
     """
-    key = kms.Key(scope, "Key", description=description, enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
+    key = customer_key or _own_key(scope, description, publisher, key_conditions)
     topic = sns.Topic(scope, "Topic", topic_name=name, master_key=key, enforce_ssl=True)
-    key.add_to_resource_policy(
-        iam.PolicyStatement(
-            actions=["kms:Decrypt", "kms:GenerateDataKey*"],
-            principals=[iam.ServicePrincipal(publisher)],
-            resources=["*"],
-            conditions=key_conditions,
-        )
-    )
     topic.add_to_resource_policy(
         iam.PolicyStatement(
             actions=["sns:Publish"],
@@ -51,3 +45,16 @@ def encrypted_topic(
         )
     )
     return topic
+
+
+def _own_key(scope: Construct, description: str, publisher: str, conditions: Mapping[str, Any] | None) -> kms.Key:
+    key = kms.Key(scope, "Key", description=description, enable_key_rotation=True, removal_policy=RemovalPolicy.DESTROY)
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+            principals=[iam.ServicePrincipal(publisher)],
+            resources=["*"],
+            conditions=conditions,
+        )
+    )
+    return key

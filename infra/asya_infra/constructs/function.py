@@ -9,12 +9,15 @@ from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from asya.protocol import names
+from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.role import mesh_role
 from asya_infra.constructs.tracing import trace_environment, trace_grants, trace_layers
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.actor_model import PollersSection
 from asya_infra.nag import acknowledge
+from asya_infra.permissions.encryption import decrypt_variables, use_key
 from asya_infra.permissions.grant import Grant
+from asya_infra.permissions.network import network_interfaces
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,8 @@ class FunctionSettings:
             times in a chain, unless `RecursiveLoop` allows it. The mesh has its own limit, `max_hops`.
         reserved: the reserved concurrency; None for a share of the account's concurrency.
         layers: layers beside that of the mesh.
+        in_vpc: whether the function is in the VPC of the mesh file, as all user code is. The mesh's own code stays outside: it
+            calls only AWS and the gateway, and the clients that push notifications go to.
     """
 
     name: str
@@ -45,6 +50,7 @@ class FunctionSettings:
     in_routes: bool = False
     reserved: int | None = None
     layers: tuple[lambda_.ILayerVersion, ...] = ()
+    in_vpc: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,12 +79,12 @@ class MeshFunction(Construct):
         super().__init__(scope, settings.name)
         Tags.of(self).add("asya:actor", settings.name)  # for the allocation of costs
         addresses = mesh.addresses
-        grants = [*settings.grants, *trace_grants(mesh, settings.name)]
         self._mesh, self._name = mesh, settings.name
         log_group = logs.LogGroup(
             self,
             "Logs",
             log_group_name=addresses.log_group_name(settings.name),
+            encryption_key=customer_key(self, mesh),
             retention=mesh.log_retention,
             removal_policy=RemovalPolicy.DESTROY,
         )
@@ -92,7 +98,7 @@ class MeshFunction(Construct):
             handler=settings.handler,
             code=settings.code,
             layers=[layer, *settings.layers, *trace_layers(self, mesh, settings.name)],
-            role=mesh_role(self, mesh, settings.name, "lambda.amazonaws.com", grants),
+            role=mesh_role(self, mesh, settings.name, "lambda.amazonaws.com", _grants(mesh, settings)),
             log_group=log_group,
             timeout=Duration.seconds(settings.timeout),
             memory_size=settings.memory,
@@ -111,8 +117,15 @@ class MeshFunction(Construct):
                 "LOG_LEVEL": "INFO",
             },
         )
+        resource = cast("lambda_.CfnFunction", self.function.node.default_child)
         # The reference to the role implies the dependency. cfn-lint reports a redundant DependsOn.
-        cast("lambda_.CfnFunction", self.function.node.default_child).add_deletion_override("DependsOn")
+        resource.add_deletion_override("DependsOn")
+        # The CDK would look up the VPC, and would grant the role more of the key.
+        resource.kms_key_arn = mesh.kms_key
+        if mesh.vpc is not None and settings.in_vpc:
+            resource.vpc_config = lambda_.CfnFunction.VpcConfigProperty(
+                subnet_ids=list(mesh.vpc.subnets), security_group_ids=list(mesh.vpc.security_groups)
+            )
         acknowledge(
             self.function,
             "AwsSolutions-L1",
@@ -141,6 +154,17 @@ class MeshFunction(Construct):
             version=self.function.current_version,
             provisioned_concurrent_executions=instances,
         )
+
+
+def _grants(mesh: Mesh, settings: FunctionSettings) -> list[Grant]:
+    """Return the permissions of a function with those for traces, for the key and for the network of the mesh file."""
+    return [
+        *settings.grants,
+        *trace_grants(mesh, settings.name),
+        *use_key(mesh.kms_key, settings.grants, mesh.addresses),
+        *decrypt_variables(mesh.kms_key, mesh.addresses, settings.name),
+        *(network_interfaces(mesh.addresses, settings.name) if mesh.vpc is not None and settings.in_vpc else []),
+    ]
 
 
 def _pollers(section: PollersSection | None) -> lambda_.ProvisionedPollerConfig | None:

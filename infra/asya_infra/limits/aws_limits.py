@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 _IAM = "https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html"
 _CLOUDFORMATION = "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/cloudformation-limits.html"
 _LAMBDA = "https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html"
+_LAMBDA_VPC = "https://docs.aws.amazon.com/lambda/latest/api/API_VpcConfig.html"
 _CLOUDWATCH = "https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/cloudwatch_limits.html"
 _SQS_SOURCE = "https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html"
 _EMR_API = "https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html"
@@ -62,6 +63,9 @@ CODE_AND_LAYERS: Final = Limit(250 * 1024 * 1024, "bytes of a function's code an
 LAYERS: Final = Limit(5, "layers of a function", _LAMBDA)
 FUNCTION_TIMEOUT: Final = Limit(900, "seconds of a function", _LAMBDA)
 NAME_OF_A_FUNCTION: Final = Limit(64, "characters of a function's name", _LAMBDA)
+# EMR Serverless has the same limits for the network of an application.
+SUBNETS: Final = Limit(16, "subnets of a function", _LAMBDA_VPC)
+SECURITY_GROUPS: Final = Limit(5, "security groups of a function", _LAMBDA_VPC)
 CONCURRENCY_OF_AN_ACCOUNT: Final = Limit(1_000, "concurrent executions of an account", _LAMBDA, is_quota=True)
 UNRESERVED_CONCURRENCY: Final = Limit(100, "concurrent executions that stay unreserved", _LAMBDA)
 LEAST_SOURCE_CONCURRENCY: Final = Limit(2, "concurrent executions of an event source", _SQS_SOURCE)

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, JsonValue
 
 from asya.gateway.calls import Group
 from asya.protocol import names
+from asya_infra.mesh_file.account_model import Account, KmsKey, Region, VpcSection
 from asya_infra.mesh_file.actor_model import ActorSection, ActorSettings
 from asya_infra.mesh_file.base import Section, Text, Texts
 from asya_infra.mesh_file.notify_model import NotifySection
@@ -23,20 +24,6 @@ def _check_address(text: str) -> str:
     return text
 
 
-def _check_account(text: str) -> str:
-    if not re.fullmatch(r"[0-9]{12}", text):
-        raise ValueError(f"should be the 12 digits of an AWS account, in quotes; got {text!r}")
-    return text
-
-
-def _check_region(text: str) -> str:
-    if not re.fullmatch(r"[a-z]{2}(-[a-z]+)+-[0-9]", text):
-        raise ValueError(f"should be an AWS region such as eu-central-1; got {text!r}")
-    return text
-
-
-Account = Annotated[Text, AfterValidator(_check_account)]
-Region = Annotated[str, AfterValidator(_check_region)]
 # `mesh_file.stages` merges a stage into the file before the values are validated, and `schema` describes them.
 Stages = dict[str, dict[str, JsonValue]]
 
@@ -142,10 +129,12 @@ class RetentionSection(Section):
 
 
 class StorageSection(Section):
-    """Existing buckets, retention, and what the removal of the mesh deletes."""
+    """Existing buckets, encryption, retention, and what the removal of the mesh deletes."""
 
     data_bucket: str | None = Field(default=None, min_length=3, max_length=63)
     results_bucket: str | None = Field(default=None, min_length=3, max_length=63)
+    kms_key: KmsKey | None = None
+    """The customer managed key that encrypts the data of the mesh: bucket, tables, queues, logs. By default keys of AWS."""
     retention: RetentionSection = RetentionSection()
     removal: Literal["keep", "delete"] = "keep"
     """If the mesh is removed: `keep` its tables and its bucket, or `delete` them. A bucket with objects is never deleted."""
@@ -181,6 +170,8 @@ class MeshFile(Section):
     """The AWS account to deploy to; other credentials are refused. By default that of the credentials."""
     region: Region | None = None
     """The AWS region to deploy to; by default that of the credentials."""
+    vpc: VpcSection | None = None
+    """The network of user code: the functions of light actors, and the job runs of the mesh's own Spark application."""
     permissions_boundary: str | None = Field(
         default=None, pattern=r"^(arn:[^:]+:iam::(\d{12}|aws):policy/)?[\w+=,.@/-]+$"
     )

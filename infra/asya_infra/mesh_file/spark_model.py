@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from asya_infra.mesh_file.account_model import VpcSection
 from asya_infra.mesh_file.base import Section, Text
 from asya_infra.mesh_file.units import Duration, Megabytes
 
@@ -72,6 +73,8 @@ class ApplicationSection(Section):
     """Count `executors.min` instead of `executors.max` for `max_concurrent_runs`."""
     idle_stop: Duration = Field(default=900.0, ge=60)
     """The application stops after this idle time."""
+    vpc: VpcSection | None = None
+    """The network of job runs; by default that of the mesh."""
 
 
 class StartRateSection(Section):

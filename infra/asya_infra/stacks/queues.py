@@ -42,22 +42,20 @@ class QueuesStack(MeshStack):
         # The batch of a heavy actor is about job runs, and other system functions have no window.
         windows = {"spark": timings.ENQUEUE_WINDOW, "fan_in": 0, "pause": 0}
         window = windows.get(actor.kind, math.ceil(actor.batch.window))
-        return ActorQueue(self, mesh.namespace, name, timeout, actor.max_receives, window=window)
+        return ActorQueue(self, mesh, name, timeout, actor.max_receives, window=window)
 
     def _crew(self, mesh: Mesh) -> None:
         self._actor(mesh, names.FAN_IN)
         self._actor(mesh, names.PAUSE)
         for name in (names.SINK, names.SUMP, names.CHECKPOINT, names.RESUME):
-            ActorQueue(self, mesh.namespace, name, timings.CREW_TIMEOUT, mesh.table.actors[name].max_receives)
+            ActorQueue(self, mesh, name, timings.CREW_TIMEOUT, mesh.table.actors[name].max_receives)
         if names.INDEX in mesh.table.actors:
             allow_schedule(self._actor(mesh, names.INDEX), mesh.addresses)
         if mesh.table.tools:
-            ActorQueue(self, mesh.namespace, names.PUSH, timings.PUSH_TIMEOUT, timings.MAX_RECEIVES)
+            ActorQueue(self, mesh, names.PUSH, timings.PUSH_TIMEOUT, timings.MAX_RECEIVES)
         if heavy_actors(mesh.table):
-            ActorQueue(self, mesh.namespace, names.DISPATCH, timings.DISPATCH_TIMEOUT, timings.MAX_RECEIVES)
-            completion = ActorQueue(
-                self, mesh.namespace, names.COMPLETION, timings.COMPLETION_TIMEOUT, timings.MAX_RECEIVES
-            )
+            ActorQueue(self, mesh, names.DISPATCH, timings.DISPATCH_TIMEOUT, timings.MAX_RECEIVES)
+            completion = ActorQueue(self, mesh, names.COMPLETION, timings.COMPLETION_TIMEOUT, timings.MAX_RECEIVES)
             completion.queue.add_to_resource_policy(
                 iam.PolicyStatement(
                     actions=["sqs:SendMessage"],

@@ -27,7 +27,7 @@ class StateStack(MeshStack):
     def __init__(self, scope: Construct, mesh: Mesh) -> None:
         super().__init__(scope, mesh, "state")
         removal = _REMOVAL[mesh.file.storage.removal]
-        tables = {kind: Table(self, mesh.namespace, kind, removal) for kind in KINDS}
+        tables = {kind: Table(self, mesh, kind, removal) for kind in KINDS}
         self.task_changes = self.export_value(tables["tasks"].changes)
         MeshStorage(self, mesh, removal)
         CfnOutput(self, "DataUri", value=mesh.addresses.data.uri)

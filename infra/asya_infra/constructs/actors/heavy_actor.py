@@ -14,6 +14,7 @@ from asya_infra.mesh_file.table import section_of
 from asya_infra.nag import acknowledge_wildcards
 from asya_infra.permissions import actors
 from asya_infra.permissions.access import access_grants
+from asya_infra.permissions.encryption import use_key
 from asya_infra.permissions.grant import Grant, document
 from asya_infra.permissions.spark import scratch
 
@@ -40,9 +41,13 @@ def heavy_actor(
 
 
 def run_access(mesh: Mesh, name: str) -> list[Grant]:
-    """Return the permissions of an actor's job runs beside their own files: its `access` and its scratch folder."""
+    """Return the permissions of an actor's job runs beside their own files: its `access`, its scratch folder, the key.
+
+    The access policy belongs to the role and to the session of each run, so the key takes nothing of the session policy.
+    """
     access = access_grants(section_of(mesh.file, name).access, mesh.addresses, by_s3a=True)
-    return [*scratch(mesh.addresses, name), *access]
+    grants = [*scratch(mesh.addresses, name), *access]
+    return [*grants, *use_key(mesh.kms_key, grants, mesh.addresses)]
 
 
 def _access_policy(scope: Construct, mesh: Mesh, name: str) -> iam.IManagedPolicy:

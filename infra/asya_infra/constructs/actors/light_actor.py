@@ -46,6 +46,7 @@ def light_actor(
             environment={**section.env, **handler_variables(actor), "ASYA_GATEWAY_URL": gateway.url},
             in_routes=True,
             reserved=section.reserved,
+            in_vpc=True,
         ),
     )
     function.add_event_source(

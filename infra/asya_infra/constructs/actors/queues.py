@@ -8,7 +8,9 @@ from constructs import Construct
 
 from asya.protocol import names
 from asya_infra import timings
+from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.observability.alarms import dead_letters_alarm
+from asya_infra.mesh import Mesh
 
 
 class ActorQueue(Construct):
@@ -17,7 +19,7 @@ class ActorQueue(Construct):
     def __init__(
         self,
         scope: Construct,
-        namespace: str,
+        mesh: Mesh,
         actor: str,
         function_timeout: int,
         max_receives: int,
@@ -28,7 +30,7 @@ class ActorQueue(Construct):
 
         Args:
             scope: the stack of the actor's shard.
-            namespace: the namespace with its stage.
+            mesh: the mesh.
             actor: the name of an actor or a system function.
             function_timeout: seconds.
             max_receives: receives before a message becomes a dead letter.
@@ -36,11 +38,16 @@ class ActorQueue(Construct):
         """
         super().__init__(scope, actor)
         Tags.of(self).add("asya:actor", actor)  # for the allocation of costs
+        namespace, key = mesh.namespace, customer_key(self, mesh)
+        encryption = sqs.QueueEncryption.SQS_MANAGED if key is None else sqs.QueueEncryption.KMS
+        data_key_reuse = None if key is None else Duration.minutes(timings.DATA_KEY_REUSE_MINUTES)
         dead_letters = sqs.Queue(
             self,
             "DeadLetters",
             queue_name=names.dlq_name(namespace, actor),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=encryption,
+            encryption_master_key=key,
+            data_key_reuse=data_key_reuse,
             enforce_ssl=True,
             retention_period=Duration.days(timings.DLQ_RETENTION_DAYS),
         )
@@ -49,7 +56,9 @@ class ActorQueue(Construct):
             self,
             "Queue",
             queue_name=names.queue_name(namespace, actor),
-            encryption=sqs.QueueEncryption.SQS_MANAGED,
+            encryption=encryption,
+            encryption_master_key=key,
+            data_key_reuse=data_key_reuse,
             enforce_ssl=True,
             retention_period=Duration.days(timings.QUEUE_RETENTION_DAYS),
             visibility_timeout=Duration.seconds(timings.visibility_timeout(function_timeout, window)),

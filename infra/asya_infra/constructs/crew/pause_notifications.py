@@ -9,6 +9,7 @@ from constructs import Construct
 
 from asya.pause.aws.notices import DETAIL_TYPE, source_of
 from asya.protocol import names
+from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.encrypted_topic import encrypted_topic
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.mesh_model import MeshFile
@@ -35,6 +36,8 @@ class PauseNotifications(Construct):
             "events.amazonaws.com",
             conditions=only_the_rule,
             key_conditions=only_the_rule,
+            # The notifications have the question, and data of envelopes may be in it.
+            customer_key=customer_key(self, mesh),
         )
         events.CfnRule(
             self,

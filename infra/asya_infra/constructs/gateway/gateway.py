@@ -15,6 +15,7 @@ from constructs import Construct
 from asya.gateway.calls import CALLS
 from asya.protocol import names
 from asya_infra.build.functions import build_gateway, build_table
+from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
 from asya_infra.constructs.gateway.http_api import ApiSettings, http_api
 from asya_infra.constructs.gateway.jwt_api import jwt_api
@@ -66,6 +67,7 @@ class Gateway(Construct):
                 authorizer=HttpIamAuthorizer(),
                 caller="identity.userArn",
                 log_retention=mesh.log_retention,
+                log_key=customer_key(self, mesh),
             ),
         )
         for function in functions.values():

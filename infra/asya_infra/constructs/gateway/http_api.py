@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from aws_cdk import RemovalPolicy
 from aws_cdk import aws_apigatewayv2 as apigateway
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk.aws_apigatewayv2_integrations import HttpLambdaIntegration
@@ -42,6 +43,7 @@ class ApiSettings:
         authorizer: authenticates callers.
         caller: the context variable with the caller, for the access log.
         log_retention: the retention of the access log.
+        log_key: the key that encrypts the access log; None for a key of AWS.
     """
 
     name: str
@@ -50,6 +52,7 @@ class ApiSettings:
     authorizer: apigateway.IHttpRouteAuthorizer
     caller: str
     log_retention: logs.RetentionDays
+    log_key: kms.IKey | None = None
 
 
 def http_api(scope: Construct, entrance: ApiSettings) -> apigateway.HttpApi:
@@ -87,6 +90,7 @@ def _default_stage(
         "AccessLog",
         # Log groups with this prefix need no entry in the account's log delivery policy, which is small.
         log_group_name=f"/aws/vendedlogs/{entrance.name}-gateway",
+        encryption_key=entrance.log_key,
         retention=entrance.log_retention,
         removal_policy=RemovalPolicy.DESTROY,
     )

@@ -8,6 +8,7 @@ from aws_cdk.aws_apigatewayv2_authorizers import HttpJwtAuthorizer
 from constructs import Construct
 
 from asya.gateway.calls import CALLS
+from asya_infra.constructs.customer_key import customer_key
 from asya_infra.constructs.gateway.http_api import ApiSettings, http_api
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.mesh_model import JwtSection
@@ -36,8 +37,9 @@ def jwt_api(
         )
     calls = [call for call in CALLS if call.is_public or call.takes_tokens(jwt.calls)]
     answering = {call.function for call in calls}
+    tokens = Construct(scope, "Tokens")
     return http_api(
-        Construct(scope, "Tokens"),
+        tokens,
         ApiSettings(
             name=f"asya-{mesh.namespace}-jwt",
             calls=calls,
@@ -45,5 +47,6 @@ def jwt_api(
             authorizer=HttpJwtAuthorizer("Issuer", jwt.issuer, jwt_audience=list(jwt.audience)),
             caller="authorizer.claims.sub",
             log_retention=mesh.log_retention,
+            log_key=customer_key(tokens, mesh),
         ),
     )

@@ -21,6 +21,7 @@ def alarm_actions(scope: Construct, mesh: Mesh) -> list[str]:
 
 def _topic(scope: Construct, mesh: Mesh) -> sns.Topic:
     construct = Construct(scope, "Notifications")
+    # Alarms have no data of envelopes, and must arrive when the customer managed key is disabled: the topic keeps its own key.
     # The key has no conditions: the form that AWS documents for alarms has none.
     topic = encrypted_topic(
         construct,

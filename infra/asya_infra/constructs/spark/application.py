@@ -6,6 +6,7 @@ from constructs import Construct
 
 from asya.protocol import names
 from asya_infra.mesh import Mesh
+from asya_infra.mesh_file.account_model import VpcSection
 from asya_infra.mesh_file.spark_capacity import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
 from asya_infra.mesh_file.spark_model import ApplicationSection
 
@@ -45,6 +46,7 @@ def application(scope: Construct, mesh: Mesh) -> CfnApplication:
             "queueTimeoutMinutes": QUEUE_TIMEOUT_MINUTES,
         },
         initial_capacity=_warm_workers(section) or None,
+        network_configuration=_network(mesh.spark_vpc),
     )
     StringParameter(
         scope,
@@ -54,6 +56,14 @@ def application(scope: Construct, mesh: Mesh) -> CfnApplication:
         description=f"The Spark application of the mesh {mesh.namespace}",
     )
     return resource
+
+
+def _network(vpc: VpcSection | None) -> CfnApplication.NetworkConfigurationProperty | None:
+    if vpc is None:
+        return None
+    return CfnApplication.NetworkConfigurationProperty(
+        subnet_ids=list(vpc.subnets), security_group_ids=list(vpc.security_groups)
+    )
 
 
 def _warm_workers(section: ApplicationSection) -> list[CfnApplication.InitialCapacityConfigKeyValuePairProperty]:

@@ -34,6 +34,8 @@ class Spark(Construct):
             "ASYA_JOB_ENTRY_POINT": code.entry_point.s3_object_url,
             "ASYA_JOB_PY_FILES": ",".join(code.py_files),
             "ASYA_ACCESS_POLICY_PREFIX": mesh.addresses.access_policy_prefix,
+            # With a customer managed key, logs are in the bucket of the mesh only, which that key encrypts.
+            **({} if mesh.kms_key is None else {"ASYA_MANAGED_JOB_LOGS": "false"}),
         }
         self._table_only = mesh.table_code()
         self._dispatcher()

@@ -8,6 +8,7 @@ from constructs import Construct
 
 from asya.crew.result_index import RECENT_PREFIX
 from asya_infra.addresses import RESULTS_PREFIX
+from asya_infra.constructs.customer_key import customer_key
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.result_index import has_index
 from asya_infra.nag import acknowledge
@@ -38,11 +39,15 @@ class MeshStorage(Construct):
             lifetimes[RESULTS_PREFIX + RECENT_PREFIX] = _RECENT_ROWS * _DAY
         if retention.results is not None:
             lifetimes[RESULTS_PREFIX] = retention.results
+        key = customer_key(self, mesh)
         bucket = s3.Bucket(
             self,
             "Bucket",
             bucket_name=mesh.addresses.bucket,
-            encryption=s3.BucketEncryption.S3_MANAGED,
+            encryption=s3.BucketEncryption.S3_MANAGED if key is None else s3.BucketEncryption.KMS,
+            encryption_key=key,
+            # S3 then calls KMS once for many objects.
+            bucket_key_enabled=None if key is None else True,
             block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
             enforce_ssl=True,
             removal_policy=removal,

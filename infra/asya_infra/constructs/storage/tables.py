@@ -8,6 +8,8 @@ from asya.fan_in.aws.items import OPEN_INDEX
 from asya.protocol import names
 from asya.tasks.aws.index import CHILDREN_INDEX, DUE_INDEX, LISTED_INDEX
 from asya.tasks.aws.items import WAITING_INDEX
+from asya_infra.constructs.customer_key import customer_key
+from asya_infra.mesh import Mesh
 
 KINDS = ("tasks", "sink", "fan-in", "pending", "hops", "breaker")
 
@@ -26,18 +28,22 @@ class Table(Construct):
         changes: the ARN of the stream; None for all tables but `tasks`.
     """
 
-    def __init__(self, scope: Construct, namespace: str, kind: str, removal: RemovalPolicy) -> None:
+    def __init__(self, scope: Construct, mesh: Mesh, kind: str, removal: RemovalPolicy) -> None:
         super().__init__(scope, kind)
+        key = customer_key(self, mesh)
         table = dynamodb.Table(
             self,
             "Table",
-            table_name=names.table_name(namespace, kind),
+            table_name=names.table_name(mesh.namespace, kind),
             partition_key=dynamodb.Attribute(name="pk", type=dynamodb.AttributeType.STRING),
             sort_key=dynamodb.Attribute(name="sk", type=dynamodb.AttributeType.STRING),
             billing_mode=dynamodb.BillingMode.PAY_PER_REQUEST,
             point_in_time_recovery_specification=dynamodb.PointInTimeRecoverySpecification(
                 point_in_time_recovery_enabled=True
             ),
+            # Without a key the template says nothing, and DynamoDB uses one of its own.
+            encryption=None if key is None else dynamodb.TableEncryption.CUSTOMER_MANAGED,
+            encryption_key=key,
             time_to_live_attribute="expires_at",
             stream=dynamodb.StreamViewType.NEW_AND_OLD_IMAGES if kind == "tasks" else None,
             removal_policy=removal,

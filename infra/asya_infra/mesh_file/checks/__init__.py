@@ -16,8 +16,10 @@ from asya_infra.mesh_file.checks import (
     routes,
     secrets,
     spark,
+    storage,
     telemetry,
     tools,
+    vpc,
 )
 from asya_infra.mesh_file.checks.context import Context, Finding
 
@@ -37,6 +39,8 @@ CHECKS: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     callers.check,
     notify.check,
     telemetry.check,
+    storage.check,
+    vpc.check,
 )
 
 

@@ -36,6 +36,17 @@ def test_a_changed_application() -> None:
     ]
 
 
+def test_another_network_is_a_change() -> None:
+    """EMR Serverless refuses it while the application is started."""
+    inside = {**SMALL, "NetworkConfiguration": {"SubnetIds": ["subnet-01234567"], "SecurityGroupIds": ["sg-01234567"]}}
+    moved = {**inside, "NetworkConfiguration": {**inside["NetworkConfiguration"], "SubnetIds": ["subnet-76543210"]}}
+    for before, after in ((SMALL, inside), (inside, moved), (inside, SMALL)):
+        deployed, synthesized = template(Application=before), template(Application=after)
+        assert application_changes({"Asya-shop-spark": deployed}, {"Asya-shop-spark": synthesized}) == [
+            ApplicationChange("Asya-shop-spark", "Application", "changes")
+        ]
+
+
 def test_an_application_whose_stack_is_gone() -> None:
     assert application_changes({"Asya-shop-spark": template(Application=SMALL)}, {"Asya-shop-state": {}}) == [
         ApplicationChange("Asya-shop-spark", "Application", "deletes")
