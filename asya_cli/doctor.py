@@ -43,8 +43,8 @@ def doctor(
 ) -> None:
     """Check before a deployment that the AWS account can hold the mesh. Changes nothing.
 
-    Checks credentials, `cdk bootstrap`, the stacks, names that are taken, and the quotas of Lambda, SQS, EMR Serverless
-    and IAM.
+    Checks credentials, `cdk bootstrap`, the stacks, names that are taken, the quotas of Lambda, SQS, EMR Serverless and
+    IAM, and the KMS key of the mesh file.
 
     What you may not read is a warning. Exit code 1 if there is a problem.
     """

@@ -73,6 +73,22 @@ class DeployedStack:
     policies: int = 0
 
 
+@dataclass(frozen=True)
+class CustomerKey:
+    """The customer managed key of the mesh file.
+
+    Attributes:
+        state: the state of KMS, such as `Enabled` or `PendingDeletion`.
+        usage, spec: `ENCRYPT_DECRYPT` and `SYMMETRIC_DEFAULT` for a key that encrypts data.
+        principals: the services, accounts and roles that its policy allows something.
+    """
+
+    state: str
+    usage: str
+    spec: str
+    principals: frozenset[str] | Unknown
+
+
 @dataclass(frozen=True, kw_only=True)
 class Account:
     """What an account has. Each fact may be unknown, because its user may not read it.
@@ -81,6 +97,7 @@ class Account:
         bootstrap_version: None without `cdk bootstrap`.
         spark_vcpu: the quota of EMR Serverless, in vCPU at once.
         stacks: the deployed stacks of the mesh by their names.
+        kms_key: None if the mesh has no customer managed key, or it does not exist.
         existing: those of the demanded resources that exist, by kind.
     """
 
@@ -90,4 +107,5 @@ class Account:
     spark_vcpu: int | Unknown
     iam: IamUsage | Unknown
     stacks: Mapping[str, DeployedStack] | Unknown
+    kms_key: CustomerKey | Unknown | None = None
     existing: Mapping[str, frozenset[NamedResource] | Unknown] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from asya_infra.limits.aws_limits import IN_FLIGHT, UNRESERVED_CONCURRENCY
 from asya_infra.preflight.account import Account, Concurrency, DeployedStack, Unknown
 from asya_infra.preflight.demand import Demand, Kind
 from asya_infra.preflight.finding import Finding
+from asya_infra.preflight.key_checks import check_key
 
 # Quotas of the Service Quotas console, for requests.
 LAMBDA_CONCURRENCY = "L-B99A9384"
@@ -34,6 +35,7 @@ def check(demand: Demand, account: Account) -> list[Finding]:
         *_in_flight(demand),
         *_spark(demand, account.spark_vcpu),
         *_iam(demand, account),
+        *check_key(demand, account),
     ]
 
 

@@ -45,6 +45,8 @@ class Demand:
         in_flight: how many messages of a queue its function may handle at once, by queue.
         max_vcpu: the capacity of the mesh's own Spark application; None without one.
         roles, policies: the number of IAM roles and of managed policies.
+        kms_key: the customer managed key of the tables and of all other data; None without one.
+        sends_events: whether EventBridge sends to queues or topics of the mesh.
         resources: the resources that must not exist outside the stacks. Names may contain `{account}` and `{region}`.
     """
 
@@ -61,6 +63,8 @@ class Demand:
     max_vcpu: int | None = None
     roles: int = 0
     policies: int = 0
+    kms_key: str | None = None
+    sends_events: bool = False
     resources: tuple[NamedResource, ...] = ()
 
     def named(self, account: str, region: str) -> frozenset[NamedResource]:
@@ -106,6 +110,20 @@ def demand_of(assembly: Assembly) -> Demand:
         ),
         roles=len(list(_of(resources, ROLE))),
         policies=len(list(_of(resources, MANAGED_POLICY))),
+        kms_key=next(
+            (
+                key
+                for each in _of(resources, "AWS::DynamoDB::Table")
+                if (key := each.get("SSESpecification", {}).get("KMSMasterKeyId"))
+            ),
+            None,
+        ),
+        # A rule names a function by its attribute, a queue by its computed ARN, a topic by its reference.
+        sends_events=any(
+            "Fn::GetAtt" not in target["Arn"]
+            for each in _of(resources, "AWS::Events::Rule")
+            for target in each.get("Targets", [])
+        ),
         resources=tuple(sorted(_named(resources))),
     )
 

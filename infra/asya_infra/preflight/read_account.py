@@ -1,11 +1,21 @@
 """Reads from AWS what an account has. Reads only; a refused read is an unknown fact."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from asya_infra.preflight.account import Account, Concurrency, DeployedStack, IamUsage, Identity, Unknown
+from asya_infra.permissions.key_policy import allowed_principals
+from asya_infra.preflight.account import (
+    Account,
+    Concurrency,
+    CustomerKey,
+    DeployedStack,
+    IamUsage,
+    Identity,
+    Unknown,
+)
 from asya_infra.preflight.checks import SPARK_VCPU
 from asya_infra.preflight.demand import MANAGED_POLICY, NAMED_KINDS, ROLE, Demand, NamedResource
 
@@ -41,6 +51,7 @@ def read_account(session: Any, demand: Demand, identity: Identity) -> Account:
             lambda: dict(_stacks(session, demand)),
             "cloudformation:DescribeStacks and cloudformation:ListStackResources",
         ),
+        kms_key=None if demand.kms_key is None else _customer_key(session, demand.kms_key),
         existing={
             "table": _existing(named, lambda: _tables(session), "dynamodb:ListTables"),
             "bucket": _existing(named, lambda: _buckets(session, named), "s3:ListBucket"),
@@ -96,6 +107,21 @@ def _spark_vcpu(session: Any) -> int:
 def _iam(session: Any) -> IamUsage:
     summary = session.client("iam").get_account_summary()["SummaryMap"]
     return IamUsage(summary["Roles"], summary["RolesQuota"], summary["Policies"], summary["PoliciesQuota"])
+
+
+def _customer_key(session: Any, arn: str) -> CustomerKey | Unknown | None:
+    kms = session.client("kms")
+    try:
+        metadata = kms.describe_key(KeyId=arn)["KeyMetadata"]
+    except kms.exceptions.NotFoundException:
+        return None
+    except (ClientError, BotoCoreError) as error:
+        return Unknown(str(error), "kms:DescribeKey")
+    principals = _read(
+        lambda: allowed_principals(json.loads(kms.get_key_policy(KeyId=arn, PolicyName="default")["Policy"])),
+        "kms:GetKeyPolicy",
+    )
+    return CustomerKey(metadata["KeyState"], metadata["KeyUsage"], metadata["KeySpec"], principals)
 
 
 def _stacks(session: Any, demand: Demand) -> Iterator[tuple[str, DeployedStack]]:

@@ -93,3 +93,19 @@ def test_the_environment_of_the_stacks_is_known_only_if_they_name_it() -> None:
     assert (free.account, free.region) == (None, None)
     bound = demand_of(replace(ASSEMBLY, account="123456789012", region="eu-central-1"))
     assert (bound.account, bound.region) == ("123456789012", "eu-central-1")
+
+
+def test_the_key_is_that_of_the_tables() -> None:
+    assert demand_of(ASSEMBLY).kms_key is None
+    table = {"Type": "AWS::DynamoDB::Table", "Properties": {"SSESpecification": {"KMSMasterKeyId": "arn:key"}}}
+    encrypted = {**TEMPLATES, "Asya-shop-state": {"Resources": {"Table": table}}}
+    assert demand_of(replace(ASSEMBLY, templates=encrypted)).kms_key == "arn:key"
+
+
+def test_rules_send_events_to_queues_and_topics_not_to_functions() -> None:
+    function, topic = {"Fn::GetAtt": ["Function", "Arn"]}, {"Ref": "Topic"}
+    queue = {"Fn::Join": ["", ["arn:aws:sqs:", {"Ref": "AWS::Region"}, ":1:asya-shop-x-index"]]}
+    for target, expected in ((function, False), (queue, True), (topic, True)):
+        rule = {"Type": "AWS::Events::Rule", "Properties": {"Targets": [{"Id": "a", "Arn": target}]}}
+        templates = {"Asya-shop-state": {"Resources": {"Rule": rule}}}
+        assert demand_of(replace(ASSEMBLY, templates=templates)).sends_events is expected

@@ -1,6 +1,8 @@
 """Reading from AWS what an account has. Stubs hold requests and answers against the service models of botocore."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
@@ -9,7 +11,7 @@ import boto3
 import pytest
 from botocore.stub import Stubber
 
-from asya_infra.preflight.account import Account, Concurrency, DeployedStack, IamUsage, Identity, Unknown
+from asya_infra.preflight.account import Account, Concurrency, CustomerKey, DeployedStack, IamUsage, Identity, Unknown
 from asya_infra.preflight.demand import Demand, NamedResource
 from asya_infra.preflight.read_account import read_account, read_identity
 
@@ -187,3 +189,50 @@ def test_a_free_name_of_the_bucket(session: Session) -> None:
 def test_a_bucket_that_may_not_be_seen_is_unknown(session: Session) -> None:
     session.stub("s3").add_client_error("head_bucket", "403", "Forbidden", http_status_code=403)
     assert isinstance(read(session).existing["bucket"], Unknown)
+
+
+KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+METADATA = {
+    "KeyId": KEY.rpartition("/")[2],
+    "Arn": KEY,
+    "KeyState": "Enabled",
+    "KeyUsage": "ENCRYPT_DECRYPT",
+    "KeySpec": "SYMMETRIC_DEFAULT",
+}
+
+
+def read_key(session: Session) -> CustomerKey | Unknown | None:
+    return read_account(session, replace(DEMAND, kms_key=KEY), IDENTITY).kms_key
+
+
+def test_the_customer_managed_key_with_the_principals_of_its_policy(session: Session) -> None:
+    policy = {"Statement": [{"Effect": "Allow", "Principal": {"Service": "logs.eu-central-1.amazonaws.com"}}]}
+    kms = session.stub("kms")
+    kms.add_response("describe_key", {"KeyMetadata": METADATA}, {"KeyId": KEY})
+    kms.add_response("get_key_policy", {"Policy": json.dumps(policy)}, {"KeyId": KEY, "PolicyName": "default"})
+    principals = frozenset({"logs.eu-central-1.amazonaws.com"})
+    assert read_key(session) == CustomerKey("Enabled", "ENCRYPT_DECRYPT", "SYMMETRIC_DEFAULT", principals)
+
+
+def test_a_key_without_access_to_its_policy(session: Session) -> None:
+    kms = session.stub("kms")
+    kms.add_response("describe_key", {"KeyMetadata": METADATA})
+    kms.add_client_error("get_key_policy", "AccessDeniedException")
+    key = read_key(session)
+    assert isinstance(key, CustomerKey)
+    assert isinstance(key.principals, Unknown)
+    assert key.principals.action == "kms:GetKeyPolicy"
+
+
+def test_a_missing_key_and_one_that_may_not_be_read(session: Session) -> None:
+    kms = session.stub("kms")
+    kms.add_client_error("describe_key", "NotFoundException")
+    assert read_key(session) is None
+    kms.add_client_error("describe_key", "AccessDeniedException")
+    denied = read_key(session)
+    assert isinstance(denied, Unknown)
+    assert denied.action == "kms:DescribeKey"
+
+
+def test_without_a_key_nothing_is_read_of_kms(session: Session) -> None:
+    assert read(session).kms_key is None
