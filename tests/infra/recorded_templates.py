@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.infra.conftest import synthesize
 from tests.infra.hundred_actors import write_mesh
+from tests.infra.private_mesh import write_private_mesh
 
 Templates = dict[str, dict[str, dict[str, Any]]]
 """Of each stack, by logical id: a resource, or an output or condition (`Outputs.GatewayUrl`)."""
@@ -155,7 +156,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         synthesize(Path(scratch) / "example", **_EXAMPLE_CONTEXT)
         example, wide = normalized(Path(scratch) / "example"), hundred(Path(scratch) / "hundred")
+        synthesize(Path(scratch) / "private", mesh=str(write_private_mesh(Path(scratch))))
+        private = normalized(Path(scratch) / "private")
     write(folder or RECORDED, "example", example)
+    write(folder or RECORDED, "private", private if folder else digests(private))
     write(folder or RECORDED, "hundred", wide if folder else digests(wide))
 
 

@@ -5,11 +5,22 @@ from pathlib import Path
 from typing import Any
 
 _HANDLER = "def keep(payload):\n    return payload\n"
+_PRIVATE: dict[str, Any] = {
+    "storage": {"kms_key": "arn:aws-us-gov:kms:us-gov-west-1:111122223333:key/mrk-1234abcd12ab34cd56ef1234567890ab"},
+    "vpc": {
+        "subnets": [f"subnet-0123456789abcde{number:02x}" for number in range(16)],
+        "security_groups": [f"sg-0123456789abcde{number:02x}" for number in range(5)],
+    },
+}
 _JOB = "def one(spark, payload):\n    return payload\n"
 
 
-def write_sized_mesh(folder: Path, actors: int) -> Path:
-    """Write the mesh and its code to a folder; return the path of the mesh file."""
+def write_sized_mesh(folder: Path, actors: int, *, private: bool = False) -> Path:
+    """Write the mesh and its code to a folder; return the path of the mesh file.
+
+    Args:
+        private: whether the mesh has a customer managed key and the largest network.
+    """
     for name, source in (("handlers/work.py", _HANDLER), ("jobs/heavy.py", _JOB)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(source)
@@ -22,7 +33,7 @@ def write_sized_mesh(folder: Path, actors: int) -> Path:
         "actors": {name: _actor(number) for number, name in enumerate(names)},
         "tools": {"all": {"route": names[:20], "input_schema": {"type": "object"}}},
     }
-    file.write_text(json.dumps(mesh))  # JSON is YAML
+    file.write_text(json.dumps(mesh | (_PRIVATE if private else {})))  # JSON is YAML
     return file
 
 

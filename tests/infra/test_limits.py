@@ -1,4 +1,7 @@
-"""The limit gate over meshes of 6, 50, 100 and 300 actors, a fifth of them heavy: AWS would accept each."""
+"""The limit gate over meshes of 6, 50, 100 and 300 actors, a fifth of them heavy: AWS would accept each.
+
+Policies are longest with a customer managed key and a network.
+"""
 
 from pathlib import Path
 
@@ -27,6 +30,10 @@ def synthesize(folder: Path, mesh_file: Path) -> None:
 @pytest.mark.parametrize("actors", [6, 50, 100, 300])
 def test_aws_accepts_a_mesh_of_any_size(tmp_path: Path, no_aws_environment: None, actors: int) -> None:
     synthesize(tmp_path, write_sized_mesh(tmp_path, actors))
+
+
+def test_aws_accepts_a_mesh_with_a_key_and_a_network(tmp_path: Path, no_aws_environment: None) -> None:
+    synthesize(tmp_path, write_sized_mesh(tmp_path, 100, private=True))
 
 
 def test_a_mesh_that_aws_would_refuse_is_refused(tmp_path: Path, no_aws_environment: None) -> None:

@@ -22,6 +22,10 @@ def test_the_example_is_deployed_as_recorded(example: SynthesizedMesh) -> None:
     assert_as_recorded("example", normalized(example.folder))
 
 
+def test_a_mesh_with_a_key_and_a_network_is_deployed_as_recorded(private: SynthesizedMesh) -> None:
+    assert_as_recorded("private", digests(normalized(private.folder)))
+
+
 def test_a_hundred_actors_are_deployed_as_recorded(wide: Templates) -> None:
     assert_as_recorded("hundred", digests(wide))
 
