@@ -3,11 +3,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-CLOUD  := .venv-cloud
-UV     := $(BIN)/uv pip install --quiet
-CDK    := node_modules/.bin/cdk
+VENV    := .venv
+BIN     := $(VENV)/bin
+CLOUD   := .venv-cloud
+CHECKOV := .venv-checkov
+UV      := $(BIN)/uv pip install --quiet
+CDK     := node_modules/.bin/cdk
 # Node comes with the Python packages: the machine's own may be missing, or too old for the CDK.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Python keeps what it compiles, whatever the environment says: each command and function would do it again.
@@ -47,6 +48,12 @@ $(CLOUD)/.installed: $(VENV)/.bootstrapped requirements/cloud.txt
 	@$(UV) --python $(CLOUD)/bin/python --require-hashes -r requirements/cloud.txt
 	@touch $@
 
+$(CHECKOV)/.installed: $(VENV)/.bootstrapped requirements/checkov.txt
+	@echo "· checkov"
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(CHECKOV)
+	@$(UV) --python $(CHECKOV)/bin/python --require-hashes -r requirements/checkov.txt
+	@touch $@
+
 node_modules/.installed: $(VENV)/.installed package-lock.json
 	@echo "· the CDK's command"
 	@$(BIN)/npm ci --silent --no-audit --no-fund --ignore-scripts --no-update-notifier
@@ -57,7 +64,7 @@ java:
 	@bash scripts/find-java --quiet
 
 .PHONY: setup
-setup: $(VENV)/.installed $(CLOUD)/.installed node_modules/.installed java  ## all that the other targets need; then .venv/bin/asya is there
+setup: $(VENV)/.installed $(CLOUD)/.installed $(CHECKOV)/.installed node_modules/.installed java  ## all that the other targets need; then .venv/bin/asya is there
 
 # --- checks ------------------------------------------------------------------------------------------------------------
 
@@ -130,7 +137,7 @@ destroy: setup  ## remove the mesh from that account (MESH=file, STAGE=name, OPT
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped  ## compile requirements/*.in to pinned and hashed requirements/*.txt
-	@cd requirements && for name in layer dispatch gateway telemetry cloud bootstrap dev; do \
+	@cd requirements && for name in layer dispatch gateway telemetry cloud checkov bootstrap dev; do \
 	  test ! -f $$name.txt || cp $$name.txt $$name.new; \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    $$name.in -o $$name.new || exit 1; \

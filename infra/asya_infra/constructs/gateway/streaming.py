@@ -13,6 +13,7 @@ from asya.gateway.calls import CALLS
 from asya.gateway.streams.sse import MAX_STREAM_SECONDS
 from asya.protocol import names
 from asya_infra.build.functions import START_SCRIPT, build_server
+from asya_infra.checkov import acknowledge_check
 from asya_infra.constructs.function import FunctionSettings, MeshFunction
 from asya_infra.mesh import Mesh
 from asya_infra.nag import acknowledge
@@ -23,15 +24,23 @@ _MARGIN = 30  # seconds
 _CALLS_PER_SECOND, _BURST = 100, 200
 # The account of the layer's publisher, and the layer version that was tested (release 1.0.0).
 _PUBLISHER, _VERSION = "753240598075", 26
+_NO_LOGS = "Logs of REST APIs need a role for the whole account; the function logs errors itself."
+_NO_X_RAY = "Envelopes carry a W3C trace. X-Ray is charged for each call."
+_TOKEN = "An EventSource cannot sign its request; the function checks a token that expires after an hour."
 _ACKNOWLEDGED = {
-    "AwsSolutions-APIG1": "Logs of REST APIs need a role for the whole account; the function logs errors itself.",
-    "AwsSolutions-APIG6": "Logs of REST APIs need a role for the whole account; the function logs errors itself.",
-    "Serverless-APIGWAccessLogging": "Logs of REST APIs need a role for the whole account; the function logs errors itself.",
-    "Serverless-APIGWXrayEnabled": "Envelopes carry a W3C trace. X-Ray is charged for each call.",
+    "AwsSolutions-APIG1": _NO_LOGS,
+    "AwsSolutions-APIG6": _NO_LOGS,
+    "Serverless-APIGWAccessLogging": _NO_LOGS,
+    "Serverless-APIGWXrayEnabled": _NO_X_RAY,
     "AwsSolutions-APIG2": "The function reads only an id in the path and a token, and checks both.",
     "AwsSolutions-APIG3": "Calls are signed or have a token, and they are throttled; an account may add a WAF.",
-    "AwsSolutions-APIG4": "An EventSource cannot sign its request; the function checks a token that expires after an hour.",
+    "AwsSolutions-APIG4": _TOKEN,
     "AwsSolutions-COG4": "Callers are IAM principals or have a stream token; the mesh has no user pools.",
+}
+_ACKNOWLEDGED_FOR_THE_STAGE = {
+    "CKV_AWS_73": _NO_X_RAY,
+    "CKV_AWS_76": _NO_LOGS,
+    "CKV_AWS_120": "Every response is a stream of new events.",
 }
 
 
@@ -65,9 +74,13 @@ class LiveStreams(Construct):
             if call.function == names.GATEWAY_STREAM and call.method == "GET":
                 is_open = call.is_public
                 kind = apigateway.AuthorizationType.NONE if is_open else apigateway.AuthorizationType.IAM
-                api.root.resource_for_path(call.path).add_method("GET", integration, authorization_type=kind)
+                method = api.root.resource_for_path(call.path).add_method("GET", integration, authorization_type=kind)
+                if is_open:
+                    acknowledge_check(method, "CKV_AWS_59", _TOKEN)
         for rule, reason in _ACKNOWLEDGED.items():
             acknowledge(api, rule, reason)
+        for check, reason in _ACKNOWLEDGED_FOR_THE_STAGE.items():
+            acknowledge_check(api.deployment_stage, check, reason)
         self.url = f"https://{api.rest_api_id}.execute-api.{mesh.addresses.region}.{Stack.of(self).url_suffix}/{_STAGE}"
 
     def _function(self, mesh: Mesh, layer: lambda_.ILayerVersion, key: kms.IKey) -> lambda_.Function:

@@ -8,6 +8,7 @@ from constructs import Construct
 
 from asya.crew.result_index import RECENT_PREFIX
 from asya_infra.addresses import RESULTS_PREFIX
+from asya_infra.checkov import acknowledge_check
 from asya_infra.constructs.customer_key import customer_key
 from asya_infra.mesh import Mesh
 from asya_infra.mesh_file.result_index import has_index
@@ -16,6 +17,7 @@ from asya_infra.nag import acknowledge
 _DAY = 86400
 _UNFINISHED_UPLOADS = 7
 _RECENT_ROWS = 30
+_NO_ACCESS_LOGS = "Server access logs would need a second bucket per mesh; an account may use CloudTrail data events."
 
 
 class MeshStorage(Construct):
@@ -62,10 +64,13 @@ class MeshStorage(Construct):
                 ),
             ],
         )
-        acknowledge(
+        acknowledge(bucket, "AwsSolutions-S1", _NO_ACCESS_LOGS)
+        acknowledge_check(bucket, "CKV_AWS_18", _NO_ACCESS_LOGS)
+        acknowledge_check(
             bucket,
-            "AwsSolutions-S1",
-            "Server access logs would need a second bucket per mesh; an account may use CloudTrail data events.",
+            "CKV_AWS_21",
+            "Versions would keep payloads and results beyond their retention. Conditional writes protect commits and "
+            "manifests from being overwritten.",
         )
 
 
