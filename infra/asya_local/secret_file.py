@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from asya.sidecar.secret_values import PARAMETER_PREFIX
+from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_local.accounts import aws_client
 from asya_local.errors import LocalCloudError
 

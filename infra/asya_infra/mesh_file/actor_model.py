@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue, WithJsonSchema
 
 from asya.protocol.pause import DEFAULT_PROMPT
-from asya.sidecar.secret_values import PARAMETER_PREFIX
+from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_infra.mesh_file.base import Section, Text, Texts
 from asya_infra.mesh_file.legacy.variables import END_ACTOR_VARIABLES, S3_ENDPOINT
 from asya_infra.mesh_file.spark_model import SparkSection

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from asya.sidecar.secret_values import PARAMETER_PREFIX
+from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya_infra.addresses import Addresses
 from asya_infra.permissions.grant import Grant
 

@@ -10,8 +10,9 @@ from aws_lambda_powertools.utilities.parameters.exceptions import GetParameterEr
 from botocore.exceptions import ClientError
 
 from asya.messaging.aws import clients
+from asya.runtime.secret_values import PARAMETER_PREFIX
 from asya.runtime.time_limit import Timer
-from asya.sidecar.secret_values import PARAMETER_PREFIX, SecretError
+from asya.sidecar.secret_errors import SecretError
 
 # A rotated secret reaches the handler after this time at most.
 MAX_AGE_SECONDS = 300.0

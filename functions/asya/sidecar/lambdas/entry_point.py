@@ -8,7 +8,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services, services
-from asya.sidecar.secret_values import SecretError
+from asya.sidecar.secret_errors import SecretError
 
 
 class BatchActor(Protocol):

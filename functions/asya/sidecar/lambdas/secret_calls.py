@@ -7,8 +7,9 @@ from asya.protocol.frame import Frame
 from asya.runtime.abi import EnvelopeView
 from asya.runtime.call import HandlerFailed, Invoker
 from asya.runtime.load import Handler, LoadError, load
+from asya.runtime.secret_values import redact
 from asya.sidecar.lambdas.services import Services
-from asya.sidecar.secret_values import redact, redact_error
+from asya.sidecar.secret_errors import redact_error
 
 if TYPE_CHECKING:
     from asya.sidecar.aws.secrets import Secrets

@@ -27,7 +27,7 @@ from asya.sidecar.aws.circuit_breaker import Breaker
 from asya.sidecar.aws.deduplication import CompletedHops
 from asya.sidecar.aws.frame_buffer import FrameBuffer
 from asya.sidecar.aws.input_archive import InputArchive
-from asya.sidecar.secret_values import SecretError
+from asya.sidecar.secret_errors import SecretError
 
 if TYPE_CHECKING:
     from asya.sidecar.aws.secrets import Secrets

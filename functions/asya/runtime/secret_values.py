@@ -1,13 +1,8 @@
-"""The values of an actor's secrets in the texts of the mesh (`protocol §6`)."""
+"""The values of an actor's secrets in texts (`protocol §6`)."""
 
 import json
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-
-from msgspec.structs import replace
-
-from asya.messaging.nack import BlockedError
-from asya.protocol.errors import ErrorInfo
 
 # The prefix of a reference to a parameter of Systems Manager; without it a reference is the name of a secret.
 PARAMETER_PREFIX = "ssm:"
@@ -15,22 +10,13 @@ PARAMETER_PREFIX = "ssm:"
 _SHORTEST = 6
 
 
-class SecretError(BlockedError):
-    """A secret cannot be read. The message names the variable, the secret and the cause, but never a value."""
-
-
-def redact_error(error: ErrorInfo, values: Mapping[str, AbstractSet[str]]) -> ErrorInfo:
-    """Return an error of user code without the values of secrets.
+def redact(text: str, values: Mapping[str, AbstractSet[str]]) -> str:
+    """Return a text with `[secret NAME]` for each value, and for each text in a value that is JSON.
 
     Args:
-        error: the error.
+        text: the text.
         values: the values of each variable, also earlier ones.
     """
-    return replace(error, message=redact(error.message, values), traceback=redact(error.traceback, values))
-
-
-def redact(text: str, values: Mapping[str, AbstractSet[str]]) -> str:
-    """Return a text with `[secret NAME]` for each value, and for each text in a value that is JSON."""
     parts = {part: variable for variable in values for value in values[variable] for part in _parts(value)}
     for part in sorted(parts, key=len, reverse=True):
         text = text.replace(part, f"[secret {parts[part]}]")
