@@ -9,7 +9,7 @@ from asya_spark.files import Files
 from asya_spark.journal import Journal
 from asya_spark.manifest import Manifest
 from asya_spark.partials import Partials
-from asya_spark.results import ResultWriter
+from asya_spark.results import Result, ResultWriter
 
 
 @dataclass(frozen=True)
@@ -33,3 +33,7 @@ class Attempt:
     def scratch(self) -> str:
         """A reference prefix for temporary data of this attempt only."""
         return f"scratch/{self.manifest.actor}/{self.manifest.number:010d}/{self.journal.attempt}/"
+
+    def result(self, index: int) -> Result:
+        """A new result of a member, whose error will have no secrets."""
+        return Result(index, self.journal.secrets)

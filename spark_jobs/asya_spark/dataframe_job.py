@@ -73,7 +73,7 @@ class _Calls:
         if len(members) == 1 or isinstance(error, ResultFormatError) or self._failed >= FAILED_CALL_LIMIT:
             self._end(members, "failed" if isinstance(error, Exception) else "crashed", error=describe(error))
             return
-        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        message = self._attempt.journal.secrets.redact(f"{type(error).__name__}: {error}").splitlines()[0]
         print(
             f"asya_spark: the call with {len(members)} envelopes failed ({message}); calling with each half", flush=True
         )
@@ -111,7 +111,7 @@ class _Calls:
         if results is None:
             return ResultFormatError("the job returned None; it must return a DataFrame")
         try:
-            for result in _results(results, members, streamed=self._attempt.manifest.streamed):
+            for result in _results(self._attempt, results, members):
                 self._add(result)
         except JobResultError as error:
             return error
@@ -131,13 +131,13 @@ class _Calls:
         by_clock = self._ends > time.monotonic()
         limit = round(time.monotonic() - self._started_at, 3) if by_clock else self._attempt.manifest.timeout
         for member in members:
-            result = Result(member.index)
+            result = self._attempt.result(member.index)
             result.end("timed_out", limit=limit, by_deadline=by_clock and member.deadline_at is not None)
             self._add(result)
 
     def _end(self, members: Sequence[Member], end: str, *, error: JobError) -> None:
         for member in members:
-            result = Result(member.index)
+            result = self._attempt.result(member.index)
             result.end(end, error=error)
             self._add(result)
 
@@ -178,7 +178,7 @@ def _ordered(spark: SparkSession, results: DataFrame, members: Sequence[Member])
     return indexed.repartition(1).sortWithinPartitions(_INDEX, "ordinal")
 
 
-def _results(rows: DataFrame, members: Sequence[Member], *, streamed: bool) -> Iterator[Result]:
+def _results(attempt: Attempt, rows: DataFrame, members: Sequence[Member]) -> Iterator[Result]:
     """One result for each member, with or without rows.
 
     Raises:
@@ -191,15 +191,15 @@ def _results(rows: DataFrame, members: Sequence[Member], *, streamed: bool) -> I
                 f"the job returned a row with id {next(group)['id']!r}, which is no envelope of this run; return the ids received"
             )
         for without_rows in range(next_index, index):
-            yield _result(without_rows, iter(()), streamed=streamed)
-        yield _result(index, group, streamed=streamed)  # noqa: B031 - each group is used once
+            yield _result(attempt, without_rows, iter(()))
+        yield _result(attempt, index, group)  # noqa: B031 - each group is used once
         next_index = index + 1
     for without_rows in range(next_index, members[-1].index + 1):
-        yield _result(without_rows, iter(()), streamed=streamed)
+        yield _result(attempt, without_rows, iter(()))
 
 
-def _result(index: int, rows: Iterator[Row], *, streamed: bool) -> Result:
-    result = Result(index)
+def _result(attempt: Attempt, index: int, rows: Iterator[Row]) -> Result:
+    result = attempt.result(index)
     error: JobError | None = None
     for row in rows:
         if error is None:
@@ -207,7 +207,7 @@ def _result(index: int, rows: Iterator[Row], *, streamed: bool) -> Result:
     if error is None:
         result.end("done")
     else:
-        result.end("failed", error=error, keep_frames=streamed)
+        result.end("failed", error=error, keep_frames=attempt.manifest.streamed)
     return result
 
 

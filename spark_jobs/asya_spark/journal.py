@@ -7,6 +7,7 @@ from typing import Any
 from asya_spark.clock import now_text
 from asya_spark.errors import JobError
 from asya_spark.files import Files
+from asya_spark.secrets import NO_SECRETS, Secrets
 
 SLOTS = 2
 
@@ -25,14 +26,17 @@ class Part:
 class Journal:
     """Records the member at work, before it starts, and the complete parts.
 
-    It writes two slots in turn, so one stays readable if the process fails during a write.
+    It writes two slots in turn, so one stays readable if the process fails during a write. Its errors lose their secrets.
     """
 
-    def __init__(self, files: Files, folder: str, attempt: str, run_id: str = "") -> None:
+    def __init__(
+        self, files: Files, folder: str, attempt: str, run_id: str = "", secrets: Secrets = NO_SECRETS
+    ) -> None:
         self._files = files
         self.folder = folder
         self.run_id = run_id
         self.attempt = attempt
+        self.secrets = secrets
         self._sequence = 0
         self.parts: list[Part] = []
         self.at_work: int | None = None
@@ -55,14 +59,16 @@ class Journal:
             unreached: index of the first member that the run had no time for.
             python: the version of the running Python.
         """
-        content = None if error is None else asdict(error)
+        content = None if error is None else asdict(self.secrets.redact_error(error))
         self._write(
             "commit.json", {"finished_at": now_text(), "error": content, "unreached": unreached, "python": python}
         )
 
     def write_error(self, error: JobError) -> None:
         """Writes the error that ends this process."""
-        self._files.write(f"{self.folder}error.json", json.dumps(asdict(error)).encode("ascii"))
+        self._files.write(
+            f"{self.folder}error.json", json.dumps(asdict(self.secrets.redact_error(error))).encode("ascii")
+        )
 
     def _write(self, name: str, content: dict[str, Any]) -> None:
         document = {

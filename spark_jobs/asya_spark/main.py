@@ -25,6 +25,7 @@ from asya_spark.partials import Partials
 from asya_spark.payload_job import run_payloads
 from asya_spark.python_version import EXPECTED_VARIABLE, WrongPythonError, check_version, running_version
 from asya_spark.results import ResultWriter
+from asya_spark.secrets import NO_SECRETS, SecretError, Secrets, connector
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -32,21 +33,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="asya_spark")
     parser.add_argument("--manifest", required=True, help="URI of the run's manifest")
     parser.add_argument("--data-uri", required=True, help="URI that references are relative to")
+    parser.add_argument("--secret", action="append", default=[], metavar="VARIABLE=NAME", help="a secret for the job")
+    parser.add_argument("--region", help="the region of the secrets")
     options = parser.parse_args(sys.argv[1:] if arguments is None else arguments)
     started_at = time.monotonic()
     os.environ[data.VARIABLE] = options.data_uri
+    secrets = Secrets(dict(text.split("=", 1) for text in options.secret), connector(options.region))
     spark = SparkSession.builder.getOrCreate()
     try:
-        run(spark, options.manifest, started_at)
+        run(spark, options.manifest, started_at, secrets)
     finally:
         spark.stop()
 
 
-def run(spark: SparkSession, manifest_uri: str, started_at: float | None = None) -> str:
+def run(spark: SparkSession, manifest_uri: str, started_at: float | None = None, secrets: Secrets = NO_SECRETS) -> str:
     """Runs one attempt.
 
     Args:
         started_at: the start of this process on the monotonic clock; now if None.
+        secrets: the secrets of the actor.
 
     Returns:
         The URI of the attempt's folder.
@@ -57,7 +62,7 @@ def run(spark: SparkSession, manifest_uri: str, started_at: float | None = None)
     files = HadoopFiles(spark)
     attempt = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
     folder = f"{manifest_uri.rpartition('/')[0]}/attempts/{attempt}/"
-    journal = Journal(files, folder, attempt)
+    journal = Journal(files, folder, attempt, secrets=secrets)
     try:
         _run(spark, files, journal, manifest_uri, time.monotonic() if started_at is None else started_at)
     except BaseException as error:
@@ -77,8 +82,11 @@ def _run(spark: SparkSession, files: HadoopFiles, journal: Journal, manifest_uri
     )
     try:
         check_version(os.environ.get(EXPECTED_VARIABLE))
-    except WrongPythonError as mismatch:
-        journal.commit(describe(mismatch), python=running_version())
+        journal.secrets.set_variables()
+    except (WrongPythonError, SecretError) as obstacle:
+        # No envelope is the cause. The commit ends them all with this error, and the run is not halved.
+        print(f"asya_spark: {obstacle}", flush=True)
+        journal.commit(describe(obstacle), python=running_version())
         return
     partials, writer = Partials(files, journal.folder), ResultWriter(files, journal.folder, journal)
     attempt = Attempt(spark, manifest, files, journal, writer, partials, RunClock(manifest.time_limit, started_at))

@@ -51,7 +51,7 @@ def run_payloads(job: PayloadJob, attempt: Attempt) -> int | None:
 def _result(job: PayloadJob, attempt: Attempt, member: Member, envelope: Envelope) -> Result | None:
     """The result of one member; None if the run's time ended before the member's limit."""
     manifest, spark = attempt.manifest, attempt.spark
-    result = Result(member.index)
+    result = attempt.result(member.index)
     limit, by_deadline = call_limit(manifest.timeout, member.deadline_at, datetime.now(UTC))
     if limit <= 0:
         result.end("timed_out", limit=0.0, by_deadline=True)

@@ -11,6 +11,7 @@ from typing import IO
 from asya_spark.errors import JobError
 from asya_spark.files import Files, Writer
 from asya_spark.journal import Journal, Part
+from asya_spark.secrets import NO_SECRETS, Secrets
 
 # A part is written at this size, or when its first result has this age; a failed run loses at most that.
 PART_BYTES = 4 * 1024 * 1024
@@ -31,8 +32,9 @@ class Result:
         summary: the same as text for the log.
     """
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, secrets: Secrets = NO_SECRETS) -> None:
         self.index = index
+        self._secrets = secrets
         self.frames = 0
         self._started_at = time.monotonic()
         self._lines: IO[bytes] = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - closed by `close`
@@ -61,7 +63,8 @@ class Result:
         by_deadline: bool = False,
         keep_frames: bool = True,
     ) -> None:
-        """Ends the result and writes its head, which precedes the frames in the file."""
+        """Ends the result and writes its head, which precedes the frames in the file; the error loses its secrets."""
+        error = error and self._secrets.redact_error(error)
         with self._lock:
             self._seal(end, error, limit, by_deadline=by_deadline, keep_frames=keep_frames)
 

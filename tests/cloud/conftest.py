@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 MESHES = Path(__file__).parent / "meshes"
 SECRETS = {"vault/key": "vault-key-5d1f0c7e", "ssm:/vault/token": "vault-token-93ab62d4"}
 """The values of the secrets of the gateway mesh."""
+HEAVY_SECRETS = {"heavy/vault": "heavy-vault-0c4be81f"}
+"""The values of the secrets of the heavy mesh."""
 
 
 @pytest.fixture(scope="session")
@@ -114,6 +116,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, issuer: Issuer) -> Iterato
 def heavy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeavyCloud]:
     """A mesh of heavy actors. All bursts are sent at once, because Spark starts slowly."""
     state = tmp_path_factory.mktemp("heavy")
+    (state / "secrets.env").write_text("".join(f"{name}={value}\n" for name, value in HEAVY_SECRETS.items()))
     options = UpOptions(
         auth=True,
         workers=WorkerSettings(slots=2, cores=1, reuse=True),

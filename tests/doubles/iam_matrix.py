@@ -79,6 +79,7 @@ NEEDED = {
         (GET, f"{BUCKET}/data/clean/part-0.parquet"),
         (PUT, f"{BUCKET}/data/stats/part-0.parquet"),
         (GET, "arn:aws:s3:::cdk-hnb659fds-assets-111122223333-eu-west-1/asya-shop/abc.zip"),
+        (SECRET, secret("shop/crunch-a1B2c3")),
     ],
 }
 
@@ -113,6 +114,7 @@ FORBIDDEN = {
         (SEND, sqs("asya-shop-score")),
         (GET, f"{BUCKET}/data/clean/a"),
         (PASS, role_arn("asya-shop-x-job-crunch")),
+        (SECRET, secret("shop/crunch-a1B2c3")),
     ],
     "gather": [(READ_ITEM, table("asya-shop-sink")), (DELETE_ITEM, table("asya-shop-sink"))],
     "approve": [(SEND, sqs("asya-shop-intake")), (PUT, f"{BUCKET}/results/succeeded/a.json")],

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -123,7 +124,22 @@ def _wait_for_heartbeat(spark, payload):
     spark.range(0, 4, 1, 4).foreach(wait)
 
 
+def _secret_length(spark, payload):
+    return len(os.environ["SHOP_KEY"])
+
+
+def _secret_of_executor(spark, payload):
+    return spark.sparkContext.parallelize([0], 1).map(lambda _: [os.environ.get("SHOP_KEY")]).first()[0] or "unset"
+
+
+def _raise_secret(spark, payload):
+    raise ValueError(f"401: {os.environ['SHOP_KEY']}")
+
+
 BEHAVIORS = {
+    "secret-length": _secret_length,
+    "secret-of-executor": _secret_of_executor,
+    "raise-secret": _raise_secret,
     "fly": _fly,
     "fly-by-abi": _fly_by_abi,
     "fly-badly": _fly_badly,
@@ -195,3 +211,7 @@ def returns_int(spark, envelopes: DataFrame) -> DataFrame:
 def sleeps(spark, envelopes: DataFrame) -> DataFrame:
     time.sleep(FOREVER)
     return envelopes
+
+
+def raise_secret_frame(spark, envelopes: DataFrame) -> DataFrame:
+    raise ValueError(f"401: {os.environ['SHOP_KEY']}")

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from os.path import commonprefix
 from urllib.parse import urlsplit
@@ -82,8 +82,13 @@ class RunRequest:
     managed_logs: bool = True
 
 
-def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) -> RunRequest:
+def run_request(
+    manifest: Manifest, job: SparkJob, deployment: JobDeployment, secrets: Mapping[str, str] | None = None
+) -> RunRequest:
     """Builds the request of a run.
+
+    Args:
+        secrets: the names of the actor's secrets by variable; the job reads their values.
 
     Raises:
         UnstartableError: if a limit of the API is exceeded.
@@ -95,8 +100,8 @@ def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) ->
         client_token=manifest.client_token,
         role_arn=deployment.role_prefix + role_name,
         entry_point=deployment.entry_point,
-        # All readers of the job run see its arguments, so they carry no payload.
-        arguments=("--manifest", manifest_uri, "--data-uri", deployment.data_uri),
+        # All readers of the job run see its arguments, so they carry no payload, and the names of secrets only.
+        arguments=("--manifest", manifest_uri, "--data-uri", deployment.data_uri, *_secrets(secrets or {}, deployment)),
         submit_parameters=submit_parameters(job, deployment),
         session_policy=session_policy(manifest, job, deployment),
         policy_arns=_policy_arns(manifest, deployment),
@@ -105,6 +110,13 @@ def run_request(manifest: Manifest, job: SparkJob, deployment: JobDeployment) ->
         tags={"asya:namespace": manifest.namespace, "asya:actor": manifest.actor, "asya:run": manifest.run_id},
         managed_logs=deployment.managed_logs,
     )
+
+
+def _secrets(secrets: Mapping[str, str], deployment: JobDeployment) -> Iterator[str]:
+    for variable, name in secrets.items():
+        yield from ("--secret", f"{variable}={name}")
+    if secrets:
+        yield from ("--region", deployment.region)
 
 
 def submit_parameters(job: SparkJob, deployment: JobDeployment) -> str:

@@ -54,6 +54,6 @@ def check_sessions(mesh: Mesh) -> Iterator[str]:
             members=(),
         )
         try:
-            run_request(manifest, job, deployment)
+            run_request(manifest, job, deployment, mesh.table.actors[actor].secrets)
         except RunRequestError as error:
             yield f"actors.{actor}: {error}"

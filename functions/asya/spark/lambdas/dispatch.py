@@ -285,7 +285,8 @@ class Dispatcher:
     def _start_job_run(self, manifest: Manifest, spec: Actor) -> str:
         """Starts the run unless EMR Serverless has it; returns its job run id."""
         job_runs = self.services.job_runs
-        request = run_request(manifest, run_formation.spark_job(manifest.actor, spec), self.services.deployment)
+        job = run_formation.spark_job(manifest.actor, spec)
+        request = run_request(manifest, job, self.services.deployment, spec.secrets)
         formed = parse_time(manifest.formed_at)
         if self.services.now() - formed > TOKEN_LIFETIME:
             adopted = job_runs.find(manifest.run_id, since=formed - CLOCK_MARGIN)

@@ -61,6 +61,15 @@ def test_the_request_of_a_run() -> None:
     assert request == run_request(MANIFEST, JOB, DEPLOYMENT)
 
 
+@pytest.mark.rule("10.secrets")
+def test_10_the_arguments_name_the_secrets_and_their_region() -> None:
+    request = run_request(MANIFEST, JOB, DEPLOYMENT, {"SHOP_KEY": "shop/key=1", "TOKEN": "ssm:/shop/token"})
+    plain = run_request(MANIFEST, JOB, DEPLOYMENT)
+    names = ("--secret", "SHOP_KEY=shop/key=1", "--secret", "TOKEN=ssm:/shop/token", "--region", "cn-north-1")
+    assert request.arguments == (*plain.arguments, *names)
+    assert replace_fields(request, arguments=plain.arguments) == plain
+
+
 def test_sparks_parameters_come_from_the_mesh_file_whose_conf_wins() -> None:
     text = run_request(MANIFEST, JOB, DEPLOYMENT).submit_parameters
     conf = conf_of(text)

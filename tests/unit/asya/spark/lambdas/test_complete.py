@@ -23,6 +23,23 @@ def world(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeavyWorld]:
         yield heavy
 
 
+@pytest.mark.rule("10.secrets.unreadable")
+def test_10_a_run_without_its_secret_fails_its_envelopes_together(world: HeavyWorld) -> None:
+    """Its commit names the secret. No envelope is suspected, and no further run is started for a half of them."""
+    for name in ("b", "c"):
+        world.send(name, actor="stats")
+    world.enqueue("stats")
+    world.dispatch()
+    message = "the secret 'shop/key' for the variable SHOP_KEY cannot be read (AccessDeniedException)"
+    world.write_results(1, [], actor="stats", error={"type": "asya_spark.secrets.SecretError", "message": message})
+    world.set_state("run2", "SUCCESS")
+    world.complete()
+    errors = {body["id"]: body["status"]["error"]["message"] for body in world.bodies("x-sink")}
+    assert errors == {"b": message, "c": message}
+    assert world.items("PENDING#stats") == []
+    assert len(world.emr.runs) == 2
+
+
 def put_event(world: HeavyWorld, **detail: str) -> None:
     known = {"applicationId": APPLICATION, "jobRunId": "run1", "jobRunName": world.emr.runs["run1"]["name"]}
     event: dict[str, Any] = {"detail-type": "EMR Serverless Job Run State Change", "detail": {**known, **detail}}

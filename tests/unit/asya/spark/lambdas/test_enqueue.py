@@ -426,3 +426,15 @@ def test_an_id_at_two_places_of_its_route_runs_in_two_runs(world: HeavyWorld) ->
 def test_the_mesh_of_these_tests_has_a_default_policy_for_one_of_them() -> None:
     assert TABLE.actors["clean"].resiliency.policies
     assert not TABLE.actors["stats"].resiliency.policies
+
+
+@pytest.mark.rule("10.secrets")
+def test_10_the_start_of_a_run_names_the_secrets_of_its_actor(world: HeavyWorld) -> None:
+    clean = replace(world.table.actors["clean"], secrets={"SHOP_KEY": "shop/key"})
+    world.table = replace(world.table, actors={**world.table.actors, "clean": clean})
+    world.send("a", {"n": 1})
+    world.enqueue()
+    world.dispatch()
+    request = world.emr.runs["run1"]["request"]
+    arguments = request["jobDriver"]["sparkSubmit"]["entryPointArguments"]
+    assert arguments[4:] == ["--secret", "SHOP_KEY=shop/key", "--region", "us-east-1"]

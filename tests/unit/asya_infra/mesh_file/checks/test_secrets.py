@@ -24,6 +24,20 @@ def test_the_table_has_the_names() -> None:
     assert table.actors["a"].secrets == {"KEY": "prod/openai.key", "TOKEN": "ssm:/shop/token", "PLAIN": "ssm:plain"}
 
 
+def test_a_heavy_actor_may_have_secrets() -> None:
+    assert problems("spark: {job: heavy.crunch}, secrets: {KEY: key}") == []
+    assert to_table(load_mesh(Path("mesh.yaml"))).actors["a"].secrets == {"KEY": "key"}
+
+
+def test_parameters_need_an_application_in_a_vpc() -> None:
+    """EMR Serverless reaches Secrets Manager without a VPC, and Systems Manager only through one."""
+    section = "\nspark: {application: {id: 00abc, max_vcpu: 16}}"
+    Path("mesh.yaml").write_text(
+        "namespace: shop\nactors:\n  a: {spark: {job: heavy.crunch}, secrets: {TOKEN: 'ssm:/shop/token'}}" + section
+    )
+    assert to_table(load_mesh(Path("mesh.yaml"))).actors["a"].secrets == {"TOKEN": "ssm:/shop/token"}
+
+
 def test_an_end_actor_may_have_secrets() -> None:
     keys = "kind: end, handler: shop.one, handler_mode: envelope, validate: false, secrets: {KEY: key}"
     assert problems(keys) == []
@@ -52,13 +66,13 @@ def test_an_end_actor_may_have_secrets() -> None:
         ),
         ("handler: shop.one, secrets: [KEY]", "3: actors.a.secrets: should be a mapping; got a list"),
         (
-            "spark: {job: heavy.crunch}, secrets: {KEY: key}",
-            "3: actors.a.secrets: a heavy actor cannot have secrets; grant a secret in access "
-            "({secret: NAME, read: true}) and read it in the job",
+            "spark: {job: heavy.crunch}, secrets: {KEY: key, TOKEN: 'ssm:/shop/token'}",
+            "3: actors.a.secrets.TOKEN: job runs cannot reach Parameter Store, because the application of the mesh is in no "
+            "VPC; store the value in Secrets Manager, or name an application in a VPC (spark.application.id)",
         ),
         (
             "kind: pause, secrets: {KEY: key}",
-            "3: actors.a.secrets: needs a handler, because the values are for its code",
+            "3: actors.a.secrets: needs a handler or a job, because the values are for its code",
         ),
     ],
 )
