@@ -63,12 +63,14 @@ class HandlerInvoker:
         mode: converts the argument and the results (`handler_mode`).
         lists_fan_out: whether a returned list is one frame for each item, as in legacy meshes (`fan_out_lists`).
         timer: the clock and the alarm of the time limits.
+        redact: keeps secrets out of the errors that are only logged.
     """
 
     handler: Handler
     mode: Mode = field(default_factory=PayloadMode)
     lists_fan_out: bool = False
     timer: Timer = WALL_TIMER
+    redact: Callable[[str], str] = str
 
     def frames(
         self, payload: Any, open_view: Callable[[], EnvelopeView], seconds: float
@@ -128,7 +130,7 @@ class HandlerInvoker:
                     else:
                         yield self._frame(value, open_view, state)
         finally:
-            source.close()
+            source.close(self.redact)
 
     def _frame(self, value: Any, open_view: Callable[[], EnvelopeView], state: GeneratorState | None = None) -> Frame:
         """The frame of a value from the handler, serialized at once."""
@@ -181,8 +183,8 @@ class _SyncSource:
         except StopIteration:
             raise _Exhausted from None
 
-    def close(self) -> None:
-        _close_quietly(self._timer, self._generator.close)
+    def close(self, redact: Callable[[str], str]) -> None:
+        _close_quietly(self._timer, self._generator.close, redact)
 
 
 class _AsyncSource:
@@ -201,17 +203,20 @@ class _AsyncSource:
         except StopAsyncIteration:
             raise _Exhausted from None
 
-    def close(self) -> None:
+    def close(self, redact: Callable[[str], str]) -> None:
         budget = TimeBudget(_CLOSING_SECONDS, self._budget.timer)
-        _close_quietly(budget.timer, lambda: _run_awaitable(self._generator.aclose(), budget), BLOCKED_LOOP_GRACE)
+        close = self._generator.aclose
+        _close_quietly(budget.timer, lambda: _run_awaitable(close(), budget), redact, BLOCKED_LOOP_GRACE)
 
 
-def _close_quietly(timer: Timer, close: Callable[[], Any], grace: float = 0.0) -> None:
+def _close_quietly(timer: Timer, close: Callable[[], Any], redact: Callable[[str], str], grace: float = 0.0) -> None:
     """Run the clean-up of an abandoned generator. The outcome of the hop is decided, so errors are only logged."""
     try:
         timer.run_within(_CLOSING_SECONDS + grace, close)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
-        _log.warning("the clean-up of an abandoned generator raised %r", error)
+        described = describe_exception(error)
+        text = redact(f"{described.type}: {described.message}")
+        _log.warning("the clean-up of an abandoned generator raised %s", text)
 
 
 def _guarded(budget: TimeBudget, run: Callable[[], Any], grace: float = 0.0) -> Any:

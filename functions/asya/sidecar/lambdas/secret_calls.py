@@ -1,11 +1,12 @@
 """Loads and calls a handler whose actor has secrets (`protocol §6`)."""
 
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from asya.protocol.frame import Frame
 from asya.runtime.abi import EnvelopeView
-from asya.runtime.call import HandlerFailed, Invoker
+from asya.runtime.call import HandlerFailed, HandlerInvoker, Invoker
 from asya.runtime.load import Handler, LoadError, load
 from asya.runtime.secret_values import redact
 from asya.sidecar.lambdas.services import Services
@@ -54,6 +55,9 @@ def load_handler(services: Services, name: str) -> Handler:
         raise LoadError(redact(str(error), secrets.known_values)) from None
 
 
-def with_secrets(services: Services, invoker: Invoker) -> Invoker:
+def with_secrets(services: Services, invoker: HandlerInvoker) -> Invoker:
     """Return the invoker of a handler with the secrets of its actor, if it has any."""
-    return invoker if services.secrets is None else SecretInvoker(invoker, services.secrets)
+    secrets = services.secrets
+    if secrets is None:
+        return invoker
+    return SecretInvoker(replace(invoker, redact=lambda text: redact(text, secrets.known_values)), secrets)

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +141,31 @@ def test_6_the_value_leaves_the_function_nowhere(
     assert "[secret SHOP_KEY]" in failed.status.error.message
     captured = capsys.readouterr()
     assert VALUE not in outputs(world) + captured.out + captured.err
+
+
+def cleans_up_badly(_: Any) -> Iterator[Any]:
+    try:
+        yield {1, 2}
+    finally:
+        raise ValueError(f"401: {os.environ['SHOP_KEY']} is not valid")
+
+
+async def cleans_up_badly_later(_: Any) -> AsyncIterator[Any]:
+    try:
+        yield {1, 2}
+    finally:
+        raise ValueError(f"401: {os.environ['SHOP_KEY']} is not valid")
+
+
+@pytest.mark.rule("6.secrets.redacted")
+@pytest.mark.parametrize("handler", [cleans_up_badly, cleans_up_badly_later])
+def test_6_the_clean_up_of_an_abandoned_generator_logs_no_value(
+    world: MeshWorld, handler: Callable[[Any], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is abandoned, because its frame is not JSON."""
+    assert run(world, handler, message(), secrets=SECRETS) == []
+    assert "raised ValueError: 401: [secret SHOP_KEY] is not valid" in caplog.text
+    assert VALUE not in caplog.text
 
 
 @pytest.mark.rule("6.secrets.redacted")
