@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from asya_cli.smoke.steps import Smoke, Step
+    from asya_infra.mesh_file import LoadedMesh
 
 _COLORS = {"ok": "green", "skipped": "yellow", "failed": "red"}
 _MESH_FILE = Path("mesh.yaml")
@@ -44,18 +45,24 @@ def smoke(
 
     Exit code 1 if a step fails.
     """
+    from asya.spark.job_python import pins_python
     from asya_cli.smoke.steps import Smoke
 
     if arguments is not None and tool is None:
         raise CommandError("--arguments needs --tool")
     body = _read(arguments) if arguments is not None else b"{}"
+    is_python_pinned = False
     if mesh is not None or stage is not None:
         if namespace is not None:
             raise CommandError(
                 "--namespace excludes --mesh and --stage", "Use --namespace alone, with the stage in it."
             )
-        namespace, region = _place(mesh or _MESH_FILE, stage, region)
-    steps = Smoke(client(state, namespace, region), uuid.uuid4().hex[:12], timeout * 60)
+        selected = _load(mesh or _MESH_FILE, stage)
+        # The given region, or that of the stage if it has one.
+        namespace, region = selected.namespace, region or selected.mesh.region
+        application = selected.mesh.spark.application
+        is_python_pinned = application.id is None and pins_python(application.release)
+    steps = Smoke(client(state, namespace, region), uuid.uuid4().hex[:12], timeout * 60, is_python_pinned)
     failed = False
     for step in run(steps, tool, body, alarms=alarms):
         failed = failed or step.state == "failed"
@@ -91,15 +98,14 @@ def line(step: Step) -> str:
     return f"{state} {step.name:<10} {step.seconds:6.1f} s  {step.detail}"
 
 
-def _place(mesh: Path, stage: str | None, region: str | None) -> tuple[str, str | None]:
-    """Return the namespace of a stage, and the region: the given one, or that of the stage if it has one."""
+def _load(mesh: Path, stage: str | None) -> LoadedMesh:
+    """Read the mesh file."""
     from asya_infra.mesh_file import MeshFileError, load_mesh
 
     try:
-        loaded = load_mesh(mesh, stage)
+        return load_mesh(mesh, stage)
     except MeshFileError as error:
         raise CommandError(f"{mesh} is invalid", str(error)) from error
-    return loaded.namespace, region or loaded.mesh.region
 
 
 def _read(path: Path) -> bytes:

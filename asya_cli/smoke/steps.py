@@ -52,11 +52,13 @@ class Smoke:
     Attributes:
         mark: The suffix of the ids of all envelopes, different in each call of the command.
         heavy_seconds: How long a job run may take, the start of the Spark application included.
+        is_python_pinned: Whether the mesh file is known, and selects a Python for job runs.
     """
 
     mesh: MeshClient
     mark: str
     heavy_seconds: float
+    is_python_pinned: bool = False
 
     def gateway(self) -> Step:
         """Read the list of tasks: the API, the caller's permission, the function and its table."""
@@ -104,13 +106,20 @@ class Smoke:
         except CommandError as error:
             # The run has succeeded, and its job compares the version too.
             version = f"unknown: {error.problem}"
-        if (
-            self.mesh.connection.endpoint_url is None
-            and version[0].isdigit()
-            and not version.startswith(f"{JOB_PYTHON}.")
-        ):
-            raise CommandError(f"{run_id} ran on Python {version}, but its code was built for {JOB_PYTHON}")
-        return f"{envelope_id}: {run_id}, Python {version}"
+        return f"{envelope_id}: {run_id}, Python {version}{self._python_note(run_id, version)}"
+
+    def _python_note(self, run_id: str, version: str) -> str:
+        """Compare the version of a run with the one that packages are installed for; the local cloud has its own.
+
+        Raises:
+            CommandError: The run should have used that one.
+        """
+        is_local = self.mesh.connection.endpoint_url is not None
+        if is_local or not version[0].isdigit() or version.startswith(f"{JOB_PYTHON}."):
+            return ""
+        if self.is_python_pinned:
+            raise CommandError(f"{run_id} ran on Python {version}, but the mesh selects {JOB_PYTHON}")
+        return f" (packages of jobs are installed for {JOB_PYTHON})"
 
     def _call_tool(self, name: str, arguments: bytes) -> str:
         task = self._ended(self.mesh.call_tool(name, arguments), self.heavy_seconds)

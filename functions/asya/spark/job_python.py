@@ -24,6 +24,15 @@ _SETTINGS = ("spark.pyspark.python", "spark.pyspark.driver.python")
 _DRIVER, _EXECUTOR = "spark.emr-serverless.driverEnv.", "spark.executorEnv."
 
 
+def pins_python(release: str | None) -> bool:
+    """Whether runs on a release use `JOB_PYTHON`, unless their actor selects another one.
+
+    Args:
+        release: the release of EMR Serverless; None if it is unknown.
+    """
+    return release is not None and _RELEASES.match(release) is not None
+
+
 def python_conf(job: SparkJob, release: str | None) -> dict[str, str]:
     """The settings of Spark that select the Python.
 
@@ -32,7 +41,7 @@ def python_conf(job: SparkJob, release: str | None) -> dict[str, str]:
     Args:
         release: the release of EMR Serverless; None if it is unknown.
     """
-    if release is None or not _RELEASES.match(release):
+    if not pins_python(release):
         return {}
     own = {*_SETTINGS, *(prefix + name for prefix in (_DRIVER, _EXECUTOR) for name in _VARIABLES)}
     if own & job.conf.keys() or job.env.keys() & set(_VARIABLES):

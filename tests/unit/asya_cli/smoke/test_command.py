@@ -94,6 +94,31 @@ def test_a_stage_selects_the_mesh_of_the_file_on_aws(tmp_path: Path, monkeypatch
     ]
 
 
+@pytest.mark.parametrize(
+    ("application", "is_pinned"),
+    [("release: emr-spark-8.1.0", True), ("release: emr-7.9.0", False), ("id: 00abc, max_vcpu: 16", False)],
+)
+def test_the_mesh_file_tells_whether_a_python_is_pinned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, application: str, is_pinned: bool
+) -> None:
+    (tmp_path / "mesh.yaml").write_text(
+        "namespace: shop\njobs: .\nactors:\n  crunch: {spark: {job: heavy.crunch}}\n"
+        f"spark: {{application: {{{application}}}}}\n"
+    )
+    (tmp_path / "heavy.py").write_text("def crunch(spark, payload):\n    return payload\n")
+    steps: list[Any] = []
+
+    def take(smoke: Any, *_: Any, **__: Any) -> tuple[Step, ...]:
+        steps.append(smoke)
+        return ()
+
+    monkeypatch.setattr(command, "client", lambda *_: None)
+    monkeypatch.setattr(command, "run", take)
+    smoke(mesh=tmp_path / "mesh.yaml")
+    smoke(namespace="shop")
+    assert [each.is_python_pinned for each in steps] == [is_pinned, False]
+
+
 def test_options_that_exclude_each_other() -> None:
     with pytest.raises(CommandError, match="--arguments needs --tool"):
         smoke(arguments=Path("arguments.json"))

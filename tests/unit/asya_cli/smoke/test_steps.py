@@ -86,9 +86,9 @@ class MemoryMesh:
         return json.dumps({"run_id": RUN, "python": self.python}).encode()
 
 
-def smoke(mesh: MemoryMesh) -> Smoke:
+def smoke(mesh: MemoryMesh, *, is_python_pinned: bool = False) -> Smoke:
     client: Any = mesh
-    return Smoke(client, "0123", heavy_seconds=60)
+    return Smoke(client, "0123", heavy_seconds=60, is_python_pinned=is_python_pinned)
 
 
 def test_the_light_envelope_passes_no_user_code() -> None:
@@ -122,13 +122,21 @@ def test_the_index_run_names_its_python() -> None:
     assert len(json.loads(bytes(envelope.payload))["days"]) == 1
 
 
-def test_another_python_than_the_code_was_built_for_is_a_failure() -> None:
-    step = smoke(MemoryMesh(python="3.11.9")).index()
-    assert (step.state, step.detail) == ("failed", f"{RUN} ran on Python 3.11.9, but its code was built for 3.12")
+def test_another_python_than_the_pinned_one_is_a_failure() -> None:
+    step = smoke(MemoryMesh(python="3.11.9"), is_python_pinned=True).index()
+    assert (step.state, step.detail) == ("failed", f"{RUN} ran on Python 3.11.9, but the mesh selects 3.12")
+
+
+@pytest.mark.parametrize("version", ["3.11.9", "3.120.1"])
+def test_another_python_is_noted_where_none_is_pinned(version: str) -> None:
+    step = smoke(MemoryMesh(python=version)).index()
+    assert step.state == "ok"
+    assert step.detail == f"smoke-index-0123: {RUN}, Python {version} (packages of jobs are installed for 3.12)"
 
 
 def test_the_local_cloud_runs_jobs_on_the_python_of_the_machine() -> None:
-    assert smoke(MemoryMesh(python="3.11.9", endpoint_url="http://127.0.0.1:1")).index().state == "ok"
+    step = smoke(MemoryMesh(python="3.11.9", endpoint_url="http://127.0.0.1:1"), is_python_pinned=True).index()
+    assert (step.state, step.detail) == ("ok", f"smoke-index-0123: {RUN}, Python 3.11.9")
 
 
 def test_a_mesh_without_heavy_actors_has_no_index() -> None:
