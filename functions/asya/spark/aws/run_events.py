@@ -16,7 +16,8 @@ class JobRunEvent:
 
     Attributes:
         name: the run's name; for runs of a mesh, the run id.
-        details: the reason, if known; events of EMR Serverless carry no reason.
+        details: the reason, if known; events of EMR Serverless carry no reason. It counts only for a run that EMR Serverless
+            rejected or no longer knows.
     """
 
     application_id: str

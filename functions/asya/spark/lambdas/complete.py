@@ -197,34 +197,35 @@ class Completion:
     def _with_details(self, record: RunRecord, event: JobRunEvent) -> tuple[JobRunEvent, Usage | None]:
         """Completes the event with the reason of the end, and returns the usage; both are recorded.
 
-        The state of the job run counts, not that of the event, because others may send to the queue.
+        State and reason of the job run count, not those of the event, because others may send to the queue.
 
         Raises:
             RunNotEndedError: the job run is active, or it is another one, or none that EMR Serverless knew.
             botocore.exceptions.ClientError: the job run cannot be read, and it has no commit.
         """
-        details = event.details or record.details
-        if not event.job_run_id or record.usage is not None:
-            return replace(event, details=details), record.usage
+        if record.usage is not None:
+            return replace(event, state=record.job_state, details=record.details), record.usage
+        event = replace(event, job_run_id=event.job_run_id or record.job_run_id or "")
+        if not event.job_run_id:
+            return event, None  # EMR Serverless rejected the run; only the dispatcher knows why
         try:
             ended = self._ended(record, event)
         except (ClientError, BotoCoreError) as error:
             if self.services.results.find(record.actor, record.number).source != "commit":
                 raise
             self.services.base.telemetry.log.warning("usage of the run unknown", exc_info=error)
-            return replace(event, details=details), None
+            return replace(event, details=record.details), None
         if ended.name != event.name or not ended.is_terminal:
             raise RunNotEndedError(f"job run {event.job_run_id} is {ended.name!r} in state {ended.state}")
-        details = details or ended.details
         self.services.records.record_state(
             record.actor,
             record.number,
             ended.state,
-            details=details,
+            details=ended.details,
             usage=ended.usage,
             application_id=event.application_id,
         )
-        return replace(event, state=ended.state, details=details), ended.usage
+        return replace(event, state=ended.state, details=ended.details), ended.usage
 
     def _ended(self, record: RunRecord, event: JobRunEvent) -> JobRunState:
         """The state of the job run that ended; of one that EMR Serverless no longer knows, that of the event.
@@ -240,7 +241,8 @@ class Completion:
                 raise
             if event.job_run_id != record.job_run_id:
                 raise RunNotEndedError(f"EMR Serverless does not know job run {event.job_run_id}") from error
-            return JobRunState(event.job_run_id, event.name, event.state, UNKNOWN_RUN)
+            details = record.details or event.details or UNKNOWN_RUN
+            return JobRunState(event.job_run_id, event.name, event.state, details)
 
     def _note(self, record: RunRecord, event: JobRunEvent, usage: Usage | None) -> RunNote:
         """The note on the run for reports; with its usage, once it has ended."""

@@ -88,6 +88,54 @@ def test_the_state_of_the_job_run_counts_not_that_of_the_event(world: HeavyWorld
     assert (record.state, world.services.manifests.read("clean", 1) is not None) == ("closed", True)
 
 
+@pytest.mark.rule("10.event-of-a-run", "10.death.told")
+def test_the_details_are_those_of_the_job_run_not_of_the_event(world: HeavyWorld) -> None:
+    """Any sender may choose the words of an event, and a reason such as a lack of capacity decides on the envelopes."""
+    world.set_state("run1", "FAILED", details="ExitCode: 1", event=False)
+    put_event(world, state="FAILED", stateDetails="ApplicationMaxCapacityExceededException: call 555-0100")
+    world.complete()
+    (body,) = world.bodies("clean")
+    assert "ended FAILED: ExitCode: 1" in body["status"]["error"]["message"]
+    assert "555-0100" not in str(body)
+    record = world.services.records.get("clean", 1)
+    assert record is not None
+    assert (record.state, record.details) == ("closed", "ExitCode: 1")
+
+
+@pytest.mark.rule("10.event-of-a-run")
+def test_a_later_event_does_not_replace_the_details(world: HeavyWorld) -> None:
+    """The usage is recorded, so the state of the job run is not read again."""
+    world.set_state("run1", "FAILED", details="ExitCode: 1", event=False)
+    world.emr.runs["run1"]["totalResourceUtilization"] = {"vCPUHour": 1.0, "memoryGBHour": 1.0, "storageGBHour": 0.0}
+    put_event(world, state="FAILED")
+    event = world.receive("x-completion")
+    Completion(world.services_of("x-completion"), TimedContext()).process(event)
+    put_event(world, state="FAILED", stateDetails="call 555-0100")
+    world.complete()
+    record = world.services.records.get("clean", 1)
+    assert record is not None
+    assert record.details == "ExitCode: 1"
+
+
+@pytest.mark.rule("10.event-of-a-run")
+def test_an_event_without_a_job_run_does_not_end_a_run_that_goes_on(world: HeavyWorld) -> None:
+    """Only a run that EMR Serverless rejected has no job run."""
+    world.set_state("run1", "RUNNING", event=False)
+    put_event(world, state="FAILED", jobRunId="", stateDetails="call 555-0100")
+    world.complete()
+    assert is_open(world)
+    assert world.bodies("clean") == []
+
+
+@pytest.mark.rule("10.event-of-a-run")
+def test_the_details_of_the_event_count_for_a_job_run_that_emr_no_longer_knows(world: HeavyWorld) -> None:
+    world.emr.forgotten.add("run1")
+    put_event(world, state="FAILED", stateDetails="ExitCode: 1")
+    world.complete()
+    (body,) = world.bodies("clean")
+    assert "ended FAILED: ExitCode: 1" in body["status"]["error"]["message"]
+
+
 @pytest.mark.rule("10.event-of-a-run")
 def test_an_unknown_job_run_does_not_end_a_run_that_goes_on(world: HeavyWorld) -> None:
     world.set_state("run1", "RUNNING", event=False)
