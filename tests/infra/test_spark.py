@@ -10,6 +10,7 @@ from aws_cdk import App, Stack
 from aws_cdk.assertions import Template
 
 from asya_infra.constructs.spark.application import application
+from asya_infra.deployment.kind_changes import no_longer_heavy
 from asya_infra.mesh_file.mesh_model import MeshFile
 
 # An event of the service's own shape, every field it has.
@@ -151,4 +152,14 @@ def test_each_heavy_actor_has_a_policy_for_its_runs(shop: Any) -> None:
     }
     bucket = "arn:<Partition>:s3:::asya-shop-<AccountId>-<Region>"
     folders = [f"{bucket}/data/{prefix}" for prefix in ("clean", "stats", "scratch/crunch")]
-    assert resources == {bucket, *folders, *(f"{folder}/*" for folder in folders)}
+    secret = "arn:<Partition>:secretsmanager:<Region>:<AccountId>:secret:shop/crunch-??????"
+    assert resources == {bucket, *folders, *(f"{folder}/*" for folder in folders), secret}
+
+
+def test_the_roles_of_job_runs_tell_which_actors_are_heavy(shop: Any) -> None:
+    """`make deploy` compares them: an actor that becomes light loses its role."""
+    parts = [json.loads(file.read_text()) for file in shop.folder.glob("*-functions-*.template.json")]
+    actors = ["crunch", "free", "gather", "intake", "score", "x-index"]
+    heavy = [actor for part in parts for actor in no_longer_heavy(part, {}, actors, "shop", "eu-west-1")]
+    assert sorted(heavy) == ["crunch", "x-index"]
+    assert not any(no_longer_heavy(part, part, actors, "shop", "eu-west-1") for part in parts)

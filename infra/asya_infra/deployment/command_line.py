@@ -72,7 +72,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="ACTOR",
-        help="delete the queue of this removed actor with its messages",
+        help="delete the queue of this removed actor with its messages, or leave the backlog of one that becomes light",
     )
     return parser
 

@@ -31,6 +31,17 @@ def removed_queues(deployed: Template, synthesized: Template, namespace: str) ->
     )
 
 
+def staying_actors(deployed: Template, synthesized: Template, namespace: str) -> list[str]:
+    """Return the actors whose queues are in both templates, sorted."""
+    prefix = names.queue_name(namespace, "")
+    staying = _queues(synthesized)
+    return sorted(
+        name.removeprefix(prefix)
+        for name, queue in _queues(deployed).items()
+        if name in staying and "RedrivePolicy" in queue["Properties"]
+    )
+
+
 def added_queues(deployed: Template, synthesized: Template) -> list[str]:
     """Return the names of the queues that a deployment of the synthesized template creates."""
     return sorted(_queues(synthesized).keys() - _queues(deployed).keys())

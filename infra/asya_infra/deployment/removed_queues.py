@@ -1,4 +1,4 @@
-"""Refuses a deployment that would lose messages of removed actors, and keeps CloudFormation from deleting other queues.
+"""Refuses a deployment that would lose messages, and keeps CloudFormation from deleting queues that are not checked.
 
 Both are for the command that deploys, before and after `cdk deploy`. After that command, the stack policy also holds for a
 plain `cdk deploy`: CloudFormation refuses to delete a queue.
@@ -7,39 +7,36 @@ plain `cdk deploy`: CloudFormation refuses to delete a queue.
 import json
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from asya.protocol import names
 from asya_infra.assembly import Assembly, Template
 from asya_infra.deployment.deployed_templates import deployed_templates
-from asya_infra.deployment.heavy_backlog import HeavyBacklog, heavy_backlog
+from asya_infra.deployment.heavy_backlog import heavy_backlog
+from asya_infra.deployment.kind_changes import no_longer_heavy
 from asya_infra.deployment.queue_changes import (
     RemovedQueue,
     added_queues,
     removed_queues,
     stack_policy,
+    staying_actors,
+)
+from asya_infra.deployment.queue_problems import (
+    BLOCKED,
+    Problem,
+    becomes_light,
+    deleted_recently,
+    not_empty,
+    not_finished,
 )
 from asya_infra.placement import SHARDS
 
-# SQS refuses the name of a queue for this time after its deletion (QueueDeletedRecently).
-_BLOCKED = timedelta(seconds=60)
 _COUNTS = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesDelayed",
     "ApproximateNumberOfMessagesNotVisible",
 )
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A reason to refuse the deployment: the queue, and what to do."""
-
-    queue: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.queue}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -60,14 +57,16 @@ def check_removed_queues(
 ) -> list[Problem]:
     """Return the reasons against a deployment of the synthesized templates.
 
-    A removed queue must be empty, a removed heavy actor must have no pending envelopes and no open job runs, and a queue
-    must not return within a minute of its deletion. The counts of SQS are approximate, and messages may arrive after the
-    check, so an actor is first taken out of all routes.
+    A removed queue must be empty. A heavy actor that is removed or becomes light must have no pending envelopes and no open
+    job runs. A queue must not return within a minute of its deletion.
+
+    The counts of SQS are approximate, and messages may arrive after the check, so an actor is first taken out of all
+    routes.
 
     Args:
         session: a boto3 session in the account and region of the mesh.
         assembly: the synthesized mesh.
-        dropped: removed actors whose messages may be deleted.
+        dropped: actors whose messages may be deleted, or whose backlog may be left.
         now: the time; by default the current one.
     """
     cloudformation, sqs = session.client("cloudformation"), session.client("sqs")
@@ -76,13 +75,16 @@ def check_removed_queues(
     for shard in _shards(session, assembly):
         removed = removed_queues(shard.deployed, shard.synthesized, assembly.namespace)
         kept = [queue for queue in removed if queue.actor not in dropped]
-        problems += [_not_empty(queue, count) for queue in kept if (count := _messages(sqs, queue.name))]
+        problems += [not_empty(queue, count) for queue in kept if (count := _messages(sqs, queue.name))]
         for actor in dict.fromkeys(queue.actor for queue in kept):
             if backlog := heavy_backlog(session, assembly.namespace, actor):
-                problems.append(_not_finished(names.queue_name(assembly.namespace, actor), actor, backlog))
+                problems.append(not_finished(names.queue_name(assembly.namespace, actor), actor, backlog))
+        for actor in _newly_light(session, assembly, shard):
+            if actor not in dropped and (backlog := heavy_backlog(session, assembly.namespace, actor)):
+                problems.append(becomes_light(names.queue_name(assembly.namespace, actor), actor, backlog))
         if added := added_queues(shard.deployed, shard.synthesized):
-            deletions = _deletions(cloudformation, shard.stack, moment - _BLOCKED)
-            problems += [_deleted_recently(name, moment - deletions[name]) for name in added if name in deletions]
+            deletions = _deletions(cloudformation, shard.stack, moment - BLOCKED)
+            problems += [deleted_recently(name, moment - deletions[name]) for name in added if name in deletions]
     return problems
 
 
@@ -118,6 +120,17 @@ def _shards(session: Any, assembly: Assembly) -> Iterator[_Shard]:
         yield _Shard(stack, deployed, assembly.templates[stack])
 
 
+def _newly_light(session: Any, assembly: Assembly, shard: _Shard) -> list[str]:
+    """Return the actors of a shard that the deployment changes from heavy to light."""
+    functions = names.stack_name(assembly.namespace, f"functions-{shard.stack.rpartition('-')[2]}")
+    synthesized = assembly.templates.get(functions)
+    deployed = deployed_templates(session, [functions]).get(functions) if synthesized is not None else None
+    if synthesized is None or deployed is None:
+        return []
+    actors = staying_actors(shard.deployed, shard.synthesized, assembly.namespace)
+    return no_longer_heavy(deployed, synthesized, actors, assembly.namespace, session.region_name)
+
+
 def _messages(sqs: Any, queue: str) -> int:
     """Return the approximate number of messages; 0 if the queue does not exist."""
     try:
@@ -138,32 +151,3 @@ def _deletions(cloudformation: Any, stack: str, since: datetime) -> dict[str, da
             if event["ResourceType"] == "AWS::SQS::Queue" and event["ResourceStatus"] == "DELETE_COMPLETE":
                 deletions.setdefault(event["PhysicalResourceId"].rpartition("/")[2], event["Timestamp"])
     return deletions
-
-
-def _not_empty(queue: RemovedQueue, messages: int) -> Problem:
-    redrive = f"`asya dlq redrive {queue.actor}`" if queue.name.endswith("-dlq") else "let the actor process them"
-    count = "1 message" if messages == 1 else f"{messages} messages"
-    return Problem(
-        queue.name,
-        f"the deployment removes the actor {queue.actor}, and this queue has about {count} that would be lost. "
-        f"Restore the actor in the mesh file, take it out of all routes, and deploy; empty the queue ({redrive}); then "
-        f"remove the actor. To lose the messages: --drop-messages {queue.actor}",
-    )
-
-
-def _not_finished(queue: str, actor: str, backlog: HeavyBacklog) -> Problem:
-    return Problem(
-        queue,
-        f"the deployment removes the heavy actor {actor}, which has {backlog}. Its runs would be cut off, and its envelopes "
-        f"would never end. Restore the actor in the mesh file, take it out of all routes, and deploy; when its runs have "
-        f"ended, remove the actor. To lose the envelopes: --drop-messages {actor}",
-    )
-
-
-def _deleted_recently(name: str, age: timedelta) -> Problem:
-    seconds = max(1, round((_BLOCKED - age).total_seconds()))
-    return Problem(
-        name,
-        "this queue was deleted less than a minute ago, and SQS refuses its name for 60 seconds (QueueDeletedRecently). "
-        f"Deploy again in {seconds} s",
-    )

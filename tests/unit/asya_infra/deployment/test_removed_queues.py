@@ -17,22 +17,25 @@ from tests.unit.asya_infra.deployment.test_heavy_backlog import REGION, add_pend
 from tests.unit.asya_infra.deployment.test_queue_changes import template
 
 STACK = "Asya-shop-queues-3"
+FUNCTIONS = "Asya-shop-functions-3"
 
 
 class Stacks:
-    """CloudFormation with one stack or none; moto's needs packages that are not installed."""
+    """CloudFormation with the stacks of one shard or none; moto's needs packages that are not installed."""
 
     def __init__(self) -> None:
         self.template: dict[str, Any] | None = None
+        self.functions: dict[str, Any] | None = None
         self.events: list[dict[str, Any]] = []
         self.policy: dict[str, Any] | None = None
 
     def get_template(self, *, StackName: str, TemplateStage: str) -> dict[str, Any]:  # noqa: N803
-        assert (StackName, TemplateStage) == (STACK, "Original")
-        if self.template is None:
+        assert TemplateStage == "Original"
+        template = {STACK: self.template, FUNCTIONS: self.functions}[StackName]
+        if template is None:
             message = f"Stack with id {StackName} does not exist"
             raise ClientError({"Error": {"Code": "ValidationError", "Message": message}}, "GetTemplate")
-        return {"TemplateBody": self.template}
+        return {"TemplateBody": template}
 
     def set_stack_policy(self, *, StackName: str, StackPolicyBody: str) -> None:  # noqa: N803
         assert StackName == STACK
@@ -53,6 +56,7 @@ class Session:
     def __init__(self) -> None:
         self.stacks = Stacks()
         self.session = boto3.Session(region_name=REGION)
+        self.region_name = REGION
         self.sqs = self.session.client("sqs")
 
     def client(self, name: str) -> Any:
@@ -140,6 +144,45 @@ def test_a_removed_heavy_actor_with_a_backlog_is_refused(session: Session) -> No
         "(asya.shop.crunch.0000000012). "
     )
     assert check_removed_queues(session, synthesized("other"), dropped={"crunch"}) == []
+
+
+def roles(*heavy: str, region: Any = REGION) -> dict[str, Any]:
+    """The template of functions, with the roles of these heavy actors' job runs; the region is a text or a reference."""
+    names = {
+        actor: f"asya-shop-x-job-{actor}-{region}"
+        if isinstance(region, str)
+        else {"Fn::Join": ["", [f"asya-shop-x-job-{actor}-", region]]}
+        for actor in heavy
+    }
+    resources = {f"R{actor}": {"Type": "AWS::IAM::Role", "Properties": {"RoleName": names[actor]}} for actor in heavy}
+    return {"Resources": {**resources, "F": {"Type": "AWS::Lambda::Function", "Properties": {}}}}
+
+
+@pytest.mark.parametrize("region", [REGION, {"Ref": "AWS::Region"}])
+def test_a_heavy_actor_with_a_backlog_does_not_become_light(session: Session, region: Any) -> None:
+    deploy(session, "crunch", "crunch-more", "bill")
+    session.stacks.functions = roles("crunch", "crunch-more", region=region)
+    for actor in ("crunch", "crunch-more", "bill"):
+        add_pending(session.session, actor, 2)
+    open_run(session.session, "crunch", 12)
+    queues = template("crunch", "crunch-more", "bill")
+    changed = Assembly(Path("cdk.out"), "shop", {STACK: queues, FUNCTIONS: roles("crunch-more", region=region)})
+    [problem] = map(str, check_removed_queues(session, changed))
+    assert problem.startswith(
+        "asya-shop-crunch: the deployment changes the actor crunch from heavy to light, and it has 2 pending envelopes and "
+        "1 open job run (asya.shop.crunch.0000000012). "
+    )
+    assert check_removed_queues(session, changed, dropped={"crunch"}) == []
+    unchanged = Assembly(Path("cdk.out"), "shop", {STACK: queues, FUNCTIONS: roles("crunch", "crunch-more")})
+    assert check_removed_queues(session, unchanged) == []
+
+
+def test_a_heavy_actor_without_a_backlog_may_become_light(session: Session) -> None:
+    deploy(session, "crunch")
+    session.stacks.functions = roles("crunch")
+    send(session, "asya-shop-crunch", 3)
+    assembly = Assembly(Path("cdk.out"), "shop", {STACK: template("crunch"), FUNCTIONS: roles()})
+    assert check_removed_queues(session, assembly) == []
 
 
 def test_a_stack_without_a_synthesized_template_stays(session: Session) -> None:
