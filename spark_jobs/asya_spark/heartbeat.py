@@ -56,10 +56,19 @@ class Heartbeat:
 
 
 def spark_progress(spark_context: SparkContext) -> dict[str, Any]:
-    """The active stages with their tasks done and their rows read and written."""
+    """The active stages with their tasks done and their rows read and written, and the number of executors so far.
+
+    Lost and released executors count. A local driver is its own executor, so it has no number.
+    """
     store: Any = spark_context._jsc.sc().statusStore()
     stages = store.activeStages()
-    return {"stages": [_stage(stages.apply(index)) for index in range(stages.size())]}
+    is_local = (spark_context.master or "").startswith("local")
+    executors = None if is_local else _executors(store.executorList(False))
+    return {"stages": [_stage(stages.apply(index)) for index in range(stages.size())], "executors": executors}
+
+
+def _executors(summaries: Any) -> int:
+    return sum(summaries.apply(index).id() != "driver" for index in range(summaries.size()))
 
 
 def _stage(stage: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 
 from asya.protocol.job_runs import Commit, Journal, Manifest, Member, ResultFrame, ResultHead, manifest_key
 from asya_spark import context, data
+from asya_spark.heartbeat import spark_progress
 from asya_spark.main import run
 from asya_spark.manifest import ManifestError
 from asya_spark.secrets import NO_SECRETS, Secrets
@@ -440,3 +441,10 @@ def test_10_without_its_secret_the_run_ends_before_the_job_is_loaded(spark, tmp_
     assert done.commit.error.type == "asya_spark.secrets.SecretError"
     assert done.commit.error.message.startswith("the secret 'shop/missing' for the variable SHOP_KEY cannot be read (")
     assert done.commit.unreached is None
+
+
+def test_spark_lists_its_executors_with_the_driver(spark, monkeypatch):
+    """A local driver has none; on a cluster the same list counts."""
+    assert spark_progress(spark.sparkContext)["executors"] is None
+    monkeypatch.setattr(spark.sparkContext, "master", "yarn")
+    assert spark_progress(spark.sparkContext)["executors"] == 0

@@ -40,13 +40,18 @@ class RunNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HeartbeatRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A heartbeat, as `asya_spark` writes it. Of two slots the higher `beat` counts."""
+    """A heartbeat, as `asya_spark` writes it. Of two slots the higher `beat` counts.
+
+    Attributes:
+        executors: the number of executors that the run has had; None if the driver needs none, or did not say.
+    """
 
     at: str
     beat: int
     at_work: int | None = None
     done: int = 0
     stages: tuple[StageNote, ...] = ()
+    executors: int | None = None
 
     def reported_stages(self) -> tuple[StageNote, ...]:
         """The stages within the limits of a report: five stages, names of 80 characters."""

@@ -13,7 +13,7 @@ from asya.protocol.times import parse_time
 from asya.spark.aws.emr_serverless import UNKNOWN_RUN, JobRunState, is_unknown_run
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.lambdas.services import SparkServices
-from asya.spark.run_delay import run_delay
+from asya.spark.run_delay import EXECUTOR_WAIT, run_delay
 
 # Events arrive within seconds, and no run ends sooner; a query about a younger run would be wasted.
 MIN_AGE = timedelta(seconds=20)
@@ -76,12 +76,26 @@ class Reconciler:
         running = sum(record.running_at is not None for record in records)
         max_run = timedelta(seconds=spec.spark.max_run) if spec is not None and spec.spark is not None else timedelta()
         delays = [
-            run_delay(record.waiting_since or record.formed_at, record.running_at, max_run, now).total_seconds()
+            run_delay(
+                record.waiting_since or record.formed_at,
+                record.running_at,
+                max_run,
+                now,
+                has_executor=self._has_executor(record),
+            ).total_seconds()
             for record in records
         ]
         telemetry.measure("RunsQueued", len(records) - running, "Count", actor=actor)
         telemetry.measure("RunsRunning", running, "Count", actor=actor)
         telemetry.measure("RunDelay", max(delays, default=0.0), "Seconds", actor=actor)
+
+    def _has_executor(self, record: RunRecord) -> bool:
+        """Whether a run has had an executor; so it seems without a heartbeat that says otherwise."""
+        if record.running_at is None or self.services.now() - parse_time(record.running_at) > EXECUTOR_WAIT:
+            return True
+        attempts = self.services.results.attempts(record.actor, record.number)
+        heartbeat = self.services.heartbeats.latest(record.actor, record.number, attempts[-1]) if attempts else None
+        return heartbeat is None or heartbeat.executors != 0
 
     def _complete_ended(self, records: list[RunRecord], permits: Iterator[bool]) -> None:
         """Notifies the completion of ended runs that are not closed."""

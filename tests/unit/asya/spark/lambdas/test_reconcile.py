@@ -1,5 +1,6 @@
 """The reconciler repairs the heavy path and keeps within the quota of EMR Serverless (`protocol §10`)."""
 
+import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +11,7 @@ from botocore.exceptions import ClientError
 from asya.spark import run_formation
 from asya.spark.lambdas import reconcile as spark_reconcile
 from tests.doubles.emf import metric_values, metrics
-from tests.doubles.heavy import TABLE, HeavyWorld, done_result, heavy_world
+from tests.doubles.heavy import BUCKET, TABLE, HeavyWorld, done_result, heavy_world
 
 
 @pytest.fixture
@@ -254,6 +255,38 @@ def test_15_the_delay_of_envelopes_without_capacity_spans_their_runs(
     world.reconcile()
     (delay,) = metric_values(metrics(capsys), "RunDelay", actor="clean")
     assert delay == pytest.approx(12 * 3600, abs=60)
+
+
+@pytest.mark.rule("15.RunDelay")
+@pytest.mark.parametrize(
+    ("heartbeat", "minutes", "delay"),
+    [
+        ({"executors": 0}, 19, 19 * 60),  # EMR Serverless gives it up a minute later
+        ({"executors": 0}, 31, 0),  # it has not given it up, so there was one
+        ({"executors": 1}, 19, 0),
+        ({}, 19, 0),  # an earlier deployment started it, or Spark is local
+        (None, 19, 0),
+    ],
+)
+def test_15_the_delay_counts_a_driver_without_executors(
+    world: HeavyWorld,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    heartbeat: dict[str, int] | None,
+    minutes: int,
+    delay: float,
+) -> None:
+    start_run(world, "a")
+    world.set_state("run1", "RUNNING")
+    world.complete()
+    if heartbeat is not None:
+        body = json.dumps({"at": "2026-01-01T00:00:00Z", "beat": 1, **heartbeat}).encode()
+        world.s3.put_object(Bucket=BUCKET, Key="runs/clean/0000000001/attempts/a1/heartbeat-1.json", Body=body)
+    later = world.services.now() + timedelta(minutes=minutes)
+    monkeypatch.setattr("asya.spark.lambdas.services.SparkServices.now", lambda _: later)
+    metrics(capsys)
+    world.reconcile()
+    assert metric_values(metrics(capsys), "RunDelay", actor="clean") == [pytest.approx(delay, abs=60)]
 
 
 @pytest.mark.rule("15.Sweeps")
