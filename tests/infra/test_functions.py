@@ -77,7 +77,9 @@ def test_runtime_and_architecture_on_aws(shop: Any) -> None:
     for function in shop.resources("AWS::Lambda::Function"):
         assert function["Runtime"] == "python3.13"
         assert function["Architectures"] == ["arm64"]
-        assert len(function["Layers"]) == (2 if function["FunctionName"] == "asya-shop-x-gateway-live" else 1)
+        has_server = function["FunctionName"] == "asya-shop-x-gateway-live"
+        has_collector = "ASYA_TRACES_ENDPOINT" in function["Environment"]["Variables"]
+        assert len(function["Layers"]) == 1 + has_server + has_collector
 
 
 @pytest.mark.parametrize(
@@ -131,6 +133,8 @@ def test_environment(shop: Any) -> None:
         "ASYA_RESULTS_URI": "s3://asya-shop-<AccountId>-<Region>/results/",
         "ASYA_QUEUE_URL_PREFIX": "https://sqs.<Region>.<URLSuffix>/<AccountId>/",
         "ASYA_GATEWAY_URL": "<import>",
+        "ASYA_TRACES_ENDPOINT": "http://localhost:4318/v1/traces",
+        "ASYA_TRACES_SHARE": "0.125",
         "POWERTOOLS_SERVICE_NAME": "intake",
         "POWERTOOLS_METRICS_NAMESPACE": "Asya",
         "LOG_LEVEL": "INFO",

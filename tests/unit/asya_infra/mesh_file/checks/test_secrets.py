@@ -29,9 +29,16 @@ def test_a_heavy_actor_may_have_secrets() -> None:
     assert to_table(load_mesh(Path("mesh.yaml"))).actors["a"].secrets == {"KEY": "key"}
 
 
-def test_parameters_need_an_application_in_a_vpc() -> None:
+@pytest.mark.parametrize(
+    "section",
+    [
+        "\nspark: {application: {id: 00abc, max_vcpu: 16}}",
+        "\nspark: {application: {vpc: {subnets: [subnet-0a1b2c3d], security_groups: [sg-0a1b2c3d]}}}",
+        "\nvpc: {subnets: [subnet-0a1b2c3d], security_groups: [sg-0a1b2c3d]}",
+    ],
+)
+def test_parameters_need_an_application_in_a_vpc(section: str) -> None:
     """EMR Serverless reaches Secrets Manager without a VPC, and Systems Manager only through one."""
-    section = "\nspark: {application: {id: 00abc, max_vcpu: 16}}"
     Path("mesh.yaml").write_text(
         "namespace: shop\nactors:\n  a: {spark: {job: heavy.crunch}, secrets: {TOKEN: 'ssm:/shop/token'}}" + section
     )
@@ -68,7 +75,7 @@ def test_an_end_actor_may_have_secrets() -> None:
         (
             "spark: {job: heavy.crunch}, secrets: {KEY: key, TOKEN: 'ssm:/shop/token'}",
             "3: actors.a.secrets.TOKEN: job runs cannot reach Parameter Store, because the application of the mesh is in no "
-            "VPC; store the value in Secrets Manager, or name an application in a VPC (spark.application.id)",
+            "VPC; store the value in Secrets Manager, or put the application in a VPC (spark.application.vpc)",
         ),
         (
             "kind: pause, secrets: {KEY: key}",
