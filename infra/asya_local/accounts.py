@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ import botocore.session
 from botocore.config import Config
 
 from asya.protocol import names
-from asya_local.batch_actions import with_batch_actions
 from asya_local.keys import ACCOUNT_ID, REGION, AccessKey
 
 DEPLOYER = "asya-deployer"
@@ -63,17 +63,21 @@ class OperatorScope:
     tasks_table: str
 
 
-def make_operator(endpoint: str, deployer: AccessKey, scope: OperatorScope) -> AccessKey:
-    """Create the operator, or update its policy and replace its key."""
+def make_operator(
+    endpoint: str, deployer: AccessKey, scope: OperatorScope, current: AccessKey | None = None
+) -> AccessKey:
+    """Create the operator with a key, or update its policy; the current key stays, because running programs use it."""
     iam = aws_client("iam", endpoint, deployer)
     name = operator_name(scope.namespace)
-    try:
+    with contextlib.suppress(iam.exceptions.EntityAlreadyExistsException):
         iam.create_user(UserName=name)
-    except iam.exceptions.EntityAlreadyExistsException:
-        for key in iam.list_access_keys(UserName=name)["AccessKeyMetadata"]:
-            iam.delete_access_key(UserName=name, AccessKeyId=key["AccessKeyId"])
     document = {"Version": "2012-10-17", "Statement": operator_statements(scope)}
-    iam.put_user_policy(UserName=name, PolicyName="operate", PolicyDocument=json.dumps(with_batch_actions(document)))
+    iam.put_user_policy(UserName=name, PolicyName="operate", PolicyDocument=json.dumps(document))
+    key_ids = [key["AccessKeyId"] for key in iam.list_access_keys(UserName=name)["AccessKeyMetadata"]]
+    if current is not None and current.access_key in key_ids:
+        return current
+    for key_id in key_ids:
+        iam.delete_access_key(UserName=name, AccessKeyId=key_id)
     return _new_key(iam, name)
 
 

@@ -12,7 +12,6 @@ from asya.protocol import names
 from asya_infra.build.folder import digest
 from asya_infra.mesh_file.spark_capacity import QUEUE_TIMEOUT_MINUTES, application_capacity, max_concurrent_runs
 from asya_local.accounts import OperatorScope, aws_client, make_deployer, make_operator
-from asya_local.batch_actions import add_batch_actions
 from asya_local.connection import LocalConnection, bucket_and_prefix
 from asya_local.deployment import Cdk
 from asya_local.emr.settings import ApplicationSettings, WorkerSettings
@@ -121,7 +120,6 @@ class Installation:
             functions = aws_client("lambda", servers.endpoint, deployer)
             for name in self._cdk.functions_allowed_to_recurse():  # MiniStack's CloudFormation ignores this property
                 functions.put_function_recursion_config(FunctionName=name, RecursiveLoop="Allow")
-            add_batch_actions(aws_client("iam", servers.endpoint, deployer), self.mesh.namespace)
             connection = self._connect(servers, deployer, outputs)
             self._wait_for_mappings(functions)
             self._limit_concurrency(functions)
@@ -171,7 +169,9 @@ class Installation:
             results=f"{results_bucket}/{results_prefix}",
             tasks_table=state["TasksTable"],
         )
-        key = make_operator(servers.endpoint, deployer, scope)
+        previous = LocalConnection.read(self.folder.connection)
+        current = AccessKey(previous.access_key, previous.secret_key) if previous is not None else None
+        key = make_operator(servers.endpoint, deployer, scope, current)
         return LocalConnection(
             endpoint_url=servers.endpoint,
             emr_endpoint_url=servers.emr_endpoint,

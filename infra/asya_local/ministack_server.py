@@ -1,4 +1,4 @@
-"""MiniStack with the parts of AWS that it lacks: TLS, key checks, token checks, source accounts and limited concurrency.
+"""MiniStack with the parts of AWS that it lacks: TLS, key checks, token checks, source accounts, actions, replaced functions.
 
 Runs in `.venv-cloud`, started by `asya_local.servers`. It imports nothing of this project.
 
@@ -13,8 +13,9 @@ Tokens (JWT): the wrapper replaces MiniStack's signature check, which accepts to
 Source accounts: roles may be assumed by AWS services for this account only (`aws:SourceAccount`). MiniStack takes root for any
 service, and the wrapper adds the account that a service would name.
 
-Concurrency: MiniStack starts a process for each call that finds all processes busy. New processes slow the busy ones down, and
-more calls find them busy. The wrapper limits the processes of a function, and further calls wait.
+Actions: AWS authorizes a batch of SQS messages as the action for a single one. MiniStack has an action of its own for it.
+
+Functions: `function_workers.py` and `code_cache.py` replace parts of the Lambda runtime.
 """
 
 import asyncio
@@ -23,7 +24,6 @@ import os
 import re
 import resource
 import runpy
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ import jwt
 from hypercorn.asyncio import serve  # type: ignore[import-not-found,unused-ignore]
 from hypercorn.config import Config  # type: ignore[import-not-found,unused-ignore]
 from ministack.app import AUTH, app
-from ministack.core import iam_evaluator, lambda_runtime
+from ministack.core import iam_actions, iam_evaluator, lambda_runtime
 from ministack.services import apigateway, lambda_svc
 
 _WELL_KNOWN_KEY = re.compile(rb"Credential=(test|\d{12})/")
@@ -40,29 +40,17 @@ _REFUSAL = (
     b'the local cloud enforces IAM and accepts only its own keys; use those of local.json."}'
 )
 
-_MAX_PROCESSES = max(4, 2 * (os.cpu_count() or 1))
-"""Of one function. No function waits for a call of itself, so waiting calls cannot deadlock."""
-_POLL_SECONDS = 1.0
-_worker_released = threading.Condition()
-_acquire, _release = lambda_svc.acquire_worker, lambda_svc.release_worker
+_BATCH_ACTIONS = {
+    f"{action}Batch": action for action in ("sqs:SendMessage", "sqs:DeleteMessage", "sqs:ChangeMessageVisibility")
+}
+_extract_iam_action = iam_actions.extract_iam_action
 _evaluate_trust_policy = iam_evaluator.evaluate_trust_policy
 
 
-def acquire_worker(*function: Any, qualifier: str = "$LATEST", **_: Any) -> Any:
-    """Acquire a worker from MiniStack; wait while the function has `_MAX_PROCESSES` busy ones."""
-    with _worker_released:
-        while True:
-            worker, how = _acquire(*function, qualifier=qualifier, max_concurrency=_MAX_PROCESSES)
-            if worker is not None:
-                return worker, how
-            _worker_released.wait(_POLL_SECONDS)  # a crashed worker is never released
-
-
-def release_worker(worker: Any) -> None:
-    """Release a worker to MiniStack and wake the waiting calls."""
-    _release(worker)
-    with _worker_released:
-        _worker_released.notify_all()
+def extract_iam_action(*request: Any) -> str | None:
+    """Return the IAM action of a request as AWS names it; None if it needs no permission."""
+    action: str | None = _extract_iam_action(*request)
+    return _BATCH_ACTIONS.get(action, action) if action is not None else None
 
 
 def has_valid_signature(token: str, key: dict[str, Any]) -> bool:
@@ -108,10 +96,16 @@ async def behind_tls(scope: dict[str, Any], receive: Any, send: Any) -> None:
 
 
 def _patch_ministack() -> None:
-    lambda_svc.acquire_worker, lambda_svc.release_worker = acquire_worker, release_worker
+    iam_actions.extract_iam_action = extract_iam_action
     apigateway._verify_rs256_signature = has_valid_signature
     iam_evaluator.evaluate_trust_policy = evaluate_trust_policy
-    runpy.run_path(str(Path(__file__).with_name("code_cache.py")))["install"](lambda_runtime)
+    _module("code_cache")["install"](lambda_runtime)
+    _module("function_workers")["install"](lambda_runtime, lambda_svc)
+
+
+def _module(name: str) -> dict[str, Any]:
+    """Run a module of this folder; without the project, it cannot be imported."""
+    return runpy.run_path(str(Path(__file__).with_name(f"{name}.py")))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""MiniStack's wrapper checks tokens and trust policies as strictly as AWS, in the local cloud's own environment."""
+"""MiniStack's wrapper checks tokens, trust policies and actions as AWS does, in the local cloud's own environment."""
 
 import base64
 import json
@@ -30,6 +30,15 @@ def admits(account, caller, document):
     return evaluate_trust_policy(json.dumps(document), caller, context)
 print(json.dumps([admits(*case) for case in json.load(sys.stdin)]))
 """
+ACTIONS = """
+import json, runpy, sys
+server = runpy.run_path(sys.argv[1])
+server["_patch_ministack"]()
+from ministack.core.iam_actions import extract_iam_action
+def action(target):
+    return extract_iam_action("sqs", "POST", "/", {"x-amz-target": f"AmazonSQS.{target}"}, b"{}", {})
+print(json.dumps([action(target) for target in json.load(sys.stdin)]))
+"""
 KEY, OTHER = new_key(), new_key()
 ISSUER = Issuer("http://127.0.0.1:1", "us", KEY)
 
@@ -43,11 +52,11 @@ def accepted(*tokens_and_keys: tuple[str, Mapping[str, Any]]) -> list[bool]:
     return results_of(CHECK, tokens_and_keys)
 
 
-def results_of(program: str, cases: object) -> list[bool]:
+def results_of(program: str, cases: object) -> list[Any]:
     command = [str(CLOUD_PYTHON), "-I", "-c", program, str(PROJECT / "infra" / "asya_local" / "ministack_server.py")]
     result = subprocess.run(command, input=json.dumps(cases), capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
-    results: list[bool] = json.loads(result.stdout)
+    results: list[Any] = json.loads(result.stdout)
     return results
 
 
@@ -98,3 +107,10 @@ def test_a_service_assumes_a_role_for_its_own_account_only() -> None:
     }
     results = dict(zip(cases, results_of(TRUST, list(cases.values())), strict=True))
     assert results == {name: name == "a service of the account" for name in cases}
+
+
+def test_a_batch_of_messages_needs_the_action_of_a_single_one() -> None:
+    single = ["SendMessage", "DeleteMessage", "ChangeMessageVisibility"]
+    batches = [f"{action}Batch" for action in single]
+    expected = [f"sqs:{action}" for action in single]
+    assert results_of(ACTIONS, [*single, *batches, "ReceiveMessage"]) == [*expected, *expected, "sqs:ReceiveMessage"]

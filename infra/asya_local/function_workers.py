@@ -1,0 +1,80 @@
+"""The processes of functions: limited in number, and replaced as on AWS when a deployment changes their function.
+
+Limit: MiniStack starts a process for each call that finds all processes busy. New processes slow the busy ones down, and more
+calls find them busy. Here a function has `MAX_PROCESSES` at most, and further calls wait.
+
+Replacement: MiniStack kills all processes of a function whose code or configuration changes, also in the middle of a call. On
+AWS a call ends with the code that it started with. So a busy process is retired here: it ends after its call. A call that has
+waited starts no process with the code of its beginning for later calls.
+
+Runs in MiniStack's process, in `.venv-cloud`. It imports nothing of this project.
+"""
+
+import os
+import threading
+from types import ModuleType
+from typing import Any
+
+MAX_PROCESSES = max(4, 2 * (os.cpu_count() or 1))
+"""Of one function. No function waits for a call of itself, so waiting calls cannot deadlock."""
+_POLL_SECONDS = 1.0
+
+
+class FunctionWorkers:
+    """MiniStack's pool of workers, each with one process, behind the functions that MiniStack calls."""
+
+    def __init__(self, runtime: ModuleType) -> None:
+        self._acquire = runtime.acquire_worker
+        self._release = runtime.release_worker
+        self._invalidate = runtime.invalidate_worker
+        self._kill = runtime.kill_workers
+        self._changed = threading.Condition()
+        self._retired: set[int] = set()
+        self._thread = threading.local()
+
+    def acquire_worker(self, name: str, config: Any, code: bytes, qualifier: str = "$LATEST", **_: Any) -> Any:
+        """Acquire a worker with this code; wait while the function has `MAX_PROCESSES` busy ones."""
+        while True:
+            worker, how = self._wait_for_worker(name, config, code, qualifier)
+            if worker.code_zip == code:
+                self._thread.worker = worker
+                return worker, how
+            # The function has changed while a call waited.
+            self._invalidate(name, qualifier=qualifier)
+            self.release_worker(worker)
+
+    def release_worker(self, worker: Any) -> None:
+        """Release a worker, or end it if it is retired; wake the waiting calls.
+
+        After a call that has failed, MiniStack releases None instead of the worker.
+        """
+        worker = worker or self._thread.worker
+        self._release(worker)
+        with self._changed:
+            is_retired = id(worker) in self._retired
+            self._retired.discard(id(worker))
+            self._changed.notify_all()
+        if is_retired:
+            self._kill([worker])
+
+    def kill_workers(self, workers: Any) -> None:
+        """Kill workers that MiniStack has taken out of its pool: idle ones now, busy ones after their call."""
+        with self._changed:
+            idle = [worker for worker in workers if not worker.in_use]
+            self._retired |= {id(worker) for worker in workers if worker.in_use}
+        self._kill(idle)
+
+    def _wait_for_worker(self, name: str, config: Any, code: bytes, qualifier: str) -> Any:
+        with self._changed:
+            while True:
+                worker, how = self._acquire(name, config, code, qualifier=qualifier, max_concurrency=MAX_PROCESSES)
+                if worker is not None:
+                    return worker, how
+                self._changed.wait(_POLL_SECONDS)  # a crashed worker is never released
+
+
+def install(runtime: ModuleType, service: ModuleType) -> None:
+    """Make MiniStack's Lambda runtime and its Lambda service use these functions."""
+    workers = FunctionWorkers(runtime)
+    runtime.kill_workers = workers.kill_workers  # type: ignore[attr-defined]
+    service.acquire_worker, service.release_worker = workers.acquire_worker, workers.release_worker  # type: ignore[attr-defined]
