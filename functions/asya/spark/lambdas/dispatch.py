@@ -44,6 +44,14 @@ CLOCK_MARGIN = timedelta(minutes=5)
 CONFLICT_SECONDS = 30.0
 
 
+# The last receive of a message before the queue makes it a dead letter.
+LAST_RECEIVE = 4
+
+
+class NewActorError(LookupError):
+    """A request names a heavy actor that a deployment has added, but the dispatcher is not deployed yet."""
+
+
 class MissingManifestError(RuntimeError):
     """A recorded run has no manifest; its request becomes a dead letter for an operator."""
 
@@ -72,6 +80,9 @@ class Dispatcher:
             return []
         spec = self.services.heavy_actor(request.actor)
         if spec is None:
+            # The functions of a new actor are deployed before the dispatcher. Only a removed actor stays unknown.
+            if record.arrival.receive_count < LAST_RECEIVE:
+                raise NewActorError(f"this version of the mesh has no heavy actor {request.actor!r}")
             log.error("dispatch request for an unknown heavy actor dropped", requested=request.actor)
         elif request.actor not in dispatched and self.dispatch(request, spec):
             # Later envelopes have their own request, because the flag was cleared before the read.
