@@ -32,12 +32,14 @@ class Collector:
     Attributes:
         base_url: the address without the path for traces.
         status: the HTTP status of further answers.
+        answers: clear it to delay answers until it is set.
     """
 
     base_url: str = ""
     spans: list[CollectedSpan] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     status: int = 200
+    answers: threading.Event = field(default_factory=threading.Event)
 
     @property
     def url(self) -> str:
@@ -49,6 +51,7 @@ class Collector:
 def otlp_collector() -> Iterator[Collector]:
     """Run a collector."""
     collector = Collector()
+    collector.answers.set()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -56,6 +59,7 @@ def otlp_collector() -> Iterator[Collector]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             collector.headers.append(dict(self.headers.items()))
+            collector.answers.wait()
             if collector.status == 200:
                 collector.spans += decode(body)
             self.send_response(collector.status)
@@ -72,6 +76,7 @@ def otlp_collector() -> Iterator[Collector]:
         try:
             yield collector
         finally:
+            collector.answers.set()
             server.shutdown()
             thread.join()
 

@@ -28,6 +28,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
         name: the work, such as `process score`.
         error: the type of the error that ended the work; None if it succeeded.
         attributes: further facts; no payload, and no message of an error.
+        sends_only: whether the work receives no message.
     """
 
     context: TraceContext
@@ -38,6 +39,7 @@ class Span(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime
     error: str | None = None
     attributes: Mapping[str, Value] = {}
+    sends_only: bool = False
 
 
 def is_recorded(context: TraceContext, share: float) -> bool:
@@ -94,18 +96,21 @@ def job_span(hop: Hop, run_id: str, started_at: datetime, ended_at: datetime, er
     )
 
 
-def end_span(envelope: Envelope, actor: str, span: str, started_at: datetime, ended_at: datetime) -> Span | None:
+def end_span(
+    envelope: Envelope, actor: str, span: str, started_at: datetime, ended_at: datetime, *, error: str | None = None
+) -> Span | None:
     """The span of an end actor; None for an envelope without a trace.
 
     Args:
         actor: the end actor.
         span: the id of the span, 16 hexadecimal digits.
+        error: the type of the error of the end actor itself; by default that of a failed envelope.
     """
     sender = envelope_context(envelope)
     if sender is None:
         return None
     phase = (envelope.status.phase if envelope.status is not None else None) or "succeeded"
-    error = envelope.status.error if envelope.status is not None else None
+    cause = envelope.status.error if envelope.status is not None and phase == "failed" else None
     return Span(
         context=sender.child(span),
         parent_id=sender.span_id,
@@ -113,7 +118,7 @@ def end_span(envelope: Envelope, actor: str, span: str, started_at: datetime, en
         name=f"process {actor}",
         started_at=started_at,
         ended_at=ended_at,
-        error=error.type if phase == "failed" and error is not None else None,
+        error=error or (cause.type if cause is not None else None),
         attributes=_attributes(envelope) | {"asya.phase": phase},
     )
 
@@ -139,6 +144,7 @@ def submission_span(
         started_at=started_at,
         ended_at=ended_at,
         attributes=_attributes(envelope),
+        sends_only=True,
     )
 
 

@@ -52,24 +52,28 @@ class EndActor:
         except ParseError as error:
             diversion = arrival.parse_failure(record.arrival, error, now=moment)
             return [self.services.outbox.send(delivery) for delivery in diversion.deliveries]
-        receipts = self._call(envelope, payload, record)
-        trace_end(self.services, envelope, moment)
-        return receipts
+        ended = ending.with_end_status(envelope, sent_at=record.arrival.sent_at, now=moment)
+        failure = self._call(envelope, payload)
+        trace_end(self.services, ended, moment, error=failure[1].type if failure is not None else None)
+        if failure is not None:
+            return self._failed(envelope, record, *failure)
+        self.services.telemetry.count("Processed", by=("outcome", "succeeded"))
+        return self._notify_set(envelope, record)
 
-    def _call(self, envelope: Envelope, payload: object, record: Record) -> list[Receipt]:
+    def _call(self, envelope: Envelope, payload: object) -> tuple[Reason, ErrorInfo] | None:
+        """Call the handler; returns why it failed."""
         try:
             with closing(self.call.frames(payload, lambda: envelope_view(envelope), self.timeout)) as frames:
                 for _ in frames:
                     pass  # a generator runs to its end, and its frames are ignored
         except HandlerTimedOut:
             message = f"Runtime did not respond within {format_duration(self.timeout)}"
-            return self._failed(envelope, record, "Timeout", ErrorInfo(type="Timeout", message=message))
+            return "Timeout", ErrorInfo(type="Timeout", message=message)
         except HandlerCrashed as crash:
-            return self._failed(envelope, record, "RuntimeCrash", crash.error)
+            return "RuntimeCrash", crash.error
         except HandlerFailed as failure:
-            return self._failed(envelope, record, "RuntimeError", failure.error)
-        self.services.telemetry.count("Processed", by=("outcome", "succeeded"))
-        return self._notify_set(envelope, record)
+            return "RuntimeError", failure.error
+        return None
 
     def _payload(self, envelope: Envelope) -> object:
         try:

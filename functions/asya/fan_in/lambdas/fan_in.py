@@ -66,8 +66,8 @@ class FanInActor:
         lag = (self.services.now() - record.arrival.sent_at).total_seconds() * 1000
         telemetry.measure("HopLatency", max(0.0, lag), "Milliseconds")
         started = intake.start(record)
-        if isinstance(started, Diversion) and (stored := self._stored_slice(record)) is not None:
-            started = stored
+        stored = self._stored_slice(record) if isinstance(started, Diversion) else None
+        started = stored or started
         if isinstance(started, Diversion):
             record_diversion(self.services, started.why)
             telemetry.log.warning(
@@ -82,7 +82,8 @@ class FanInActor:
             delivery = outcome.mismatch(started, UnknownTargetError(str(error)), now=self.services.now())
             trace_hop(self.services, started, began_at, error="RouteMismatch")
             return [self.services.outbox.send(delivery)]
-        trace_hop(self.services, started, began_at)
+        if stored is None:
+            trace_hop(self.services, started, began_at)
         return receipts
 
     def _stored_slice(self, record: Record) -> Hop | None:

@@ -4,6 +4,7 @@ Only meshes with `telemetry` have the SDK in their layer, and only their functio
 """
 
 import re
+import threading
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -34,16 +35,21 @@ from asya.messaging.spans import Span
 from asya.protocol.tracing import TraceContext
 
 # Less than the SDK's first pause between two attempts, so it makes one attempt.
-_TIMEOUT_SECONDS = 0.5
+TIMEOUT_SECONDS = 0.5
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _XRAY = re.compile(r"https://xray\.([a-z0-9-]+)\.amazonaws\.com(\.cn)?/")
 
 
 class OtlpExport:
-    """Sends spans to one endpoint. Each actor is a service of its own in the traces."""
+    """Sends spans to one endpoint. Each actor is a service of its own in the traces.
+
+    A request runs in a thread of its own: the timeout of a request bounds neither the resolution of a name, nor an answer
+    that drips.
+    """
 
     def __init__(self, exporter: SpanExporter, namespace: str) -> None:
+        self._thread: threading.Thread | None = None
         self._exporter = exporter
         self._namespace = namespace
         self._ids = _EnvelopeIds()
@@ -54,29 +60,40 @@ class OtlpExport:
         """Send spans.
 
         Raises:
-            ExportError: the endpoint did not accept them in half a second.
+            ExportError: the endpoint did not accept them in half a second, or an earlier request goes on.
         """
+        if self._thread is not None and self._thread.is_alive():
+            raise ExportError("the endpoint of `telemetry` has not answered an earlier request")
+        results: list[SpanExportResult] = []
+        self._thread = threading.Thread(target=lambda: results.append(self._send(spans)), name="otlp", daemon=True)
+        self._thread.start()
+        self._thread.join(TIMEOUT_SECONDS)
+        if self._thread.is_alive():
+            raise ExportError(f"the endpoint of `telemetry` did not answer in {TIMEOUT_SECONDS} s")
+        if results != [SpanExportResult.SUCCESS]:
+            raise ExportError("the endpoint of `telemetry` did not accept them; the log of the exporter says why")
+
+    def _send(self, spans: Sequence[Span]) -> SpanExportResult:
         for span in spans:
             self._record(span)
-        if self._exporter.export(self._finished.take()) is not SpanExportResult.SUCCESS:
-            raise ExportError("the endpoint of `telemetry` did not accept them; the log of the exporter says why")
+        return self._exporter.export(self._finished.take())
 
     def _record(self, span: Span) -> None:
         """Replay a span. The SDK asks for its ids, because the envelope has already carried them on."""
         self._ids.context = span.context
-        recorded = (
+        sdk_span = (
             self._provider(span.service)
             .get_tracer("asya")
             .start_span(
                 span.name,
                 context=_parent(span),
-                kind=SpanKind.CONSUMER,
+                kind=SpanKind.PRODUCER if span.sends_only else SpanKind.CONSUMER,
                 attributes={**span.attributes, **({"error.type": span.error} if span.error else {})},
                 start_time=_nanoseconds(span.started_at),
             )
         )
-        recorded.set_status(Status(StatusCode.ERROR, span.error) if span.error else Status(StatusCode.OK))
-        recorded.end(_nanoseconds(span.ended_at))
+        sdk_span.set_status(Status(StatusCode.ERROR, span.error) if span.error else Status(StatusCode.OK))
+        sdk_span.end(_nanoseconds(span.ended_at))
 
     def _new_provider(self, service: str) -> TracerProvider:
         resource = Resource.create({"service.name": service, "service.namespace": self._namespace})
@@ -96,7 +113,7 @@ def otlp_export(endpoint: str, namespace: str, credentials: Callable[[], Credent
     session = requests.Session()
     if match := _XRAY.match(endpoint):
         session.auth = _Signature(credentials, match[1])
-    return OtlpExport(OTLPSpanExporter(endpoint, timeout=_TIMEOUT_SECONDS, session=session), namespace)
+    return OtlpExport(OTLPSpanExporter(endpoint, timeout=TIMEOUT_SECONDS, session=session), namespace)
 
 
 class _EnvelopeIds(IdGenerator):

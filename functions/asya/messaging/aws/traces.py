@@ -11,6 +11,8 @@ from asya.messaging.spans import Span, is_recorded
 Export = Callable[[Sequence[Span]], None]
 """Sends spans, or raises ExportError."""
 
+# What one export encodes within its time limit. A job run may have 10,000 envelopes.
+MAX_SPANS = 500
 # A collector that does not answer would slow each invocation down by the time limit of the export.
 PAUSE_SECONDS = 60.0
 
@@ -37,12 +39,17 @@ class Traces:
         self._share = share
         self._monotonic = monotonic
         self._spans: list[Span] = []
+        self._excess = 0
         self._paused_until = float("-inf")
 
     def add(self, span: Span | None) -> None:
         """Add a span if its trace is recorded; None stands for an envelope without a trace."""
-        if span is not None and is_recorded(span.context, self._share):
+        if span is None or not is_recorded(span.context, self._share):
+            return
+        if len(self._spans) < MAX_SPANS:
             self._spans.append(span)
+        else:
+            self._excess += 1
 
     def flush(self, warn: Callable[[int, str], None]) -> None:
         """Export the spans.
@@ -53,6 +60,9 @@ class Traces:
         spans, self._spans = self._spans, []
         if not spans:
             return
+        if self._excess:
+            warn(self._excess, f"one export has {MAX_SPANS} spans at most")
+            self._excess = 0
         if self._monotonic() < self._paused_until:
             warn(len(spans), "the export failed less than a minute ago")
             return

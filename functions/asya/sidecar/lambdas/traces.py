@@ -18,7 +18,7 @@ def trace_hop(
         error: the type of the error that ended the hop.
     """
     if (traces := services.telemetry.traces) is not None:
-        traces.add(hop_span(hop, operation, started_at, services.now(), error))
+        traces.add(hop_span(hop, operation, started_at, services.now(), error=error))
 
 
 def trace_job(services: Services, hop: Hop, started_at: datetime, run_id: str, error: str | None) -> None:
@@ -28,11 +28,15 @@ def trace_job(services: Services, hop: Hop, started_at: datetime, run_id: str, e
         run_id: the name of the job run.
     """
     if (traces := services.telemetry.traces) is not None:
-        traces.add(job_span(hop, run_id, started_at, services.now(), error))
+        traces.add(job_span(hop, run_id, started_at, services.now(), error=error))
 
 
-def trace_end(services: Services, envelope: Envelope, started_at: datetime) -> None:
-    """Record the span of an end actor, which ends now. It changes nothing in the envelope."""
+def trace_end(services: Services, envelope: Envelope, started_at: datetime, *, error: str | None = None) -> None:
+    """Record the span of an end actor, which ends now. It changes nothing in the envelope.
+
+    Args:
+        error: the type of the error of the end actor itself; by default that of the envelope.
+    """
     if (traces := services.telemetry.traces) is not None:
         actor, span = services.settings.actor, services.environment.new_span()
-        traces.add(end_span(envelope, actor, span, started_at, services.now()))
+        traces.add(end_span(envelope, actor, span, started_at, services.now(), error=error))

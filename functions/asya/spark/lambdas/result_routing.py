@@ -232,6 +232,7 @@ class ResultRouter:
         self._services.records.advance(self._manifest.actor, self._manifest.number, self._saved_cursor, self._cursor)
         self._saved_cursor = self._cursor
         base.progress.flush()
+        base.telemetry.flush()
 
 
 def _skip(items: Iterable[object], count: int | None = None) -> None:

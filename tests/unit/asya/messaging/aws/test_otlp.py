@@ -1,5 +1,6 @@
 """Spans leave over OTLP, to a collector on this machine."""
 
+import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -83,6 +84,40 @@ def test_a_refusal_is_an_error_and_its_spans_do_not_return(collector: Collector,
     collector.status = 200
     export([span("second")])
     assert [each.name for each in collector.spans] == ["second"]
+
+
+@pytest.mark.rule("15.lost-spans")
+def test_protocol_15_no_invocation_waits_for_a_slow_collector(collector: Collector) -> None:
+    export = otlp_export(collector.url, "shop", lambda: CREDENTIALS)
+    collector.answers.clear()
+    with pytest.raises(ExportError, match=r"did not answer in 0\.5 s|did not accept"):
+        export([span("first")])
+    collector.answers.set()
+
+
+def test_a_request_that_goes_on_is_not_joined_by_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The resolution of a name has no timeout, and an answer may drip."""
+    resolved, sent = threading.Event(), list[object]()
+
+    def send(_: object, request: object, **__: object) -> requests.Response:
+        resolved.wait()
+        sent.append(request)
+        response = requests.Response()
+        response.status_code = 200
+        return response
+
+    monkeypatch.setattr(requests.adapters.HTTPAdapter, "send", send)
+    export = otlp_export("http://collector.example:4318/v1/traces", "shop", lambda: CREDENTIALS)
+    with pytest.raises(ExportError, match="did not answer"):
+        export([span("first")])
+    with pytest.raises(ExportError, match="has not answered an earlier request"):
+        export([span("second")])
+    resolved.set()
+    for thread in threading.enumerate():
+        if thread.daemon and thread is not threading.current_thread() and "otlp" in thread.name:
+            thread.join()
+    export([span("third")])
+    assert len(sent) == 2
 
 
 def test_nobody_at_the_endpoint_is_an_error() -> None:

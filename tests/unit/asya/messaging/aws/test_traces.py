@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from asya.messaging.aws.settings import Settings, TraceSettings
-from asya.messaging.aws.traces import PAUSE_SECONDS, ExportError, Traces, build_traces
+from asya.messaging.aws.traces import MAX_SPANS, PAUSE_SECONDS, ExportError, Traces, build_traces
 from asya.messaging.spans import Span
 from asya.protocol.tracing import TraceContext
 
@@ -53,6 +53,16 @@ def test_a_flush_sends_each_span_once() -> None:
     traces.flush(endpoint.warn)
     traces.flush(endpoint.warn)
     assert (endpoint.spans, endpoint.calls, endpoint.warnings) == (["first", "second"], 1, [])
+
+
+@pytest.mark.rule("15.lost-spans")
+def test_protocol_15_an_export_is_bounded() -> None:
+    endpoint = Endpoint()
+    traces = endpoint.traces()
+    for number in range(MAX_SPANS + 2):
+        traces.add(span(str(number)))
+    traces.flush(endpoint.warn)
+    assert (len(endpoint.spans), endpoint.warnings) == (MAX_SPANS, [(2, "one export has 500 spans at most")])
 
 
 @pytest.mark.rule("15.sample")

@@ -71,6 +71,15 @@ def test_end_actors_of_users_are_traced(world: MeshWorld, log: SpanLog) -> None:
     assert log.parents() == {"process infer": "outside"}
 
 
+@pytest.mark.rule("15.span-errors")
+def test_protocol_15_a_failed_end_actor_has_its_own_error(world: MeshWorld, log: SpanLog) -> None:
+    def fail(_: Any) -> Any:
+        raise KeyError("no")
+
+    run(world, fail, message(headers=TRACED, route=LAST), kind="end", handler_mode="envelope", validate=False)
+    assert (log.spans[0].error, log.spans[0].attributes["asya.phase"]) == ("KeyError", "succeeded")
+
+
 def test_a_pause_and_its_resume_are_spans_of_one_trace(
     world: MeshWorld, log: SpanLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
