@@ -31,7 +31,7 @@ from asya.spark.run_failures import CHARGED, LACKS_CAPACITY, FailureDecision
 # Time left in the function below which no new chunk starts.
 MARGIN_SECONDS = 60.0
 _REPORT_BATCH = 500
-# The last receive of a message before the queue makes it a dead letter.
+# The receive at which a message is given up, before the queue makes it a dead letter at the fifth.
 LAST_RECEIVE = 4
 
 # States that show free capacity, so the next run may start.
@@ -203,10 +203,12 @@ class Completion:
             RunNotEndedError: the job run is active, or it is another one, or none that EMR Serverless knew.
             botocore.exceptions.ClientError: the job run cannot be read, and it has no commit.
         """
+        event = replace(event, job_run_id=event.job_run_id or record.job_run_id or "")
         if record.usage is not None:
             return replace(event, state=record.job_state, details=record.details), record.usage
-        event = replace(event, job_run_id=event.job_run_id or record.job_run_id or "")
         if not event.job_run_id:
+            if record.state != "started":
+                raise RunNotEndedError("the run has not been started")
             return event, None  # EMR Serverless rejected the run; only the dispatcher knows why
         try:
             ended = self._ended(record, event)

@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
+from asya.messaging.nack import BlockedError
 from asya.protocol.job_runs import Manifest, Member, parse_run_id, run_id
 from asya.protocol.mesh_table import Actor
 from asya.protocol.times import parse_time
@@ -44,11 +45,11 @@ CLOCK_MARGIN = timedelta(minutes=5)
 CONFLICT_SECONDS = 30.0
 
 
-# The last receive of a message before the queue makes it a dead letter.
+# Three receives of a blocked message outlast a deployment: 5, 10 and 15 minutes. The fourth one gives the request up.
 LAST_RECEIVE = 4
 
 
-class NewActorError(LookupError):
+class NewActorError(BlockedError):
     """A request names a heavy actor that a deployment has added, but the dispatcher is not deployed yet."""
 
 
@@ -284,9 +285,12 @@ class Dispatcher:
             return False
         except (RefusedRunError, RunRequestError) as refused:
             log.exception("run rejected; its envelopes fail", run_id=manifest.run_id)
+            # The completion believes in a rejection only after the record. The reconciler repeats a lost notification.
+            services.records.mark_started(actor, manifest.number, "")
             services.notify_completion(manifest, job_run_id="", state="FAILED", details=str(refused))
             job_run_id = ""
-        services.records.mark_started(actor, manifest.number, job_run_id)
+        else:
+            services.records.mark_started(actor, manifest.number, job_run_id)
         state = "started" if job_run_id else "refused"
         services.base.telemetry.count("JobRuns", by=("state", state), actor=actor)
         services.base.telemetry.measure("EnvelopesPerRun", len(manifest.members), "Count", actor=actor)

@@ -38,8 +38,8 @@ class Reconciler:
                     self._count_pending(actor)
                     self._request_if_needed(actor)
                     records = self._open_runs(actor)
-                    self._measure_runs(actor, records)
                     self._complete_ended(records, permits)
+                    self._measure_runs(actor, records)
                 except (ClientError, BotoCoreError):
                     complete = False
                     base.telemetry.log.exception("actor not reconciled; the next sweep retries", reconciled=actor)
@@ -93,8 +93,12 @@ class Reconciler:
         """Whether a run has had an executor; so it seems without a heartbeat that says otherwise."""
         if record.running_at is None or self.services.now() - parse_time(record.running_at) > EXECUTOR_WAIT:
             return True
-        attempts = self.services.results.attempts(record.actor, record.number)
-        heartbeat = self.services.heartbeats.latest(record.actor, record.number, attempts[-1]) if attempts else None
+        try:
+            attempts = self.services.results.attempts(record.actor, record.number)
+            heartbeat = self.services.heartbeats.latest(record.actor, record.number, attempts[-1]) if attempts else None
+        except (ClientError, BotoCoreError) as error:
+            self.services.base.telemetry.log.warning("heartbeat of a run not read", exc_info=error, actor=record.actor)
+            return True
         return heartbeat is None or heartbeat.executors != 0
 
     def _complete_ended(self, records: list[RunRecord], permits: Iterator[bool]) -> None:

@@ -198,3 +198,20 @@ def test_the_end_of_a_run_of_a_removed_actor_is_recorded_and_its_message_is_kept
     put_event(world, state="SUCCESS")
     world.complete()
     assert [body["id"] for body in world.bodies("publish")] == ["a"]
+
+
+@pytest.mark.rule("10.event-of-a-run")
+def test_an_event_without_a_job_run_does_not_end_a_run_that_waits_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    with heavy_world(monkeypatch) as world:
+        world.send("a", {"n": 1})
+        world.emr.refusals = ["ThrottlingException"]
+        world.enqueue()
+        world.dispatch()
+        detail = {"applicationId": APPLICATION, "jobRunId": "", "jobRunName": "asya.flights.clean.0000000001"}
+        detail |= {"state": "FAILED", "stateDetails": "call 555-0100"}
+        world.put("x-completion", json.dumps({"detail-type": "EMR Serverless Job Run State Change", "detail": detail}))
+        world.complete()
+        record = world.services.records.get("clean", 1)
+        assert record is not None
+        assert record.state == "formed"
+        assert world.bodies("clean") == []
