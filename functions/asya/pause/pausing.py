@@ -3,7 +3,6 @@
 from datetime import datetime
 
 import msgspec
-from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.messaging.delivery import Diversion
@@ -11,7 +10,7 @@ from asya.messaging.hop import Hop
 from asya.pause.resume_input import InvalidInputError, merge_answers
 from asya.protocol import headers, names, status
 from asya.protocol.codec import ParseError
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.pause import Pause, PauseHeader
@@ -19,14 +18,6 @@ from asya.protocol.times import format_time
 from asya.sidecar.arrival import divert
 
 _NO_REPORTS = "the envelope cannot pause: its task is not reported ({header}: off), so it could not be resumed"
-# An answer of each type, to try the place of a field.
-_ANY_ANSWER = {
-    "string": Raw(b'""'),
-    "number": Raw(b"0"),
-    "boolean": Raw(b"false"),
-    "array": Raw(b"[]"),
-    "object": Raw(b"{}"),
-}
 _NO_PLACE = "the envelope cannot pause, because no answer could resume it: {problem}"
 
 
@@ -46,11 +37,15 @@ def refusal(hop: Hop, *, is_reported: bool, now: datetime) -> Diversion | None:
 def _unanswerable(hop: Hop) -> str | None:
     """The reason why every resume would be refused; None if an answer is possible."""
     fields = (hop.spec.pause or Pause()).fields
-    inserted = [field for field in fields if field.required or field.default is not None]
-    try:
-        merge_answers(hop.envelope.payload, fields, {field.name: _ANY_ANSWER[field.type] for field in inserted})
-    except InvalidInputError as error:
-        return _NO_PLACE.format(problem="; ".join(f"{name} {problem}" for name, problem in error.fields.items()))
+    for field in fields:
+        # The place of a field below another one depends on the other's answer.
+        is_below = any(field.pointer.startswith(f"{other.pointer}/") for other in fields)
+        if is_below or not (field.required or field.default is not None):
+            continue
+        try:
+            merge_answers(hop.envelope.payload, fields, {field.name: NULL})
+        except InvalidInputError as error:
+            return _NO_PLACE.format(problem="; ".join(f"{name} {problem}" for name, problem in error.fields.items()))
     return None
 
 

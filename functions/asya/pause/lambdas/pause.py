@@ -45,6 +45,8 @@ class PauseActor:
         if isinstance(started, Hop):
             url = self.services.callback(started.envelope)
             refusal = pausing.refusal(started, is_reported=url is not None, now=self.services.now())
+            if refusal is not None and url is not None and self._is_stored(started):
+                refusal = None  # another version of the actor asked other questions, and somebody may have answered
             if refusal is None and url is not None:
                 began_at = self.services.now()
                 self._pause(started, url)
@@ -52,6 +54,10 @@ class PauseActor:
                 return []
             started = refusal or Diversion(started.envelope.id, (), "CannotPause")
         return send_diversion(self.services, started, record, "not paused")
+
+    def _is_stored(self, hop: Hop) -> bool:
+        key = PauseKey(hop.envelope.id, hop.envelope.generation, hop.envelope.route.position)
+        return self.paused.load(key) is not None
 
     def _pause(self, hop: Hop, url: str) -> None:
         paused_envelope = pausing.paused_envelope(hop, now=self.services.now())

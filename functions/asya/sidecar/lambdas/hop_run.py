@@ -39,7 +39,8 @@ class HopRun:
         # Frames that have left, also those that an earlier run of this hop may have sent.
         self._frames_sent = 0
         self._partial_count = 0
-        # A fan-out is always buffered. Only a redelivery can find its frames, so a first delivery reads no object.
+        # A fan-out is always buffered. A first delivery can find its frames only if the message was sent twice. It looks
+        # for them if it fails, and else reads no object.
         self._is_buffered = hop.spec.frames == "buffered"
         self._looks_first = self._is_buffered or hop.arrival.receive_count > 1
         self._started_at = self._services.environment.monotonic()
@@ -91,7 +92,7 @@ class HopRun:
             final = self._failure(failure)
         finally:
             self._circuit.record("released")
-        if result != "succeeded" and self._send_stored_frames():
+        if result not in ("succeeded", "rejected") and self._send_stored_frames():
             final, result, error = None, "succeeded", None
         self._send_final(final)
         trace_hop(self._services, self._hop, self._began_at, error=error)
