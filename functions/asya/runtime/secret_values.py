@@ -8,10 +8,13 @@ from collections.abc import Set as AbstractSet
 PARAMETER_PREFIX = "ssm:"
 # Shorter texts occur in messages by chance.
 _SHORTEST = 6
+# A long message or traceback is cut before this module sees it, perhaps within a value.
+_CUT = "…"
+_SHORTEST_REST = 4
 
 
 def redact(text: str, values: Mapping[str, AbstractSet[str]]) -> str:
-    """Return a text with `[secret NAME]` for each value, and for each text in a value that is JSON.
+    """Return a text with `[secret NAME]` for each value, for each text in a value that is JSON, and for the rest of a cut one.
 
     Args:
         text: the text.
@@ -20,7 +23,22 @@ def redact(text: str, values: Mapping[str, AbstractSet[str]]) -> str:
     parts = {part: variable for variable in values for value in values[variable] for part in _parts(value)}
     for part in sorted(parts, key=len, reverse=True):
         text = text.replace(part, f"[secret {parts[part]}]")
+    if parts and text.startswith(_CUT):
+        size, name = max((_rest_size(text[len(_CUT) :], part), name) for part, name in parts.items())
+        if size:
+            text = f"{_CUT}[secret {name}]{text[len(_CUT) + size :]}"
+    if parts and text.endswith(_CUT):
+        end = text[: -len(_CUT)][::-1]
+        size, name = max((_rest_size(end, part[::-1]), name) for part, name in parts.items())
+        if size:
+            text = f"{text[: -len(_CUT) - size]}[secret {name}]{_CUT}"
     return text
+
+
+def _rest_size(text: str, part: str) -> int:
+    """Return how many characters of the end of a value a text begins with; 0 if they are few."""
+    sizes = range(len(part) - 1, _SHORTEST_REST - 1, -1)
+    return next((size for size in sizes if text.startswith(part[-size:])), 0)
 
 
 def _parts(value: str) -> set[str]:

@@ -35,3 +35,24 @@ def test_6_earlier_values_are_replaced_too() -> None:
 
 def test_6_the_longest_value_is_replaced_first() -> None:
     assert redact(f"{KEY}-extended", {"SHORT": {KEY}, "LONG": {f"{KEY}-extended"}}) == "[secret LONG]"
+
+
+@pytest.mark.rule("6.secrets.redacted")
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("…-93ab62d4 was refused", "…[secret KEY] was refused"),
+        ("the key vault-key-93a…", "the key [secret KEY]…"),
+        ("…62d4", "…[secret KEY]"),
+        ("…2d4 is no key", "…2d4 is no key"),  # three characters tell nothing
+        ("… vault-key-93ab62d4 …", "… [secret KEY] …"),
+        ("…", "…"),
+    ],
+)
+def test_6_the_rest_of_a_value_at_a_cut_is_replaced(text: str, redacted: str) -> None:
+    """A long message or traceback is cut before it is redacted."""
+    assert redact(text, {"KEY": {"vault-key-93ab62d4"}}) == redacted
+
+
+def test_6_a_cut_text_without_secrets_stays() -> None:
+    assert redact("…abc…", {}) == "…abc…"
