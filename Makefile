@@ -90,7 +90,7 @@ quick-tests: setup
 	@$(BIN)/pytest --numprocesses 2 -m "not slow" tests/unit
 
 .PHONY: test
-test: lint  ## lint, types, and all tests: unit, templates, Spark, the local cloud with the demo's pipeline (10 minutes)
+test: lint  ## lint, types, and all tests: unit, templates, Spark, the local cloud with the demo's pipeline (15 to 25 minutes)
 	@$(MAKE) --no-print-directory --jobs 2 types tests
 
 .PHONY: tests
@@ -99,7 +99,7 @@ tests: setup  ## the tests alone
 	@$(BIN)/pytest --numprocesses 3
 
 .PHONY: test-full
-test-full: setup  ## full size on the local cloud: 1,000 heavy envelopes, 60 job runs, sets of 200 slices, outages, a deployment under load (15 minutes)
+test-full: setup  ## full size on the local cloud: 1,000 heavy envelopes, 60 job runs, sets of 200 slices, outages, a deployment under load (20 minutes)
 	@ASYA_FULL_SIZE=1 $(BIN)/pytest tests/cloud/test_heavy_scale.py tests/cloud/test_heavy_crashes.py tests/cloud/test_fan_in.py \
 	  tests/cloud/test_gateway_reports.py::test_shuffled_and_duplicate_reports_give_the_same_task \
 	  tests/cloud/test_crew_failures.py tests/cloud/test_deploy_under_load.py
