@@ -110,6 +110,6 @@ def _table(box: Box, query: str, recording: Recording) -> Iterator[str]:
 
 
 def _columns(fields: str) -> Iterator[tuple[str, ...]]:
-    """Yield the name of each column, and the fields of which it shows the first that exists."""
+    """Yield the name of each column, then its fields. The column shows the first field that a failure has."""
     for named, column, plain in re.findall(r"coalesce\(([^)]*)\) as (\w+)|([@\w]+)", fields):
         yield (column, *named.split(", ")) if named else (plain, plain)
