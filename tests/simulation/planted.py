@@ -85,12 +85,12 @@ def _report_resolved(real: Any, self: RequiredReports, *args: Any) -> Receipt:
     return _resolved("report")
 
 
-def _redeem_keeping_reference(real: Any, self: Any, body: bytes) -> bytes:
-    redeemed: bytes = real(self, body)
-    if redeemed is body:
-        return body
-    reference = decode(body).headers[headers.PAYLOAD_REF]
-    return _change_headers(redeemed, {headers.PAYLOAD_REF: reference})
+def _redeem_keeping_reference(real: Any, self: Any, envelope: Envelope) -> Envelope:
+    redeemed: Envelope = real(self, envelope)
+    if redeemed is envelope:
+        return envelope
+    reference = {headers.PAYLOAD_REF: envelope.headers[headers.PAYLOAD_REF]}
+    return msgspec.structs.replace(redeemed, headers=redeemed.headers | reference)
 
 
 def _mark_at_query(real: Any, self: Any, hop: Any) -> bool:

@@ -3,8 +3,9 @@
 from datetime import datetime, timedelta
 
 import msgspec
+from msgspec.structs import replace
 
-from asya.protocol.envelope import Envelope
+from asya.protocol.envelope import NULL, Envelope
 from asya.protocol.mesh_table import Actor, MeshTable
 from asya.protocol.status import Status
 from asya.protocol.times import parse_time
@@ -77,6 +78,10 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
     def attempt_key(self) -> tuple[str, int, int, int]:
         """Identifies the attempt: id, generation, position, attempt. Copies of a message have the same key."""
         return self.envelope.id, self.envelope.generation, self.envelope.route.position, self.attempt
+
+    def without_payload(self) -> "Hop":
+        """This hop with a null payload, to keep it while other envelopes of the batch are processed."""
+        return replace(self, envelope=replace(self.envelope, payload=NULL))
 
     def time_limit(self, now: datetime) -> tuple[timedelta, bool]:
         """The time limit of the handler, and whether the deadline sets it (`protocol §5.7`)."""

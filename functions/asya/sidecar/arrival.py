@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
+from asya.messaging.claim_check import read_reference
 from asya.messaging.delivery import MAX_DELAY, MAX_WAIT, Delivery, Diversion
 from asya.messaging.fair_queues import queue_group
 from asya.messaging.hop import Arrival, Hop
@@ -29,10 +30,12 @@ MIN_TIME_LEFT = timedelta(seconds=1)
 def receive(arrival: Arrival, *, actor: str, mesh: MeshTable, now: datetime) -> Hop | Diversion:
     """Steps 1 to 3: parse the message, postpone it until due, and check its deadline.
 
-    `start` starts the hop once the task's state is known.
+    `start` starts the hop once the task's state is known. The payload may still be behind its claim check.
     """
     try:
         envelope = decode(arrival.body, message_id=arrival.message_id)
+        if headers.PAYLOAD_REF in envelope.headers:
+            read_reference(envelope.headers[headers.PAYLOAD_REF], envelope.id)
     except ParseError as error:
         return parse_failure(arrival, error, now=now)
     hop = Hop.of(envelope, actor, mesh.actors[actor], mesh, arrival, needs_registration=envelope.status is None)

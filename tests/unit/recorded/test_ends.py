@@ -179,7 +179,7 @@ def test_frames_that_were_kept_are_everybodys(state: Recording) -> None:
 def test_a_payload_that_waits_in_the_bucket(state: Recording) -> None:
     (body,) = state.messages["infer"]
     assert b"xxxx" not in body
-    redeemed = decode(ClaimCheck(state.s3, BUCKET).redeem(body))  # type: ignore[arg-type]
+    redeemed = ClaimCheck(state.s3, BUCKET).redeem(decode(body))  # type: ignore[arg-type]
     assert bytes(redeemed.payload) == LARGE
     assert _plain(redeemed) == _plain(decode(LARGE_MESSAGE))
 

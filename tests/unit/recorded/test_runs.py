@@ -180,9 +180,9 @@ def test_envelopes_are_read_from_the_table_and_from_the_bucket(pending: Pending)
 
 def test_nothing_becomes_pending_twice(pending: Pending) -> None:
     now = START + timedelta(seconds=60)
-    again = [(member, BODIES[member.id]) for member in (SMALL, LARGE)]
+    again = [pending.store(ACTOR, member, BODIES[member.id]) for member in (SMALL, LARGE)]
     assert pending.enqueue(ACTOR, again, now=now) == [False, False]
-    assert pending.enqueue(ACTOR, [(replace(SMALL, attempt=2), b"{}")], now=now) == [True]
+    assert pending.enqueue(ACTOR, [pending.store(ACTOR, replace(SMALL, attempt=2), b"{}")], now=now) == [True]
     pending.requeue(ACTOR, [BACK], now=now)
     assert pending.count(ACTOR) == 4
 

@@ -47,7 +47,7 @@ class EndActor:
     def _handle(self, record: Record) -> list[Receipt]:
         moment = self.services.now()
         try:
-            envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
+            envelope = self.services.claim_check.redeem(decode(record.arrival.body, message_id=record.message_id))
             payload = self._payload(envelope)
         except ParseError as error:
             diversion = arrival.parse_failure(record.arrival, error, now=moment)

@@ -58,7 +58,7 @@ class CrewEnd(ABC):
         Raises:
             ParseError: the message is not a valid envelope.
         """
-        return decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
+        return self.services.claim_check.redeem(decode(record.arrival.body, message_id=record.message_id))
 
     def report_end(self, envelope: Envelope, result_uri: str | None = None) -> list[Receipt]:
         """Report the end of an envelope, unless reporting is off."""

@@ -94,8 +94,7 @@ class FanInActor:
         if record.arrival.receive_count == 1:
             return None
         try:
-            envelope = decode(self.services.claim_check.redeem(record.arrival.body), message_id=record.message_id)
-            header = slice_header(envelope)
+            header = slice_header(decode(record.arrival.body, message_id=record.message_id))
             if header is None or header.slice_index == ORIGIN:
                 return None
             body = self.coordinator.sets.load_slice(header.set_id, header.slice_index)

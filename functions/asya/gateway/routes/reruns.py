@@ -108,7 +108,7 @@ class RerunRoutes:
 
     def _read(self, source: str) -> Envelope:
         try:
-            return codec.decode(self.claim_check.redeem(self.sources.read(source)))
+            return self.claim_check.redeem(codec.decode(self.sources.read(source)))
         except codec.ParseError as error:
             raise ApiError(409, "unreadable", f"{source} does not contain a valid envelope: {error}") from None
 

@@ -18,12 +18,11 @@ from asya.messaging.claim_check import (
 from asya.messaging.delivery import Delivery
 from asya.messaging.sqs_limits import MESSAGE_BYTES, MESSAGE_MARGIN
 from asya.protocol import headers
-from asya.protocol.codec import ParseError, decode, encode
+from asya.protocol.codec import ParseError, decode
+from asya.protocol.envelope import Envelope
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
-
-_HEADER_NAME = headers.PAYLOAD_REF.encode()
 
 
 class ClaimCheck:
@@ -61,23 +60,20 @@ class ClaimCheck:
         self._s3.put_object(Bucket=self._bucket, Key=reference.key, Body=payload, ContentType="application/json")
         return referring
 
-    def redeem(self, body: bytes) -> bytes:
-        """Restore the payload of a message; a message without a reference stays unchanged.
+    def redeem(self, envelope: Envelope) -> Envelope:
+        """Restore the payload of an envelope; an envelope without a reference stays unchanged.
 
         Raises:
             ParseError: the reference or the object is invalid: a wrong prefix, size or hash, or a missing object.
             botocore.exceptions.ClientError: another error of S3; the caller keeps the message on its queue.
         """
-        if _HEADER_NAME not in body:
-            return body
-        envelope = decode(body)
         raw = envelope.headers.get(headers.PAYLOAD_REF)
         if raw is None:
-            return body
+            return envelope
         reference = read_reference(raw, envelope.id)
         payload = self._fetch(reference, envelope.id)
         others = {name: value for name, value in envelope.headers.items() if name != headers.PAYLOAD_REF}
-        return encode(replace(envelope, payload=Raw(payload), headers=others))
+        return replace(envelope, payload=Raw(payload), headers=others)
 
     def _fetch(self, reference: PayloadReference, envelope_id: str) -> bytes:
         try:

@@ -9,6 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from asya.messaging.aws.receipt import Outlet, Receipt
 from asya.messaging.aws.telemetry import Telemetry
 from asya.messaging.hop import Arrival
+from asya.messaging.lambdas.tracebacks import release_locals
 from asya.messaging.nack import nack_seconds
 from asya.protocol.times import from_epoch_milliseconds
 
@@ -109,15 +110,24 @@ class BatchProcessor:
         handle: Callable[[Record], list[Receipt]],
         accepted: Callable[[Record], None] | None,
     ) -> list[_Failure]:
-        """Process records, flush the outlets, and return the failed records with their errors."""
+        """Process records, flush the outlets, and return the failed records with their errors.
+
+        A kept error must not keep the envelope of its record alive, which may be large.
+        """
         failures: list[_Failure] = []
         receipts: list[tuple[Record, list[Receipt]]] = []
         for record in items:
             try:
-                receipts.append((record, handle(record)))
+                record_receipts = handle(record)
             except Exception as error:  # noqa: BLE001 - no error may affect the rest of the batch
                 self._log_nack(record, error)
+                release_locals(error)
                 failures.append((record, error))
+            else:
+                for receipt in record_receipts:
+                    if receipt.error is not None:
+                        release_locals(receipt.error)
+                receipts.append((record, record_receipts))
         for outlet in self.outlets:
             outlet.flush()
         for record, record_receipts in receipts:

@@ -21,7 +21,10 @@ class NotRegisteredError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """A received batch, with its registrations and task states, before its first handler runs."""
+    """A received batch, with its registrations and task states, before its first handler runs.
+
+    Payloads behind claim checks are not part of it, so its memory is that of the messages.
+    """
 
     services: Services
     received: dict[str, Hop | Diversion | Exception]
@@ -29,7 +32,9 @@ class Intake:
     states: dict[str, TaskState]
 
     def start(self, record: Record) -> Hop | Diversion:
-        """Run steps 4 to 6 for one message. Every error keeps the message on the queue.
+        """Run steps 4 to 6 for one message, and fetch its payload. Every error keeps the message on the queue.
+
+        A diverted envelope leaves with the reference to its payload.
 
         Raises:
             NotRegisteredError: its task could not be registered.
@@ -44,39 +49,28 @@ class Intake:
             raise NotRegisteredError(f"task {received.envelope.id} could not be registered at the gateway")
         state = self.states.get(received.envelope.id)
         started = arrival.start(received, state, now=self.services.now(), new_span=self.services.environment.new_span)
-        if isinstance(started, Hop) and started.spec.keep_input:
-            self.services.input_archive.save(started.envelope)
-        return started
+        if isinstance(started, Diversion):
+            return started
+        try:
+            hop = replace(started, envelope=self.services.claim_check.redeem(started.envelope))
+        except ParseError as error:
+            return arrival.parse_failure(record.arrival, error, now=self.services.now())
+        if hop.spec.keep_input:
+            self.services.input_archive.save(hop.envelope)
+        return hop
 
 
 def receive_batch(services: Services, items: Sequence[Record], *, asks_states: bool = True) -> Intake:
-    """Parse a batch, register new tasks and ask for the tasks' states, with one call each for the whole batch.
-
-    A payload that cannot be read keeps its message, because a later read would miss registration and pre-flight.
-    """
+    """Parse a batch, register new tasks and ask for the tasks' states, with one call each for the whole batch."""
+    settings = services.settings
     received: dict[str, Hop | Diversion | Exception] = {}
     for record in items:
         try:
-            received[record.message_id] = receive(services, record)
+            received[record.message_id] = arrival.receive(
+                record.arrival, actor=settings.actor, mesh=settings.table, now=services.now()
+            )
         except Exception as error:  # noqa: BLE001 - `Intake.start` raises it for this message
             received[record.message_id] = error
     hops = [outcome for outcome in received.values() if isinstance(outcome, Hop)]
     unregistered = preflight.register(services, hops)
     return Intake(services, received, unregistered, preflight.task_states(services, hops) if asks_states else {})
-
-
-def receive(services: Services, record: Record) -> Hop | Diversion:
-    """Redeem the claim check of one message and run steps 1 to 3.
-
-    Raises:
-        botocore.exceptions.ClientError: the payload cannot be read.
-    """
-    settings = services.settings
-    message = record.arrival
-    try:
-        body = services.claim_check.redeem(message.body)
-    except ParseError as error:
-        return arrival.parse_failure(message, error, now=services.now())
-    if body is not message.body:
-        message = replace(message, body=body)
-    return arrival.receive(message, actor=settings.actor, mesh=settings.table, now=services.now())

@@ -43,7 +43,7 @@ class Sidecar:
             telemetry.flush()
 
     def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Receipt]:
-        """Process one message; adds its started hop to `hops`, by message id."""
+        """Process one message; adds its started hop to `hops`, by message id and without its payload."""
         started = intake.start(record)
         if isinstance(started, Hop) and self.deduplicates and self._is_duplicate(started, hops):
             started = Diversion(started.envelope.id, (), "Duplicate")
@@ -53,7 +53,7 @@ class Sidecar:
                 "handler not called", why=started.why, envelope_id=started.envelope_id, message_id=record.message_id
             )
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
-        hops[record.message_id] = started
+        hops[record.message_id] = started.without_payload()
         return HopRun(self.services, self.call, started).run()
 
     def _is_duplicate(self, hop: Hop, hops: Mapping[str, Hop]) -> bool:

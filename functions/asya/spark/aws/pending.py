@@ -71,29 +71,36 @@ class Pending:
         self._bucket = bucket
         self._pause = pause
 
-    def enqueue(
-        self, actor: str, envelopes: "Sequence[tuple[Member, bytes]]", *, now: datetime
-    ) -> list[bool | Exception]:
-        """Makes envelopes pending, each attempt once, in few transactions; bodies above 4 KiB go to S3.
+    def store(self, actor: str, member: Member, body: bytes) -> Member:
+        """The member with its stamped envelope: inline up to 4 KiB, otherwise as an object in S3.
 
         Args:
-            envelopes: each member without its envelope, and the stamped envelope; no attempt twice.
+            member: a member without its envelope.
+
+        Raises:
+            ClientError, BotoCoreError: the object cannot be written.
+        """
+        if len(body) <= INLINE_BYTES:
+            return replace(member, envelope=Raw(body))
+        # An id may contain characters that keys of S3 and file names cannot.
+        digest = hashlib.sha256(_identity(member).encode("utf-8", "surrogatepass")).hexdigest()
+        key = f"{PENDING_PREFIX}{actor}/{digest}.json"
+        # A redelivery is stamped again, and a manifest may reference the first object: it must not change.
+        put_if_absent(self._s3, bucket=self._bucket, key=key, body=body, pause=self._pause)
+        return replace(member, envelope_key=key)
+
+    def enqueue(self, actor: str, members: Sequence[Member], *, now: datetime) -> list[bool | Exception]:
+        """Makes stored members pending, each attempt once, in few transactions.
+
+        Args:
+            members: members as `store` returned them; no attempt twice.
 
         Returns:
-            For each envelope True, False if this attempt became pending before (a redelivery), or the error.
+            For each member True, False if this attempt became pending before (a redelivery), or the error.
         """
-        answers: list[bool | Exception] = [False] * len(envelopes)
-        stored: list[tuple[int, Member]] = []
-        for index, (member, body) in enumerate(envelopes):
-            try:
-                stored.append((index, self._stored(actor, member, body)))
-            except (ClientError, BotoCoreError) as error:
-                answers[index] = error
-        for start in range(0, len(stored), _TRANSACTION_BATCH):
-            batch = stored[start : start + _TRANSACTION_BATCH]
-            enqueued = self._enqueue_together(actor, [member for _, member in batch], now)
-            for (index, _), answer in zip(batch, enqueued, strict=True):
-                answers[index] = answer
+        answers: list[bool | Exception] = []
+        for start in range(0, len(members), _TRANSACTION_BATCH):
+            answers += self._enqueue_together(actor, members[start : start + _TRANSACTION_BATCH], now)
         return answers
 
     def _enqueue_together(self, actor: str, members: Sequence[Member], now: datetime) -> Sequence[bool | Exception]:
@@ -181,16 +188,6 @@ class Pending:
         if member.envelope_key is None:
             raise ValueError(f"member {member.id} has neither 'envelope' nor 'envelope_key'")
         return self._s3.get_object(Bucket=self._bucket, Key=member.envelope_key)["Body"].read()
-
-    def _stored(self, actor: str, member: Member, body: bytes) -> Member:
-        if len(body) <= INLINE_BYTES:
-            return replace(member, envelope=Raw(body))
-        # An id may contain characters that keys of S3 and file names cannot.
-        digest = hashlib.sha256(_identity(member).encode("utf-8", "surrogatepass")).hexdigest()
-        key = f"{PENDING_PREFIX}{actor}/{digest}.json"
-        # A redelivery is stamped again, and a manifest may reference the first object: it must not change.
-        put_if_absent(self._s3, bucket=self._bucket, key=key, body=body, pause=self._pause)
-        return replace(member, envelope_key=key)
 
     def _shard(self, actor: str, number: int) -> Iterator[tuple[str, Member]]:
         for page in self._pages(actor, number):

@@ -8,6 +8,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
+from asya.messaging.lambdas.tracebacks import release_locals
 from asya.protocol.codec import encode
 from asya.protocol.job_runs import Member
 from asya.protocol.times import parse_time
@@ -20,11 +21,10 @@ from asya.spark.lambdas.services import SparkServices, member_of
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A hop that may become pending."""
+    """A hop that may become pending, without its payload; its envelope is stored."""
 
     hop: Hop
     member: Member
-    body: bytes
 
     @property
     def identity(self) -> tuple[str, int, int, int]:
@@ -59,23 +59,29 @@ class Enqueuer:
 
     def _start(self, intake: Intake, record: Record) -> _Entry:
         """Steps 5.1 to 5.6 for one message; an error keeps the message on the queue."""
-        base = self.services.base
         try:
-            hop = intake.start(record)
-            if isinstance(hop, Diversion):
-                return hop
-            member = member_of(hop, base.callback(hop.envelope), admitted_at=base.now())
-            return _Ready(hop, member, encode(hop.envelope))
+            return self._store(intake, record)
         except Exception as error:  # noqa: BLE001 - raised again when this message is acknowledged
+            release_locals(error)
             return error
+
+    def _store(self, intake: Intake, record: Record) -> _Ready | Diversion:
+        """Starts the hop and stores its envelope, so that the batch holds one payload at a time."""
+        base = self.services.base
+        hop = intake.start(record)
+        if isinstance(hop, Diversion):
+            return hop
+        member = member_of(hop, base.callback(hop.envelope), admitted_at=base.now())
+        stored = self.services.pending.store(base.settings.actor, member, encode(hop.envelope))
+        return _Ready(hop.without_payload(), stored)
 
     def _make_pending(self, ready: Mapping[str, _Ready]) -> dict[str, Exception]:
         """Makes hops pending; returns the errors by message id."""
         base = self.services.base
         # One batch may deliver an attempt twice; it becomes pending once, and both messages are acknowledged.
         attempts = {entry.identity: entry for entry in ready.values()}
-        envelopes = [(entry.member, entry.body) for entry in attempts.values()]
-        enqueued = self.services.pending.enqueue(base.settings.actor, envelopes, now=base.now())
+        members = [entry.member for entry in attempts.values()]
+        enqueued = self.services.pending.enqueue(base.settings.actor, members, now=base.now())
         answers = dict(zip(attempts, enqueued, strict=True))
         for identity, answer in answers.items():
             if answer is False:

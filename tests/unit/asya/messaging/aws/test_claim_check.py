@@ -32,7 +32,7 @@ def reference(**changes: Any) -> dict[str, Any]:
 
 def refused(s3: FakeS3, header: Any) -> ParseError:
     with pytest.raises(ParseError) as caught:
-        make(s3).redeem(message(payload=None, headers={"x-asya-payload-ref": header}))
+        make(s3).redeem(decode(message(payload=None, headers={"x-asya-payload-ref": header})))
     return caught.value
 
 
@@ -41,7 +41,8 @@ def test_a_small_message_is_left_alone() -> None:
     s3 = FakeS3()
     small = delivery()
     assert make(s3).offload(small) is small
-    assert make(s3).redeem(small.body) is small.body
+    envelope = decode(small.body)
+    assert make(s3).redeem(envelope) is envelope
     assert s3.calls == []
 
 
@@ -56,7 +57,7 @@ def test_a_large_payload_travels_by_reference_and_comes_back_byte_for_byte() -> 
     assert json.loads(offloaded.body)["payload"] is None
     (key,) = s3.keys("payloads/")
     assert s3.content(key) == text.encode()
-    back = decode(make(s3).redeem(offloaded.body))
+    back = make(s3).redeem(decode(offloaded.body))
     assert back == decode(body)
     assert "x-asya-payload-ref" not in back.headers
 
@@ -74,7 +75,7 @@ def test_characters_that_sqs_refuses_travel_by_reference_too() -> None:
     body = '{"id":"e","route":{"prev":[],"curr":"post","next":[]},"payload":"\uffff"}'.encode()
     offloaded = make(s3).offload(Delivery("post", body, "next"))
     assert offloaded.body.isascii()
-    assert decode(make(s3).redeem(offloaded.body)) == decode(body)
+    assert make(s3).redeem(decode(offloaded.body)) == decode(body)
 
 
 @pytest.mark.rule("4.too-large-for-its-headers")
@@ -83,7 +84,7 @@ def test_an_envelope_too_large_for_its_headers_goes_to_x_sump_without_them() -> 
     headers = {"mine": "h" * LIMIT, "x-asya-root": "env-0"}
     offloaded = make(s3).offload(delivery(headers=headers, payload={"kept": True}))
     assert (offloaded.actor, offloaded.kind, offloaded.delay) == ("x-sump", "sump", 0)
-    envelope = decode(make(s3).redeem(offloaded.body))
+    envelope = make(s3).redeem(decode(offloaded.body))
     assert set(envelope.headers) == {"x-asya-root"}
     assert json.loads(bytes(envelope.payload)) == {"kept": True}
     assert envelope.status is not None
@@ -96,7 +97,7 @@ def test_an_envelope_too_large_for_its_route_loses_that_too() -> None:
     route = {"prev": [], "curr": "post", "next": ["post"] * LIMIT}
     s3 = FakeS3()
     offloaded = make(s3).offload(delivery(route=route, status=status(own="x" * LIMIT)))
-    envelope = decode(make(s3).redeem(offloaded.body))
+    envelope = make(s3).redeem(decode(offloaded.body))
     assert offloaded.actor == "x-sump"
     assert envelope.route.curr == "x-sump"
 
@@ -107,7 +108,7 @@ def test_a_refusal_of_s3_keeps_the_message() -> None:
     with pytest.raises(ClientError):
         make(s3).offload(delivery(payload="x" * LIMIT))
     with pytest.raises(ClientError):
-        make(s3).redeem(message(payload=None, headers={"x-asya-payload-ref": reference()}))
+        make(s3).redeem(decode(message(payload=None, headers={"x-asya-payload-ref": reference()})))
 
 
 @pytest.mark.rule("4.claim-check.bad-reference")
@@ -173,5 +174,5 @@ def test_an_object_that_is_not_json_is_a_parse_error(content: bytes) -> None:
 
 
 def test_a_payload_that_only_contains_the_name_of_the_header_is_left_alone() -> None:
-    body = message(payload="x-asya-payload-ref")
-    assert make(FakeS3()).redeem(body) is body
+    envelope = decode(message(payload="x-asya-payload-ref"))
+    assert make(FakeS3()).redeem(envelope) is envelope

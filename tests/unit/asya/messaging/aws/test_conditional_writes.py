@@ -135,7 +135,8 @@ def make_pending(s3: Any) -> None:
     table: Any = Table()
     pending = Pending(table, s3, table="asya-ns-pending", bucket="mesh-bucket", pause=time.sleep)
     large = b" " * (INLINE_BYTES + 1)
-    assert pending.enqueue("heavy", [(MEMBER, large)], now=datetime(2026, 1, 1, tzinfo=UTC)) == [True]
+    stored = pending.store("heavy", MEMBER, large)
+    assert pending.enqueue("heavy", [stored], now=datetime(2026, 1, 1, tzinfo=UTC)) == [True]
 
 
 @pytest.mark.parametrize("write_object", [buffer_frames, form_run, pause_envelope, make_pending])
