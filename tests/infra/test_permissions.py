@@ -288,10 +288,9 @@ def test_no_policy_is_of_aws_or_for_every_resource(shop: Any) -> None:
 @pytest.mark.rule("5.end-actors")
 def test_an_end_actor_neither_routes_nor_reports() -> None:
     place = Addresses(namespace="shop", partition="aws", region="r", account="1", url_suffix="amazonaws.com")
-    table = MeshTable(namespace="shop", actors={"score": Actor(kind="handler"), "gather": Actor(kind="fan_in")})
-    grants = actors.end(place, table, "audit", [])
+    grants = actors.end(place, "audit", [])
     sent = [resource for grant in grants if "sqs:SendMessage" in grant.actions for resource in grant.resources]
-    assert sorted(sent) == [f"arn:aws:sqs:r:1:asya-shop-{name}" for name in ("audit", "gather", "x-sink", "x-sump")]
+    assert sorted(sent) == [f"arn:aws:sqs:r:1:asya-shop-{name}" for name in ("audit", "x-sink", "x-sump")]
     assert not any("execute-api:Invoke" in grant.actions for grant in grants)
 
 

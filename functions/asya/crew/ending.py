@@ -18,13 +18,13 @@ _HOOKED_PHASES = frozenset({"succeeded", "failed"})
 _ENDS_WITH_THE_ROUTE = (headers.FIRST_ATTEMPT, headers.NOT_BEFORE, headers.PAUSE, headers.FAN_IN, headers.SUFFIXED_AT)
 
 
-def with_end_status(envelope: Envelope, *, sent_at: datetime, now: datetime) -> Envelope:
-    """The envelope with the status of its end: one without an end, sent straight to x-sink, succeeds there."""
+def with_end_status(envelope: Envelope, *, sent_at: datetime, now: datetime, actor: str = names.SINK) -> Envelope:
+    """The envelope with the status of its end: one without an end succeeds at `actor`, x-sink or a user's end actor."""
     received = envelope.status
     if received is not None and received.phase in CLAIMED_PHASES | {"paused"}:
         return envelope
     at = format_time(now)
-    started = status.started(received, actor=names.SINK, now=at, sent_at=format_time(sent_at), max_attempts=1)
+    started = status.started(received, actor=actor, now=at, sent_at=format_time(sent_at), max_attempts=1)
     return replace(envelope, status=status.succeeded(started, now=at))
 
 

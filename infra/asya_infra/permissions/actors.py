@@ -38,12 +38,12 @@ def light(addresses: Addresses, table: MeshTable, actor: str, api_id: str, acces
     ]
 
 
-def end(addresses: Addresses, table: MeshTable, actor: str, access: Iterable[Grant]) -> list[Grant]:
-    """A user's end actor. It neither routes nor reports (`protocol §5`), but it notifies sets of lost slices (`§9`)."""
+def end(addresses: Addresses, actor: str, access: Iterable[Grant]) -> list[Grant]:
+    """A user's end actor. It neither routes nor reports: x-sink and x-sump end its envelopes (`protocol §5`)."""
     return [
         common.write_logs(addresses, actor),
         common.consume_queue(addresses, actor),
-        common.send_messages(addresses, common.with_end_actors(actor, *common.fan_in_actors(table))),
+        common.send_messages(addresses, common.with_end_actors(actor)),
         common.objects(addresses, common.READ, "inbox"),
         # A failed envelope on its way to x-sump may need a claim check.
         common.objects(addresses, common.READ_WRITE, "payloads"),

@@ -1,4 +1,4 @@
-"""A user's end actor: its handler gets envelopes in any state, and nothing is routed on (`protocol §5`, end actors)."""
+"""A user's end actor: its handler gets envelopes in any state, and x-sink ends them (`protocol §5`, end actors)."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -7,8 +7,10 @@ from typing import Any
 
 from asya.crew import ending
 from asya.messaging.aws.receipt import Receipt
+from asya.messaging.delivery import Delivery
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
-from asya.protocol.codec import ParseError, decode
+from asya.protocol import names
+from asya.protocol.codec import ParseError, decode, encode
 from asya.protocol.envelope import Envelope
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.status import Reason
@@ -20,14 +22,14 @@ from asya.sidecar.envelope_view import envelope_view
 from asya.sidecar.lambdas.metrics import record_arrivals
 from asya.sidecar.lambdas.services import Services
 from asya.sidecar.lambdas.traces import trace_end
-from asya.sidecar.slices import slice_end_deliveries
 
 
 @dataclass(frozen=True, slots=True)
 class EndActor:
-    """Calls the handler with each envelope, and sends the envelope to x-sump if the handler fails.
+    """Calls the handler with each envelope, and sends the envelope to x-sink, or to x-sump if the handler fails.
 
-    An end actor reports nothing to the gateway. It notifies the set of a slice.
+    These claim and report its end and notify the set of a slice, so that an end is decided once. The envelope leaves with
+    the reference to a payload behind a claim check.
     """
 
     services: Services
@@ -47,18 +49,21 @@ class EndActor:
     def _handle(self, record: Record) -> list[Receipt]:
         moment = self.services.now()
         try:
-            envelope = self.services.claim_check.redeem(decode(record.arrival.body, message_id=record.message_id))
+            received = decode(record.arrival.body, message_id=record.message_id)
+            envelope = self.services.claim_check.redeem(received)
             payload = self._payload(envelope)
         except ParseError as error:
             diversion = arrival.parse_failure(record.arrival, error, now=moment)
             return [self.services.outbox.send(delivery) for delivery in diversion.deliveries]
-        ended = ending.with_end_status(envelope, sent_at=record.arrival.sent_at, now=moment)
         failure = self._call(envelope, payload)
+        ended = ending.with_end_status(
+            received, actor=self.services.settings.actor, sent_at=record.arrival.sent_at, now=self.services.now()
+        )
         trace_end(self.services, ended, moment, error=failure[1].type if failure is not None else None)
         if failure is not None:
-            return self._failed(envelope, record, *failure)
+            return self._failed(received, record, *failure)
         self.services.telemetry.count("Processed", by=("outcome", "succeeded"))
-        return self._notify_set(envelope, record)
+        return [self.services.outbox.send(Delivery(names.SINK, encode(ended), "sink"))]
 
     def _call(self, envelope: Envelope, payload: object) -> tuple[Reason, ErrorInfo] | None:
         """Call the handler; returns why it failed."""
@@ -80,12 +85,6 @@ class EndActor:
             return decode_value(envelope.payload)
         except ValueError as error:
             raise ParseError(f"payload: {error}", envelope.id) from None
-
-    def _notify_set(self, envelope: Envelope, record: Record) -> list[Receipt]:
-        """Notify the set of a slice that ends here (`protocol §9`)."""
-        ended = ending.with_end_status(envelope, sent_at=record.arrival.sent_at, now=self.services.now())
-        deliveries = slice_end_deliveries(ended, self.services.settings.table)
-        return [self.services.outbox.send(delivery) for delivery in deliveries]
 
     def _failed(self, envelope: Envelope, record: Record, reason: Reason, error: ErrorInfo) -> list[Receipt]:
         self.services.telemetry.count("Processed", by=("outcome", "failed"))

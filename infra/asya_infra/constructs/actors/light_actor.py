@@ -29,7 +29,7 @@ def light_actor(
     )
     access = [*access_grants(section.access, addresses), *secret_grants(section.secrets.values(), addresses)]
     if actor.kind == "end":
-        grants = actors.end(addresses, mesh.table, name, access)
+        grants = actors.end(addresses, name, access)
     else:
         grants = actors.light(addresses, mesh.table, name, gateway.api_id, access)
     function = MeshFunction(
