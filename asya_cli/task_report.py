@@ -82,6 +82,7 @@ def facts_of(task: TaskView | None, stored: StoredObject | None, envelope: Envel
         *(pause_lines(task.pause) if task and task.pause else ()),
         ("attempt", attempts(task, envelope)),
         ("error", f"{error.type}: {error.message}" if error else None),
+        ("problem", f"{task.problem.type}: {task.problem.message}" if task and task.problem else None),
         ("created", (task.created_at if task else None) or (status.created_at if status else None)),
         ("updated", (task.updated_at if task else None) or (status.updated_at if status else None)),
         ("deadline", (task.deadline_at if task else None) or (status.deadline_at if status else None)),

@@ -12,7 +12,7 @@ from asya.messaging.hop import Arrival
 from asya.protocol import headers, ids, names, status
 from asya.protocol.codec import ParseError, decode
 from asya.protocol.envelope import NULL, Envelope
-from asya.protocol.errors import ErrorInfo
+from asya.protocol.errors import ErrorInfo, Problem
 from asya.protocol.events import TaskEvent
 from asya.protocol.hops import HopRecord
 from asya.protocol.mesh_table import MeshTable
@@ -89,11 +89,14 @@ def has_left(envelope: Envelope, record: TaskRecord | None, latest: HopRecord | 
     return reached > envelope.route.position
 
 
-def letter_end(letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: datetime) -> LetterEnd | None:
+def letter_end(
+    letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: datetime, problem: Problem | None = None
+) -> LetterEnd | None:
     """End a dead letter's envelope: in its own phase if that is terminal, else as `failed/DeliveryExhausted`.
 
     Args:
         frame_left: whether the first frame has left with the id; a child then fails instead, and no set is notified.
+        problem: the last problem that the task's hops reported.
 
     Returns:
         None if the message belongs to no task.
@@ -108,7 +111,7 @@ def letter_end(letter: DeadLetter, mesh: MeshTable, *, frame_left: bool, now: da
         return LetterEnd(envelope, _report(envelope, letter, now), slice_end_deliveries(envelope, mesh))
     if phase == "paused":
         return LetterEnd(envelope, None)
-    ended = replace(envelope, status=_failed(letter, envelope, mesh, now))
+    ended = replace(envelope, status=_failed(letter, envelope, mesh, now, problem))
     if frame_left:
         ended = _as_child(ended)
     return LetterEnd(ended, _report(ended, letter, now), slice_end_deliveries(ended, mesh))
@@ -134,12 +137,16 @@ def stored_slice_end(letter: DeadLetter, claimed: str, mesh: MeshTable, *, now: 
     return LetterEnd(succeeded, _report(succeeded, letter, now))
 
 
-def _failed(letter: DeadLetter, envelope: Envelope, mesh: MeshTable, now: datetime) -> status.Status:
+def _failed(
+    letter: DeadLetter, envelope: Envelope, mesh: MeshTable, now: datetime, problem: Problem | None
+) -> status.Status:
     spec, at = mesh.actors.get(letter.actor), format_time(now)
     times = f"{spec.max_receives} deliveries" if spec else "all of its deliveries"
     unreadable = "" if letter.readable else ", and it is not a valid envelope"
     queue = names.dlq_name(mesh.namespace, letter.actor)
     message = f"{letter.actor} did not finish with the message in {times}{unreadable}; it lies in {queue}"
+    if problem is not None:
+        message += f". The last problem was {problem.type}: {problem.message}"
     started = status.started(
         envelope.status, actor=letter.actor, now=at, sent_at=format_time(letter.arrival.sent_at), max_attempts=1
     )

@@ -9,6 +9,13 @@ TRACEBACK_LIMIT = 16 * 1024
 MESSAGE_LIMIT = 16 * 1024
 
 
+class Problem(msgspec.Struct, frozen=True):
+    """A failure of the infrastructure that keeps an envelope on its queue, such as a refused message (`protocol §13`)."""
+
+    type: str
+    message: str
+
+
 class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True):
     """An error: its type (module-qualified except for builtins), message, ancestors and traceback."""
 

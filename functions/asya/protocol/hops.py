@@ -1,8 +1,8 @@
 """The hops of a task: their records, and the progress that the records add up to (`protocol §13`).
 
-Each attempt at a hop has up to three records, one for each stage. A write replaces the record of its own stage only and
-reads nothing before. So late, reordered and repeated reports cannot set a task back. Reports about one attempt that
-arrive together make one record.
+Each attempt at a hop has up to three records, one for each stage, and one for the last problem of its infrastructure.
+A write replaces the record of its own stage only and reads nothing before. So late, reordered and repeated reports cannot
+set a task back. Reports about one attempt that arrive together make one record.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,12 +10,14 @@ from itertools import groupby
 from typing import Literal, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
+from asya.protocol.errors import Problem
 from asya.protocol.events import PROGRESS_STATUSES, TaskEvent
 from asya.protocol.route import Route, progress_percent
 from asya.protocol.run_progress import RunNote
 
-Stage = Literal["received", "start", "done"]
+Stage = Literal["received", "start", "done", "problem"]
 
 _STAGES: dict[str, Stage] = {"received": "received", "processing": "start", "completed": "done"}
 _ORDER: dict[str, int] = {"received": 0, "start": 1, "done": 2}
@@ -43,6 +45,7 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
         at: the time of the latest report in this record.
         message_size_kb, duration_ms: as reported, in kilobytes and milliseconds.
         run: the latest progress of the job run, on hops of heavy actors.
+        problem: what keeps the envelope on its queue; only of the stage `problem`, which has no times of its own.
     """
 
     id: str
@@ -62,6 +65,7 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
     message_size_kb: float | None = None
     duration_ms: float | None = None
     run: RunNote | None = None
+    problem: Problem | None = None
 
     @property
     def key(self) -> HopKey:
@@ -75,9 +79,25 @@ class HopRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hop_records(events: Iterable[TaskEvent]) -> list[HopRecord]:
-    """The records for these reports: one for each attempt at a hop. Reports that are not progress are left out."""
+    """The records for these reports: one for each attempt at a hop, and one for its last problem.
+
+    Reports that are not progress are left out.
+    """
     progress = sorted((event for event in events if event.status in PROGRESS_STATUSES), key=_attempt_key)
-    return [_record(list(reports)) for _, reports in groupby(progress, key=_attempt_key)]
+    records: list[HopRecord] = []
+    for _, group in groupby(progress, key=_attempt_key):
+        reports = list(group)
+        steps = [event for event in reports if event.data.problem is None]
+        problems = [event for event in reports if event.data.problem is not None]
+        records += [_record(steps)] if steps else []
+        records += [_problem_record(max(problems, key=lambda event: event.at))] if problems else []
+    return records
+
+
+def _problem_record(event: TaskEvent) -> HopRecord:
+    """The record of a problem. It proves no step, and the next report of the task outdates it."""
+    without_times = {"received_at": None, "processing_at": None, "completed_at": None, "duration_ms": None}
+    return replace(_record([event]), stage="problem", problem=event.data.problem, **without_times)
 
 
 def _attempt_key(event: TaskEvent) -> tuple[str, int, int, int]:
@@ -127,6 +147,8 @@ class HopFold:
         self.generation = generation
         self.percent = 0
         self.latest: HopRecord | None = None
+        self._latest_problem: HopRecord | None = None
+        self._latest_at = ""
         self._actors: dict[int, tuple[int, str]] = {}
 
     def add(self, hop: HopRecord) -> None:
@@ -134,9 +156,20 @@ class HopFold:
         if hop.generation != self.generation:
             return
         self.percent = max(self.percent, hop.percent)
+        if hop.stage == "problem":
+            if self._latest_problem is None or hop.at > self._latest_problem.at:
+                self._latest_problem = hop
+            return
+        self._latest_at = max(self._latest_at, hop.at)
         if self.latest is None or _progress_key(hop) > _progress_key(self.latest):
             self.latest = hop
         self._actors[hop.position] = max(self._actors.get(hop.position, (0, "")), (hop.attempt, hop.name))
+
+    @property
+    def problem(self) -> Problem | None:
+        """What keeps the envelope on its queue now; a later report of any hop clears it."""
+        record = self._latest_problem
+        return record.problem if record is not None and record.at >= self._latest_at else None
 
     def route(self, known: Route | None) -> Route | None:
         """The route at the latest hop.

@@ -8,6 +8,7 @@ import msgspec
 
 from asya.messaging.hop import Hop
 from asya.protocol.envelope import Envelope
+from asya.protocol.errors import Problem
 from asya.protocol.events import (
     COUNT_LIMIT,
     INLINE_RESULT_LIMIT,
@@ -69,6 +70,12 @@ def completed(hop: Hop, next_actors: tuple[str, ...] | None, *, now: datetime, d
         route = msgspec.structs.replace(route, next=next_actors)
     data = EventData(actor=hop.actor, route=route, attempt=hop.attempt, duration_ms=round(duration_ms, 3))
     return _event(hop, "completed", data, now)
+
+
+def with_problem(event: TaskEvent, problem: Problem, *, now: datetime) -> TaskEvent:
+    """The last progress report of a hop again, with what keeps its message on the queue (`protocol §13`)."""
+    data = msgspec.structs.replace(event.data, problem=problem)
+    return msgspec.structs.replace(event, at=format_time(now), data=data)
 
 
 def partial(hop: Hop, message: Mapping[str, Any], sequence: int, *, now: datetime) -> PartialEvent:

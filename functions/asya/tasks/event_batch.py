@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from asya.protocol import ids
 from asya.protocol.envelope import GENERATION_LIMIT
-from asya.protocol.errors import ErrorInfo, cut_traceback
+from asya.protocol.errors import ErrorInfo, Problem, cut_traceback
 from asya.protocol.events import (
     COUNT_LIMIT,
     INLINE_RESULT_LIMIT,
@@ -182,8 +182,13 @@ def _status_problems(event: TaskEvent) -> Iterator[str]:
     ):
         if number is not None and not lowest <= number <= highest:
             yield f"{name} is {number}; it must be from {lowest} to {highest:g}"
-    for name in ("actor", "result_uri", "reason", "owner"):
-        if len(getattr(data, name) or "") > TEXT_LIMIT:
+    problem = data.problem or Problem("", "")
+    for name, text in (
+        *((name, getattr(data, name)) for name in ("actor", "result_uri", "reason", "owner")),
+        ("problem.type", problem.type),
+        ("problem.message", problem.message),
+    ):
+        if len(text or "") > TEXT_LIMIT:
             yield f"data.{name} has more than {TEXT_LIMIT} characters"
     for name, time in (("at", event.at), ("data.deadline_at", data.deadline_at)):
         try:

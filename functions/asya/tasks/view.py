@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 from msgspec.structs import replace
 
-from asya.protocol.errors import ErrorInfo
+from asya.protocol.errors import ErrorInfo, Problem
 from asya.protocol.hops import HopFold
 from asya.protocol.pause import TaskPause
 from asya.protocol.route import HIGHEST_BEFORE_END, Route
@@ -34,6 +34,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     pause: TaskPause | None = None
     run: RunNote | None = None
+    problem: Problem | None = None
     created_at: str
     updated_at: str
     deadline_at: str | None = None
@@ -85,6 +86,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         reason=record.reason,
         pause=record.pause,
         run=None if record.is_terminal or hops.latest is None else hops.latest.run,
+        problem=hops.problem if record.status == "running" else None,
         created_at=record.created_at,
         updated_at=record.updated_at,
         deadline_at=record.deadline_at,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from asya.protocol.codec import decode
-from asya.protocol.errors import ErrorInfo
+from asya.protocol.errors import ErrorInfo, Problem
 from asya.protocol.route import Route
 from asya.protocol.task import EarlierGeneration
 from asya.tasks.view import TaskView
@@ -95,3 +95,9 @@ def test_without_a_record_the_stored_envelope_is_shown() -> None:
 def test_an_object_that_is_not_an_envelope_is_not_decoded() -> None:
     assert envelope_of(StoredObject("s3://bucket/results/sump/one.json", b"not json")) is None
     assert envelope_of(None) is None
+
+
+def test_a_running_task_shows_its_problem() -> None:
+    problem = Problem("AccessDenied", "the queue of c refuses messages of b")
+    task = replace(FAILED, status="running", error=None, reason=None, problem=problem)
+    assert "AccessDenied: the queue of c refuses messages of b" in report(task, None)

@@ -20,6 +20,7 @@ from asya.dead_letters.letters import DeadLetter, LetterEnd
 from asya.messaging.aws.receipt import Receipt
 from asya.protocol import names
 from asya.protocol.envelope import Envelope
+from asya.protocol.errors import Problem
 from asya.protocol.hops import fold
 from asya.protocol.status import REASONS
 from asya.sidecar.lambdas.services import Services
@@ -130,18 +131,20 @@ class DeadLetterWatch:
 
     def _letter_end(self, letter: DeadLetter) -> LetterEnd | None:
         envelope = letter.envelope
-        frame_left = envelope is not None and self._has_left(envelope)
+        frame_left, problem = self._reported(envelope) if envelope is not None else (False, None)
         return dead_letters.letter_end(
-            letter, self.services.settings.table, frame_left=frame_left, now=self.services.now()
+            letter, self.services.settings.table, frame_left=frame_left, now=self.services.now(), problem=problem
         )
 
-    def _has_left(self, envelope: Envelope) -> bool:
-        """Whether the envelope's first frame has left, according to the task's reported hops."""
+    def _reported(self, envelope: Envelope) -> tuple[bool, Problem | None]:
+        """Whether the envelope's first frame has left, and the last problem, according to the task's reported hops."""
         loaded = self.tasks.load(envelope.id, self.services.now())
         if loaded is None:
-            return False
+            return False, None
         record, hops = loaded
-        return dead_letters.has_left(envelope, record, fold(hops, record.generation).latest)
+        total = fold(hops, record.generation)
+        problem = total.problem if record.generation == envelope.generation else None
+        return dead_letters.has_left(envelope, record, total.latest), problem
 
     def _copy(self, letter: DeadLetter) -> Receipt:
         receipt = Receipt("object")

@@ -46,7 +46,8 @@ def group_attempts(generation: int, hops: Iterable[HopRecord]) -> Iterator[HopAt
 
     A step proves the steps before it, also when their reports are missing. A missing time is that of the next step.
     """
-    of_generation = sorted((hop for hop in hops if hop.generation == generation), key=lambda hop: hop.key)
+    steps = (hop for hop in hops if hop.generation == generation and hop.stage != "problem")
+    of_generation = sorted(steps, key=lambda hop: hop.key)
     for key, records in groupby(of_generation, key=lambda hop: hop.key):
         by_progress = sorted(records, key=_step_count)
         last = by_progress[-1]

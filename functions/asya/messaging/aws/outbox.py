@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from botocore.exceptions import ClientError
+
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.batching import pack
 from asya.messaging.delivery import Delivery
@@ -21,8 +23,43 @@ LINGER_SECONDS = 0.04
 ENTRY_TRIES = 3
 
 
+# SQS refuses every further message for a queue with these codes, until an operator mends a permission, a key or a queue.
+_REFUSALS = frozenset(
+    {
+        "AccessDenied",
+        "AccessDeniedException",
+        "AWS.SimpleQueueService.NonExistentQueue",
+        "InvalidAddress",
+        "InvalidSecurity",
+        "KmsAccessDenied",
+        "KmsDisabled",
+        "KmsInvalidKeyUsage",
+        "KmsInvalidState",
+        "KmsNotFound",
+        "KmsOptInRequired",
+        "QueueDoesNotExist",
+    }
+)
+
+
 class SendError(RuntimeError):
     """SQS did not accept a message; the error names the target actor and the cause."""
+
+
+class SendRefusedError(SendError):
+    """SQS refuses the messages of this function for a queue: a failure of the infrastructure that does not pass by itself.
+
+    Attributes:
+        actor: the target actor.
+        queue: the name of its queue.
+        code: the code of the refusal, such as `AccessDenied`.
+    """
+
+    def __init__(self, actor: str, queue: str, code: str, cause: object) -> None:
+        super().__init__(f"sending to the queue of {actor!r} failed: {cause}")
+        self.actor = actor
+        self.queue = queue
+        self.code = code
 
 
 @dataclass(slots=True)
@@ -128,9 +165,15 @@ class Outbox:
             try:
                 self._send_group(actor, group)
             except Exception as error:  # noqa: BLE001 - the receipts carry the error; the other queues are not affected
-                problem = SendError(f"sending to the queue of {actor!r} failed: {error}")
+                problem = self._send_error(actor, error)
                 problem.__cause__ = error
                 _resolve_all(group, problem)
+
+    def _send_error(self, actor: str, error: Exception) -> SendError:
+        code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
+        if code in _REFUSALS:
+            return SendRefusedError(actor, self._queue_url(actor).rpartition("/")[2], code, error)
+        return SendError(f"sending to the queue of {actor!r} failed: {error}")
 
     def _send_group(self, actor: str, group: list[_QueuedDelivery]) -> None:
         left = dict(enumerate(group))

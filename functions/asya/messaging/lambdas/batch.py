@@ -77,6 +77,7 @@ class BatchProcessor:
         items: Sequence[Record],
         handle: Callable[[Record], list[Receipt]],
         accepted: Callable[[Record], None] | None = None,
+        kept: Callable[[Record, Exception], None] | None = None,
     ) -> BatchResponse:
         """Process each record; an unexpected error keeps its own record only.
 
@@ -86,6 +87,7 @@ class BatchProcessor:
         Args:
             handle: processes one record and returns the receipts of everything that it caused.
             accepted: called for each record whose receipts were all accepted, before its acknowledgement.
+            kept: called for each record that stays on the queue, with the cause.
         """
         redelivered = sum(record.arrival.receive_count > 1 for record in items)
         if redelivered:
@@ -102,6 +104,9 @@ class BatchProcessor:
         else:
             failures += self._process_records(items, handle, accepted)
         self._change_visibility(failures)
+        if kept is not None:
+            for record, error in failures:
+                kept(record, error)
         return {"batchItemFailures": [{"itemIdentifier": record.message_id} for record, _ in failures]}
 
     def _process_records(

@@ -10,6 +10,7 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
 from asya.messaging.targets import UnknownTargetError
+from asya.protocol.events import TaskEvent
 from asya.protocol.frame import Frame
 from asya.protocol.strict_json import decode_value
 from asya.reporting import reports
@@ -27,7 +28,11 @@ class _UnreadableError(ValueError):
 
 
 class HopRun:
-    """The run of one hop; used once."""
+    """The run of one hop; used once.
+
+    Attributes:
+        last_report: its last progress report; None if nothing is reported for this envelope.
+    """
 
     def __init__(self, services: Services, call: Invoker, hop: Hop) -> None:
         self._services = services
@@ -39,6 +44,7 @@ class HopRun:
         # Frames that have left, also those that an earlier run of this hop may have sent.
         self._frames_sent = 0
         self._partial_count = 0
+        self.last_report: TaskEvent | None = None
         # A fan-out is always buffered. A first delivery can find its frames only if the message was sent twice. It looks
         # for them if it fails, and else reads no object.
         self._is_buffered = hop.spec.frames == "buffered"
@@ -210,7 +216,8 @@ class HopRun:
         if self._callback is not None:
             moment = self._services.now()
             self._services.progress.report(self._callback, reports.received(self._hop, now=moment))
-            self._services.progress.report(self._callback, reports.processing(self._hop, now=moment))
+            self.last_report = reports.processing(self._hop, now=moment)
+            self._services.progress.report(self._callback, self.last_report)
 
     def _view(self) -> EnvelopeView:
         view = envelope_view(self._hop.envelope)
@@ -226,8 +233,10 @@ class HopRun:
 
     def _report_completed(self, next_actors: tuple[str, ...] | None) -> None:
         if self._callback is not None:
-            event = reports.completed(self._hop, next_actors, now=self._services.now(), duration_ms=self._duration_ms)
-            self._services.progress.report(self._callback, event)
+            self.last_report = reports.completed(
+                self._hop, next_actors, now=self._services.now(), duration_ms=self._duration_ms
+            )
+            self._services.progress.report(self._callback, self.last_report)
 
     @property
     def _duration_ms(self) -> float:

@@ -10,10 +10,12 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Diversion
 from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
+from asya.protocol.events import TaskEvent
 from asya.runtime.call import Invoker
 from asya.sidecar.lambdas.hop_run import HopRun
 from asya.sidecar.lambdas.intake import Intake, receive_batch
 from asya.sidecar.lambdas.metrics import record_arrivals, record_diversion
+from asya.sidecar.lambdas.problems import problem_report
 from asya.sidecar.lambdas.services import Services
 
 
@@ -31,19 +33,28 @@ class Sidecar:
         telemetry = self.services.telemetry
         record_arrivals(self.services, items)
         hops: dict[str, Hop] = {}
+        last_reports: dict[str, TaskEvent] = {}
         try:
             intake = receive_batch(self.services, items)
             return self.services.worker.process(
                 items,
-                lambda record: self._handle(intake, record, hops),
+                lambda record: self._handle(intake, record, hops, last_reports),
                 lambda record: self._mark_completed(hops.get(record.message_id)),
+                lambda record, error: self._report_problem(hops, last_reports, record, error),
             )
         finally:
             self.services.progress.flush()
             telemetry.flush()
 
-    def _handle(self, intake: Intake, record: Record, hops: dict[str, Hop]) -> list[Receipt]:
-        """Process one message; adds its started hop to `hops`, by message id and without its payload."""
+    def _handle(
+        self, intake: Intake, record: Record, hops: dict[str, Hop], last_reports: dict[str, TaskEvent]
+    ) -> list[Receipt]:
+        """Process one message.
+
+        Args:
+            hops: gets the started hop by message id, without its payload.
+            last_reports: gets the last report of the hop.
+        """
         started = intake.start(record)
         if isinstance(started, Hop) and self.deduplicates and self._is_duplicate(started, hops):
             started = Diversion(started.envelope.id, (), "Duplicate")
@@ -54,7 +65,22 @@ class Sidecar:
             )
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
         hops[record.message_id] = started.without_payload()
-        return HopRun(self.services, self.call, started).run()
+        run = HopRun(self.services, self.call, started)
+        try:
+            return run.run()
+        finally:
+            if run.last_report is not None:
+                last_reports[record.message_id] = run.last_report
+
+    def _report_problem(
+        self, hops: Mapping[str, Hop], last_reports: Mapping[str, TaskEvent], record: Record, error: Exception
+    ) -> None:
+        """Report why a message stays on its queue, if nothing but an operator will change that."""
+        last = last_reports.get(record.message_id)
+        event = problem_report(last, error, now=self.services.now()) if last is not None else None
+        url = self.services.callback(hops[record.message_id].envelope) if event is not None else None
+        if event is not None and url is not None:
+            self.services.progress.report(url, event)
 
     def _is_duplicate(self, hop: Hop, hops: Mapping[str, Hop]) -> bool:
         """Whether the attempt was completed before, or runs in this batch.

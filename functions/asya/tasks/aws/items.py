@@ -119,6 +119,8 @@ def hop_item(hop: HopRecord, expires_at: int) -> "dict[str, AttributeValueTypeDe
         item["prev"] = {"L": [{"S": actor} for actor in hop.prev]}
     if hop.run is not None:
         item["run"] = {"S": msgspec.json.encode(hop.run).decode()}
+    if hop.problem is not None:
+        item["problem"] = {"S": msgspec.json.encode(hop.problem).decode()}
     item["expires_at"] = {"N": str(expires_at)}
     return item
 
@@ -140,6 +142,7 @@ def hop_of(item: Item) -> HopRecord:
             "next": [actor["S"] for actor in item["next"]["L"]],
             "prev": [actor["S"] for actor in item["prev"]["L"]] if "prev" in item else None,
             "run": msgspec.json.decode(item["run"]["S"]) if "run" in item else None,
+            "problem": msgspec.json.decode(item["problem"]["S"]) if "problem" in item else None,
         },
         HopRecord,
     )

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asya.protocol.errors import Problem
 from asya.protocol.events import TaskEvent
 from asya.protocol.hops import HopRecord, fold, hop_records
 from asya.protocol.route import Route
@@ -160,3 +161,33 @@ def test_paused_and_ended_tasks_are_never_overdue() -> None:
 def test_hops_of_another_generation_do_not_count() -> None:
     record = created(generation=1, status="running")
     assert view_of(record, hop("t", 2), hop("t", 0, generation=1))["progress_percent"] == 33
+
+
+PROBLEM = Problem("AccessDenied", "the queue of b refuses messages of a")
+
+
+@pytest.mark.rule("13.problem")
+@given(st.permutations(range(4)))
+def test_a_problem_lasts_until_a_later_report(order: list[int]) -> None:
+    refused = event("t", "completed", 0, 6, problem=PROBLEM)
+    reports = [*hop("t", 0), refused]
+    total = fold(table_of([[reports[number]] for number in order]).values())
+    assert total.problem == PROBLEM
+    assert total.percent == 33
+    again = table_of([[each] for each in (*reports, event("t", "received", 0, 20))])
+    assert fold(again.values()).problem is None
+    assert fold(table_of([reports, hop("t", 1)]).values()).problem is None
+
+
+@pytest.mark.rule("13.problem")
+def test_a_problem_is_shown_while_the_task_runs() -> None:
+    reports = [*hop("t", 0), event("t", "completed", 0, 6, problem=PROBLEM)]
+    record: TaskRecord | None = None
+    for report in reports:
+        record = merge(record, report)
+    assert record is not None
+    hops = fold(hop_records(reports))
+    view = task_view(record, hops, at(7))
+    assert (view.status, view.problem, view.progress_percent) == ("running", PROBLEM, 33)
+    ended = task_view(merge(record, event("t", "failed", 0, 8)), hops, at(9))
+    assert (ended.status, ended.problem) == ("failed", None)

@@ -14,6 +14,8 @@ from asya.dead_letters.lambdas import dlq
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch
 from asya.dead_letters.lambdas.wiring import build_dlq
 from asya.protocol import ids
+from asya.protocol.errors import Problem
+from asya.protocol.events import TaskEvent
 from asya.protocol.mesh_table import Actor
 from asya.sidecar.lambdas.services import Services
 from asya.tasks.aws.dynamodb_store import DynamoTaskStore
@@ -174,6 +176,30 @@ def test_a_task_known_to_be_no_further_fails_itself(dlq_world: DlqWorld) -> None
     dlq_world.put("infer", "m-1", message())
     dlq_world.scan()
     assert dlq_world.reported == [("env-1", "DeliveryExhausted")]
+
+
+@pytest.mark.rule("11.dlq.problem")
+def test_the_error_names_the_last_problem(dlq_world: DlqWorld) -> None:
+    problem = Problem("AccessDenied", "the queue of post refuses messages of infer")
+    dlq_world.known(event("env-1", "completed", 1), event("env-1", "completed", 1, 1, problem=problem))
+    dlq_world.put("infer", "m-1", message())
+    dlq_world.scan()
+    (told,) = dlq_world.world.gateway.events
+    assert isinstance(told, TaskEvent)
+    assert told.data.error is not None
+    assert told.data.error.message.endswith(
+        "The last problem was AccessDenied: the queue of post refuses messages of infer"
+    )
+
+
+def test_the_problem_of_an_earlier_generation_is_not_named(dlq_world: DlqWorld) -> None:
+    dlq_world.known(event("env-1", "completed", 1, problem=Problem("AccessDenied", "no")))
+    dlq_world.put("infer", "m-1", message(headers={"x-asya-generation": 1}))
+    dlq_world.scan()
+    (told,) = dlq_world.world.gateway.events
+    assert isinstance(told, TaskEvent)
+    assert told.data.error is not None
+    assert "problem" not in told.data.error.message
 
 
 def test_a_stealth_envelope_is_copied_but_not_reported(dlq_world: DlqWorld) -> None:

@@ -1,0 +1,62 @@
+"""protocol §13, problem: a queue that refuses messages shows in the record while it does."""
+
+from typing import Any
+
+import pytest
+
+from asya.protocol.errors import Problem
+from tests.doubles.envelopes import message
+from tests.doubles.light_actor import echo, run
+from tests.doubles.mesh_world import MeshWorld
+from tests.doubles.sqs import Refusal
+
+
+def problems(world: MeshWorld, task_id: str = "env-1") -> list[tuple[str, Problem]]:
+    """The reported problems of a task, each with the status of its report."""
+    events = [event for event in world.gateway.events if event.id == task_id and event.data.problem is not None]
+    return [(event.status, event.data.problem) for event in events if event.data.problem is not None]
+
+
+@pytest.mark.rule("13.problem")
+@pytest.mark.parametrize("code", ["AccessDenied", "QueueDoesNotExist", "KmsAccessDenied"])
+def test_a_refused_frame_keeps_the_message_and_reports_queue_and_actor(world: MeshWorld, code: str) -> None:
+    world.sqs.refuse_always["asya-shop-post"] = Refusal("call", code)
+    assert run(world, echo, message()) == ["message-0"]
+    words = f"the queue of post (asya-shop-post) refuses messages of infer: {code}"
+    assert problems(world) == [("completed", Problem(code, words))]
+    assert world.gateway.events[-1].data.problem is not None
+    assert world.targets == []
+
+
+@pytest.mark.rule("13.problem")
+def test_a_refused_retry_is_a_problem_of_a_hop_at_work(world: MeshWorld) -> None:
+    def fail(_: Any) -> Any:
+        raise ValueError
+
+    world.sqs.refuse_always["asya-shop-x-sink"] = Refusal("call", "AccessDenied")
+    assert run(world, fail, message()) == ["message-0"]
+    assert [status for status, _ in problems(world)] == ["processing"]
+
+
+@pytest.mark.rule("13.problem")
+@pytest.mark.parametrize(
+    "refusal", [Refusal(), Refusal("call", "ThrottlingException"), Refusal("call", "KmsThrottled")]
+)
+def test_what_passes_by_itself_is_no_problem(world: MeshWorld, refusal: Refusal) -> None:
+    world.sqs.refuse_always["asya-shop-post"] = refusal
+    assert run(world, echo, message()) == ["message-0"]
+    assert problems(world) == []
+
+
+def test_a_stealth_envelope_reports_no_problem(world: MeshWorld) -> None:
+    world.sqs.refuse_always["asya-shop-post"] = Refusal("call", "AccessDenied")
+    assert run(world, echo, message(headers={"x-asya-mesh-status": "off"})) == ["message-0"]
+    assert world.gateway.events == []
+
+
+def test_only_the_kept_message_of_a_batch_has_a_problem(world: MeshWorld) -> None:
+    world.sqs.refuse_always["asya-shop-post"] = Refusal("call", "AccessDenied")
+    last = {"prev": [], "curr": "infer", "next": []}
+    assert run(world, echo, message(), message(id="env-2", route=last)) == ["message-0"]
+    assert len(problems(world)) == 1
+    assert problems(world, "env-2") == []
