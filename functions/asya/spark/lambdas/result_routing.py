@@ -9,13 +9,14 @@ from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import Delivery
 from asya.messaging.hop import Hop
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TaskState
+from asya.protocol.events import TaskEvent, TaskState
 from asya.protocol.job_runs import Manifest, Member, ResultFrame, ResultHead
 from asya.protocol.mesh_table import Actor
 from asya.protocol.run_progress import RunNote
 from asya.protocol.times import parse_time
 from asya.reporting import reports
 from asya.sidecar.lambdas.metrics import record_diversion, record_job_result
+from asya.sidecar.lambdas.problems import problem_report
 from asya.sidecar.lambdas.traces import trace_job
 from asya.spark import results as job_results
 from asya.spark.aws.run_events import JobRunEvent
@@ -60,7 +61,8 @@ class ResultRouter:
         self._note = note
         self._is_late = is_late
         self._cursor = self._saved_cursor = record.cursor
-        self._receipts: list[Receipt] = []
+        # Each receipt with the report that a problem of its hop would repeat.
+        self._receipts: list[tuple[Receipt, TaskEvent, str | None]] = []
         self._requeued: list[Member] = []
         self._states: dict[str, TaskState] = {}
         self._states_end = 0
@@ -116,7 +118,7 @@ class ResultRouter:
             now=self._services.now(),
             jitter=self._services.base.environment.random(),
         ):
-            self._send(delivery)
+            self._send(delivery, hop)
             self._cursor = RoutingCursor(self._cursor.part, self._cursor.line, self._cursor.frame + 1)
             self._checkpoint_if_due()
 
@@ -183,7 +185,7 @@ class ResultRouter:
         base = self._services.base
         base.telemetry.count("Processed", by=("outcome", "failed"), actor=hop.actor)
         self._trace(hop, error.type)
-        self._send(job_results.failure(hop, error, now=self._services.now(), jitter=base.environment.random()))
+        self._send(job_results.failure(hop, error, now=self._services.now(), jitter=base.environment.random()), hop)
 
     def _trace(self, hop: Hop, error: str | None) -> None:
         started_at = parse_time(self._record.running_at or self._record.formed_at)
@@ -196,7 +198,7 @@ class ResultRouter:
             return False
         record_diversion(self._services.base, diversion.why, actor=self._manifest.actor)
         for delivery in diversion.deliveries:
-            self._send(delivery)
+            self._send(delivery, hop)
         return True
 
     def _state(self, index: int, member: Member) -> TaskState | None:
@@ -207,10 +209,12 @@ class ResultRouter:
             self._states_end = index + len(ahead)
         return self._states.get(member.id)
 
-    def _send(self, delivery: Delivery) -> None:
+    def _send(self, delivery: Delivery, hop: Hop) -> None:
+        base = self._services.base
         if delivery.kind == "retry":
-            self._services.base.telemetry.count("Retried", actor=self._manifest.actor)
-        self._receipts.append(self._services.base.outbox.send(delivery))
+            base.telemetry.count("Retried", actor=self._manifest.actor)
+        report = reports.processing(hop, now=self._services.now())
+        self._receipts.append((base.outbox.send(delivery), report, base.callback(hop.envelope)))
 
     def _checkpoint_if_due(self) -> None:
         if len(self._receipts) + len(self._requeued) >= CHUNK:
@@ -222,8 +226,9 @@ class ResultRouter:
         """Sends all deliveries, then records the cursor."""
         base = self._services.base
         base.outbox.flush()
-        for receipt in self._receipts:
+        for receipt, _, _ in self._receipts:
             if receipt.error is not None:
+                self._report_problems()
                 raise receipt.error
             base.telemetry.count("Sent", by=("kind", receipt.kind), actor=self._manifest.actor)
         self._receipts = []
@@ -233,6 +238,15 @@ class ResultRouter:
         self._saved_cursor = self._cursor
         base.progress.flush()
         base.telemetry.flush()
+
+    def _report_problems(self) -> None:
+        """Reports which envelopes a refusal of a queue holds up."""
+        base = self._services.base
+        for receipt, last, url in self._receipts:
+            event = problem_report(last, receipt.error, now=self._services.now()) if receipt.error is not None else None
+            if event is not None and url is not None:
+                base.progress.report(url, event)
+        base.progress.flush()
 
 
 def _skip(items: Iterable[object], count: int | None = None) -> None:

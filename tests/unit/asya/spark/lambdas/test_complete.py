@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as replace_fields
 
+from asya.protocol.events import TaskEvent
 from asya.spark.aws.run_items import RunRecord
 from asya.spark.aws.run_records import RunRecords
 from asya.spark.lambdas.complete import Completion
@@ -215,3 +216,24 @@ def test_an_event_without_a_job_run_does_not_end_a_run_that_waits_to_start(monke
         assert record is not None
         assert record.state == "formed"
         assert world.bodies("clean") == []
+
+
+@pytest.mark.rule("13.problem")
+def test_a_queue_that_refuses_results_is_a_problem_of_their_tasks(world: HeavyWorld) -> None:
+    url = world.services.settings.queue_url("publish")
+    world.sqs.delete_queue(QueueUrl=url)
+    world.write_results(1, [done_result(0, {"rows": 1})])
+    world.set_state("run1", "SUCCESS")
+    event = world.receive("x-completion")
+    answer = Completion(world.services_of("x-completion"), TimedContext()).process(event)
+    assert len(answer["batchItemFailures"]) == 1
+    (problem,) = (
+        report.data.problem
+        for report in world.gateway.events
+        if isinstance(report, TaskEvent) and report.data.problem is not None
+    )
+    assert problem.message.startswith("the queue of publish (asya-flights-publish) refuses messages of clean: ")
+
+    world.sqs.create_queue(QueueName="asya-flights-publish")
+    Completion(world.services_of("x-completion"), TimedContext()).process(event)
+    assert [body["id"] for body in world.bodies("publish")] == ["a"]
