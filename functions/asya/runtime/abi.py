@@ -143,7 +143,23 @@ def _set_object(root: dict[str, Any], path: Path, value: Any, is_managed: Callab
         root.update({name: item for name, item in value.items() if not is_managed(name)} | managed)
         return
     _check_writable(segments[0], path, is_managed)
-    _assign(_walk(root, segments[:-1], path), segments[-1], value, path)
+    existing = _existing(root, segments, path)
+    missing = segments[existing + 1 :]
+    if not all(isinstance(segment, Key) for segment in missing):
+        raise KeyError(f"{path}: only objects are created, and {segments[existing]} is missing")
+    for segment in reversed(missing):
+        value = {segment.name: value} if isinstance(segment, Key) else value
+    _assign(_walk(root, segments[:existing], path), segments[existing], value, path)
+
+
+def _existing(root: Any, segments: tuple[Segment, ...], path: Path) -> int:
+    """The number of leading segments that exist; the next one is missing or null, or it is the last one."""
+    value = root
+    for number, segment in enumerate(segments[:-1]):
+        if isinstance(segment, Key) and isinstance(value, dict) and value.get(segment.name) is None:
+            return number
+        value = _walk(value, (segment,), path)
+    return len(segments) - 1
 
 
 def _delete_in(root: dict[str, Any], path: Path, is_managed: Callable[[str], bool]) -> None:

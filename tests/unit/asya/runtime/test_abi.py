@@ -108,6 +108,23 @@ def test_the_fan_in_header_alone_of_the_managed_ones_may_be_set() -> None:
     assert "x-asya-fan-in" not in envelope.headers
 
 
+@pytest.mark.rule("7.SET.parents")
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        (".headers.a.b.c", {"a": {"b": {"c": 1}}}),
+        ('.headers["any name"].b', {"any name": {"b": 1}}),
+        (".headers.nothing.b", {"nothing": {"b": 1}}),
+        (".headers.entries[0].b.c", {"entries": [{"kept": True, "b": {"c": 1}}]}),
+    ],
+)
+def test_set_creates_missing_parents_as_objects(path: str, header: dict[str, Any]) -> None:
+    _, envelope = run(("SET", ".headers", {"nothing": None, "entries": [{"kept": True}]}))
+    execute(envelope, ("SET", path, 1))
+    (name, value), *_ = header.items()
+    assert envelope.headers[name] == value
+
+
 REFUSED: list[tuple[tuple[Any, ...], type[Exception]]] = [
     (("SET", ".id", "x"), PermissionError),
     (("SET", ".parent_id", "x"), PermissionError),
@@ -153,7 +170,11 @@ REFUSED: list[tuple[tuple[Any, ...], type[Exception]]] = [
     (("GET", ".headers.missing"), KeyError),
     (("GET", ".headers.tenant.deeper"), KeyError),
     (("DEL", ".headers.missing"), KeyError),
-    (("SET", ".headers.missing.below", 1), KeyError),
+    (("SET", ".headers.missing.list[0]", 1), KeyError),
+    (("SET", ".headers.missing[0].below", 1), KeyError),
+    (("SET", ".headers.tenant.below", 1), KeyError),
+    (("SET", ".headers.x-asya-root.below", 1), PermissionError),
+    (("SET", ".status.deadline_at.below", 1), PermissionError),
     (("SET", ".headers[0]", 1), KeyError),
     (("SET", ".route.next.x", ["a"]), KeyError),
     (("GET", ".route.next[9]"), IndexError),
