@@ -35,6 +35,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         needs_registration: whether the envelope came without a status, so its task must be registered first.
         deadline: the parsed `deadline_at` of the status; None without a deadline.
         parent_span: the id of the sender's trace span; None if this hop starts the trace.
+        received: the status as received, which the stamp replaces; None without one.
     """
 
     envelope: Envelope
@@ -45,6 +46,7 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
     needs_registration: bool
     deadline: datetime | None
     parent_span: str | None = None
+    received: Status | None = None
 
     @classmethod
     def of(
@@ -58,9 +60,9 @@ class Hop(msgspec.Struct, frozen=True, gc=False):
         needs_registration: bool = False,
     ) -> "Hop":
         """The hop of an envelope at this actor."""
-        deadline_at = envelope.status.deadline_at if envelope.status is not None else None
-        deadline = parse_time(deadline_at) if deadline_at else None
-        return cls(envelope, actor, spec, mesh, arrival, needs_registration, deadline)
+        received = envelope.status
+        deadline = parse_time(received.deadline_at) if received is not None and received.deadline_at else None
+        return cls(envelope, actor, spec, mesh, arrival, needs_registration, deadline, None, received)
 
     @property
     def status(self) -> Status:

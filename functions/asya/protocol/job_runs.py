@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from asya.protocol.errors import ErrorInfo
+from asya.protocol.status import Status
 
 VERSION = 1
 NUMBER_DIGITS = 10
@@ -51,6 +52,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         envelope: the stamped envelope as JSON, if it is small.
         envelope_key: the key of the object that holds a large envelope.
         callback: base URL for its reports; None for stealth envelopes and without a gateway.
+        ended: phase and reason with which it came, if that was an end (`protocol §5.10`).
     """
 
     id: str
@@ -68,6 +70,7 @@ class Member(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     half: Half | None = None
     waiting_since: str | None = None
     without_executor: int = 0
+    ended: Status | None = None
 
     @property
     def group_key(self) -> tuple[bool, int, int]:

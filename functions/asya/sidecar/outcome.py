@@ -17,7 +17,7 @@ from asya.protocol.codec import encode
 from asya.protocol.envelope import Envelope, UnknownMembers, changed
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
-from asya.protocol.status import TERMINAL_PHASES, Reason, Status
+from asya.protocol.status import Reason, Status
 from asya.protocol.times import format_duration, format_time, parse_time
 from asya.sidecar import retry_policy
 
@@ -62,11 +62,19 @@ def frame(hop: Hop, output: Frame, index: int, *, now: datetime) -> Delivery:
 
 
 def empty(hop: Hop, *, now: datetime) -> Delivery:
-    """End an envelope without an output frame at x-sink as a success, its route not shifted (`protocol §5.10`)."""
-    if hop.status.phase in TERMINAL_PHASES:
-        final_status = hop.status
-    else:
-        final_status = status.succeeded(hop.status, now=format_time(now))
+    """End an envelope without an output frame at x-sink, its route not shifted (`protocol §5.10`).
+
+    It succeeds, unless it came as failed or canceled.
+    """
+    received, at = hop.received, format_time(now)
+    match received.phase if received is not None else None:
+        case "failed":
+            reason = received.reason if received is not None else None
+            final_status = replace(hop.status, phase="failed", reason=reason or "RuntimeError", updated_at=at)
+        case "canceled":
+            final_status = status.ended(hop.status, phase="canceled", reason="Canceled", now=at)
+        case _:
+            final_status = status.succeeded(hop.status, now=at)
     return _delivery(hop, names.SINK, replace(hop.envelope, status=final_status), "sink")
 
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache, cached_property
 
+from msgspec.structs import replace
+
 from asya.messaging.aws import clients
 from asya.messaging.aws.settings import Settings, SettingsError, SparkSettings
 from asya.messaging.hop import Arrival, Hop
@@ -13,6 +15,7 @@ from asya.protocol.codec import decode
 from asya.protocol.events import StateQuery, TaskState
 from asya.protocol.job_runs import Manifest, Member
 from asya.protocol.mesh_table import Actor
+from asya.protocol.status import TERMINAL_PHASES, Status
 from asya.protocol.times import format_time, parse_time
 from asya.reporting.aws.gateway_client import GatewayError
 from asya.sidecar.lambdas.services import Services, services
@@ -142,7 +145,7 @@ class SparkServices:
         """The hop of a member, with the envelope as stamped when it became pending."""
         body = self.pending.body(member)
         arrival = Arrival(body=body, message_id="", sent_at=parse_time(member.admitted_at), size=len(body))
-        return Hop.of(decode(body), actor, spec, self.settings.table, arrival)
+        return replace(Hop.of(decode(body), actor, spec, self.settings.table, arrival), received=member.ended)
 
     def states(self, members: Sequence[Member]) -> dict[str, TaskState]:
         """The states of the members' tasks by id, without those that the gateway does not answer in time."""
@@ -177,7 +180,8 @@ def spark_services() -> SparkServices:
 
 def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Member:
     """A started hop as a member of a later run, without its envelope."""
-    envelope = hop.envelope
+    envelope, received = hop.envelope, hop.received
+    has_ended = received is not None and received.phase in TERMINAL_PHASES
     return Member(
         id=envelope.id,
         generation=envelope.generation,
@@ -188,6 +192,7 @@ def member_of(hop: Hop, callback: str | None, *, admitted_at: datetime) -> Membe
         deadline_at=hop.status.deadline_at,
         callback=callback,
         is_suspect=_is_suspect(hop),
+        ended=Status(phase=received.phase, reason=received.reason) if received is not None and has_ended else None,
     )
 
 

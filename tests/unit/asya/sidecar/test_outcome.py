@@ -175,6 +175,38 @@ def test_5_10_no_frame_ends_well_un_shifted() -> None:
     assert (after.status.phase, after.status.reason) == ("succeeded", "Completed")
 
 
+ERROR_AS_RECEIVED = {"type": "ValueError", "message": "no rows", "mro": ["Exception"], "traceback": ""}
+
+
+@pytest.mark.rule("5.10.ended")
+@pytest.mark.parametrize(
+    ("phase", "reason", "expected"),
+    [
+        ("failed", "SparkJobFailed", ("failed", "SparkJobFailed")),
+        ("failed", None, ("failed", "RuntimeError")),
+        ("canceled", "Canceled", ("canceled", "Canceled")),
+    ],
+)
+def test_5_10_no_frame_of_an_ended_envelope_keeps_its_end(
+    phase: str, reason: str | None, expected: tuple[str, str]
+) -> None:
+    own = {"phase": phase, "error": ERROR_AS_RECEIVED} | ({"reason": reason} if reason else {})
+    after = envelope_in(outcome.empty(hop(message(status=status(**own))), now=LATER)).status
+    assert after is not None
+    assert (after.phase, after.reason, after.actor) == (*expected, "infer")
+    assert after.error is not None
+    assert after.error.message == "no rows"
+
+
+@pytest.mark.rule("5.10.ended", "8.then_route.error")
+@pytest.mark.parametrize("phase", ["pending", "retrying", "processing", "succeeded", "paused"])
+def test_5_10_no_frame_of_any_other_envelope_succeeds(phase: str) -> None:
+    body = message(status=status(phase=phase, reason="PolicyRouted", error=ERROR_AS_RECEIVED))
+    after = envelope_in(outcome.empty(hop(body), now=LATER)).status
+    assert after is not None
+    assert (after.phase, after.reason, after.error) == ("succeeded", "Completed", None)
+
+
 def test_fair_by_is_the_targets() -> None:
     spec = Actor(kind="handler", fair_by="tenant")
     onward = outcome.frame(hop(spec=spec), OUTPUT, 0, now=LATER)

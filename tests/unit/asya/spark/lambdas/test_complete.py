@@ -237,3 +237,17 @@ def test_a_queue_that_refuses_results_is_a_problem_of_their_tasks(world: HeavyWo
     world.sqs.create_queue(QueueName="asya-flights-publish")
     Completion(world.services_of("x-completion"), TimedContext()).process(event)
     assert [body["id"] for body in world.bodies("publish")] == ["a"]
+
+
+@pytest.mark.rule("5.10.ended")
+def test_no_frame_of_an_envelope_that_came_as_failed_keeps_its_error(world: HeavyWorld) -> None:
+    error = {"type": "ValueError", "message": "no rows"}
+    world.send("late", {"n": 2}, status={"phase": "failed", "reason": "RuntimeError", "error": error})
+    world.enqueue()
+    world.dispatch()
+    world.write_results(2, [done_result(0)])
+    world.set_state("run2", "SUCCESS")
+    world.complete()
+    (ended,) = world.bodies("x-sink")
+    assert (ended["id"], ended["status"]["phase"], ended["status"]["reason"]) == ("late", "failed", "RuntimeError")
+    assert ended["status"]["error"]["message"] == "no rows"
