@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 SIZES = (1, 2, 10, 200) if os.environ.get("ASYA_FULL_SIZE") else (1, 2, 10)
 """The numbers of items in the tested sets; `make test-full` adds a large one."""
 
+HEAVY_ITEMS = 5_000 if os.environ.get("ASYA_FULL_SIZE") else 40
+"""The number of items of 50 KB in the heavy set; in full size, the largest set that a fan-out makes."""
+
 ERROR_MESSAGE = "no such airport"
 _CHUNK_SIZE = 10
 
@@ -58,6 +61,13 @@ def slice_message(origin: str, count: int, index: int, *, at: str = "x-fan-in", 
 def slice_messages(origin: str, items: int, *, at: str = "x-fan-in") -> list[str]:
     """The messages of all slices of a set, the origin first."""
     return [slice_message(origin, items + 1, index, at=at) for index in range(items + 1)]
+
+
+def heavy_slice_messages(origin: str, items: int) -> list[str]:
+    """The messages of a set whose items have 50 KB each; the origin's route ends after its merge."""
+    values = [0, *(f"{number}-{'x' * 50 * 1024}" for number in range(1, items + 1))]
+    first, *others = (slice_message(origin, items + 1, index, value=value) for index, value in enumerate(values))
+    return [json.dumps(json.loads(first) | {"route": {"prev": ["split"], "curr": "x-fan-in", "next": []}}), *others]
 
 
 def merged_payload(items: int) -> Any:

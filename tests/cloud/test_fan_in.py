@@ -20,8 +20,10 @@ from tests.cloud.deployed_cloud import DeployedCloud, until
 from tests.cloud.paths_mesh import envelopes_with_note
 from tests.cloud.slice_sets import (
     ERROR_MESSAGE,
+    HEAVY_ITEMS,
     SIZES,
     fan_out,
+    heavy_slice_messages,
     merged_payload,
     number_items,
     scored_items,
@@ -244,6 +246,17 @@ def test_large_slices_and_a_merged_envelope_larger_than_a_message(paths: Deploye
     payload = succeeded(paths, sets.split["large"])
     assert [item["text"] for item in payload["results"]] == [*LARGE, ""]
     assert paths.wait_for_end(child(sets.split["large"], 1)).result_uri is not None
+
+
+@pytest.mark.rule("9.size", "9.count")
+def test_a_set_of_heavy_slices_merges(paths: DeployedCloud) -> None:
+    origin = str(uuid4())
+    send_all(paths, "x-fan-in", heavy_slice_messages(origin, HEAVY_ITEMS))
+    task = paths.wait_for_end(origin, seconds=900)
+    assert (task.status, task.error) == ("succeeded", None)
+    values = [item["value"] for item in paths.envelope(task)["payload"]["r"]]
+    assert [value.partition("-")[0] for value in values] == [str(number) for number in range(1, HEAVY_ITEMS + 1)]
+    assert {len(value.partition("-")[2]) for value in values} == {50 * 1024}
 
 
 # --- failed and late slices

@@ -16,7 +16,9 @@ from asya.crew.aws.results import Results
 from asya.crew.lambdas import sink, sump
 from asya.dead_letters.lambdas.dlq import DeadLetterWatch
 from asya.fan_in.aws.sets import FanInSets
+from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.lambdas import fan_in, set_coordinator
+from asya.fan_in.lambdas.counting import SliceCounter, StoredSlice
 from asya.fan_in.sets import Decision
 from asya.messaging.aws.claim_check import ClaimCheck
 from asya.messaging.aws.outbox import Outbox
@@ -191,6 +193,30 @@ def _always_save_decision(real: Any, self: FanInSets, set_id: str, decision: Dec
     return replace(record, state=replace(record.state, decision=decision)), True
 
 
+def _acknowledge_uncounted(real: Any, self: SliceCounter, stored: StoredSlice) -> list[Receipt]:
+    """The receipts of a message do not wait for the count."""
+    real(self, stored)
+    return []
+
+
+def _count_duplicates(real: Any, self: FanInSets, set_id: str, slice_count: int, **more: Any) -> Any:
+    """Count how many slices came, instead of which ones."""
+    before = self.get(set_id)
+    known = before.state.arrived if before is not None else frozenset()
+    more["arrived"] = {
+        index if index not in known else min(set(range(slice_count)) - known, default=index)
+        for index in more["arrived"]
+    }
+    return real(self, set_id, slice_count, **more)
+
+
+def _count_slices_that_are_not_stored(real: Any, *args: Any, **more: Any) -> Any:
+    try:
+        return real(*args, **more)
+    except (ClientError, BotoCoreError):
+        return None
+
+
 def _swap_slices(real: Any, origin: Any, decision: Any, items: dict[int, Any]) -> Any:
     first, second = items.get(1), items.get(2)
     swapped = items | ({1: second, 2: first} if first is not None and second is not None else {})
@@ -305,6 +331,16 @@ MISTAKES = (
         ),
         "mixed",
         seed=22,
+    ),
+    Mistake("counts a duplicate as another slice", wrap(FanInSets, "count", _count_duplicates), seed=21),
+    Mistake(
+        "counts slices that are not stored",
+        wrap(SliceStore, "store", _count_slices_that_are_not_stored),
+        "errors",
+        seed=5,
+    ),
+    Mistake(
+        "acknowledges slices whose count failed", wrap(SliceCounter, "add", _acknowledge_uncounted), "errors", seed=3
     ),
     Mistake("merges slices in another order", wrap(set_coordinator, "origin_delivery", _swap_slices)),
     Mistake("drops the header of the enclosing set", wrap(set_coordinator, "origin_delivery", _leave_all_sets)),

@@ -7,6 +7,7 @@ import pytest
 
 from asya.fan_in.aws.items import OpenSet, SetRecord
 from asya.fan_in.aws.sets import FanInSets, SetTimes, SliceCountError
+from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.sets import Decision, SetState
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
@@ -57,7 +58,12 @@ def state() -> Recording:
 
 @pytest.fixture
 def sets(state: Recording) -> FanInSets:
-    return FanInSets(state.dynamodb, state.s3, table=TABLE, bucket=BUCKET)  # type: ignore[arg-type]
+    return FanInSets(state.dynamodb, table=TABLE)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def slices(state: Recording) -> SliceStore:
+    return SliceStore(state.dynamodb, state.s3, table=TABLE, bucket=BUCKET)  # type: ignore[arg-type]
 
 
 def test_a_set_that_waits(sets: FanInSets) -> None:
@@ -79,42 +85,41 @@ def test_a_tombstone(sets: FanInSets) -> None:
     assert record is not None
     assert record.state.delivered
     assert record.state.decision == Decision(how="merged", at="2026-11-20T09:20:00.000000Z")
-    again, _ = sets.add_slice(header(DELIVERED, 1, 2), b"{}", actor="x-fan-in", times=TIMES)
-    assert again == record
+    assert sets.count(DELIVERED, 2, arrived={1}, actor="x-fan-in", times=TIMES) == record
 
 
-def test_a_set_that_failed(sets: FanInSets) -> None:
+def test_a_set_that_failed(sets: FanInSets, slices: SliceStore) -> None:
     record = sets.get(FAILED)
     assert record is not None
     assert (record.state.decision, record.state.lost) == (WHY, {1})
-    assert sets.load_error(FAILED, 1) is None
-    assert sets.load_error(OPEN, 3) == ERROR
-    assert sets.load_error(OPEN, 2) is None
+    assert slices.load_error(FAILED, 1, 2) is None
+    assert slices.load_error(OPEN, 3, 5) == ERROR
+    assert slices.load_error(OPEN, 2, 5) is None
 
 
-def test_slices_are_read_from_the_table_and_from_the_bucket(state: Recording, sets: FanInSets) -> None:
+def test_slices_are_read_from_the_table_and_from_the_bucket(state: Recording, slices: SliceStore) -> None:
     payloads = {0: {"airports": ["EWR"]}, 1: {"mean": 12.5}, 4: {"text": LARGE}}
-    assert dict(sets.load_slices(OPEN)) == {index: envelope(OPEN, index, payloads[index]) for index in payloads}
-    assert sets.load_slice(OPEN, 4) == envelope(OPEN, 4, payloads[4])
+    assert dict(slices.load_all(OPEN, 5)) == {index: envelope(OPEN, index, payloads[index]) for index in payloads}
+    assert slices.load(OPEN, 4, 5) == envelope(OPEN, 4, payloads[4])
     assert [key for key in state.objects if key.startswith("frames/fan-in/set-open/000004-")]
 
 
-def test_a_slices_header_is_read_with_the_one_around_it(sets: FanInSets) -> None:
-    found = slice_header(decode(sets.load_slice(OPEN, 1)))
+def test_a_slices_header_is_read_with_the_one_around_it(slices: SliceStore) -> None:
+    found = slice_header(decode(slices.load(OPEN, 1, 5)))
     assert found == header(OPEN, 1)
     assert found is not None
     assert found.enclosing == OUTER
 
 
-def test_the_first_that_came_under_an_index_counts(sets: FanInSets) -> None:
-    sets.add_slice(header(OPEN, 1), b'{"other":1}', actor="x-fan-in", times=TIMES)
-    assert sets.load_slice(OPEN, 1) == envelope(OPEN, 1, {"mean": 12.5})
+def test_the_first_that_came_under_an_index_counts(slices: SliceStore) -> None:
+    slices.store(header(OPEN, 1), b'{"other":1}', expires_at=TIMES.expires_at)
+    assert slices.load(OPEN, 1, 5) == envelope(OPEN, 1, {"mean": 12.5})
 
 
-def test_a_set_goes_on(sets: FanInSets) -> None:
-    record, uri = sets.add_slice(header(OPEN, 2), envelope(OPEN, 2, None), actor="x-fan-in", times=TIMES)
+def test_a_set_goes_on(sets: FanInSets, slices: SliceStore) -> None:
+    assert slices.store(header(OPEN, 2), envelope(OPEN, 2, None), expires_at=TIMES.expires_at) is None
+    record = sets.count(OPEN, 5, arrived={2}, actor="x-fan-in", times=TIMES)
     assert (record.state.arrived, record.state.lost, record.state.due_at) == ({0, 1, 2, 4}, {3}, DUE)
-    assert uri is None
     decided, was_saved = sets.save_decision(OPEN, MERGED, lease_from=NOW)
     assert (decided.state.decision, was_saved) == (MERGED, True)
     sets.mark_delivered(OPEN, expires_at=TIMES.expires_at)
@@ -123,7 +128,7 @@ def test_a_set_goes_on(sets: FanInSets) -> None:
 
 def test_the_number_of_slices_stands(sets: FanInSets) -> None:
     with pytest.raises(SliceCountError, match="has 5 slices, but slice 2 states 6"):
-        sets.add_slice(header(OPEN, 2, 6), b"{}", actor="x-fan-in", times=TIMES)
+        sets.count(OPEN, 6, arrived={2}, actor="x-fan-in", times=TIMES)
 
 
 def test_open_sets_are_found(sets: FanInSets) -> None:

@@ -20,7 +20,13 @@ OPEN_INDEX = "open"
 # Open sets are spread over this many index keys: a single key would be a hot partition.
 OPEN_SHARDS = 16
 
-_SLICE, _ENDED = "slice#", "ended#"
+# So many slices of a set share a partition key. At 5 write units for each, that is 2 seconds of what a key takes.
+SLICES_PER_SHARD = 320
+# The shards of the largest fan-out; a made-up `slice_count` causes no more reads than these.
+SHARD_LIMIT = 16
+
+# The sort keys in the first shard, whose partition key is the set's own, and in the others.
+_SLICE, _ENDED = ("slice#", "part#"), ("ended#", "part-ended#")
 _decision_decoder = msgspec.json.Decoder(Decision)
 _error_decoder: msgspec.json.Decoder[ErrorInfo | None] = msgspec.json.Decoder(ErrorInfo | None)
 
@@ -54,24 +60,48 @@ def set_key(set_id: str) -> "Item":
     return {"pk": {"S": set_id}, "sk": {"S": "set"}}
 
 
-def slice_key(set_id: str, index: int) -> "Item":
+def shard_count(slice_count: int) -> int:
+    """The partition keys over which the slices of a set are spread."""
+    return min(SHARD_LIMIT, max(1, -(-slice_count // SLICES_PER_SHARD)))
+
+
+def slice_key(set_id: str, index: int, slice_count: int) -> "Item":
     """The key of a stored slice."""
-    return {"pk": {"S": set_id}, "sk": {"S": f"{_SLICE}{index:06d}"}}
+    return _key(set_id, _SLICE, index, index % shard_count(slice_count))
 
 
-def ended_key(set_id: str, index: int) -> "Item":
+def ended_key(set_id: str, index: int, slice_count: int) -> "Item":
     """The key of the mark that a slice ended without a result."""
-    return {"pk": {"S": set_id}, "sk": {"S": f"{_ENDED}{index:06d}"}}
+    return _key(set_id, _ENDED, index, index % shard_count(slice_count))
 
 
-def slice_prefix() -> "AttributeValueTypeDef":
-    """The sort key prefix of all stored slices."""
-    return {"S": _SLICE}
+def legacy_slice_key(set_id: str, index: int) -> "Item":
+    """The key of a slice that a version without shards stored."""
+    return _key(set_id, _SLICE, index, 0)
+
+
+def legacy_ended_key(set_id: str, index: int) -> "Item":
+    """The key of an end that a version without shards stored."""
+    return _key(set_id, _ENDED, index, 0)
+
+
+def slice_prefix(set_id: str, shard: int) -> "Item":
+    """The partition key of a shard and the sort key prefix of its stored slices."""
+    return {"pk": {"S": _partition(set_id, shard)}, "sk": {"S": _SLICE[shard > 0]}}
 
 
 def slice_index(item: "Item") -> int:
     """The index of a stored slice, from its sort key."""
-    return int(item["sk"]["S"].removeprefix(_SLICE))
+    return int(item["sk"]["S"].partition("#")[2])
+
+
+def _key(set_id: str, prefixes: tuple[str, str], index: int, shard: int) -> "Item":
+    return {"pk": {"S": _partition(set_id, shard)}, "sk": {"S": f"{prefixes[shard > 0]}{index:06d}"}}
+
+
+def _partition(set_id: str, shard: int) -> str:
+    """The partition key of a shard. Another set may have this id, so the sort keys differ too."""
+    return f"{set_id}#{shard}" if shard else set_id
 
 
 def shard_of(set_id: str) -> str:

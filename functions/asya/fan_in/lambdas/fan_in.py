@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from msgspec.structs import replace
 
 from asya.crew.lambdas.ends import claim_end
-from asya.fan_in.aws.sets import SliceCountError, UnknownSetError
+from asya.fan_in.aws.items import SetRecord
+from asya.fan_in.aws.sets import SliceCountError
+from asya.fan_in.aws.slice_store import UnknownSliceError
+from asya.fan_in.lambdas.counting import SliceCounter, StoredSlice
 from asya.fan_in.lambdas.set_coordinator import SetCoordinator
 from asya.fan_in.sets import ORIGIN
 from asya.messaging.aws.receipt import Receipt
@@ -16,6 +20,7 @@ from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.messaging.targets import UnknownTargetError
 from asya.protocol.codec import decode, encode
+from asya.protocol.events import INLINE_RESULT_LIMIT
 from asya.protocol.slices import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message, slice_header
 from asya.protocol.status import succeeded
 from asya.protocol.times import format_time
@@ -44,22 +49,27 @@ class FanInActor:
             for record in items
             if (message := decode_message(record.arrival.body)) is not None
         }
+        counter = SliceCounter(self.coordinator)
         try:
             intake = receive_batch(
                 self.services, [record for record in items if record.message_id not in control_messages]
             )
-            return self.services.worker.process(
-                items, lambda record: self._handle(intake, record, control_messages.get(record.message_id))
+            return self.services.worker.with_outlet(counter, first=True).process(
+                items, lambda record: self._handle(intake, counter, record, control_messages.get(record.message_id))
             )
         finally:
             self.services.progress.flush()
             telemetry.flush()
 
-    def _handle(self, intake: Intake, record: Record, message: FanInMessage | None) -> list[Receipt]:
+    def _handle(
+        self, intake: Intake, counter: SliceCounter, record: Record, message: FanInMessage | None
+    ) -> list[Receipt]:
         match message:
             case SliceEnded():
-                return self._record_slice_end(message)
+                return self._record_slice_end(counter, message)
             case SetDue():
+                # The slices before it in this batch count: they were received in time.
+                counter.flush()
                 return self._check_timeout(message)
         telemetry = self.services.telemetry
         telemetry.measure("MessageSize", record.arrival.size, "Bytes")
@@ -76,15 +86,17 @@ class FanInActor:
             return [self.services.outbox.send(delivery) for delivery in started.deliveries]
         began_at = self.services.now()
         try:
-            receipts = self._store(started, slices.require_slice_header(started))
-        except (UnknownTargetError, SliceCountError) as error:
-            self._count("failed")
-            delivery = outcome.mismatch(started, UnknownTargetError(str(error)), now=self.services.now())
-            trace_hop(self.services, started, began_at, error="RouteMismatch")
-            return [self.services.outbox.send(delivery)]
-        if stored is None:
-            trace_hop(self.services, started, began_at)
-        return receipts
+            header = slices.require_slice_header(started)
+        except UnknownTargetError as error:
+            return self._mismatch(started, error, began_at)
+        return self._store(counter, started, header, began_at, is_first=stored is None)
+
+    def _mismatch(self, hop: Hop, error: Exception, began_at: datetime) -> list[Receipt]:
+        """End an envelope that belongs to no set of this actor at x-sump."""
+        self._count("failed")
+        delivery = outcome.mismatch(hop, UnknownTargetError(str(error)), now=self.services.now())
+        trace_hop(self.services, hop, began_at, error="RouteMismatch")
+        return [self.services.outbox.send(delivery)]
 
     def _stored_slice(self, record: Record) -> Hop | None:
         """The hop of a redelivered slice that is already stored; None for any other message.
@@ -97,33 +109,41 @@ class FanInActor:
             header = slice_header(decode(record.arrival.body, message_id=record.message_id))
             if header is None or header.slice_index == ORIGIN:
                 return None
-            body = self.coordinator.sets.load_slice(header.set_id, header.slice_index)
-        except (ValueError, UnknownSetError):
+            body = self.coordinator.slices.load(header.set_id, header.slice_index, header.slice_count)
+        except (ValueError, UnknownSliceError):
             return None
         mesh = self.services.settings.table
         return Hop.of(decode(body), self.coordinator.actor, mesh.actors[self.coordinator.actor], mesh, record.arrival)
 
-    def _store(self, hop: Hop, header: SliceHeader) -> list[Receipt]:
-        """Store a slice, report its own task as succeeded and advance the set.
+    def _store(
+        self, counter: SliceCounter, hop: Hop, header: SliceHeader, began_at: datetime, *, is_first: bool
+    ) -> list[Receipt]:
+        """Store a slice. Once its set has counted it, report its own task as succeeded.
 
-        Raises:
-            SliceCountError: the slice states another `slice_count` than its set.
+        Args:
+            is_first: whether an earlier receive has not traced the hop.
         """
         body = encode(hop.envelope)
-        record, uri = self.coordinator.sets.add_slice(
-            header, body, actor=self.coordinator.actor, times=self.coordinator.new_set_times(self.services.now())
-        )
-        is_late = record.state.delivered
-        self._count("late" if is_late else "stored")
-        if is_late:
-            self.services.telemetry.log.info(
-                "slice of a closed set",
-                envelope_id=hop.envelope.id,
-                set_id=header.set_id,
-                slice_index=header.slice_index,
-            )
-        receipts = self._report_success(hop, uri) if header.slice_index != ORIGIN else []
-        return [*receipts, *self.coordinator.advance(record)]
+        times = self.coordinator.new_set_times(self.services.now())
+        uri = self.coordinator.slices.store(header, body, expires_at=times.expires_at)
+
+        def counted(record: SetRecord) -> list[Receipt]:
+            self._count("late" if record.state.delivered else "stored")
+            if record.state.delivered:
+                self.services.telemetry.log.info(
+                    "slice of a closed set",
+                    envelope_id=hop.envelope.id,
+                    set_id=header.set_id,
+                    slice_index=header.slice_index,
+                )
+            # A result that a report cannot carry has an address.
+            result_uri = uri if len(body) > INLINE_RESULT_LIMIT else None
+            receipts = self._report_success(hop, result_uri) if header.slice_index != ORIGIN else []
+            if is_first:
+                trace_hop(self.services, hop, began_at)
+            return receipts
+
+        return counter.add(StoredSlice(header, times, counted, lambda error: self._mismatch(hop, error, began_at)))
 
     def _report_success(self, hop: Hop, uri: str | None) -> list[Receipt]:
         """Report an item's own task as succeeded, unless it has already ended in another way."""
@@ -134,24 +154,20 @@ class FanInActor:
             return []
         return [self.services.required_reports.report(url, reports.terminal(envelope, now=moment, result_uri=uri))]
 
-    def _record_slice_end(self, ended: SliceEnded) -> list[Receipt]:
-        """Record that a slice ended without a result, and advance its set."""
+    def _record_slice_end(self, counter: SliceCounter, ended: SliceEnded) -> list[Receipt]:
+        """Store that a slice ended without a result; its set then counts it."""
         self._count("slice_ended")
-        sets, coordinator = self.coordinator.sets, self.coordinator
         if ended.phase == "canceled" and ended.slice_index != ORIGIN:
-            current = sets.get(ended.set_id)
-            return coordinator.slice_canceled(current) if current is not None else []
-        try:
-            record = sets.add_ended_slice(
-                ended, actor=coordinator.actor, times=coordinator.new_set_times(self.services.now())
-            )
-        except SliceCountError as error:
+            current = self.coordinator.sets.get(ended.set_id)
+            return self.coordinator.slice_canceled(current) if current is not None else []
+        times = self.coordinator.new_set_times(self.services.now())
+        self.coordinator.slices.store_end(ended, expires_at=times.expires_at)
+
+        def refused(error: SliceCountError) -> list[Receipt]:
             self.services.telemetry.log.warning("slice end does not match its set", problem=str(error))
             return []
-        if ended.slice_index == ORIGIN:
-            coordinator.origin_ended(record)
-            return []
-        return coordinator.advance(record)
+
+        return counter.add(StoredSlice(ended, times, lambda _: [], refused))
 
     def _check_timeout(self, check: SetDue) -> list[Receipt]:
         """Advance a set whose timeout check arrived; a check is dropped if a newer one is pending."""

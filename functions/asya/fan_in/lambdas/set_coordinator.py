@@ -5,11 +5,13 @@ state: the redelivered message, a timeout check, or the sweep's check.
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from asya.fan_in.aws.items import SetRecord
 from asya.fan_in.aws.sets import LEASE_SECONDS, FanInSets, SetTimes
+from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.sets import ORIGIN, Decision, Fail, Merge, Wait, decide, origin_delivery, to_decision
 from asya.messaging.aws.receipt import Receipt
 from asya.messaging.delivery import MAX_DELAY, Delivery
@@ -17,7 +19,7 @@ from asya.messaging.hop import Arrival, Hop
 from asya.protocol.codec import decode
 from asya.protocol.errors import ErrorInfo
 from asya.protocol.mesh_table import FanIn
-from asya.protocol.slices import SetDue, encode_message
+from asya.protocol.slices import SetDue, SliceEnded, encode_message
 from asya.protocol.times import format_time, parse_time
 from asya.reporting import reports
 from asya.sidecar.lambdas import preflight
@@ -33,6 +35,7 @@ class SetCoordinator:
 
     services: Services
     sets: FanInSets
+    slices: SliceStore
     rule: FanIn
 
     @property
@@ -75,6 +78,18 @@ class SetCoordinator:
             self.sets.leave_index(record.set_id)
         return []
 
+    def advance_after(self, record: SetRecord, ends: Iterable[SliceEnded]) -> list[Receipt]:
+        """Advance a set that has just counted slices, some of which ended without a result.
+
+        Raises:
+            Exception: as `advance`.
+        """
+        if all(ended.slice_index != ORIGIN for ended in ends):
+            return self.advance(record)
+        self.origin_ended(record)
+        current = self.sets.get(record.set_id)
+        return self.advance(current) if current is not None else []
+
     def origin_ended(self, record: SetRecord) -> None:
         """Close a set whose slice 0 ended elsewhere; nothing leaves it."""
         if record.state.delivered:
@@ -100,7 +115,7 @@ class SetCoordinator:
             return Decision(how="canceled", at=format_time(moment))
         error: ErrorInfo | None = None
         if action.slice_index is not None:
-            error = self.sets.load_error(record.set_id, action.slice_index)
+            error = self.slices.load_error(record.set_id, action.slice_index, record.state.slice_count)
         return to_decision(action, error, now=moment)
 
     def _save_decision(self, set_id: str, decision: Decision, lease_from: float | None) -> tuple[SetRecord, bool]:
@@ -113,7 +128,7 @@ class SetCoordinator:
         return record, was_saved
 
     def _is_canceled(self, record: SetRecord) -> bool:
-        origin = self._origin(record.set_id)
+        origin = self._origin(record)
         state = preflight.task_states(self.services, [origin]).get(origin.envelope.id)
         return state is not None and state.is_canceled
 
@@ -129,18 +144,19 @@ class SetCoordinator:
                 self._send_check(SetDue(set_id=set_id), math.ceil(LEASE_SECONDS) + 1)
             return []
         try:
-            return [self._send_result(set_id, decision)]
+            return [self._send_result(record, decision)]
         except Exception:
             self.sets.release_lease(set_id)
             raise
 
-    def _send_result(self, set_id: str, decision: Decision) -> Receipt:
-        origin = self._origin(set_id)
+    def _send_result(self, record: SetRecord, decision: Decision) -> Receipt:
+        origin = self._origin(record)
         items = {}
         if decision.how == "merged":
-            items = {index: decode(body).payload for index, body in self.sets.load_slices(set_id) if index != ORIGIN}
+            stored = self.slices.load_all(record.set_id, record.state.slice_count)
+            items = {index: decode(body).payload for index, body in stored if index != ORIGIN}
         receipt = self._send_now(origin_delivery(origin, decision, items))
-        self._mark_delivered(set_id)
+        self._mark_delivered(record.set_id)
         callback = self.services.callback(origin.envelope)
         if decision.how == "merged" and callback is not None:
             started_at = parse_time(origin.status.updated_at or decision.at)
@@ -152,9 +168,9 @@ class SetCoordinator:
     def _mark_delivered(self, set_id: str) -> None:
         self.sets.mark_delivered(set_id, expires_at=self.services.now().timestamp() + self.rule.ttl)
 
-    def _origin(self, set_id: str) -> Hop:
+    def _origin(self, record: SetRecord) -> Hop:
         """The hop of the stored slice 0."""
-        body = self.sets.load_slice(set_id, ORIGIN)
+        body = self.slices.load(record.set_id, ORIGIN, record.state.slice_count)
         mesh = self.services.settings.table
         arrival = Arrival(body=body, message_id="", sent_at=self.services.now(), size=len(body))
         return Hop.of(decode(body), self.actor, mesh.actors[self.actor], mesh, arrival)

@@ -1,6 +1,7 @@
 """Lambda entry points of fan-in actors and of the sweep over open sets."""
 
 from asya.fan_in.aws.sets import FanInSets
+from asya.fan_in.aws.slice_store import SliceStore
 from asya.fan_in.lambdas.fan_in import FanInActor
 from asya.fan_in.lambdas.set_coordinator import SetCoordinator
 from asya.fan_in.lambdas.sweep import FanInSweep
@@ -13,7 +14,7 @@ from asya.sidecar.lambdas.services import Services
 def build_fan_in(services: Services) -> FanInActor:
     """Build this function's fan-in actor."""
     rule = services.settings.table.actors[services.settings.actor].fan_in or FanIn()
-    return FanInActor(services, SetCoordinator(services, _sets(services), rule))
+    return FanInActor(services, SetCoordinator(services, _sets(services), _slices(services), rule))
 
 
 def build_sweep(services: Services) -> FanInSweep:
@@ -22,8 +23,17 @@ def build_sweep(services: Services) -> FanInSweep:
 
 
 def _sets(services: Services) -> FanInSets:
-    settings = services.settings
-    return FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)
+    return FanInSets(clients.dynamodb(), table=services.settings.table_name("fan-in"))
+
+
+def _slices(services: Services) -> SliceStore:
+    return SliceStore(
+        clients.dynamodb(),
+        clients.s3(),
+        table=services.settings.table_name("fan-in"),
+        bucket=services.settings.bucket,
+        threaded=services.environment.is_threaded,
+    )
 
 
 fan_in = queue_entry_point(build_fan_in)

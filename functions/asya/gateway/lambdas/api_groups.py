@@ -137,7 +137,7 @@ def _sets(settings: Settings) -> FanInSets | None:
     """Build the store of sets; None for a mesh without fan-in actors."""
     if not any(actor.kind == "fan_in" for actor in settings.table.actors.values()):
         return None
-    return FanInSets(clients.dynamodb(), clients.s3(), table=settings.table_name("fan-in"), bucket=settings.bucket)
+    return FanInSets(clients.dynamodb(), table=settings.table_name("fan-in"))
 
 
 def _trace(

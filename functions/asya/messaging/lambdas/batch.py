@@ -68,9 +68,13 @@ class BatchProcessor:
     outlets: tuple[Outlet, ...]
     telemetry: Telemetry
 
-    def with_outlet(self, outlet: Outlet) -> "BatchProcessor":
-        """A copy with one more outlet, which is flushed last."""
-        return replace(self, outlets=(*self.outlets, outlet))
+    def with_outlet(self, outlet: Outlet, *, first: bool = False) -> "BatchProcessor":
+        """A copy with one more outlet.
+
+        Args:
+            first: flush it before the others, which then send what it queues in them; otherwise it is flushed last.
+        """
+        return replace(self, outlets=(outlet, *self.outlets) if first else (*self.outlets, outlet))
 
     def process(
         self,

@@ -1,4 +1,4 @@
-"""The table of sets (protocol §9): slices stored once, decisions made once, leases, the index of open sets."""
+"""The items of sets (protocol §9): slices counted once, decisions made once, leases, the index of open sets."""
 
 from collections.abc import Iterator
 from datetime import timedelta
@@ -8,13 +8,10 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from asya.fan_in.aws.sets import INLINE_BYTES, LEASE_SECONDS, FanInSets, SetTimes, SliceCountError, UnknownSetError
+from asya.fan_in.aws.sets import LEASE_SECONDS, FanInSets, SetTimes, SliceCountError, UnknownSetError
 from asya.fan_in.sets import Decision
-from asya.protocol.errors import ErrorInfo
-from asya.protocol.slices import SliceEnded, SliceHeader
 from tests.doubles.dynamo import create_fan_in_table
 from tests.doubles.envelopes import NOW
-from tests.doubles.s3 import FakeS3
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -34,29 +31,16 @@ def dynamodb() -> "Iterator[DynamoDBClient]":
 
 
 @pytest.fixture
-def s3() -> FakeS3:
-    return FakeS3()
+def sets(dynamodb: "DynamoDBClient") -> FanInSets:
+    return FanInSets(dynamodb, table=TABLE)
 
 
-@pytest.fixture
-def sets(dynamodb: "DynamoDBClient", s3: FakeS3) -> FanInSets:
-    return FanInSets(dynamodb, s3, table=TABLE, bucket="b")  # type: ignore[arg-type]
+def arrive(sets: FanInSets, *indices: int, set_id: str = "s", count: int = 3, times: SetTimes = TIMES) -> Any:
+    return sets.count(set_id, count, arrived=set(indices), actor="x-fan-in", times=times)
 
 
-def header(index: int, set_id: str = "s", count: int = 3) -> SliceHeader:
-    return SliceHeader(
-        actor="x-fan-in", set_id=set_id, origin_id="o", slice_index=index, slice_count=count, aggregation_key="/r"
-    )
-
-
-def arrive(sets: FanInSets, index: int, body: bytes = b"{}", **more: Any) -> Any:
-    return sets.add_slice(header(index, **more), body, actor="x-fan-in", times=TIMES)[0]
-
-
-def lose(sets: FanInSets, index: int, message: str = "bad") -> Any:
-    error = ErrorInfo(type="ValueError", message=message)
-    ended = SliceEnded(set_id="s", slice_index=index, slice_count=3, phase="failed", reason="RuntimeError", error=error)
-    return sets.add_ended_slice(ended, actor="x-fan-in", times=TIMES)
+def lose(sets: FanInSets, *indices: int) -> Any:
+    return sets.count("s", 3, lost=set(indices), actor="x-fan-in", times=TIMES)
 
 
 def test_each_arrival_sees_the_set_after_it(sets: FanInSets) -> None:
@@ -66,60 +50,19 @@ def test_each_arrival_sees_the_set_after_it(sets: FanInSets) -> None:
     assert seen[0].due_at == TIMES.due_at
 
 
-@pytest.mark.rule("9.stored-once")
-def test_the_first_slice_of_an_index_counts(sets: FanInSets) -> None:
-    arrive(sets, 1, b"first")
-    arrive(sets, 1, b"second")
-    arrive(sets, 10, b"ten", count=11, set_id="t")
-    arrive(sets, 9, b"nine", count=11, set_id="t")
-    assert list(sets.load_slices("s")) == [(1, b"first")]
-    assert list(sets.load_slices("t")) == [(9, b"nine"), (10, b"ten")]
-    assert sets.load_slice("s", 1) == b"first"
+@pytest.mark.rule("9.count")
+def test_the_slices_of_a_batch_are_counted_with_one_write(sets: FanInSets, dynamodb: "DynamoDBClient") -> None:
+    calls: list[str] = []
+    dynamodb.meta.events.register("before-call.dynamodb.*", lambda model, **_: calls.append(model.name))
+    record = sets.count("s", 4, arrived={1, 0}, lost={1, 3}, actor="x-fan-in", times=TIMES)
+    assert (record.state.arrived, record.state.lost) == ({0, 1}, {1, 3})
+    assert calls == ["UpdateItem"]
 
 
 def test_the_sets_time_is_that_of_its_first_arrival(sets: FanInSets) -> None:
     arrive(sets, 1)
     later = SetTimes(TIMES.due_at + timedelta(hours=1), TIMES.expires_at + 3600)
-    record, _ = sets.add_slice(header(2), b"{}", actor="x-fan-in", times=later)
-    assert record.state.due_at == TIMES.due_at
-
-
-def test_a_slice_is_stored_before_it_is_counted(sets: FanInSets, dynamodb: "DynamoDBClient") -> None:
-    class BrokenError(Exception):
-        pass
-
-    def broken(**_request: Any) -> Any:
-        raise BrokenError
-
-    update, dynamodb.update_item = dynamodb.update_item, broken  # type: ignore[method-assign]
-    with pytest.raises(BrokenError):
-        arrive(sets, 1, b"first")
-    dynamodb.update_item = update  # type: ignore[method-assign]
-    assert sets.load_slice("s", 1) == b"first"
-    assert sets.get("s") is None
-    assert arrive(sets, 1, b"again").state.arrived == {1}
-    assert sets.load_slice("s", 1) == b"first"
-
-
-def test_large_slices_lie_in_s3_under_their_content(sets: FanInSets, s3: FakeS3) -> None:
-    large = b"x" * (INLINE_BYTES + 1)
-    _, uri = sets.add_slice(header(1, set_id="../s"), large, actor="x-fan-in", times=TIMES)
-    (key,) = s3.keys()
-    assert key.startswith("frames/fan-in/%2E%2E%2Fs/000001-")
-    assert uri == f"s3://b/{key}"
-    sets.add_slice(header(1, set_id="../s"), large + b"other", actor="x-fan-in", times=TIMES)
-    assert sets.load_slice("../s", 1) == large
-
-
-def test_an_end_is_noted_once_and_a_result_may_still_come(sets: FanInSets) -> None:
-    lose(sets, 1, "first")
-    assert lose(sets, 1, "second").state.lost == {1}
-    error = sets.load_error("s", 1)
-    assert error is not None
-    assert error.message == "first"
-    assert sets.load_error("s", 2) is None
-    state = arrive(sets, 1).state
-    assert (state.lost, state.arrived) == ({1}, {1})
+    assert arrive(sets, 2, times=later).state.due_at == TIMES.due_at
 
 
 def test_another_number_of_slices_is_refused(sets: FanInSets) -> None:
@@ -185,8 +128,6 @@ def test_sets_that_are_not_known(sets: FanInSets) -> None:
     assert sets.get("nobody") is None
     with pytest.raises(UnknownSetError, match="nobody"):
         sets.record_check("nobody", 1.0)
-    with pytest.raises(UnknownSetError, match="slice 3 of set nobody"):
-        sets.load_slice("nobody", 3)
     assert sets.get("nobody") is None
 
 

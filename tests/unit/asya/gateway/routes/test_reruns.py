@@ -12,7 +12,6 @@ from asya.fan_in.aws.sets import FanInSets, SetTimes
 from asya.fan_in.sets import Decision
 from asya.messaging.aws import clients
 from asya.protocol.mesh_table import Actor, MeshTable
-from asya.protocol.slices import SliceHeader
 from asya.protocol.times import format_time
 from tests.doubles.api_function import ALICE, BUCKET, NOW, RESULTS, ApiFunction, emulated_shop
 from tests.doubles.envelopes import mesh, message, raw, status
@@ -34,7 +33,7 @@ class Gateway(ApiFunction):
 
     @property
     def sets(self) -> FanInSets:
-        return FanInSets(clients.dynamodb(), clients.s3(), table="asya-shop-fan-in", bucket=BUCKET)
+        return FanInSets(clients.dynamodb(), table="asya-shop-fan-in")
 
     def told(self, *events: Any) -> None:
         self.tasks.report(list(events), NOW, may_create=True)
@@ -109,16 +108,8 @@ def test_an_unknown_task_is_not_reopened(gateway: Gateway) -> None:
 
 def test_a_slice_of_a_closed_set_is_refused_and_one_of_an_open_set_is_not(gateway: Gateway) -> None:
     gateway.failed()
-    header = SliceHeader(
-        actor="x-fan-in",
-        set_id="set-1",
-        origin_id="origin",
-        slice_index=0,
-        slice_count=3,
-        aggregation_key="/r",
-    )
     times = SetTimes(NOW, NOW.timestamp() + 1000)
-    gateway.sets.add_slice(header, message(), actor="x-fan-in", times=times)
+    gateway.sets.count("set-1", 3, arrived={0}, actor="x-fan-in", times=times)
     asked = {"position": 1, "slice": {"set_id": "set-1", "slice_index": 1, "origin_id": "origin"}}
     assert gateway.post("env-1", "reopen", asked)[0] == 200
     gateway.sets.save_decision("set-1", Decision(how="failed", at=format_time(NOW), reason="SliceFailed"))

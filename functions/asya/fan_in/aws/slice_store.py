@@ -1,0 +1,145 @@
+"""The stored slices of sets: small ones in the table, larger ones in S3 (`protocol §9`).
+
+The slices of a large set are spread over several partition keys, because DynamoDB writes at most 1,000 units a second
+under one. The first of these keys is the set's own. A version that knew no shards stored every slice there, so its slices
+are found as well.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from asya.fan_in.aws import items
+from asya.messaging.aws.conditional_writes import is_condition_failure
+from asya.protocol.errors import ErrorInfo
+from asya.protocol.keys import FRAMES_PREFIX, safe_segment
+from asya.protocol.slices import SliceEnded, SliceHeader
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+    from mypy_boto3_s3 import S3Client
+
+    Item = dict[str, AttributeValueTypeDef]
+    Readers = Callable[[Callable[[Item], tuple[int, bytes]], Iterable[Item]], Iterator[tuple[int, bytes]]]
+
+# Larger slices are stored in S3: a write unit holds 1 KiB, and a slice's item is written in one or five of them.
+INLINE_BYTES = 4 * 1024
+# Reads from S3 take some 20 ms each; the largest set has 5,000 of them.
+_READERS = 16
+
+
+class UnknownSliceError(LookupError):
+    """The table has no such slice, or it has expired."""
+
+
+class SliceStore:
+    """Stores slices and the ends of slices once, and reads them. Every write is idempotent.
+
+    Raises:
+        botocore.exceptions.ClientError: from every method, if a call to the table or the bucket fails.
+    """
+
+    def __init__(
+        self, dynamodb: "DynamoDBClient", s3: "S3Client", *, table: str, bucket: str, threaded: bool = False
+    ) -> None:
+        self._dynamodb = dynamodb
+        self._s3 = s3
+        self._table = table
+        self._bucket = bucket
+        self._map: Readers = ThreadPoolExecutor(_READERS, thread_name_prefix="slices").map if threaded else map
+
+    def store(self, header: SliceHeader, body: bytes, *, expires_at: float) -> str | None:
+        """Store a slice unless its set has one with its index: the first one wins.
+
+        Args:
+            body: the slice's whole envelope.
+            expires_at: seconds since 1970.
+
+        Returns:
+            The URI of the slice's object, if its body is in S3.
+        """
+        key = items.slice_key(header.set_id, header.slice_index, header.slice_count)
+        content = self._content(header, body)
+        self._put_once({**key, **content}, expires_at)
+        return f"s3://{self._bucket}/{content['object']['S']}" if "object" in content else None
+
+    def store_end(self, ended: SliceEnded, *, expires_at: float) -> None:
+        """Store the error of a slice that ended without a result, unless an earlier one is stored."""
+        key = items.ended_key(ended.set_id, ended.slice_index, ended.slice_count)
+        self._put_once({**key, "error": items.error_value(ended.error)}, expires_at)
+
+    def load(self, set_id: str, index: int, slice_count: int) -> bytes:
+        """Read the envelope of a stored slice.
+
+        Raises:
+            UnknownSliceError: the slice was never stored, or has expired.
+        """
+        keys = (items.legacy_slice_key(set_id, index), items.slice_key(set_id, index, slice_count))
+        item = self._first(*keys)
+        if item is None:
+            raise UnknownSliceError(f"slice {index} of set {set_id} is not stored; it may have expired")
+        return self._body(item)
+
+    def load_all(self, set_id: str, slice_count: int) -> Iterator[tuple[int, bytes]]:
+        """Read the index and envelope of every stored slice once, shard by shard."""
+        seen: set[int] = set()
+        for shard in range(items.shard_count(slice_count)):
+            for page in self._pages(set_id, shard):
+                unseen = [item for item in page if items.slice_index(item) not in seen]
+                seen.update(map(items.slice_index, unseen))
+                yield from self._map(self._read, unseen)
+
+    def load_error(self, set_id: str, index: int, slice_count: int) -> ErrorInfo | None:
+        """Read the error of a slice that ended without a result; None if it has none."""
+        item = self._first(items.legacy_ended_key(set_id, index), items.ended_key(set_id, index, slice_count))
+        return items.error_of(item) if item is not None else None
+
+    def _pages(self, set_id: str, shard: int) -> Iterator[list["Item"]]:
+        prefix = items.slice_prefix(set_id, shard)
+        pages = self._dynamodb.get_paginator("query").paginate(
+            TableName=self._table,
+            KeyConditionExpression="pk = :shard AND begins_with(sk, :slice)",
+            ExpressionAttributeValues={":shard": prefix["pk"], ":slice": prefix["sk"]},
+            ConsistentRead=True,
+        )
+        for page in pages:
+            yield page["Items"]
+
+    def _put_once(self, item: "Item", expires_at: float) -> None:
+        """Write an item unless it exists."""
+        try:
+            self._dynamodb.put_item(
+                TableName=self._table,
+                Item={**item, "expires_at": items.number(int(expires_at))},
+                ConditionExpression="attribute_not_exists(pk)",
+            )
+        except ClientError as error:
+            if not is_condition_failure(error):
+                raise
+
+    def _content(self, header: SliceHeader, body: bytes) -> "Item":
+        """The body itself, or the key of its object. The key contains a digest, so a duplicate overwrites nothing."""
+        if len(body) <= INLINE_BYTES:
+            return {"body": {"B": body}}
+        digest = hashlib.sha256(body).hexdigest()[:16]
+        key = f"{FRAMES_PREFIX}fan-in/{safe_segment(header.set_id)}/{header.slice_index:06d}-{digest}.json"
+        self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, ContentType="application/json")
+        return {"object": {"S": key}}
+
+    def _read(self, item: "Item") -> tuple[int, bytes]:
+        return items.slice_index(item), self._body(item)
+
+    def _body(self, item: "Item") -> bytes:
+        if "body" in item:
+            return bytes(item["body"]["B"])
+        return self._s3.get_object(Bucket=self._bucket, Key=item["object"]["S"])["Body"].read()
+
+    def _first(self, *keys: "Item") -> "Item | None":
+        """The first of these items that exists; equal keys are read once."""
+        distinct = [key for number, key in enumerate(keys) if key not in keys[:number]]
+        answers = (self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True) for key in distinct)
+        return next((answer["Item"] for answer in answers if "Item" in answer), None)
