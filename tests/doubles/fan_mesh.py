@@ -134,9 +134,18 @@ class FanMesh:
         text = body if isinstance(body, str) else body.decode()
         self.queued.append(QueuedMessage(actor, text, self.clock.moment))
 
-    def start(self, payload: Any, *, envelope_id: str = "env-1", ahead: tuple[str, ...] = ("x-fan-in", "post")) -> None:
+    def start(
+        self,
+        payload: Any,
+        *,
+        envelope_id: str = "env-1",
+        ahead: tuple[str, ...] = ("x-fan-in", "post"),
+        deadline_at: str | None = None,
+    ) -> None:
         """Start a task at split."""
-        status = {"phase": "pending", "actor": "split", "attempt": 1, "max_attempts": 1}
+        status: dict[str, Any] = {"phase": "pending", "actor": "split", "attempt": 1, "max_attempts": 1}
+        if deadline_at is not None:
+            status["deadline_at"] = deadline_at
         route = {"prev": [], "curr": "split", "next": list(ahead)}
         self.send("split", json.dumps({"id": envelope_id, "route": route, "status": status, "payload": payload}))
 

@@ -57,7 +57,7 @@ def test_the_mesh_file_overrides_the_defaults_of_x_fan_in(tmp_path: Path) -> Non
     (tmp_path / "b").mkdir()
     plain = table_of(tmp_path / "a", "namespace: shop\nactors: {d: {handler: shop.one}}\n")
     assert plain.actors["x-fan-in"].kind == "fan_in"
-    assert plain.actors["x-fan-in"].fan_in == FanIn(timeout=3600.0, on_failure="fail", quorum=None, ttl=7 * 86400.0)
+    assert plain.actors["x-fan-in"].fan_in == FanIn(timeout=None, on_failure="fail", quorum=None, ttl=7 * 86400.0)
     assert plain.actors["x-fan-in"].can_send_to is None
     changed = table_of(
         tmp_path / "b",

@@ -82,9 +82,13 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FanIn(msgspec.Struct, frozen=True, kw_only=True):
-    """How a fan-in actor merges a set: seconds to wait, the effect of a lost slice, seconds to keep the state."""
+    """How a fan-in actor merges a set: seconds to wait, the effect of a lost slice, seconds to keep the state.
 
-    timeout: float = 3600.0
+    Attributes:
+        timeout: None to wait until the origin's deadline; without a deadline, for `ttl`.
+    """
+
+    timeout: float | None = None
     on_failure: Literal["fail", "partial"] = "fail"
     quorum: int | None = None
     ttl: float = 7 * 86400.0

@@ -1,6 +1,7 @@
 """Slices, sets, and the messages about sets (`protocol §9`)."""
 
-from typing import Literal
+from datetime import datetime
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Raw
@@ -56,7 +57,11 @@ class SliceHeader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="slice-ended"):
-    """The message that a slice ended without a result; x-sink, x-sump and the DLQ function send it to the fan-in actor."""
+    """The message that a slice ended without a result; x-sink, x-sump and the DLQ function send it to the fan-in actor.
+
+    Attributes:
+        deadline_at: the deadline of the slice. An earlier version sends none.
+    """
 
     set_id: str
     slice_index: int
@@ -64,6 +69,7 @@ class SliceEnded(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     phase: SliceEnd
     reason: str
     error: ErrorInfo | None = None
+    deadline_at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
 class SetDue(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="set-due"):

@@ -11,6 +11,7 @@ from asya.protocol.errors import ErrorInfo
 from asya.protocol.frame import Frame
 from asya.protocol.mesh_table import MeshTable
 from asya.protocol.slices import SliceEnded, SliceHeader, decode_header, encode_message, is_slice, slice_header
+from asya.protocol.times import parse_time
 
 
 class SecondFrameError(ValueError):
@@ -106,6 +107,7 @@ def slice_end_deliveries(envelope: Envelope, mesh: MeshTable) -> tuple[Delivery,
                 phase=phase,
                 reason=(status.reason if status else None) or phase,
                 error=status.error if status else None,
+                deadline_at=parse_time(status.deadline_at) if status and status.deadline_at else None,
             )
             deliveries.append(Delivery(actor, encode_message(slice_end), "slice-ended"))
         header = header.enclosing if header.slice_index == 0 else None

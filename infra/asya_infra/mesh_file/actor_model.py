@@ -146,7 +146,8 @@ class ResiliencySection(Section):
 class FanInSection(Section):
     """How the slices of a set are merged."""
 
-    timeout: Duration = Field(default=3600.0, gt=0)
+    timeout: Duration | None = Field(default=None, gt=0)
+    """By default what is left of the deadline; without a deadline, `ttl`."""
     on_failure: Literal["fail", "partial"] = "fail"
     quorum: int | None = Field(default=None, ge=1)
     ttl: Duration = Field(default=7 * 86400.0, gt=0)

@@ -20,6 +20,7 @@ from asya.messaging.hop import Hop
 from asya.messaging.lambdas.batch import BatchResponse, Record, records
 from asya.messaging.targets import UnknownTargetError
 from asya.protocol.codec import decode, encode
+from asya.protocol.errors import ErrorInfo
 from asya.protocol.events import INLINE_RESULT_LIMIT
 from asya.protocol.slices import FanInMessage, SetDue, SliceEnded, SliceHeader, decode_message, slice_header
 from asya.protocol.status import succeeded
@@ -124,7 +125,7 @@ class FanInActor:
             is_first: whether an earlier receive has not traced the hop.
         """
         body = encode(hop.envelope)
-        times = self.coordinator.new_set_times(self.services.now())
+        times = self.coordinator.new_set_times(self.services.now(), hop.deadline)
         uri = self.coordinator.slices.store(header, body, expires_at=times.expires_at)
 
         def counted(record: SetRecord) -> list[Receipt]:
@@ -157,10 +158,10 @@ class FanInActor:
     def _record_slice_end(self, counter: SliceCounter, ended: SliceEnded) -> list[Receipt]:
         """Store that a slice ended without a result; its set then counts it."""
         self._count("slice_ended")
-        if ended.phase == "canceled" and ended.slice_index != ORIGIN:
-            current = self.coordinator.sets.get(ended.set_id)
-            return self.coordinator.slice_canceled(current) if current is not None else []
-        times = self.coordinator.new_set_times(self.services.now())
+        if ended.phase == "canceled" and ended.error is None:
+            message = f"slice {ended.slice_index} of {ended.slice_count} was canceled"
+            ended = replace(ended, error=ErrorInfo(type="SliceFailed", message=message))
+        times = self.coordinator.new_set_times(self.services.now(), ended.deadline_at)
         self.coordinator.slices.store_end(ended, expires_at=times.expires_at)
 
         def refused(error: SliceCountError) -> list[Receipt]:

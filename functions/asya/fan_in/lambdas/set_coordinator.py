@@ -43,9 +43,17 @@ class SetCoordinator:
         """The name of the fan-in actor."""
         return self.services.settings.actor
 
-    def new_set_times(self, moment: datetime) -> SetTimes:
-        """The timeout and expiry of a set whose first slice arrives now."""
-        due_at = moment + timedelta(seconds=self.rule.timeout)
+    def new_set_times(self, moment: datetime, deadline: datetime | None) -> SetTimes:
+        """The timeout and expiry of a set whose first slice arrives now.
+
+        Args:
+            deadline: the deadline of the slice, which is the origin's; None without a deadline.
+        """
+        timeout = self.rule.timeout
+        if timeout is None and deadline is not None:
+            due_at = deadline
+        else:
+            due_at = moment + timedelta(seconds=self.rule.ttl if timeout is None else timeout)
         return SetTimes(due_at, due_at.timestamp() + self.rule.ttl)
 
     def advance(self, record: SetRecord, *, check_arrived: bool = False) -> list[Receipt]:
@@ -84,11 +92,17 @@ class SetCoordinator:
         Raises:
             Exception: as `advance`.
         """
-        if all(ended.slice_index != ORIGIN for ended in ends):
-            return self.advance(record)
-        self.origin_ended(record)
-        current = self.sets.get(record.set_id)
-        return self.advance(current) if current is not None else []
+        endings = list(ends)
+        if any(ended.slice_index == ORIGIN for ended in endings):
+            self.origin_ended(record)
+            current = self.sets.get(record.set_id)
+            return self.advance(current) if current is not None else []
+        if any(ended.phase == "canceled" for ended in endings) and self._is_canceled_with_origin(record):
+            moment = self.services.now()
+            canceled = Decision(how="canceled", at=format_time(moment))
+            record, was_saved = self._save_decision(record.set_id, canceled, moment.timestamp())
+            return self._finish(record, has_lease=was_saved)
+        return self.advance(record)
 
     def origin_ended(self, record: SetRecord) -> None:
         """Close a set whose slice 0 ended elsewhere; nothing leaves it."""
@@ -99,19 +113,10 @@ class SetCoordinator:
         if was_saved or not record.state.has_origin:
             self._mark_delivered(record.set_id)
 
-    def slice_canceled(self, record: SetRecord) -> list[Receipt]:
-        """Send the origin on as canceled if its own task is canceled; a canceled slice alone closes no set."""
-        if record.state.decision is not None or not record.state.has_origin or not self._is_canceled(record):
-            return []
-        moment = self.services.now()
-        canceled = Decision(how="canceled", at=format_time(moment))
-        record, was_saved = self._save_decision(record.set_id, canceled, moment.timestamp())
-        return self._finish(record, has_lease=was_saved)
-
     def _make_decision(self, record: SetRecord, action: Merge | Fail, moment: datetime) -> Decision:
         if isinstance(action, Merge):
             return to_decision(action, None, now=moment)
-        if record.state.has_origin and self._is_canceled(record):
+        if self._is_canceled_with_origin(record):
             return Decision(how="canceled", at=format_time(moment))
         error: ErrorInfo | None = None
         if action.slice_index is not None:
@@ -127,7 +132,10 @@ class SetCoordinator:
             )
         return record, was_saved
 
-    def _is_canceled(self, record: SetRecord) -> bool:
+    def _is_canceled_with_origin(self, record: SetRecord) -> bool:
+        """Whether slice 0 waits for a set without a decision, and its task or its root is canceled."""
+        if record.state.decision is not None or not record.state.has_origin:
+            return False
         origin = self._origin(record)
         state = preflight.task_states(self.services, [origin]).get(origin.envelope.id)
         return state is not None and state.is_canceled

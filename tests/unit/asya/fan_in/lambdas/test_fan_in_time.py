@@ -1,13 +1,15 @@
 """protocol §9: timeouts and cancellation of sets."""
 
+import random
 from datetime import timedelta
 
 import pytest
 
 from asya.protocol.events import TaskState
 from asya.protocol.mesh_table import FanIn
+from asya.protocol.times import format_time
 from tests.doubles.emf import metric_values, metrics
-from tests.doubles.fan_in_sets import PARTIAL, Start, child, hold_back, numbers
+from tests.doubles.fan_in_sets import PARTIAL, Start, child, failure, hold_back, numbers
 from tests.doubles.fan_mesh import QueuedMessage
 
 
@@ -95,13 +97,85 @@ def test_the_sweep_leaves_sets_alone_that_still_have_time(start: Start) -> None:
 
 
 @pytest.mark.rule("9.canceled")
-def test_a_canceled_slice_closes_nothing(start: Start) -> None:
+def test_a_canceled_slice_is_lost_at_once(start: Start) -> None:
+    mesh = start()
+    mesh.world.gateway.states[child(1)] = TaskState(id=child(1), status="canceled")
+    mesh.start(numbers(2))
+    mesh.run()
+    assert failure(mesh) == ("SliceFailed", "SliceFailed", "slice 1 of 3 was canceled")
+    assert mesh.open_sets() == 0
+
+
+@pytest.mark.rule("9.canceled")
+def test_a_partial_set_merges_without_a_canceled_slice(start: Start) -> None:
     mesh = start(PARTIAL)
     mesh.world.gateway.states[child(1)] = TaskState(id=child(1), status="canceled")
     mesh.start(numbers(2))
     mesh.run()
-    assert mesh.open_sets() == 1
-    assert mesh.ends == [f"canceled/{child(1)}.json"]
+    assert mesh.result()["payload"]["results"] == [None, {"scored": 20}]
+    assert mesh.open_sets() == 0
+
+
+@pytest.mark.rule("9.canceled")
+@pytest.mark.parametrize("rule", [FanIn(), PARTIAL])
+def test_slices_of_a_canceled_root_do_not_fail_the_origin_before_it_comes(start: Start, rule: FanIn) -> None:
+    """The cancellation ends the slices first, and the origin at the door of the fan-in actor."""
+    mesh = start(rule, rng=random.Random(3))
+    mesh.is_lost = lambda message: message.actor in ("score", "x-fan-in")
+    mesh.start(numbers(2))
+    mesh.run()
+    mesh.is_lost = lambda message: False
+    for name in ("env-1", child(1), child(2)):
+        mesh.world.gateway.states[name] = TaskState(id=name, status="running", root_status="canceled")
+    for actor in ("score", "x-fan-in"):
+        for message in list(mesh.world.messages(actor)):
+            mesh.send(actor, message.body)
+        mesh.run()
+    assert sorted(mesh.ends) == sorted(f"canceled/{name}.json" for name in ("env-1", child(1), child(2)))
+    assert mesh.open_sets() == 0
+
+
+@pytest.mark.rule("9.timeout")
+def test_without_a_timeout_of_its_own_a_set_waits_until_the_deadline(start: Start) -> None:
+    mesh = start()
+    held = hold_back(mesh, child(2))
+    mesh.start(numbers(2), deadline_at=format_time(mesh.clock.moment + timedelta(hours=30)))
+    mesh.run(until=timedelta(hours=29, minutes=59))
+    assert mesh.ends == []
+    mesh.run(until=timedelta(minutes=2))
+    assert failure(mesh)[0] == "FanInTimeout"
+    assert held
+
+
+@pytest.mark.rule("9.timeout")
+def test_a_timeout_of_its_own_counts_whatever_the_deadline_is(start: Start) -> None:
+    mesh = start(FanIn(timeout=60.0))
+    hold_back(mesh, child(2))
+    mesh.start(numbers(2), deadline_at=format_time(mesh.clock.moment + timedelta(hours=30)))
+    mesh.run(until=timedelta(seconds=70))
+    assert failure(mesh)[0] == "FanInTimeout"
+
+
+@pytest.mark.rule("9.timeout")
+def test_without_a_deadline_a_set_waits_as_long_as_its_state_is_kept(start: Start) -> None:
+    mesh = start(FanIn(ttl=86400.0))
+    hold_back(mesh, child(2))
+    mesh.start(numbers(2))
+    mesh.run(until=timedelta(hours=23, minutes=59))
+    assert mesh.ends == []
+    mesh.run(until=timedelta(minutes=2))
+    assert failure(mesh)[0] == "FanInTimeout"
+
+
+@pytest.mark.rule("9.timeout")
+def test_an_end_that_comes_first_brings_the_deadline(start: Start) -> None:
+    mesh = start(PARTIAL)
+    deadline = mesh.clock.moment + timedelta(hours=30)
+    mesh.is_lost = lambda message: message.actor == "x-fan-in" and "slice-ended" not in message.body
+    mesh.start({"items": [{"fail": "x"}, {"n": 2}]}, deadline_at=format_time(deadline))
+    mesh.run()
+    (item,) = (item for item in mesh.dynamodb.scan(TableName="asya-shop-fan-in")["Items"] if "due_at" in item)
+    assert item["due_at"]["S"] == format_time(deadline)
 
 
 @pytest.mark.rule("9.canceled")
