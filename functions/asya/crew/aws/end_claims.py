@@ -1,24 +1,49 @@
-"""Claims on ends: one end per envelope and generation (`protocol §11`)."""
+"""Claims on ends: one end per envelope and generation (`protocol §11`).
+
+The item of an envelope also holds the position of its last pause. A pause actor writes it, also before any end is claimed.
+"""
 
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from botocore.exceptions import ClientError
 
+from asya.messaging.aws.conditional_writes import is_condition_failure
+
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
+    Item = dict[str, AttributeValueTypeDef]
+
 _SORT_KEY = "claim"
+
+_NOT_STALE = (
+    "(attribute_not_exists(pause_epoch) OR pause_generation < :generation "
+    "OR (pause_generation = :generation AND pause_epoch < :position))"
+)
+_FREE = "attribute_not_exists(phase) OR generation < :generation"
+_REPLACES_PROVISIONAL = "(generation = :generation AND provisional = :yes)"
+
+ClaimOutcome = Literal["taken", "refused", "stale"]
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """The end of an envelope, and the key of its object below the results prefix."""
+    """The end of an envelope.
+
+    Attributes:
+        key: of its object, below the results prefix.
+        position: where the envelope ended: the number of hops done.
+        is_provisional: whether an end by x-sink, x-sump or a fan-in actor replaces this one: nobody knows what becomes of
+            the envelope, because its message is a dead letter.
+    """
 
     envelope_id: str
     generation: int
     phase: str
     key: str
+    position: int = 0
+    is_provisional: bool = False
 
 
 class ClaimResult(msgspec.Struct, frozen=True):
@@ -26,13 +51,19 @@ class ClaimResult(msgspec.Struct, frozen=True):
 
     Attributes:
         outcome: `taken`: write and report the end. `refused`: the envelope has another end, or a later generation.
-        claim: the claim that holds now. A repeated claim has the key of the first one, so a redelivery finishes its object.
-        replaced_key: the object of an earlier generation, to remove once the new one is written; None without one.
+            `stale`: the envelope has paused at or after this position, in this or a later generation.
+        claim: the claim that holds now; of a stale end without any, the one that was made. A repeated claim has the key of
+            the first one, so a redelivery finishes its object. Its position is that of the caller's claim.
+        replaced_key: the object of the claim that this one replaced, to remove once the new one is written; None without one.
     """
 
-    outcome: Literal["taken", "refused"]
+    outcome: ClaimOutcome
     claim: Claim
     replaced_key: str | None = None
+
+    def is_of(self, generation: int) -> bool:
+        """Whether the claim that holds is of this generation."""
+        return self.claim.generation == generation
 
 
 class EndClaims:
@@ -46,42 +77,86 @@ class EndClaims:
     def take(self, claim: Claim, *, epoch_seconds: float) -> ClaimResult:
         """Take the claim, or return the claim that holds. The same phase and generation may take it repeatedly.
 
+        A provisional claim gives way to any other end of its generation but a cancellation. An end at or below the last
+        pause is refused as stale, whatever else the item says.
+
         Raises:
             botocore.exceptions.ClientError: the table cannot be written.
         """
+        may_replace = not claim.is_provisional and claim.phase != "canceled"
+        free = f"{_FREE} OR {_REPLACES_PROVISIONAL}" if may_replace else _FREE
+        values: Item = {
+            ":key": {"S": claim.key},
+            ":generation": {"N": str(claim.generation)},
+            ":position": {"N": str(claim.position)},
+            ":phase": {"S": claim.phase},
+            ":provisional": {"BOOL": claim.is_provisional},
+            ":expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
+            ":none": {"S": ""},
+        }
         try:
             answer = self._dynamodb.update_item(
                 TableName=self._table,
-                Key={"pk": {"S": claim.envelope_id}, "sk": {"S": _SORT_KEY}},
+                Key=_item_key(claim.envelope_id),
                 # DynamoDB evaluates all values before it writes, so replaced_key becomes the earlier key.
                 UpdateExpression=(
                     "SET replaced_key = if_not_exists(#key, :none), #key = :key, generation = :generation, "
-                    "phase = :phase, expires_at = :expires_at"
+                    "phase = :phase, provisional = :provisional, expires_at = :expires_at"
                 ),
-                ConditionExpression="attribute_not_exists(pk) OR generation < :generation",
+                ConditionExpression=f"{_NOT_STALE} AND ({free})",
                 ExpressionAttributeNames={"#key": "key"},
-                ExpressionAttributeValues={
-                    ":key": {"S": claim.key},
-                    ":generation": {"N": str(claim.generation)},
-                    ":phase": {"S": claim.phase},
-                    ":expires_at": {"N": str(int(epoch_seconds + self._keep_seconds))},
-                    ":none": {"S": ""},
-                },
+                ExpressionAttributeValues=values | ({":yes": {"BOOL": True}} if may_replace else {}),
                 ReturnValues="ALL_NEW",
                 ReturnValuesOnConditionCheckFailure="ALL_OLD",
             )
         except ClientError as error:
-            if error.response["Error"]["Code"] != "ConditionalCheckFailedException":
+            if not is_condition_failure(error):
                 raise
-            item: dict[str, AttributeValueTypeDef] = error.response["Item"]  # type: ignore[typeddict-item]
+            item: Item = error.response["Item"]  # type: ignore[typeddict-item]
             return _result(claim, item)
         return _result(claim, answer["Attributes"])
 
+    def holder(self, envelope_id: str) -> Claim | None:
+        """The claim that holds now, or None; a consistent read.
 
-def _result(claim: Claim, item: "dict[str, AttributeValueTypeDef]") -> ClaimResult:
-    holder = Claim(claim.envelope_id, int(item["generation"]["N"]), item["phase"]["S"], item["key"]["S"])
+        Raises:
+            botocore.exceptions.ClientError: the table cannot be read.
+        """
+        item = self._dynamodb.get_item(TableName=self._table, Key=_item_key(envelope_id), ConsistentRead=True).get(
+            "Item"
+        )
+        return _holder(envelope_id, item) if item is not None else None
+
+
+def _item_key(envelope_id: str) -> "Item":
+    return {"pk": {"S": envelope_id}, "sk": {"S": _SORT_KEY}}
+
+
+def _result(claim: Claim, item: "Item") -> ClaimResult:
+    holder = _holder(claim.envelope_id, item, claim.position)
+    if _is_stale(claim, item):
+        return ClaimResult("stale", holder or claim)
+    if holder is None:
+        raise ValueError(f"the claim of envelope {claim.envelope_id} was refused, but nobody holds it")
     is_taken = (holder.generation, holder.phase) == (claim.generation, claim.phase)
     replaced = item["replaced_key"]["S"]
     return ClaimResult(
         "taken" if is_taken else "refused", holder, replaced if replaced not in ("", holder.key) else None
     )
+
+
+def _holder(envelope_id: str, item: "Item", position: int = 0) -> Claim | None:
+    """The claim in an item; None if the item holds a pause only."""
+    if "phase" not in item:
+        return None
+    is_provisional = "provisional" in item and item["provisional"]["BOOL"]
+    return Claim(
+        envelope_id, int(item["generation"]["N"]), item["phase"]["S"], item["key"]["S"], position, is_provisional
+    )
+
+
+def _is_stale(claim: Claim, item: "Item") -> bool:
+    if "pause_epoch" not in item:
+        return False
+    paused = int(item["pause_generation"]["N"]), int(item["pause_epoch"]["N"])
+    return (claim.generation, claim.position) <= paused

@@ -24,8 +24,20 @@ def claims(client: "DynamoDBClient") -> EndClaims:
     return EndClaims(client, "asya-shop-sink", keep_seconds=60)
 
 
-def claim(phase: str = "succeeded", generation: int = 0, key: str = "") -> Claim:
-    return Claim("env-1", generation, phase, key or f"{phase}/env-1.json")
+def claim(
+    phase: str = "succeeded", generation: int = 0, key: str = "", *, position: int = 0, provisional: bool = False
+) -> Claim:
+    return Claim("env-1", generation, phase, key or f"{phase}/env-1.json", position, provisional)
+
+
+def write_pause(client: "DynamoDBClient", generation: int, epoch: int) -> None:
+    """What a pause actor writes to the item."""
+    client.update_item(
+        TableName="asya-shop-sink",
+        Key={"pk": {"S": "env-1"}, "sk": {"S": "claim"}},
+        UpdateExpression="SET pause_generation = :generation, pause_epoch = :epoch",
+        ExpressionAttributeValues={":generation": {"N": str(generation)}, ":epoch": {"N": str(epoch)}},
+    )
 
 
 def test_the_first_takes_it_and_the_same_phase_again(claims: EndClaims) -> None:
@@ -64,3 +76,66 @@ def test_the_object_that_was_replaced_is_not_forgotten_when_the_process_dies(cla
 def test_an_object_of_the_same_key_is_overwritten_not_removed(claims: EndClaims) -> None:
     claims.take(claim(), epoch_seconds=1000)
     assert claims.take(claim(generation=1), epoch_seconds=1000).replaced_key is None
+
+
+@pytest.mark.rule("11.sink.provisional")
+@pytest.mark.parametrize("phase", ["succeeded", "failed"])
+def test_an_end_of_the_same_generation_replaces_a_provisional_one(claims: EndClaims, phase: str) -> None:
+    assert claims.take(claim("failed", provisional=True), epoch_seconds=1000).claim.is_provisional
+    result = claims.take(claim(phase, position=3), epoch_seconds=1000)
+    assert (result.outcome, result.claim) == ("taken", claim(phase, position=3))
+    assert claims.take(claim("canceled"), epoch_seconds=1000).outcome == "refused"
+
+
+@pytest.mark.rule("11.sink.provisional")
+@pytest.mark.parametrize("later", [claim("canceled"), claim("succeeded", provisional=True)])
+def test_a_cancellation_and_another_provisional_end_lose_to_a_provisional_one(claims: EndClaims, later: Claim) -> None:
+    claims.take(claim("failed", provisional=True), epoch_seconds=1000)
+    assert claims.take(later, epoch_seconds=1000).outcome == "refused"
+
+
+@pytest.mark.rule("11.sink.provisional")
+def test_a_provisional_end_never_replaces_another(claims: EndClaims) -> None:
+    claims.take(claim(), epoch_seconds=1000)
+    assert claims.take(claim("failed", provisional=True), epoch_seconds=1000).outcome == "refused"
+    again = claims.take(claim(provisional=True), epoch_seconds=1000)
+    assert (again.outcome, again.claim.is_provisional) == ("taken", False)
+
+
+@pytest.mark.rule("11.sink.stale")
+@pytest.mark.parametrize(("generation", "position"), [(1, 2), (1, 0), (0, 9)])
+def test_an_end_at_or_below_the_pause_is_stale(
+    claims: EndClaims, client: "DynamoDBClient", generation: int, position: int
+) -> None:
+    write_pause(client, generation=1, epoch=2)
+    made = claim("failed", generation, position=position)
+    result = claims.take(made, epoch_seconds=1000)
+    assert (result.outcome, result.claim) == ("stale", made)
+    assert claims.holder("env-1") is None
+
+
+@pytest.mark.rule("11.sink.stale")
+@pytest.mark.parametrize(("generation", "position"), [(1, 3), (2, 0)])
+def test_an_end_beyond_the_pause_is_taken(
+    claims: EndClaims, client: "DynamoDBClient", generation: int, position: int
+) -> None:
+    write_pause(client, generation=1, epoch=2)
+    taken = claims.take(claim("succeeded", generation, position=position), epoch_seconds=1000)
+    assert (taken.outcome, taken.replaced_key) == ("taken", None)
+    assert claims.holder("env-1") == claim("succeeded", generation)
+
+
+@pytest.mark.rule("11.sink.stale")
+def test_a_stale_end_is_not_taken_for_a_repetition(claims: EndClaims, client: "DynamoDBClient") -> None:
+    claims.take(claim("failed", provisional=True), epoch_seconds=1000)
+    write_pause(client, generation=0, epoch=2)
+    result = claims.take(claim("failed", position=2), epoch_seconds=1000)
+    assert (result.outcome, result.claim.is_provisional) == ("stale", True)
+    assert claims.take(claim("failed", position=3), epoch_seconds=1000).outcome == "taken"
+
+
+def test_the_holder_is_the_claim_that_counts(claims: EndClaims) -> None:
+    assert claims.holder("env-1") is None
+    claims.take(claim(), epoch_seconds=1000)
+    claims.take(claim("failed"), epoch_seconds=1000)
+    assert claims.holder("env-1") == claim()
