@@ -30,7 +30,11 @@ INLINE_RESULT_LIMIT = 64 * 1024
 
 
 class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The data of an event. The status of the event decides which fields are set (`protocol §13`)."""
+    """The data of an event. The status of the event decides which fields are set (`protocol §13`).
+
+    Attributes:
+        provisional: whether another end of this generation replaces this one (`protocol §11`).
+    """
 
     actor: str = ""
     route: Route | None = None
@@ -41,6 +45,7 @@ class EventData(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result_uri: str | None = None
     error: ErrorInfo | None = None
     reason: str | None = None
+    provisional: bool = False
     owner: str | None = None
     deadline_at: str | None = None
     run: RunNote | None = None

@@ -2,6 +2,7 @@
 
 Reports may arrive twice, late, out of order and from several sidecars at once. `merge` gives the same record for any order
 of the same reports, with two exceptions: the first report sets `created_at`, and the first terminal report sets the status.
+A provisional end gives way to an end that was claimed, and to a pause.
 """
 
 from typing import Literal
@@ -32,6 +33,7 @@ class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     Attributes:
         status: the last known status; a late report may still end the generation.
         ended_at, actor, reason, error: set once the generation has ended; the error holds type and message only.
+        provisional: as in `TaskRecord`.
     """
 
     generation: int
@@ -40,6 +42,7 @@ class EarlierGeneration(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     actor: str | None = None
     reason: str | None = None
     error: ErrorInfo | None = None
+    provisional: bool = False
 
 
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +50,8 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         owner: the principal id of the creator; None without an owner, and then only operators see the task.
+        provisional: whether the task's end gives way to another one of this generation: it comes from a dead letter or from
+            the deadline (`protocol §13`).
         actor, route, attempt: from the creation, or from the end of a terminal task; the hops hold the values between.
         pause_epoch: the position of the last pause (`protocol §11`).
         resumed_epoch: the position of the last resumed pause; earlier pauses have ended too.
@@ -73,6 +78,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
     result_uri: str | None = None
     error: ErrorInfo | None = None
     reason: str | None = None
+    provisional: bool = False
     pause_epoch: int | None = None
     resumed_epoch: int | None = None
     pause: TaskPause | None = None
@@ -83,7 +89,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether the task has ended; only a new generation changes it now."""
+        """Whether the task has ended; only a new generation changes it now, unless the end is provisional."""
         return self.status in TERMINAL_STATUSES
 
 
@@ -105,11 +111,23 @@ def merge(record: TaskRecord | None, event: TaskEvent, *, owner: str | None = No
     if event.generation > record.generation:
         return _reopened(identified, event)
     status = _status_of(event)
-    if record.is_terminal:
+    if record.is_terminal and not (record.provisional and _voids_provisional(event)):
         return _with_late_result(identified, event)
-    if status == "paused" or _RANKS[status] > _RANKS[record.status]:
+    if status == "paused" or record.is_terminal or _RANKS[status] > _RANKS[record.status]:
         return _advanced(identified, event, status)
     return identified
+
+
+def _voids_provisional(event: TaskEvent) -> bool:
+    """Whether a report replaces a provisional end: another end, or a pause, which shows that the envelope is alive.
+
+    Of the cancellations only that of an envelope at x-sink does, which has claimed it. It alone has a route.
+    """
+    if event.data.provisional:
+        return False
+    return event.status in ("succeeded", "failed", "paused") or (
+        event.status == "canceled" and event.data.route is not None
+    )
 
 
 def _status_of(event: TaskEvent) -> TaskStatus:
@@ -163,6 +181,7 @@ def _advanced(record: TaskRecord, event: TaskEvent, status: TaskStatus) -> TaskR
         result_uri=data.result_uri,
         error=data.error,
         reason=data.reason,
+        provisional=data.provisional,
         pause=None,
         handover=_release_at_end(record, event, status),
     )
@@ -186,6 +205,12 @@ def _paused(record: TaskRecord, event: TaskEvent) -> TaskRecord:
         attempt=data.attempt or event.attempt,
         # The envelope got here, so the release of the earlier pause was sent.
         handover=None,
+        # A provisional end is void.
+        result=UNSET,
+        result_uri=None,
+        error=None,
+        reason=None,
+        provisional=False,
     )
 
 
@@ -218,6 +243,7 @@ def reopened(record: TaskRecord, generation: int, *, at: str) -> TaskRecord:
         result_uri=None,
         error=None,
         reason=None,
+        provisional=False,
         pause_epoch=None,
         resumed_epoch=None,
         pause=None,
@@ -240,6 +266,7 @@ def _current_generation(record: TaskRecord) -> EarlierGeneration:
         actor=record.actor,
         reason=record.reason,
         error=_short(record.error),
+        provisional=record.provisional,
     )
 
 
@@ -255,6 +282,7 @@ def _generation_of(event: TaskEvent) -> EarlierGeneration:
         actor=event.data.actor or None,
         reason=event.data.reason,
         error=_short(event.data.error),
+        provisional=event.data.provisional,
     )
 
 
@@ -262,7 +290,10 @@ def _with_earlier(record: TaskRecord, result: EarlierGeneration) -> TaskRecord:
     """The record with the result of an earlier generation; the higher status counts, and of two ends the first."""
     results = {each.generation: each for each in record.earlier}
     before = results.get(result.generation)
-    if before is not None and _RANKS[result.status] <= _RANKS[before.status]:
+    is_void = (
+        before is not None and before.provisional and result.status in TERMINAL_STATUSES and not result.provisional
+    )
+    if before is not None and _RANKS[result.status] <= _RANKS[before.status] and not is_void:
         return record
     results[result.generation] = result
     return replace(record, earlier=tuple(results[number] for number in sorted(results))[-EARLIER_LIMIT:])
@@ -273,7 +304,13 @@ def _short(error: ErrorInfo | None) -> ErrorInfo | None:
 
 
 def _with_late_result(record: TaskRecord, event: TaskEvent) -> TaskRecord:
-    """The record with the URI of its result, which x-sink may report after the end (`protocol §11`)."""
-    if record.result_uri is None and event.status == record.status and event.data.result_uri:
-        return replace(record, result_uri=event.data.result_uri)
-    return record
+    """The record with the object of its end, which x-sink may report after the end (`protocol §11`).
+
+    Another run of the same end may have written the object, so the record takes all that the object holds.
+    """
+    data = event.data
+    if record.result_uri is not None or event.status != record.status or not data.result_uri:
+        return record
+    if data.route is None:
+        return replace(record, result_uri=data.result_uri)
+    return replace(_advanced(record, event, record.status), updated_at=record.updated_at)

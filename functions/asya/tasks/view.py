@@ -32,6 +32,7 @@ class TaskView(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     result_uri: str | None = None
     error: ErrorInfo | None = None
     reason: str | None = None
+    provisional: bool = False
     pause: TaskPause | None = None
     run: RunNote | None = None
     problem: Problem | None = None
@@ -52,11 +53,16 @@ def is_overdue(record: TaskRecord, now: datetime) -> bool:
 
 
 def fail_if_overdue(record: TaskRecord, now: datetime) -> TaskRecord:
-    """Fail an overdue record, so that readers need not wait for the deadline sweep."""
+    """Fail an overdue record, so that readers need not wait for the deadline sweep.
+
+    The end is provisional: the envelope may have ended in time, and its report may be on the way.
+    """
     if not is_overdue(record, now):
         return record
     failed_at = max(record.updated_at, record.deadline_at or "")
-    return replace(record, status="failed", reason="Timeout", error=TIMEOUT_ERROR, updated_at=failed_at)
+    return replace(
+        record, status="failed", reason="Timeout", error=TIMEOUT_ERROR, provisional=True, updated_at=failed_at
+    )
 
 
 def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
@@ -84,6 +90,7 @@ def task_view(record: TaskRecord, hops: HopFold, now: datetime) -> TaskView:
         result_uri=record.result_uri,
         error=record.error,
         reason=record.reason,
+        provisional=record.provisional,
         pause=record.pause,
         run=None if record.is_terminal or hops.latest is None else hops.latest.run,
         problem=hops.problem if record.status == "running" else None,

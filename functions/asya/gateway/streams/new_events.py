@@ -2,7 +2,7 @@
 
 A stream shows each step of each hop once, and so each change of the task's status and each partial. A hop that is
 reported late is shown late. Steps of a hop come in order, with its partials between start and end. Progress never
-decreases. `final` comes once and last, and holds the whole task.
+decreases. `final` comes last, and holds the whole task. It comes a second time if the first one was provisional.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,6 +18,7 @@ from asya.gateway.streams.stream_cursor import (
     EMPTY,
     FINAL,
     PENDING,
+    PROVISIONAL,
     RUNNING,
     AttemptKey,
     PartialMark,
@@ -42,7 +43,9 @@ MAX_PARTIAL_BYTES = 1024 * 1024
 _PARTIALS, _COMPLETED = 2, 3
 """Sort keys within an attempt, after those of `received` (0) and `processing` (1)."""
 
-_WITHOUT_END = {"result": UNSET, "result_uri": None, "error": None, "reason": None}
+_ENDS = (PROVISIONAL, FINAL)
+
+_WITHOUT_END = {"result": UNSET, "result_uri": None, "error": None, "reason": None, "provisional": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def new_events(
     start = _start_cursor(cursor, task, attempts)
     if start is None:
         return (_snapshot(task, attempts, partials),)
-    if start.state == FINAL and task.status in TERMINAL_STATUSES:
+    if has_final(start, task):
         return ()
     events = _EventList(task, start)
     events.add_resumption()
@@ -98,6 +101,11 @@ def new_events(
     if next(unseen, None) is None:
         events.add_task_status()
     return tuple(events.items[:limit])
+
+
+def has_final(cursor: StreamCursor, task: TaskView) -> bool:
+    """Return whether the stream has shown the end of the task, as it is now."""
+    return cursor.generation == task.generation and cursor.state == _state(task) and cursor.state in _ENDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +230,8 @@ class _EventList:
         """Add the current status of the task if it was not shown yet."""
         task, state = self._task, _state(self._task)
         has_changed = state != self.cursor.state and (state != PENDING or self.cursor.state == EMPTY)
-        if state == FINAL:
-            self._add(_final(task, replace(self.cursor, state=FINAL)))
+        if state in _ENDS:
+            self._add(_final(task, replace(self.cursor, state=state)))
         elif has_changed or (state == RUNNING and _milliseconds(task.run) > self.cursor.run_at):
             self._add_status(state, task.status)
 
@@ -277,12 +285,12 @@ def _snapshot(task: TaskView, attempts: list[HopAttempt], partials: Iterable[_St
     for partial in partials:
         if not cursor.has_partial(partial.mark):
             cursor = cursor.with_partial(partial.mark)
-    return _final(task, cursor) if cursor.state == FINAL else _status_event(task, cursor, is_snapshot=True)
+    return _final(task, cursor) if cursor.state in _ENDS else _status_event(task, cursor, is_snapshot=True)
 
 
 def _state(task: TaskView) -> str:
     if task.status in TERMINAL_STATUSES:
-        return FINAL
+        return PROVISIONAL if task.provisional else FINAL
     if task.status == "paused":
         return paused_state(task.pause.since if task.pause else "")
     return PENDING if task.status == "pending" else RUNNING

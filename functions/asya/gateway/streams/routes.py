@@ -17,10 +17,10 @@ from asya.gateway.http.visible_tasks import unknown_task, visible_task
 from asya.gateway.streams import sse, stream_tokens
 from asya.gateway.streams.event_poller import EventPoller
 from asya.gateway.streams.formats import CURRENT, LEGACY_ENVELOPES, LEGACY_JOBS, StreamFormat
-from asya.gateway.streams.stream_cursor import FINAL, StreamCursor, decode
+from asya.gateway.streams.new_events import has_final
+from asya.gateway.streams.stream_cursor import StreamCursor, decode
 from asya.gateway.streams.token_keys import TokenKeyError, TokenKeys
 from asya.protocol.api_errors import ApiError
-from asya.protocol.events import TERMINAL_STATUSES
 from asya.protocol.times import format_time
 from asya.tasks.aws.tasks import Tasks
 from asya.tasks.view import TaskView
@@ -148,8 +148,7 @@ def _stream(request: Request, task: TaskView, stream_format: StreamFormat, heade
     """Answer with a stream request from the client's cursor on; 204 stops a client that has `final`."""
     last_id = request.headers.get("last-event-id") or request.query.get("last_event_id")
     cursor = decode(last_id) if last_id else StreamCursor()
-    has_final = cursor is not None and (cursor.state, cursor.generation) == (FINAL, task.generation)
-    if has_final and task.status in TERMINAL_STATUSES:
+    if cursor is not None and has_final(cursor, task):
         return Response(204, None, headers)
     return Response(200, StreamRequest(task.id, cursor, stream_format), headers)
 

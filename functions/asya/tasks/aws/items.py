@@ -41,6 +41,7 @@ _HOP_NUMBERS = ("percent", "message_size_kb", "duration_ms")
 
 # The event source mapping of the table's stream filters by this attribute.
 WATCHED = "is_watched"
+PROVISIONAL = "provisional"
 WAITING_INDEX = "waiting"
 # The keys of the index are spread over shards, because a hot key throttles the whole table.
 WAITING_SHARDS = 8
@@ -67,6 +68,8 @@ def record_item(record: TaskRecord, revision: int, expires_at: int) -> "dict[str
             item[name] = {"S": msgspec.json.encode(value).decode()}
     if record.is_watched:
         item[WATCHED] = {"BOOL": True}
+    if record.provisional:
+        item[PROVISIONAL] = {"BOOL": True}
     return item | _waiting(record) | index_attributes(record)
 
 
@@ -87,7 +90,8 @@ def _record_of(item: Item) -> TaskRecord:
     fields: dict[str, object] = {name: _text(item, name) for name in _RECORD_TEXTS}
     fields |= {name: int(item[name]["N"]) for name in _RECORD_NUMBERS if name in item}
     fields |= {name: msgspec.json.decode(item[name]["S"]) for name in _RECORD_STRUCTURES if name in item}
-    record = msgspec.convert(fields | {"id": item["pk"]["S"], WATCHED: WATCHED in item}, TaskRecord)
+    fields |= {name: name in item for name in (WATCHED, PROVISIONAL)}
+    record = msgspec.convert(fields | {"id": item["pk"]["S"]}, TaskRecord)
     if "handover" in item:
         record = replace(record, handover=_pause_release_decoder.decode(item["handover"]["S"]))
     return replace(record, result=Raw(item["result"]["S"].encode())) if "result" in item else record

@@ -1,6 +1,7 @@
 """protocol §13: the reports that change a task record, in any order."""
 
 import itertools
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,8 +11,10 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from asya.protocol.errors import ErrorInfo
-from asya.protocol.events import TaskEvent
+from asya.protocol.events import EventData, TaskEvent
 from asya.protocol.task import TaskRecord, merge, reopened
+from asya.protocol.times import parse_time
+from asya.tasks.cancellation import cancellation_report
 from tests.doubles.tasks import event, hop, route_at
 
 RESULT = Raw(b'{"rows":3}')
@@ -82,9 +85,68 @@ def test_a_terminal_status_stays(later: str) -> None:
 @pytest.mark.rule("11.sink.late-address")
 def test_the_results_address_may_come_later_but_only_once() -> None:
     ended = merged(event("t", "succeeded", 3, 9, result=RESULT))
-    filled = merged(event("t", "succeeded", 3, 12, result_uri="s3://a"), record=ended)
+    filled = merged(event("t", "succeeded", 3, 12, result=RESULT, result_uri="s3://a"), record=ended)
     assert (filled.result, filled.result_uri, filled.updated_at) == (RESULT, "s3://a", ended.updated_at)
     assert merged(event("t", "succeeded", 3, 15, result_uri="s3://b"), record=filled) == filled
+
+
+@pytest.mark.rule("11.sink.late-address")
+def test_with_its_address_comes_the_end_that_the_object_holds() -> None:
+    ended = merged(event("t", "succeeded", 3, 9, result=RESULT))
+    other = Raw(b'{"rows":2}')
+    assert merged(event("t", "succeeded", 3, 12, result=other, result_uri="s3://a"), record=ended).result == other
+    without_route = replace(event("t", "succeeded", 3, 12, result_uri="s3://a"), data=EventData(result_uri="s3://a"))
+    filled = merged(without_route, record=ended)
+    assert (filled.result, filled.result_uri) == (RESULT, "s3://a")
+
+
+def provisional(**data: Any) -> TaskRecord:
+    return merged(event("t", "failed", 1, 9, reason="DeliveryExhausted", provisional=True, **data), record=pending())
+
+
+@pytest.mark.rule("13.provisional")
+@pytest.mark.parametrize("status", ["succeeded", "failed", "canceled"])
+def test_a_claimed_end_replaces_a_provisional_one(status: Any) -> None:
+    assert (provisional().status, provisional().provisional) == ("failed", True)
+    ended = merged(event("t", status, 3, 20, result_uri="s3://a"), record=provisional())
+    assert (ended.status, ended.provisional, ended.result_uri) == (status, False, "s3://a")
+    assert (ended.reason, ended.updated_at) == (None, event("t", status, 3, 20).at)
+    assert merged(event("t", "failed", 1, 30, provisional=True), record=ended) == ended
+
+
+@pytest.mark.rule("13.provisional", "13.order")
+def test_a_provisional_end_counts_only_without_another_in_any_order() -> None:
+    real, guess = event("t", "succeeded", 3, 20, result=RESULT), event("t", "failed", 1, 9, provisional=True)
+    one, other = merged(guess, real, record=pending()), merged(real, guess, record=pending())
+    assert one == other
+    assert (one.status, one.provisional) == ("succeeded", False)
+
+
+@pytest.mark.rule("13.provisional")
+def test_of_two_provisional_ends_the_first_counts_and_progress_changes_nothing() -> None:
+    for later in (event("t", "succeeded", 3, 20, provisional=True), event("t", "completed", 2, 20)):
+        assert merged(later, record=provisional()) == provisional()
+
+
+@pytest.mark.rule("13.provisional")
+def test_the_cancellation_of_a_call_does_not_replace_a_provisional_end() -> None:
+    at = event("t", "canceled", 0, 20).at
+    assert merged(cancellation_report(provisional(), now=parse_time(at)), record=provisional()) == provisional()
+
+
+@pytest.mark.rule("13.provisional")
+def test_a_pause_replaces_a_provisional_end() -> None:
+    paused = merged(event("t", "paused", 2, 20), record=provisional())
+    assert (paused.status, paused.provisional, paused.reason, paused.pause_epoch) == ("paused", False, None, 2)
+
+
+@pytest.mark.rule("13.provisional", "12.older-reports")
+def test_a_provisional_end_of_an_earlier_generation_gives_way_in_its_entry() -> None:
+    again = merged(event("t", "received", 1, 20, generation=1), record=provisional())
+    assert [(each.status, each.provisional) for each in again.earlier] == [("failed", True)]
+    late = merged(event("t", "succeeded", 3, 30), record=again)
+    assert [(each.status, each.provisional) for each in late.earlier] == [("succeeded", False)]
+    assert merged(event("t", "failed", 3, 40, provisional=True), record=late) == late
 
 
 def test_another_end_does_not_fill_in_its_address() -> None:

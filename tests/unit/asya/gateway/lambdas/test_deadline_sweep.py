@@ -76,6 +76,30 @@ def test_the_report_of_x_sink_has_a_grace_period(gateway: Gateway) -> None:
     )
 
 
+@pytest.mark.rule("13.provisional")
+@pytest.mark.parametrize("is_swept", [False, True])
+def test_the_end_that_the_deadline_sets_gives_way_to_the_end_that_x_sink_claimed(
+    gateway: Gateway, is_swept: bool
+) -> None:
+    task_id = start(gateway, timeout=70)
+    if is_swept:
+        sweep(gateway, 120)
+    before = shown(gateway, task_id, 125)
+    assert (before["status"], before["reason"], before["provisional"]) == ("failed", "Timeout", True)
+    report(gateway, task_id, "received", 126, data={"actor": "inspect-dataset"})
+    assert shown(gateway, task_id, 127)["status"] == "failed"
+    report(gateway, task_id, "succeeded", 130, position=1, data={"result": 42})
+    after = shown(gateway, task_id, 140)
+    assert (after["status"], after["result"], "reason" in after, "provisional" in after) == (
+        "succeeded",
+        42,
+        False,
+        False,
+    )
+    sweep(gateway, 180)
+    assert shown(gateway, task_id, 200) == after
+
+
 @pytest.mark.rule("13.backstop.written")
 def test_overdue_tasks_are_found_after_an_outage(gateway: Gateway) -> None:
     task_id = start(gateway, timeout=115)

@@ -207,3 +207,31 @@ def test_an_event_is_json() -> None:
         "route": {"prev": [], "curr": "inspect-dataset", "next": ["clean-flights", "publish-report"]},
         "position": 0, "attempt": 1, "message_size_kb": 1.5,
     }  # fmt: skip
+
+
+# --- provisional ends
+
+
+@pytest.mark.rule("13.stream.second-final")
+def test_a_second_final_follows_a_provisional_one() -> None:
+    world = World()
+    world.report(*hop("t", 0), event("t", "failed", 1, 30, reason="DeliveryExhausted", provisional=True))
+    first = world.new_events(StreamCursor())
+    assert labels(first)[-1] == "final failed"
+    assert isinstance(first[-1].data, TaskView)
+    assert first[-1].data.provisional
+    world.report(*hop("t", 1))
+    assert world.new_events(resume(first)) == ()
+    world.report(event("t", "succeeded", 3, 60))
+    second = world.new_events(resume(first))
+    assert labels(second) == ["received 1", "processing 1", "completed 1", "final succeeded"]
+    assert world.new_events(resume(second)) == ()
+
+
+@pytest.mark.rule("13.stream.second-final")
+def test_a_task_that_pauses_after_a_provisional_end_goes_on() -> None:
+    world = World()
+    world.report(*hop("t", 0), event("t", "failed", 1, 30, provisional=True))
+    first = world.new_events(StreamCursor())
+    world.report(event("t", "paused", 1, 60))
+    assert labels(world.new_events(resume(first))) == ["paused"]

@@ -119,6 +119,19 @@ def test_a_task_is_followed_to_its_end_across_connections(gateway: Gateway, task
     assert final["result"] == {"n": 1}
 
 
+@pytest.mark.rule("13.stream.second-final")
+def test_a_client_gets_204_only_while_its_final_is_the_end(gateway: Gateway, task_id: str) -> None:
+    report(gateway, task_id, "failed", data={"provisional": True})
+    [first] = follow(gateway, task_id)
+    assert first["data"]["provisional"] is True
+    assert gateway.stream(stream_event(SIGNED, task_id, first["id"])) == (204, None)
+    report(gateway, task_id, "succeeded", 1)
+    [second] = follow(gateway, task_id, first["id"])
+    assert (second["event"], second["data"]["status"]) == ("final", "succeeded")
+    assert "provisional" not in second["data"]
+    assert gateway.stream(stream_event(SIGNED, task_id, second["id"])) == (204, None)
+
+
 @pytest.mark.rule("13.stream")
 def test_a_client_that_has_final_gets_204(gateway: Gateway, task_id: str) -> None:
     report(gateway, task_id, "canceled")
